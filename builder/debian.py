@@ -1,0 +1,103 @@
+"""Download Debian source tarballs and packages by file name, from the host's configured mirrors."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import threading
+import urllib.parse
+from pathlib import Path
+
+from builder.errors import CommandFailed
+from builder.run import run
+
+# Releases whose files recipes pin; a host of one release can fetch from all.
+RELEASES = ("bullseye", "bookworm", "trixie")
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+FILE = re.compile(r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)\.orig\.tar\.(gz|xz|bz2)")
+
+_lock = threading.Lock()
+
+
+def sources_list(targets: str) -> str:
+    """apt's source entries for RELEASES, on the mirrors that ``targets`` names.
+
+    Args:
+        targets: lines of ``<repository URI> <release>``, as ``apt-get indextargets`` prints.
+    """
+    signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
+    lines = set()
+    for uri, release in (line.split() for line in targets.splitlines() if line.strip()):
+        base, _, pocket = release.partition("-")
+        if base in RELEASES and pocket in ("", "security"):
+            suffix = f"-{pocket}" if pocket else ""
+            lines |= {f"deb-src {signed}{uri} {name}{suffix} main" for name in RELEASES}
+    return "\n".join(sorted(lines)) + "\n"
+
+
+def directories(showsrc: str, file: str) -> list[str]:
+    """The pool directories of the stanzas, in ``apt-cache showsrc`` output, that list ``file``."""
+    found = []
+    for stanza in showsrc.split("\n\n"):
+        if re.search(rf"^ [0-9a-f]{{64}} \d+ {re.escape(file)}$", stanza, re.MULTILINE):
+            found += re.findall(r"^Directory: (\S+)$", stanza, re.MULTILINE)
+    return sorted(set(found))
+
+
+def download(file: str, destination: Path, state: Path) -> None:
+    """Write ``file`` to ``destination``; apt's index files are kept below ``state``.
+
+    Raises:
+        LookupError: the host has no apt, no Debian mirror, or the mirror no such file.
+        CommandFailed: apt could not download it.
+    """
+    match = FILE.fullmatch(file)
+    if not match or shutil.which("apt-get") is None:
+        raise LookupError(f"apt cannot provide {file} on this host")
+    with _lock:
+        options = _configure(state)
+        pools = directories(_showsrc(options, match["package"]), file)
+        if not pools:
+            run(["apt-get", *options, "update"], check=False)
+            pools = directories(_showsrc(options, match["package"]), file)
+    if not pools:
+        raise LookupError(f"the configured Debian mirrors have no {file} (any more)")
+    # A mirror's index may still list a file that it no longer has: ask each.
+    mirrors = sorted(set(re.findall(r"https?://\S+", (state / "sources.list").read_text("utf-8"))))
+    failure: Exception = LookupError(file)
+    for mirror, pool in itertools.product(mirrors, pools):
+        address = f"{mirror.rstrip('/')}/{pool}/{urllib.parse.quote(file)}"
+        try:
+            run(["/usr/lib/apt/apt-helper", *options, "download-file", address, destination])
+            return
+        except CommandFailed as error:
+            failure = error
+    raise failure
+
+
+def _showsrc(options: list[str], package: str) -> str:
+    try:
+        return run(["apt-cache", *options, "showsrc", "--only-source", package]).output
+    except CommandFailed:
+        return ""
+
+
+def _configure(state: Path) -> list[str]:
+    """apt options for a configuration of our own: the host's mirrors, but source entries."""
+    targets = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
+    entries = sources_list(targets)
+    if not entries.strip():
+        raise LookupError("apt is not configured with a Debian mirror")
+    lists = state / "lists"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    (state / "sources.list").write_text(entries, encoding="utf-8")
+    settings = {
+        "Dir::Etc::SourceList": state / "sources.list",
+        "Dir::Etc::SourceParts": "-",
+        "Dir::State::Lists": lists,
+        "Dir::Cache": state / "cache",
+        # Downloads are checked by hash; apt's own user may not write to the cache.
+        "APT::Sandbox::User": "root",
+    }
+    return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]

@@ -1,0 +1,154 @@
+"""Resolve a stack to exact packages, and install them as an environment."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import channel, paths, solver
+from builder.channel import Package
+from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
+from builder.recipes import METAPACKAGE, Recipe
+from builder.stacks import Stack
+
+# Written last into an environment: without it, or with another digest, the
+# environment is half-made or another one, and is made anew.
+MARK = Path("conda-meta", "theano-fast.json")
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The packages of a stack's environment, sorted by their place in the channel."""
+
+    stack: str
+    spec: str
+    packages: tuple[Package, ...]
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the explicit lock's text."""
+        return hashlib.sha256(explicit(self).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An installed environment."""
+
+    prefix: Path
+    lock: Lock
+
+
+def spec(stack: Stack, metapackage: Recipe) -> str:
+    """The match spec that asks for exactly this stack."""
+    output = next(item for item in metapackage.outputs if item.name == METAPACKAGE)
+    return f"{output.name}=={output.version} {output.build}"
+
+
+def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
+    """Solve a stack against its own packages.
+
+    Raises:
+        SolveFailed: no set of them satisfies it on this host; the message has the reason.
+    """
+    by_path = {package.path: package for package in packages}
+    wanted = spec(stack, metapackage)
+    with tempfile.TemporaryDirectory() as directory:
+        channel.place(by_path.values(), Path(directory))
+        try:
+            found = solver.call("solve", channel=directory, specs=[wanted])
+        except CommandFailed as error:
+            raise SolveFailed(
+                f"stack {stack.name} ({wanted}) cannot be installed on this host:\n{error}",
+                "correct the recipes' requirements, or run on a host that has the virtual "
+                "packages they name",
+            ) from error
+    return Lock(stack.name, wanted, tuple(by_path[path] for path in sorted(found)))
+
+
+def explicit(lock: Lock) -> str:
+    """The lock in conda's explicit format, with CHANNEL where the channel's address goes."""
+    lines = [
+        f"# Written by: invoke lock --stack={lock.stack}",
+        "# Put the channel's address in, then install:",
+        f"#   sed 's|^CHANNEL|file:///srv/channel|' {LOCK_NAME} > {lock.stack}.lock",
+        f"#   conda create --name theano --file {lock.stack}.lock",
+        "# platform: linux-64",
+        "@EXPLICIT",
+    ]
+    lines += [f"CHANNEL/{package.path}#sha256:{package.sha256}" for package in lock.packages]
+    return "\n".join(lines) + "\n"
+
+
+LOCK_NAME = "conda-linux-64.lock"
+
+
+def environment_yml(lock: Lock) -> str:
+    """The environment file; its channel is the name ``theano-fast``, which conda maps."""
+    name, _, build = lock.spec.partition(" ")
+    return (
+        f"# Written by: invoke lock --stack={lock.stack}\n"
+        "# Tell conda once where the channel is:\n"
+        "#   conda config --set custom_channels.theano-fast file:///srv\n"
+        f"name: theano-{lock.stack}\n"
+        "channels:\n  - theano-fast\n  - nodefaults\n"
+        f"dependencies:\n  - {name.replace('==', '=')}={build}\n"
+    )
+
+
+def write(lock: Lock, directory: Path) -> None:
+    """Write a lock's files into ``directory``, where they differ from what is there."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in (
+        (LOCK_NAME, explicit(lock)),
+        ("environment.yml", environment_yml(lock)),
+    ):
+        file = directory / name
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            part = file.with_suffix(".part")
+            part.write_text(text, encoding="utf-8")
+            part.replace(file)
+
+
+def installed(stack: str) -> str | None:
+    """The digest of the lock that ``build/envs/<stack>`` was completely installed from."""
+    try:
+        mark = (paths.ENVIRONMENTS / stack / MARK).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return str(json.loads(mark)["lock"])
+
+
+def create(lock: Lock) -> Environment:
+    """Install a lock into ``build/envs/<stack>``, unless it is there already.
+
+    Raises:
+        EnvironmentFailed: the installation failed.
+    """
+    prefix = paths.ENVIRONMENTS / lock.stack
+    if installed(lock.stack) == lock.digest:
+        return Environment(prefix, lock)
+    if prefix.exists():
+        # Renamed first: an interrupted removal leaves no environment that looks whole.
+        trash = Path(tempfile.mkdtemp(prefix=f".{lock.stack}-", dir=prefix.parent))
+        prefix.replace(trash / "old")
+        shutil.rmtree(trash)
+    prefix.mkdir(parents=True)
+    try:
+        solver.call(
+            "install",
+            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
+            prefix=str(prefix),
+            cache=str(paths.engine_cache() / "pkgs"),
+        )
+    except CommandFailed as error:
+        raise EnvironmentFailed(
+            f"{prefix} could not be installed:\n{error}", "mend the cause and run again"
+        ) from error
+    mark = {"stack": lock.stack, "lock": lock.digest}
+    (prefix / MARK).write_text(json.dumps(mark, sort_keys=True) + "\n", encoding="utf-8")
+    return Environment(prefix, lock)

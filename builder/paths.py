@@ -1,0 +1,49 @@
+"""Every path the builder reads or writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STACKS = ROOT / "builder" / "stacks.toml"
+RECIPES = ROOT / "recipes"
+LOCKS = ROOT / "envs"
+VENV = ROOT / ".venv"
+
+BUILD = ROOT / "build"
+# Recipes name their sources by this directory: ../../build/sources/<file>.
+SOURCES = BUILD / "sources"
+CHANNEL = BUILD / "channel"
+ENVIRONMENTS = BUILD / "envs"
+LOGS = BUILD / "logs"
+REPORTS = BUILD / "reports"
+
+
+def cache() -> Path:
+    """The per-user cache shared by checkouts: $THEANO_FAST_CACHE, else the XDG default."""
+    chosen = os.environ.get("THEANO_FAST_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base).expanduser() / "theano-fast"
+
+
+def source_cache() -> Path:
+    """Verified source archives, by file name."""
+    return cache() / "sources"
+
+
+def package_cache() -> Path:
+    """Built packages, one directory for each input key."""
+    return cache() / "packages"
+
+
+def work() -> Path:
+    """Where the engine builds; outside the checkout, so that no package depends on its path."""
+    return cache() / "work"
+
+
+def engine_cache() -> Path:
+    """Unpacked packages, as rattler keeps them."""
+    return cache() / "rattler"

@@ -1,0 +1,180 @@
+"""The stages in order, stopping at the first failure."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from builder import (
+    builds,
+    channel,
+    engine,
+    envs,
+    paths,
+    progress,
+    recipes,
+    report,
+    run,
+    sources,
+    stacks,
+    toolchain,
+)
+from builder import packages as store
+from builder.channel import Package
+from builder.envs import Environment, Lock
+from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
+from builder.packages import Plan
+from builder.recipes import METAPACKAGE, Recipe
+from builder.stacks import Stack
+from builder.toolchain import Toolchain
+
+# What the user's shell may hold that would change what an environment does.
+FOREIGN = ("THEANO_FLAGS", "THEANORC", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to build; the defaults suit a machine with a network."""
+
+    sources: Path | None = None
+    offline: bool = False
+    engine: str = engine.ENGINES[0]
+    jobs: int = 0
+
+    def __post_init__(self) -> None:
+        if self.engine not in engine.ENGINES:
+            raise UsageError(
+                f"unknown engine {self.engine!r}", f"choose one of: {', '.join(engine.ENGINES)}"
+            )
+        if self.sources and not self.sources.is_dir():
+            raise UsageError(f"--sources: {self.sources} is not a directory")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A stack, and what it takes to build it on this host."""
+
+    stack: Stack
+    toolchain: Toolchain
+    plan: Plan
+
+
+def plan(name: str) -> Planned:
+    """Render a stack's recipes for this host and compute their input keys."""
+    stack = stacks.load(name)
+    tools = toolchain.probe()
+    rendered = recipes.load_all(stack, tools)
+    needs = recipes.closure(rendered)
+    variant = recipes.variant(stack, tools)
+    return Planned(stack, tools, store.plan(rendered, needs, variant, tools))
+
+
+def fetch(name: str, options: Options, to: Path | None = None) -> list[Path]:
+    """All sources of a stack, verified, in the cache; copied to ``to`` if that is given."""
+    files = _fetch(plan(name).plan.recipes, options)
+    if to:
+        sources.collect(files, to)
+        progress.say(f"{name}: {len(files)} sources in {to}")
+    return files
+
+
+def _fetch(wanted: Iterable[Recipe], options: Options) -> list[Path]:
+    files = {source for recipe in wanted for source in recipe.sources}
+    return sources.fetch(files, directory=options.sources, offline=options.offline)
+
+
+def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
+    """All packages of a stack, built where their inputs changed, in ``build/channel``."""
+    planned = plan(name)
+    _fetch(store.missing(planned.plan), options)
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    built = builds.build(planned.plan, jobs=jobs, engine_name=options.engine)
+    found = [package for row in built.values() for package in row]
+    channel.place(found, paths.CHANNEL)
+    return planned, found
+
+
+def lock(name: str, options: Options) -> tuple[Planned, Lock]:
+    """The stack resolved to exact packages, written to ``envs/<stack>``."""
+    planned, built = packages(name, options)
+    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
+    resolved = envs.resolve(planned.stack, metapackage, built)
+    envs.write(resolved, paths.LOCKS / name)
+    return planned, resolved
+
+
+def create(name: str, options: Options) -> tuple[Planned, Environment]:
+    """The stack's environment, installed."""
+    planned, resolved = lock(name, options)
+    return planned, envs.create(resolved)
+
+
+def verify(name: str, arguments: Iterable[str] = ()) -> dict[str, Any]:
+    """Run ``theano-fast verify`` inside an environment, on the caller's terminal.
+
+    Returns:
+        Its JSON.
+
+    Raises:
+        EnvironmentFailed: the environment was not built.
+        VerifyFailed: a check failed.
+    """
+    stack = stacks.load(name)
+    command = paths.ENVIRONMENTS / stack.name / "bin" / "theano-fast"
+    if envs.installed(stack.name) is None or not command.exists():
+        raise EnvironmentFailed(
+            f"{command.parent.parent} is not built", f"./invoke build --stack={stack.name}"
+        )
+    file = report.verification(stack.name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    clean = {key: value for key, value in os.environ.items() if key not in FOREIGN}
+    status = run.show([command, "verify", "--json", file, *arguments], env=clean)
+    if status != 0:
+        raise VerifyFailed(
+            f"stack {stack.name} does not prove itself (exit status {status})",
+            f"the failed checks are above and in {file}",
+        )
+    return report.read(file)
+
+
+def build(name: str, options: Options) -> Environment:
+    """The whole of it: fetch, packages, channel, lock, environment, verify, report.
+
+    A stack that verified before, in the same bytes and on the same toolchain, is not
+    verified again; ``verify`` does it at any time.
+    """
+    planned, environment = create(name, options)
+    file = report.file(name)
+    document = report.document(planned.stack, planned.toolchain, planned.plan, environment.lock)
+    before = report.read(file)
+    verified = before.pop("verify", None)
+    if before != document or not verified:
+        document["verify"] = verify(name)
+        report.write(document, file)
+    progress.say(f"{name}: verified; {environment.prefix}; report: {file}")
+    return environment
+
+
+def overview() -> None:
+    """Print the stacks, and which of them are built and verified."""
+    rows = []
+    for stack in stacks.load_all():
+        digest = envs.installed(stack.name)
+        known = report.read(report.file(stack.name))
+        verified = digest is not None and known.get("lock") == digest and "verify" in known
+        state = "verified" if verified else "built" if digest else "-"
+        rows.append([stack.name, *stack.axes.values(), state])
+    progress.table(["stack", *stacks.AXES, "state"], rows)
+
+
+def clean(cache: bool) -> None:
+    """Remove ``build/``, and with ``cache`` the per-user cache."""
+    for directory in (paths.BUILD, *([paths.cache()] if cache else [])):
+        if directory.exists():
+            shutil.rmtree(directory)
+            progress.say(f"removed {directory}")

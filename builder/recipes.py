@@ -1,0 +1,186 @@
+"""What recipes say for a stack: outputs, sources, and which recipe needs which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rattler_build
+from rattler import MatchSpec, PackageRecord
+from rattler.package import BuildString
+
+from builder import paths
+from builder.errors import ConfigurationError
+from builder.stacks import Stack
+from builder.toolchain import Toolchain
+
+METAPACKAGE = "theano-stack"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file a recipe is built from; ``upstream`` is its address, where it has one."""
+
+    file: str
+    sha256: str
+    upstream: str | None = None
+
+
+@dataclass(frozen=True)
+class Output:
+    """One package of a recipe, as it will be called, and the match specs it needs."""
+
+    name: str
+    version: str
+    build: str
+    requires: tuple[str, ...]
+
+    @property
+    def record(self) -> PackageRecord:
+        """The output as a solver sees it."""
+        build = BuildString(self.build)
+        return PackageRecord(self.name, self.version, build, 0, "linux-64", None, None)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe rendered for one stack."""
+
+    name: str
+    path: Path
+    outputs: tuple[Output, ...]
+    sources: tuple[Source, ...]
+    directories: tuple[Path, ...]
+    rendered: tuple[Mapping[str, Any], ...]
+
+
+def variant(stack: Stack, toolchain: Toolchain) -> dict[str, list[str]]:
+    """The variant configuration a stack's recipes are rendered with."""
+    # The metapackage's build string holds the stack's name; a `-` would end the version there.
+    keys = {**stack.axes, **toolchain.variant, "stack": stack.name.replace("-", "_")}
+    return {key: [value] for key, value in keys.items()}
+
+
+def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
+    """Render ``path/recipe.yaml``.
+
+    Raises:
+        ConfigurationError: it is not a valid recipe, or a source has no sha256.
+    """
+    try:
+        stage0 = rattler_build.Stage0Recipe.from_file(path / "recipe.yaml")
+        variants = stage0.render(
+            rattler_build.VariantConfig(dict(configuration)), rattler_build.RenderConfig()
+        )
+    except rattler_build.RattlerBuildError as error:
+        raise ConfigurationError(f"recipes/{path.name}/recipe.yaml: {error}") from error
+    rendered = tuple(item.recipe.to_dict() for item in variants)
+    own = {item["package"]["name"] for item in rendered}
+    sources: dict[str, Source] = {}
+    directories: set[Path] = set()
+    for item in rendered:
+        upstream = item.get("extra", {}).get("upstream", {})
+        for entry in item.get("source", []):
+            source = _source(path, entry, upstream)
+            if isinstance(source, Path):
+                directories.add(source)
+            else:
+                sources[source.file] = source
+    return Recipe(
+        name=path.name,
+        path=path,
+        outputs=tuple(_output(item, own) for item in rendered),
+        sources=tuple(sorted(sources.values(), key=lambda source: source.file)),
+        directories=tuple(sorted(directories)),
+        rendered=rendered,
+    )
+
+
+def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -> Source | Path:
+    where = Path(str(entry.get("path", "")))
+    if where.parent != Path("../../build/sources"):
+        directory = (path / where).resolve()
+        if entry.get("path") and directory.is_dir() and directory.is_relative_to(paths.ROOT):
+            return directory
+        raise ConfigurationError(
+            f"recipes/{path.name}: source {dict(entry)} is neither ../../build/sources/<file> "
+            "nor a directory of this project"
+        )
+    if not entry.get("sha256"):
+        raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
+    return Source(where.name, entry["sha256"], upstream.get(where.name))
+
+
+def _output(rendered: Mapping[str, Any], own: set[str]) -> Output:
+    requirements = rendered.get("requirements", {})
+    specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]
+    for test in rendered.get("tests", []):
+        for group in test.get("requirements", {}).values():
+            specs += group
+    package = rendered["package"]
+    return Output(
+        name=package["name"],
+        version=package["version"],
+        build=rendered["build"]["string"],
+        requires=tuple(
+            spec
+            for spec in specs
+            if isinstance(spec, str) and not spec.startswith("__") and spec.split()[0] not in own
+        ),
+    )
+
+
+def load_all(stack: Stack, toolchain: Toolchain) -> dict[str, Recipe]:
+    """Every recipe of the project rendered for a stack, by name."""
+    configuration = variant(stack, toolchain)
+    found = sorted(paths.RECIPES.glob("*/recipe.yaml"))
+    return {file.parent.name: render(file.parent, configuration) for file in found}
+
+
+def needs(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
+    """Names of the recipes that provide what ``recipe`` requires.
+
+    Raises:
+        ConfigurationError: a requirement that no recipe provides.
+    """
+    others = [other for other in recipes if other.name != recipe.name]
+    found = set()
+    for spec in {spec for output in recipe.outputs for spec in output.requires}:
+        match = MatchSpec(spec)
+        providers = {
+            other.name
+            for other in others
+            for output in other.outputs
+            if match.matches(output.record)
+        }
+        if not providers:
+            raise ConfigurationError(
+                f"recipes/{recipe.name} requires {spec!r}, which no recipe of this stack provides",
+                "add a recipe, or correct the requirement",
+            )
+        found |= providers
+    return found
+
+
+def closure(recipes: Mapping[str, Recipe], name: str = METAPACKAGE) -> dict[str, frozenset[str]]:
+    """What ``name`` is made of: each recipe with the recipes it needs, dependencies first.
+
+    Raises:
+        ConfigurationError: a requirement nobody provides, or recipes that need each other.
+    """
+    order: dict[str, frozenset[str]] = {}
+
+    def visit(current: str, trail: tuple[str, ...]) -> None:
+        if current in trail:
+            raise ConfigurationError(f"recipes need each other: {' -> '.join((*trail, current))}")
+        if current in order:
+            return
+        needed = needs(recipes[current], recipes.values())
+        for other in sorted(needed):
+            visit(other, (*trail, current))
+        order[current] = frozenset(needed)
+
+    visit(name, ())
+    return order

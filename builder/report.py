@@ -1,0 +1,61 @@
+"""What a build was made of and how it proved itself, as sorted JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from builder import paths
+from builder.envs import Lock
+from builder.packages import Plan
+from builder.stacks import Stack
+from builder.toolchain import Toolchain
+
+SCHEMA_VERSION = 1
+
+
+def file(stack: str) -> Path:
+    """Where a stack's report is."""
+    return paths.REPORTS / f"{stack}.json"
+
+
+def verification(stack: str) -> Path:
+    """Where ``theano-fast verify`` writes its JSON for a stack's environment."""
+    return paths.REPORTS / f"{stack}-verify.json"
+
+
+def document(stack: Stack, toolchain: Toolchain, plan: Plan, lock: Lock) -> dict[str, Any]:
+    """The report of one stack, but for its verification."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "stack": stack.name,
+        "axes": stack.axes,
+        "toolchain": asdict(toolchain),
+        "lock": lock.digest,
+        "sources": {
+            source.file: source.sha256 for recipe in plan.recipes for source in recipe.sources
+        },
+        "packages": {
+            package.path: {"sha256": package.sha256, "size": package.size}
+            for package in lock.packages
+        },
+    }
+
+
+def write(content: dict[str, Any], file: Path) -> None:
+    """Write JSON with sorted keys, all of it or nothing."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.replace(file)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """A report's JSON; empty where there is none."""
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+    return content

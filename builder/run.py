@@ -1,0 +1,86 @@
+"""The only door to subprocesses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.errors import CommandFailed
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A command that ended."""
+
+    status: int
+    output: str
+
+
+def run(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    check: bool = True,
+) -> Finished:
+    """Run a command, its stdout and stderr merged and returned.
+
+    Raises:
+        CommandFailed: it could not be started, or exited non-zero while ``check`` is set.
+    """
+    command = [os.fspath(part) for part in argv]
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            env=None if env is None else dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+    except OSError as error:
+        raise CommandFailed(f"{command[0]}: cannot be started: {error}") from error
+    if check and done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-20:])
+        raise CommandFailed(f"{' '.join(command)}: exit status {done.returncode}\n{tail}")
+    return Finished(done.returncode, done.stdout)
+
+
+def show(
+    argv: Sequence[str | os.PathLike[str]],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> int:
+    """Run a command on the caller's terminal and return its exit status."""
+    command = [os.fspath(part) for part in argv]
+    return subprocess.run(
+        command, check=False, env=None if env is None else dict(env), cwd=cwd
+    ).returncode
+
+
+def start(
+    argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], cwd: Path, log: Path
+) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own, its output going to ``log``.
+
+    Its standard input is a pipe that nobody writes to: the end of it tells the
+    child that this process is gone, however it went.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [os.fspath(part) for part in argv],
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )

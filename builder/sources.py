@@ -1,0 +1,186 @@
+"""Source archives: find or download them; none gets in whose bytes are not the pinned ones."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from builder import debian, paths
+from builder.errors import (
+    CommandFailed,
+    DiskFull,
+    HashMismatch,
+    SourceUnavailable,
+    TheanoFastError,
+)
+from builder.recipes import Source
+from builder.run import run
+
+DOWNLOADS_AT_ONCE = 4
+
+
+def sha256(file: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def verify(file: Path, source: Source, origin: Path | None = None) -> None:
+    """Compare a file, a copy of ``origin`` if that is given, with its pin.
+
+    Raises:
+        HashMismatch: they differ; the message names the file, the expected and the actual hash.
+    """
+    actual = sha256(file)
+    if actual != source.sha256:
+        raise HashMismatch(
+            f"{origin or source.file} ({file.stat().st_size} bytes) has the wrong SHA-256\n"
+            f"  expected {source.sha256}\n  actual   {actual}",
+            "it is truncated or another file, and was not kept: fetch it again; "
+            "if it changed upstream on purpose, change the pin in its recipe",
+        )
+
+
+def fetch(
+    sources: Iterable[Source], *, directory: Path | None = None, offline: bool = False
+) -> list[Path]:
+    """Put every source into the cache, and a link to it where recipes look for it.
+
+    Args:
+        sources: what to fetch.
+        directory: looked into before anything is downloaded.
+        offline: download nothing.
+
+    Raises:
+        SourceUnavailable: a file is nowhere to be had.
+        HashMismatch: a file is there but is not the pinned one.
+        DiskFull: the cache's file system has no room.
+    """
+    wanted = sorted(set(sources), key=lambda source: source.file)
+    with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
+        cached = list(pool.map(lambda source: _cached(source, directory, offline), wanted))
+    paths.SOURCES.mkdir(parents=True, exist_ok=True)
+    for source, file in zip(wanted, cached, strict=True):
+        link = paths.SOURCES / source.file
+        if not (link.is_symlink() and link.readlink() == file):
+            link.unlink(missing_ok=True)
+            link.symlink_to(file)
+    return cached
+
+
+def collect(files: Sequence[Path], directory: Path) -> None:
+    """Copy fetched files into one directory, to be carried to another machine."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        _place(directory / file.name, partial(shutil.copyfile, file))
+
+
+def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
+    # Named by its hash: a file that is there was verified when it came.
+    file = paths.source_cache() / source.sha256[:16] / source.file
+    if file.exists():
+        return file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    given = directory / source.file if directory else None
+    if given and not given.exists():
+        given = None
+    if given is None and offline:
+        where = f"{directory} or " if directory else ""
+        raise SourceUnavailable(
+            f"{source.file} is not in {where}the cache, and --offline forbids a download",
+            "on a machine with a network: ./invoke fetch --stack=NAME --to=DIR; "
+            "then pass that directory with --sources",
+        )
+
+    def write(part: Path) -> None:
+        if given:
+            shutil.copyfile(given, part)
+        else:
+            _download(source, part)
+        verify(part, source, given)
+
+    _place(file, write)
+    return file
+
+
+def _place(file: Path, write: Callable[[Path], object]) -> None:
+    """Let ``write`` make a temporary file, then give it its name: never a half-written file."""
+    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
+    os.close(handle)
+    part = Path(name)
+    try:
+        write(part)
+        part.chmod(0o644)
+        part.replace(file)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise DiskFull(f"no room for {file}", "free some space and run again") from error
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _download(source: Source, destination: Path) -> None:
+    """Try each way that fits the file's name, then its upstream address."""
+    failures = []
+    for way in _ways(source):
+        try:
+            way(source, destination)
+            return
+        except (LookupError, TheanoFastError, OSError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise
+            failures.append(str(error))
+    reasons = "\n  ".join(failures) or "it has no upstream address"
+    raise SourceUnavailable(
+        f"{source.file} cannot be downloaded:\n  {reasons}",
+        "check the network and pip's and apt's configuration, or put the file into a directory "
+        "and pass --sources=DIR",
+    )
+
+
+def _ways(source: Source) -> list[Callable[[Source, Path], None]]:
+    ways: list[Callable[[Source, Path], None]] = []
+    if debian.FILE.fullmatch(source.file):
+        ways.append(_from_debian)
+    elif source.file.endswith((".whl", ".tar.gz", ".zip")):
+        ways.append(_from_index)
+    if source.upstream:
+        ways.append(_from_upstream)
+    return ways
+
+
+def _from_debian(source: Source, destination: Path) -> None:
+    debian.download(source.file, destination, paths.cache() / "apt")
+
+
+def _from_index(source: Source, destination: Path) -> None:
+    done = run(
+        [sys.executable, "-m", "builder.pypi", source.file, destination],
+        cwd=paths.ROOT,
+        check=False,
+    )
+    if done.status != 0:
+        last = done.output.strip().splitlines()[-1:] or ["no output"]
+        raise CommandFailed(f"pip: {last[0]}")
+
+
+def _from_upstream(source: Source, destination: Path) -> None:
+    assert source.upstream is not None
+    with (
+        urllib.request.urlopen(source.upstream, timeout=60) as response,
+        destination.open("wb") as output,
+    ):
+        shutil.copyfileobj(response, output)

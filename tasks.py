@@ -1,0 +1,123 @@
+"""The tasks: flags to one call each."""
+
+from __future__ import annotations
+
+import errno
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+from builder import checks, pipeline
+from builder.errors import DiskFull, TheanoFastError
+
+STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
+FETCH = {
+    **STACK,
+    "sources": "directory looked into for sources before anything is downloaded",
+    "offline": "download nothing",
+}
+BUILD = {
+    **FETCH,
+    "engine": "rattler-build, or conda-build (>= 26.3) if that is on PATH",
+    "jobs": "recipes to build at once (default: the CPUs at hand)",
+}
+INTERRUPTED = 130
+
+
+def door(function: Callable[..., None]) -> Callable[..., None]:
+    """Turn this project's errors into a message and their exit code."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+        except TheanoFastError as error:
+            raise Exit(f"error: {error}", error.exit_code) from error
+        except KeyboardInterrupt:
+            raise Exit("interrupted; run again to go on from here", INTERRUPTED) from None
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            full = DiskFull(f"no room left: {error}", "free some space and run again")
+            raise Exit(f"error: {full}", full.exit_code) from error
+
+    return wrapper
+
+
+def _options(
+    sources: str, offline: bool, engine: str = "rattler-build", jobs: int = 0
+) -> pipeline.Options:
+    directory = Path(sources).expanduser().resolve() if sources else None
+    return pipeline.Options(directory, offline, engine, jobs)
+
+
+@task
+@door
+def stacks(_: Context) -> None:
+    """List the stacks, and which are built and verified."""
+    pipeline.overview()
+
+
+@task(help={**FETCH, "to": "copy them into this directory, to be carried elsewhere"})
+@door
+def fetch(_: Context, stack: str, sources: str = "", offline: bool = False, to: str = "") -> None:
+    """Fetch and verify a stack's sources."""
+    pipeline.fetch(stack, _options(sources, offline), Path(to).expanduser() if to else None)
+
+
+def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary: str) -> Any:
+    """The task that runs the pipeline up to and with one stage."""
+
+    def run(
+        _: Context,
+        stack: str,
+        sources: str = "",
+        offline: bool = False,
+        engine: str = "rattler-build",
+        jobs: int = 0,
+    ) -> None:
+        stage(stack, _options(sources, offline, engine, jobs))
+
+    run.__doc__ = summary
+    return task(name=name, help=BUILD)(door(run))
+
+
+packages = _stage("packages", pipeline.packages, "Build a stack's packages into build/channel.")
+lock = _stage("lock", pipeline.lock, "Resolve a stack and write envs/<stack>.")
+env = _stage("env", pipeline.create, "Install a stack's environment into build/envs/<stack>.")
+build = _stage(
+    "build", pipeline.build, "Build a stack: fetch, packages, lock, env, verify, report."
+)
+
+
+@task(help={**STACK, "full": "the training step in its full size"})
+@door
+def verify(_: Context, stack: str, full: bool = False) -> None:
+    """Let a built environment prove itself."""
+    pipeline.verify(stack, ["--full"] if full else [])
+
+
+@task(help={"cache": "the per-user cache of sources and packages too"})
+@door
+def clean(_: Context, cache: bool = False) -> None:
+    """Remove what was built in this checkout."""
+    pipeline.clean(cache)
+
+
+@task
+@door
+def lint(_: Context) -> None:
+    """Run ruff, mypy and shellcheck."""
+    checks.lint()
+
+
+@task(help={"unit": "only the tests that build nothing", "select": "pytest's -k expression"})
+@door
+def test(_: Context, unit: bool = False, select: str = "") -> None:
+    """Run the unit tests, then the integration tests on the built openblas stack."""
+    checks.test(unit, select)

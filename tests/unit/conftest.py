@@ -1,0 +1,31 @@
+"""A unit test that starts a program or opens a connection fails: none may build or download."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from builder import paths
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*args: object, **_: object) -> NoReturn:
+        raise AssertionError(f"a unit test must not build or download: {args[1:2]}")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setenv("THEANO_FAST_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(paths, "SOURCES", tmp_path / "build" / "sources")
+
+
+@pytest.fixture
+def recipes_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty project whose recipes a test writes."""
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(paths, "RECIPES", tmp_path / "recipes")
+    return tmp_path / "recipes"

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder import channel, solver
+from builder.channel import Package
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    file = tmp_path / "cache" / "numpy-1.26.4-h0_0.conda"
+    file.parent.mkdir()
+    file.write_bytes(b"numpy")
+    return Package(file, "linux-64", "ab" * 32, 5)
+
+
+@pytest.fixture
+def indexed(monkeypatch: pytest.MonkeyPatch, package: Package) -> list[str]:
+    """Stands for py-rattler's index: writes one, and records the channels it was asked for."""
+    calls: list[str] = []
+
+    def index(verb: str, channel: str) -> None:
+        calls.append(channel)
+        entries = {package.file.name: {"sha256": package.sha256}}
+        for subdir, found in (("linux-64", entries), ("noarch", {})):
+            (Path(channel) / subdir / "repodata.json").write_text(
+                json.dumps({"packages.conda": found})
+            )
+
+    monkeypatch.setattr(solver, "call", index)
+    return calls
+
+
+def test_a_package_knows_its_place_and_name(package: Package) -> None:
+    assert package.path == "linux-64/numpy-1.26.4-h0_0.conda"
+    assert package.name == "numpy"
+
+
+def test_placing_again_does_nothing(tmp_path: Path, package: Package, indexed: list[str]) -> None:
+    for _ in range(2):
+        channel.place([package], tmp_path / "channel")
+    assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy"
+    assert len(indexed) == 1
+
+
+def test_new_bytes_under_an_old_name_are_placed(
+    tmp_path: Path, package: Package, indexed: list[str]
+) -> None:
+    channel.place([package], tmp_path / "channel")
+    other = tmp_path / "other" / package.file.name
+    other.parent.mkdir()
+    other.write_bytes(b"numpy, rebuilt")
+    channel.place([Package(other, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
+    assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy, rebuilt"
+    assert package.file.read_bytes() == b"numpy"
+    assert len(indexed) == 2
+
+
+def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:
+    channel.place([], tmp_path / "channel")
+    assert indexed == [str(tmp_path / "channel")]

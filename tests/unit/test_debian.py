@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from builder import debian
+
+SHOWSRC = """Package: zlib
+Version: 1:1.2.13.dfsg-1
+Directory: pool/main/z/zlib
+Checksums-Sha256:
+ aaaa 2399 zlib_1.2.13.dfsg-1.dsc
+ {digest} 1239825 zlib_1.2.13.dfsg.orig.tar.bz2
+
+Package: zlib
+Version: 1:1.3-1
+Directory: pool/updates/main/z/zlib
+Checksums-Sha256:
+ {digest} 1239826 zlib_1.3.orig.tar.bz2
+""".format(digest="0" * 64)
+
+
+def test_file_names_tell_the_source_package() -> None:
+    match = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
+    assert match
+    assert (match["package"], match["version"]) == ("zlib", "1.2.13.dfsg")
+    assert debian.FILE.fullmatch("openblas_0.3.29+ds.orig.tar.xz")
+    assert not debian.FILE.fullmatch("numpy-1.26.4.tar.gz")
+
+
+def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
+    assert debian.directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == ["pool/updates/main/z/zlib"]
+    assert debian.directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
+
+
+def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
+    targets = """http://mirror.example/debian/ bookworm
+http://mirror.example/debian/ bookworm-updates
+http://mirror.example/security/ bookworm-security
+http://elsewhere.example/ nodistro
+"""
+    entries = debian.sources_list(targets)
+    assert "http://mirror.example/debian/ trixie main" in entries
+    assert "http://mirror.example/security/ trixie-security main" in entries
+    assert "elsewhere" not in entries
+    assert all(line.startswith("deb-src ") for line in entries.splitlines())
+
+
+def test_a_host_of_another_distribution_has_no_entries() -> None:
+    assert debian.sources_list("http://mirror.example/ubuntu/ noble\n").strip() == ""

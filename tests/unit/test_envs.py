@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rattler import MatchSpec
+
+from builder import envs, paths, solver
+from builder.channel import Package
+from builder.envs import Lock
+from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
+from builder.recipes import Output, Recipe
+from builder.stacks import load
+
+STACK = load("openblas")
+PACKAGE = Package(Path("/c/numpy-1.26.4-h0_0.conda"), "linux-64", "ab" * 32, 5)
+LOCK = Lock("openblas", "theano-stack==1.0.5 0_openblas", (PACKAGE,))
+METAPACKAGE = Recipe(
+    "theano-stack",
+    Path("/p"),
+    (Output("theano-stack", "1.0.5", "0_openblas", ()),),
+    (),
+    (),
+    (),
+)
+
+
+@pytest.fixture(autouse=True)
+def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
+    return tmp_path / "envs"
+
+
+def test_the_spec_asks_for_this_stacks_build() -> None:
+    wanted = envs.spec(STACK, METAPACKAGE)
+    assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
+    other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
+    assert not MatchSpec(wanted).matches(other.record)
+
+
+def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
+    text = envs.explicit(LOCK)
+    assert "@EXPLICIT\n" in text
+    assert f"CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in text
+    assert "/c/" not in text
+    assert text.startswith("# Written by: invoke lock --stack=openblas")
+
+
+def test_the_environment_file_names_the_metapackage() -> None:
+    text = envs.environment_yml(LOCK)
+    assert "  - theano-stack=1.0.5=0_openblas\n" in text
+    assert "  - theano-fast\n" in text
+
+
+def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
+    envs.write(LOCK, tmp_path / "out")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+    assert len(before) == 2
+    envs.write(LOCK, tmp_path / "out")
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
+
+
+def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve(verb: str, **_: object) -> None:
+        if verb == "solve":
+            raise CommandFailed("nothing provides __glibc >=2.99")
+
+    monkeypatch.setattr(solver, "call", solve)
+    monkeypatch.setattr(envs.channel, "place", lambda *_: None)
+    with pytest.raises(SolveFailed, match=r"nothing provides __glibc >=2\.99"):
+        envs.resolve(STACK, METAPACKAGE, [PACKAGE])
+
+
+def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def install(verb: str, *, prefix: str, **_: object) -> None:
+        calls.append(verb)
+        (Path(prefix) / "conda-meta").mkdir()
+
+    monkeypatch.setattr(solver, "call", install)
+    assert envs.installed("openblas") is None
+    for _ in range(2):
+        envs.create(LOCK)
+    assert calls == ["install"]
+    assert envs.installed("openblas") == LOCK.digest
+
+
+def test_a_half_made_environment_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, environments: Path
+) -> None:
+    def fail(verb: str, *, prefix: str, **_: object) -> None:
+        (Path(prefix) / "half").touch()
+        raise CommandFailed("no room")
+
+    monkeypatch.setattr(solver, "call", fail)
+    with pytest.raises(EnvironmentFailed, match="no room"):
+        envs.create(LOCK)
+    assert envs.installed("openblas") is None
+
+    def install(verb: str, *, prefix: str, **_: object) -> None:
+        (Path(prefix) / "conda-meta").mkdir()
+
+    monkeypatch.setattr(solver, "call", install)
+    envs.create(LOCK)
+    assert not (environments / "openblas" / "half").exists()
+    assert [entry.name for entry in environments.iterdir()] == ["openblas"]

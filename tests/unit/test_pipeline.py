@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder import paths, pipeline, report, run
+from builder.envs import MARK
+from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
+
+
+def test_options_are_checked(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="rattler-build, conda-build"):
+        pipeline.Options(engine="make")
+    with pytest.raises(UsageError, match="is not a directory"):
+        pipeline.Options(sources=tmp_path / "none")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
+    monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
+    prefix = tmp_path / "envs" / "openblas"
+    for file in (prefix / MARK, prefix / "bin" / "theano-fast"):
+        file.parent.mkdir(parents=True)
+        file.write_text('{"lock": "x"}')
+    return prefix
+
+
+def test_verify_needs_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(EnvironmentFailed, match="invoke build --stack=openblas"):
+        pipeline.verify("openblas")
+
+
+def test_verify_hides_the_users_settings(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    def show(argv: list[object], *, env: dict[str, str]) -> int:
+        seen.update(env)
+        report.write({"passed": True}, report.verification("openblas"))
+        return 0
+
+    monkeypatch.setattr(run, "show", show)
+    monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=")
+    assert pipeline.verify("openblas") == {"passed": True}
+    assert "THEANO_FLAGS" not in seen
+    assert "PATH" in seen
+
+
+def test_a_failed_check_fails_the_build(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "show", lambda *_, **__: 1)
+    with pytest.raises(VerifyFailed, match="stack openblas does not prove itself"):
+        pipeline.verify("openblas")

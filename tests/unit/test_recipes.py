@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder import paths, recipes, stacks
+from builder.errors import ConfigurationError
+from builder.recipes import Source
+from builder.toolchain import Toolchain
+
+TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc")
+SHA = "0" * 64
+
+
+def write(directory: Path, name: str, text: str) -> None:
+    (directory / name).mkdir(parents=True)
+    (directory / name / "recipe.yaml").write_text("schema_version: 1\n" + text)
+
+
+def package(name: str, host: str = "", extra: str = "") -> str:
+    return (
+        f"package: {{name: {name}, version: '1.0'}}\n"
+        f"build: {{string: '0_${{{{ blas }}}}'}}\n"
+        f"requirements: {{host: [{host}]}}\n{extra}"
+    )
+
+
+def load(stack: str = "openblas") -> dict[str, recipes.Recipe]:
+    return recipes.load_all(stacks.load(stack), TOOLCHAIN)
+
+
+def test_axes_reach_a_recipe(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a"))
+    assert load()["a"].outputs[0].build == "0_openblas"
+
+
+def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) -> None:
+    source = f"source:\n  - {{path: ../../build/sources/a.tar.gz, sha256: '{SHA}'}}\n"
+    upstream = "extra: {upstream: {a.tar.gz: 'https://a.example/a.tar.gz'}}\n"
+    write(recipes_dir, "a", package("a", extra=source + upstream))
+    assert load()["a"].sources == (Source("a.tar.gz", SHA, "https://a.example/a.tar.gz"),)
+
+
+def test_a_source_without_a_hash_is_refused(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a", extra="source: {path: ../../build/sources/a.tar.gz}\n"))
+    with pytest.raises(ConfigurationError, match=r"recipes/a: source a\.tar\.gz has no sha256"):
+        load()
+
+
+def test_a_source_from_elsewhere_is_refused(recipes_dir: Path) -> None:
+    extra = f"source: {{url: 'https://a.example/a.tar.gz', sha256: '{SHA}'}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    with pytest.raises(ConfigurationError, match="neither"):
+        load()
+
+
+def test_an_invalid_recipe_is_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", "package: {name: a}\n")
+    with pytest.raises(ConfigurationError, match=r"recipes/a/recipe\.yaml"):
+        load()
+
+
+def test_dependencies_come_first(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
+    write(recipes_dir, "b", package("b", "c"))
+    write(recipes_dir, "c", package("c"))
+    write(recipes_dir, "unneeded", package("unneeded"))
+    order = recipes.closure(load())
+    assert list(order) == ["c", "b", "theano-stack"]
+    assert order["b"] == {"c"}
+
+
+def test_the_build_string_chooses_the_provider(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "'lib * *_netlib'"))
+    write(recipes_dir, "fast", package("lib"))
+    write(recipes_dir, "slow", package("lib").replace("${{ blas }}", "netlib"))
+    assert list(recipes.closure(load())) == ["slow", "theano-stack"]
+
+
+def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "nobody"))
+    with pytest.raises(ConfigurationError, match="requires 'nobody'"):
+        recipes.closure(load())
+
+
+def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
+    write(recipes_dir, "b", package("b", "theano-stack"))
+    with pytest.raises(ConfigurationError, match="theano-stack -> b -> theano-stack"):
+        recipes.closure(load())
+
+
+@pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
+def test_every_stack_of_the_project_is_complete(stack: str) -> None:
+    order = recipes.closure(load(stack))
+    assert "theano" in order
+    assert list(order)[-1] == recipes.METAPACKAGE
+
+
+def test_recipes_never_name_a_stack() -> None:
+    names = {stack.name for stack in stacks.load_all()} - set(_axis_values())
+    for file in paths.RECIPES.glob("*/*"):
+        if file.is_file():
+            assert not [name for name in names if name in file.read_text("utf-8")], file
+
+
+def _axis_values() -> list[str]:
+    return [value for stack in stacks.load_all() for value in stack.axes.values()]
+
+
+def test_every_recipe_records_its_licence() -> None:
+    for recipe in load().values():
+        for rendered in recipe.rendered:
+            about = rendered.get("about", {})
+            assert about.get("license"), recipe.name
+            assert about.get("summary"), recipe.name

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builder import run
+from builder.errors import CommandFailed
+
+
+def finished(monkeypatch: pytest.MonkeyPatch, status: int, output: str) -> None:
+    monkeypatch.setattr(
+        subprocess, "run", lambda argv, **_: subprocess.CompletedProcess(argv, status, output)
+    )
+
+
+def test_a_failed_command_shows_itself_and_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(monkeypatch, 3, "first\n" * 50 + "the reason\n")
+    with pytest.raises(CommandFailed) as failure:
+        run.run(["make", Path("all")])
+    assert "make all: exit status 3" in str(failure.value)
+    assert "the reason" in str(failure.value)
+    assert str(failure.value).count("first") < 20
+
+
+def test_a_status_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    finished(monkeypatch, 3, "output")
+    assert run.run(["make"], check=False) == run.Finished(3, "output")
+
+
+def test_a_command_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError("no such file")
+
+    monkeypatch.setattr(subprocess, "run", missing)
+    with pytest.raises(CommandFailed, match="nothing-here: cannot be started"):
+        run.run(["nothing-here"])

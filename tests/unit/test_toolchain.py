@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from builder import toolchain
+from builder.errors import HostToolMissing
+from builder.run import Finished
+
+VERSIONS = {"gcc": "12.2.0", "g++": "12.2.0", "gfortran": "12.2.0"}
+
+
+def answer(versions: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(argv: list[str]) -> Finished:
+        if argv[1] == "-dumpfullversion":
+            return Finished(0, versions[argv[0]] + "\n")
+        return Finished(0, f"{argv[0]} (Debian) 12.2.0\nand more\n")
+
+    monkeypatch.setattr(toolchain, "run", run)
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+
+
+def test_versions_become_variant_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(VERSIONS, monkeypatch)
+    found = toolchain.probe()
+    assert found.variant["gcc_version"] == "12.2.0"
+    assert found.variant["c_stdlib_version"].count(".") == 1
+    assert "and more" not in found.banner
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(HostToolMissing, match=r"gcc, g\+\+, gfortran, make"):
+        toolchain.probe()
+
+
+def test_compilers_of_different_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer({**VERSIONS, "gfortran": "11.3.0"}, monkeypatch)
+    with pytest.raises(HostToolMissing, match=r"gfortran 11\.3\.0"):
+        toolchain.probe()
