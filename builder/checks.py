@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
+import tempfile
+from pathlib import Path
 
 from builder import paths, pipeline, run
 from builder.errors import CommandFailed
@@ -29,21 +33,42 @@ def lint() -> None:
 def test(unit: bool, select: str) -> None:
     """Run the unit tests; then, unless ``unit``, build the openblas stack and test it.
 
+    The tests of Theano's patches run in the environment's own interpreter.
+
     Raises:
         CommandFailed: a test failed.
     """
-    pytest = [sys.executable, "-m", "pytest", *(["-k", select] if select else [])]
+    options = ["-k", select] if select else []
+    pytest = [sys.executable, "-m", "pytest", *options]
     _each([[*pytest, "tests/unit"]])
-    if not unit:
-        pipeline.build("openblas", pipeline.Options())
-        _each([[*pytest, "tests/integration"]])
+    if unit:
+        return
+    environment = pipeline.build("openblas", pipeline.Options())
+    python = str(environment.prefix / "bin" / "python")
+    with tempfile.TemporaryDirectory() as lent:
+        _lend_pytest(Path(lent))
+        _each([[python, "-m", "pytest", *options, "tests/patches"]], PYTHONPATH=lent)
+    _each([[*pytest, "tests/integration"]])
+
+
+def _lend_pytest(directory: Path) -> None:
+    """Link pytest, which is pure Python, where an interpreter without it can find it."""
+    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+        module = importlib.util.find_spec(name)
+        assert module is not None
+        assert module.submodule_search_locations is not None
+        (directory / name).symlink_to(module.submodule_search_locations[0])
 
 
 def _tool(name: str) -> str:
     return str(paths.VENV / "bin" / name)
 
 
-def _each(commands: list[list[str]]) -> None:
-    failed = [command for command in commands if run.show(command, cwd=paths.ROOT) != 0]
+def _each(commands: list[list[str]], **env: str) -> None:
+    failed = [
+        command
+        for command in commands
+        if run.show(command, cwd=paths.ROOT, env={**os.environ, **env}) != 0
+    ]
     if failed:
         raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))

@@ -51,7 +51,7 @@ def plan(
             "builder": builder,
             "recipe": recipes[name].rendered,
             "files": _tree(recipes[name].path),
-            "directories": [_tree(directory) for directory in recipes[name].directories],
+            "own": [_tree(part) for part in recipes[name].own],
             "needs": sorted(keys[other] for other in needed),
         }
         text = json.dumps(inputs, sort_keys=True, default=str)
@@ -59,11 +59,11 @@ def plan(
     return Plan(tuple(recipes[name] for name in needs), needs, keys, variant)
 
 
-def _tree(directory: Path) -> dict[str, str]:
+def _tree(root: Path) -> dict[str, str]:
     """Mode and hash of each file; a recipe.yaml counts as rendered, not as text."""
     return {
-        str(file.relative_to(directory)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
-        for file in sorted(directory.rglob("*"))
+        str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
+        for file in sorted(root.rglob("*") if root.is_dir() else [root])
         if file.is_file() and file.name != "recipe.yaml" and "__pycache__" not in file.parts
     }
 

@@ -26,7 +26,7 @@ from builder import (
 from builder import packages as store
 from builder.channel import Package
 from builder.envs import Environment, Lock
-from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
+from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
 from builder.packages import Plan
 from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
@@ -49,6 +49,11 @@ class Options:
         if self.engine not in engine.ENGINES:
             raise UsageError(
                 f"unknown engine {self.engine!r}", f"choose one of: {', '.join(engine.ENGINES)}"
+            )
+        if self.engine == "conda-build" and shutil.which("conda-build") is None:
+            raise HostToolMissing(
+                "--engine=conda-build: conda-build is not on PATH",
+                "install conda-build 26.3 or newer, or leave --engine out",
             )
         if self.sources and not self.sources.is_dir():
             raise UsageError(f"--sources: {self.sources} is not a directory")

@@ -46,13 +46,13 @@ class Output:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe rendered for one stack."""
+    """A recipe rendered for one stack; ``own`` are the parts of this project it packages."""
 
     name: str
     path: Path
     outputs: tuple[Output, ...]
     sources: tuple[Source, ...]
-    directories: tuple[Path, ...]
+    own: tuple[Path, ...]
     rendered: tuple[Mapping[str, Any], ...]
 
 
@@ -77,23 +77,23 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
     except rattler_build.RattlerBuildError as error:
         raise ConfigurationError(f"recipes/{path.name}/recipe.yaml: {error}") from error
     rendered = tuple(item.recipe.to_dict() for item in variants)
-    own = {item["package"]["name"] for item in rendered}
+    names = {item["package"]["name"] for item in rendered}
     sources: dict[str, Source] = {}
-    directories: set[Path] = set()
+    parts: set[Path] = set()
     for item in rendered:
         upstream = item.get("extra", {}).get("upstream", {})
         for entry in item.get("source", []):
             source = _source(path, entry, upstream)
             if isinstance(source, Path):
-                directories.add(source)
+                parts.add(source)
             else:
                 sources[source.file] = source
     return Recipe(
         name=path.name,
         path=path,
-        outputs=tuple(_output(item, own) for item in rendered),
+        outputs=tuple(_output(item, names) for item in rendered),
         sources=tuple(sorted(sources.values(), key=lambda source: source.file)),
-        directories=tuple(sorted(directories)),
+        own=tuple(sorted(parts)),
         rendered=rendered,
     )
 
@@ -101,19 +101,19 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
 def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -> Source | Path:
     where = Path(str(entry.get("path", "")))
     if where.parent != Path("../../build/sources"):
-        directory = (path / where).resolve()
-        if entry.get("path") and directory.is_dir() and directory.is_relative_to(paths.ROOT):
-            return directory
+        own = (path / where).resolve()
+        if entry.get("path") and own.exists() and own.is_relative_to(paths.ROOT):
+            return own
         raise ConfigurationError(
             f"recipes/{path.name}: source {dict(entry)} is neither ../../build/sources/<file> "
-            "nor a directory of this project"
+            "nor a part of this project"
         )
     if not entry.get("sha256"):
         raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
     return Source(where.name, entry["sha256"], upstream.get(where.name))
 
 
-def _output(rendered: Mapping[str, Any], own: set[str]) -> Output:
+def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     requirements = rendered.get("requirements", {})
     specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]
     for test in rendered.get("tests", []):
@@ -127,7 +127,7 @@ def _output(rendered: Mapping[str, Any], own: set[str]) -> Output:
         requires=tuple(
             spec
             for spec in specs
-            if isinstance(spec, str) and not spec.startswith("__") and spec.split()[0] not in own
+            if isinstance(spec, str) and not spec.startswith("__") and spec.split()[0] not in names
         ),
     )
 

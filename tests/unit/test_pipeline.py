@@ -6,12 +6,14 @@ import pytest
 
 from builder import paths, pipeline, report, run
 from builder.envs import MARK
-from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
+from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
 
 
 def test_options_are_checked(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="rattler-build, conda-build"):
         pipeline.Options(engine="make")
+    with pytest.raises(HostToolMissing, match="conda-build is not on PATH"):
+        pipeline.Options(engine="conda-build")
     with pytest.raises(UsageError, match="is not a directory"):
         pipeline.Options(sources=tmp_path / "none")
 

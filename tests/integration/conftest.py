@@ -1,0 +1,129 @@
+"""Integration tests use the real stack in build/envs/openblas, and real small builds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder import envs, paths, pipeline
+
+Result = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="session")
+def prefix() -> Path:
+    """The openblas environment."""
+    if envs.installed("openblas") is None:
+        pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
+    return paths.ENVIRONMENTS / "openblas"
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Result]:
+    """Run a command as a user who set nothing, with a home of its own."""
+
+    def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
+        clean = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
+        home = tmp_path / "home"
+        home.mkdir(exist_ok=True)
+        return subprocess.run(
+            list(map(str, argv)),
+            env={**clean, "HOME": str(home), **env},
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    return start
+
+
+METAPACKAGE = """schema_version: 1
+package: {name: theano-stack, version: '1.0.5'}
+build: {string: '0_${{ stack }}'}
+requirements: {run: [zlib]}
+about: {license: MIT, summary: a stack of one library}
+"""
+
+
+class Project:
+    """A copy of this project whose one stack is zlib: real sources and builds, in seconds."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.cache = root / "cache"
+        for name in ("builder", "tasks.py", "recipes/gcc-runtime", "recipes/zlib"):
+            origin, target = paths.ROOT / name, root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if origin.is_dir():
+                shutil.copytree(origin, target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(origin, target)
+        (root / "recipes" / "theano-stack").mkdir()
+        (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
+
+    def start(
+        self, *arguments: str, wrap: tuple[str, ...] = (), **env: str
+    ) -> subprocess.Popen[str]:
+        """Start an Invoke task of the copy."""
+        return subprocess.Popen(
+            [*wrap, sys.executable, "-m", "invoke", *arguments],
+            cwd=self.root,
+            env={**os.environ, "THEANO_FAST_CACHE": str(self.cache), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def invoke(self, *arguments: str, wrap: tuple[str, ...] = (), **env: str) -> tuple[int, str]:
+        """Run an Invoke task of the copy; its exit status and output."""
+        process = self.start(*arguments, wrap=wrap, **env)
+        output, _ = process.communicate(timeout=300)
+        return process.returncode, output
+
+    def half_written(self) -> list[Path]:
+        """Files and directories with a temporary name, or incomplete cache entries."""
+        left = list((self.cache / "sources").rglob(".part-*"))
+        packages = self.cache / "packages"
+        if packages.exists():
+            left += [
+                entry
+                for entry in packages.iterdir()
+                if not entry.name.startswith(".") and not (entry / "packages.json").exists()
+            ]
+        return left
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A directory with zlib's source, as `invoke fetch --to` makes it."""
+    directory = tmp_path / "sources"
+    directory.mkdir()
+    [archive] = paths.SOURCES.glob("zlib_*")
+    shutil.copy(archive, directory)
+    return directory
+
+
+NO_NETWORK = ("unshare", "--net")
+
+
+@pytest.fixture
+def no_network() -> tuple[str, ...]:
+    """The command prefix that runs a command in a network namespace without interfaces."""
+    if subprocess.run([*NO_NETWORK, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("unshare --net needs root")
+    return NO_NETWORK

@@ -1,0 +1,161 @@
+"""Builds that go wrong, and what they leave: real engine, real sources, a stack of one library."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from builder import errors, paths
+
+BUILD = ("packages", "--stack=openblas")
+
+
+def wait_for_build(project: Project, recipe: str) -> None:
+    log = project.root / "build" / "logs" / f"{recipe}.log"
+    for _ in range(600):
+        if log.exists() and "it began" in log.read_text(errors="replace"):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{log} never said that the build began")
+
+
+def builders_alive(project: Project) -> list[str]:
+    work = str(project.cache / "work")
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except OSError:
+            continue
+        if work in text:
+            found.append(text)
+    return found
+
+
+def test_offline_from_carried_sources_without_a_network(
+    project: Project, sources: Path, no_network: tuple[str, ...]
+) -> None:
+    status, output = project.invoke(*BUILD, f"--sources={sources}", "--offline", wrap=no_network)
+    assert status == 0, output
+    assert list((project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda"))
+    before = time.monotonic()
+    status, output = project.invoke(*BUILD, "--offline", wrap=no_network)
+    assert status == 0, output
+    assert "building" not in output, time.monotonic() - before
+
+
+def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None:
+    hashes = []
+    for _ in range(2):
+        status, output = project.invoke(*BUILD, f"--sources={sources}")
+        assert status == 0, output
+        files = sorted((project.cache / "packages").glob("*/*.conda"))
+        hashes.append([(file.name, file.read_bytes()) for file in files])
+        assert project.invoke("clean", "--cache")[0] == 0
+    assert [name for name, _ in hashes[0]] == [name for name, _ in hashes[1]]
+    assert hashes[0] == hashes[1]
+
+
+def test_no_network_is_a_clear_error(project: Project, no_network: tuple[str, ...]) -> None:
+    status, output = project.invoke(*BUILD, wrap=no_network)
+    assert status == errors.SourceUnavailable.exit_code, output
+    assert "zlib_1.2.13.dfsg.orig.tar.bz2 cannot be downloaded" in output
+    assert "--sources" in output
+    assert project.half_written() == []
+
+
+def test_a_truncated_source_is_a_clear_error(project: Project, sources: Path) -> None:
+    [archive] = sources.iterdir()
+    archive.write_bytes(archive.read_bytes()[:-100])
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == errors.HashMismatch.exit_code, output
+    assert str(archive) in output.replace("\n", "")
+    assert project.half_written() == []
+
+
+def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) -> None:
+    script = project.root / "recipes" / "zlib" / "build.sh"
+    script.write_text("#!/bin/bash\necho the reason it fails >&2\nexit 1\n")
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == errors.BuildFailed.exit_code, output
+    assert "recipe zlib failed" in output
+    assert "the reason it fails" in output
+    assert "zlib.log" in output
+
+
+def test_a_missing_compiler_is_named(project: Project, tmp_path: Path) -> None:
+    status, output = project.invoke(*BUILD, PATH=str(tmp_path))
+    assert status == errors.HostToolMissing.exit_code, output
+    assert "gfortran" in output
+
+
+@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
+    project: Project, sources: Path, blow: signal.Signals
+) -> None:
+    script = project.root / "recipes" / "zlib" / "build.sh"
+    original = script.read_text()
+    script.write_text("#!/bin/bash\necho it began\nsleep 600\n")
+    process = project.start(*BUILD, f"--sources={sources}")
+    wait_for_build(project, "zlib")
+    process.send_signal(blow)
+    process.communicate(timeout=30)
+    for _ in range(100):
+        if not builders_alive(project):
+            break
+        time.sleep(0.1)
+    assert builders_alive(project) == []
+    assert project.half_written() == []
+    script.write_text(original)
+    status, output = project.invoke(*BUILD)
+    assert status == 0, output
+    assert "built    gcc-runtime" not in output
+
+
+def test_a_full_disk_is_told_and_the_next_build_goes_on(project: Project, sources: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    project.cache.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", str(project.cache)]
+    subprocess.run(mount, check=True)
+    try:
+        status, output = project.invoke(*BUILD, f"--sources={sources}")
+        assert status == errors.DiskFull.exit_code, output
+        assert "no room left" in output
+        assert project.half_written() == []
+        subprocess.run(["mount", "-o", "remount,size=2g", str(project.cache)], check=True)
+        status, output = project.invoke(*BUILD)
+        assert status == 0, output
+    finally:
+        subprocess.run(["umount", str(project.cache)], check=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("build", "--stack=openblass"), 2, "choose one of"),
+        (("build", "--stack=openblas", "--engine=make"), 2, "rattler-build, conda-build"),
+        (("build", "--stack=openblas", "--sources=/nowhere"), 2, "not a directory"),
+        (("verify", "--stack=openblas"), 9, "invoke build --stack=openblas"),
+        (("build", "--stak=openblas"), 1, "No idea what"),
+    ],
+)
+def test_wrong_words(project: Project, arguments: tuple[str, ...], status: int, words: str) -> None:
+    found, output = project.invoke(*arguments)
+    assert found == status, output
+    assert words in output
+
+
+def test_sources_are_collected_for_another_machine(project: Project, tmp_path: Path) -> None:
+    status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'carried'}")
+    assert status == 0, output
+    assert [file.name for file in (tmp_path / "carried").iterdir()] == [
+        "zlib_1.2.13.dfsg.orig.tar.bz2"
+    ]
+    assert paths.SOURCES.exists()

