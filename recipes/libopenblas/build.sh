@@ -1,0 +1,29 @@
+#!/bin/bash
+set -euo pipefail
+
+options=(
+    # The code outside the kernels runs on any x86-64 processor with SSE3; the
+    # kernels are chosen at run time. Zen is Haswell's with some kernels less,
+    # Cooper Lake and Sapphire Rapids are Skylake-X's plus bfloat16, which
+    # nothing here uses: each would cost a minute and change nothing.
+    DYNAMIC_ARCH=1 TARGET=PRESCOTT
+    DYNAMIC_LIST="NEHALEM SANDYBRIDGE HASWELL SKYLAKEX"
+    # POSIX threads, not OpenMP: a forked process may go on calling BLAS.
+    USE_THREAD=1 USE_OPENMP=0 NUM_THREADS=128 NO_AFFINITY=1
+    # Neither long double kernels (a quarter of the build) nor LAPACKE.
+    NO_EXPRECISION=1 NO_LAPACKE=1 BUILD_LAPACK_DEPRECATED=1
+    # No -j of its own.
+    MAKE_NB_JOBS=0
+)
+make=(make -j"$CPU_COUNT" "${options[@]}")
+
+"${make[@]}" libs
+# Where OpenBLAS has its own LAPACK routine (getrf, potrf, ...), leave out the
+# reference one: it is an archive member of the same name.
+ar t libopenblas*.a | sed -n 's/^\(.*\)\.o$/s,\\b\1\\.o\\b,,/p' |
+    sed -i -f - lapack-netlib/SRC/Makefile
+# The link test wants functions that came with LAPACK 3.12.
+sed -i '/-o linktest /d' exports/Makefile
+"${make[@]}" shared
+make "${options[@]}" NO_STATIC=1 PREFIX="$PREFIX" install
+sed -i "s|=$PREFIX/|=\${pcfiledir}/../../|" "$PREFIX/lib/pkgconfig/openblas.pc"

@@ -1,0 +1,20 @@
+#!/bin/bash
+set -euo pipefail
+
+# A terminal that the package does not describe is looked up on the host.
+terminfo="$PREFIX/share/terminfo"
+CFLAGS="-O2" ./configure --prefix="$PREFIX" --enable-widec --enable-overwrite \
+    --with-shared --without-normal --without-debug --without-ada --without-cxx \
+    --without-manpages --without-tests --disable-stripping \
+    --with-default-terminfo-dir="$terminfo" \
+    --with-terminfo-dirs="$terminfo:/etc/terminfo:/lib/terminfo:/usr/share/terminfo" \
+    --enable-pc-files --with-pkg-config-libdir="$PREFIX/lib/pkgconfig"
+make -j"$CPU_COUNT"
+make install.libs install.includes
+
+# The whole database is some 2800 descriptions; these are the terminals in use.
+terminals=ansi,dumb,linux,vt100,vt102,vt220
+terminals+=,xterm,xterm-color,xterm-256color,alacritty,rxvt,rxvt-256color
+terminals+=,screen,screen-256color,tmux,tmux-256color
+mkdir -p "$terminfo"  # else tic falls back to the home directory
+LD_LIBRARY_PATH=lib progs/tic -x -o "$terminfo" -e "$terminals" misc/terminfo.src

@@ -1,0 +1,44 @@
+#!/bin/bash
+set -euo pipefail
+
+# sys.version tells the date of the release, not that of the build.
+SOURCE_DATE_EPOCH=$(stat -c %Y README.rst)
+export SOURCE_DATE_EPOCH
+
+# Modules whose libraries have no recipe: without this list they are built
+# against whatever -dev packages the host has.
+cat > Modules/Setup.local <<'LIST'
+*disabled*
+_crypt
+_dbm
+_gdbm
+_tkinter
+_uuid
+nis
+LIST
+
+# What is set here is recorded in sysconfig and used for every extension module
+# built later, so the compilers have plain names and the flags only paths below
+# $PREFIX. The _NODIST flags are those of this build alone: with them a shared
+# libpython is about as fast as a static one. pkg-config would add the host's
+# libraries to the record.
+./configure --prefix="$PREFIX" --enable-shared --without-static-libpython --enable-ipv6 \
+    --with-openssl="$PREFIX" --with-pkg-config=no --with-ensurepip=no --disable-test-modules \
+    CC=gcc CXX=g++ OPT="-fwrapv -O2 -Wall" CPPFLAGS="-I$PREFIX/include" LDFLAGS="-L$PREFIX/lib" \
+    CFLAGS_NODIST=-fno-semantic-interposition LDFLAGS_NODIST=-fno-semantic-interposition \
+    ac_cv_header_uuid_uuid_h=no
+# The interpreter and the record first: extension modules are compiled by their
+# absolute path, and the flag that hides it must not be recorded.
+make -j"$CPU_COUNT" pybuilddir.txt
+make -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
+make install
+ln -s python3 "$PREFIX/bin/python"
+
+library="$PREFIX/lib/python${PKG_VERSION%.*}"
+sed -i "s|$SRC_DIR|/usr/src/python|g" "$library"/_sysconfigdata_*.py "$library"/config-*/Makefile
+
+# Compiled files that are checked by the hash of their source hold no time and,
+# with -s, no path. Files that hold the prefix are left to the first import.
+find "$library" -name __pycache__ -prune -exec rm -r {} +
+"$PREFIX/bin/python" -B -m compileall -q -j"$CPU_COUNT" --invalidation-mode checked-hash \
+    -s "$PREFIX" -x '/_sysconfigdata_|/config-3' "$library"

@@ -1,0 +1,44 @@
+"""Import every extension module; only the environment and glibc may be loaded."""
+
+import ctypes
+import importlib
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+
+EXPECTED = {
+    "_bz2", "_ctypes", "_curses", "_curses_panel", "_decimal", "_elementtree", "_hashlib",
+    "_lzma", "_multiprocessing", "_posixshmem", "_sqlite3", "_ssl", "mmap", "pyexpat",
+    "readline", "zlib",
+}
+GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util))\.so")
+
+modules = {
+    name.partition(".")[0] for name in os.listdir(sysconfig.get_path("platstdlib") + "/lib-dynload")
+}
+assert EXPECTED <= modules, EXPECTED - modules
+for module in modules:
+    importlib.import_module(module)
+
+# A library without a search path of its own, as Theano compiles them, must
+# find the environment's libstdc++ by that of the interpreter.
+source = '#include <iostream>\nextern "C" void probe() { std::cout << std::flush; }\n'
+subprocess.run(
+    ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", "probe.so"],
+    input=source, text=True, check=True,
+)
+ctypes.CDLL("./probe.so").probe()
+
+with open("/proc/self/maps") as maps:
+    loaded = set(re.findall(r"/\S+\.so\S*", maps.read())) - {os.path.abspath("probe.so")}
+foreign = [
+    path for path in loaded
+    if not path.startswith(sys.prefix + os.sep) and not GLIBC.match(os.path.basename(path))
+]
+assert not foreign, foreign
+
+recorded = sysconfig.get_config_vars()
+assert (recorded["CC"], recorded["CXX"]) == ("gcc", "g++"), (recorded["CC"], recorded["CXX"])
+assert not re.search("file-prefix-map|rpath", " ".join(map(str, recorded.values())))

@@ -1,0 +1,8 @@
+#!/bin/bash
+set -euo pipefail
+# Left to itself configure finds the host's libtinfo before our libncursesw.
+export bash_cv_termcap_lib=libncursesw
+CFLAGS="-O2" CPPFLAGS="-I$PREFIX/include" LDFLAGS="-L$PREFIX/lib" \
+    ./configure --prefix="$PREFIX" --disable-static --disable-install-examples
+make -j"$CPU_COUNT" SHLIB_LIBS=-lncursesw
+make install

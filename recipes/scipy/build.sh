@@ -1,0 +1,13 @@
+#!/bin/bash
+set -euo pipefail
+
+tools=$SRC_DIR/tools
+"$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
+export PYTHONPATH=$tools PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+
+# The g77 wrappers call the functions that return a complex number by way of
+# CBLAS: how Fortran returns one differs between the implementations.
+# By way of a wheel: installed from a directory, scipy would record its path.
+"$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
+    -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
+"$PYTHON" -m pip install --no-compile --find-links dist scipy

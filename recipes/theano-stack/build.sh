@@ -1,0 +1,28 @@
+#!/bin/bash
+set -euo pipefail
+
+case $BLAS in
+    openblas) libraries=-lopenblas ;;
+    *) echo "no link flags are known for blas = $BLAS" >&2; exit 1 ;;
+esac
+
+mkdir -p "$PREFIX/etc"
+cat > "$PREFIX/etc/theanorc" <<END
+# Theano's defaults in this environment; ~/.theanorc and THEANO_FLAGS come before them.
+[global]
+base_compiledir = ~/.theano/${STACK//_/-}
+
+[blas]
+ldflags = -L$PREFIX/lib $libraries
+END
+
+cat > "$PREFIX/etc/theano-fast.toml" <<END
+stack = "${STACK//_/-}"
+
+[axes]
+theano = "$PKG_VERSION"
+python = "3.11"
+blas = "$BLAS"
+libm = "$LIBM"
+device = "$DEVICE"
+END
