@@ -49,7 +49,11 @@ def plan(
     for name, needed in needs.items():
         inputs = {
             "builder": builder,
-            "recipe": recipes[name].rendered,
+            # `extra` says where sources may be had, which changes nothing in what is built.
+            "recipe": [
+                {key: value for key, value in output.items() if key != "extra"}
+                for output in recipes[name].rendered
+            ],
             "files": _tree(recipes[name].path),
             "own": [_tree(part) for part in recipes[name].own],
             "needs": sorted(keys[other] for other in needed),

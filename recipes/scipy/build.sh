@@ -1,8 +1,11 @@
 #!/bin/bash
 set -euo pipefail
 
-tools=$SRC_DIR/tools
+# Not in tools/: scipy looks from there for pythran's headers by a relative path.
+tools=$SRC_DIR/wheels/tools
 "$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
+# Meson would ask the host's CMake, and get the host's xsimd for pythran's own.
+export CMAKE=false
 export PYTHONPATH=$tools PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 
 # The g77 wrappers call the functions that return a complex number by way of

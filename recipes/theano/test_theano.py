@@ -3,7 +3,7 @@
 import os
 import sys
 
-os.environ["THEANO_FLAGS"] = f"blas.ldflags=-L{sys.prefix}/lib -lopenblas"
+os.environ["THEANO_FLAGS"] = f"blas.ldflags=-L{sys.prefix}/lib -l:libblas.so.3"
 
 import numpy as np
 import theano

@@ -1,0 +1,64 @@
+"""The BLAS and OpenMP start with as many threads as the process may use, no more, no fewer."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from theano_fast import blas, libraries, threads
+from theano_fast.checks.result import Options, Result
+
+PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.threads")
+
+
+def run(options: Options) -> Result:
+    """Compare with the threads of fresh processes, on all CPUs of this one and bound to one."""
+    environ = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in (*threads.USER_VARIABLES, threads.MARK)
+    }
+    everything = os.sched_getaffinity(0)
+    measured, failures = {}, []
+    for cpus in ({min(everything)}, everything):
+        os.sched_setaffinity(0, cpus)
+        expected = threads.available(environ)
+        probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)
+        if probed.returncode != 0:
+            reason = probed.stderr.strip().splitlines()[-1:]
+            return Result(failures=("the libraries cannot be asked", *reason))
+        counts = json.loads(probed.stdout)
+        measured[f"on {len(cpus)} CPUs"] = {"expected": expected, **counts}
+        failures += [
+            f"{name} starts with {count['threads']} threads where the process may use {expected}"
+            for name, count in counts.items()
+            if count["threads"] != min(expected, count["most"])
+        ]
+    return Result(
+        summary=f"{expected} threads for {' and '.join(counts)}",
+        failures=tuple(failures),
+        measurements=measured,
+    )
+
+
+def probe() -> dict[str, dict[str, int]]:
+    """Return the threads that the BLAS and OpenMP start with in this process, and at most have."""
+    importlib.import_module("numpy")
+    counts = {
+        Path(library.place).name: {
+            "threads": blas.threads(library),
+            "most": blas.most_threads(library),
+        }
+        for library in blas.loaded()
+    }
+    runtimes = libraries.openmp_runtimes(libraries.mapped())
+    for runtime in runtimes or (f"{sys.prefix}/lib/libgomp.so.1",):
+        count = blas.openmp_threads(runtime)
+        counts[Path(runtime).name] = {"threads": count, "most": sys.maxsize}
+    return counts
+
+
+if __name__ == "__main__":
+    print(json.dumps(probe()))

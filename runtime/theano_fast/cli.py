@@ -1,0 +1,152 @@
+"""The command ``theano-fast``: ``verify`` an environment, or ``info`` about it.
+
+Exit status: 0 verified, 1 a check failed, 2 wrong usage, 3 the environment is of no stack,
+130 interrupted.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from theano_fast import __version__, facts, report, stack, verify
+from theano_fast.checks import CHECKS
+
+VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit status."""
+    parser = make_parser()
+    given = parser.parse_args(arguments)
+    try:
+        return int(given.run(parser, given))
+    except stack.StackError as error:
+        print(f"theano-fast: {error}", file=sys.stderr)
+        return NO_STACK
+    except KeyboardInterrupt:
+        print("theano-fast: interrupted; nothing was verified", file=sys.stderr)
+        return INTERRUPTED
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the command line's parser."""
+    parser = argparse.ArgumentParser(
+        prog="theano-fast",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"theano-fast {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    check = commands.add_parser("verify", help="prove that this environment is what it says")
+    check.add_argument("--json", type=Path, metavar="FILE", help="write the report to FILE")
+    check.add_argument("--full", action="store_true", help="run the scan check in full size too")
+    check.add_argument("--check", nargs="+", default=[], metavar="NAME", help="run only these")
+    check.add_argument("--list", action="store_true", help="list the checks and exit")
+    check.add_argument(
+        "--compiledir",
+        type=Path,
+        metavar="DIR",
+        help="compile into DIR and keep it, not into a temporary directory",
+    )
+    check.set_defaults(run=run_verify)
+
+    info = commands.add_parser("info", help="show the host, the stack, libraries and settings")
+    info.add_argument("--json", action="store_true", help="as JSON")
+    info.set_defaults(run=run_info)
+    return parser
+
+
+def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Run the checks, printing each as it ends, and write the report."""
+    if given.list:
+        print("\n".join(f"{check.name:<12}{check.proves}" for check in CHECKS))
+        return VERIFIED
+    try:
+        checks = verify.select(given.check)
+    except ValueError as error:
+        parser.error(str(error))
+    if given.json and not given.json.parent.is_dir():
+        parser.error(f"--json: {given.json.parent} is no directory")
+    started, its_stack, records = time.monotonic(), stack.load(), []
+    with compiledir(given.compiledir) as folder:
+        known = gather_facts(verify.theano_flags(f"compiledir={folder}"))
+        print(heading(its_stack, known), report.header(), sep="\n", flush=True)
+        for record in verify.run(checks, given.full, folder):
+            records.append(record)
+            print(report.row(record), flush=True)
+    verified = verify.verified(records)
+    for record in records:
+        if record.details:
+            print(f"\n{record.name}:", *record.details, sep="\n")
+        if record.traceback:
+            print(f"\n{record.name}:\n{record.traceback}", file=sys.stderr)
+    print(f"\n{report.summary(its_stack, records, verified)} in {time.monotonic() - started:.0f} s")
+    if given.json:
+        tree = report.document(its_stack, known, records, given.full, verified)
+        report.write(given.json, report.to_json(tree))
+    return VERIFIED if verified else FAILED
+
+
+def run_info(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Print what the reports say of the machine and the environment."""
+    its_stack = stack.load()
+    tree = {
+        "stack": its_stack.name,
+        "axes": dict(its_stack.axes),
+        **gather_facts(verify.theano_flags()),
+    }
+    print(report.to_json(tree).rstrip() if given.json else report.render_facts(tree))
+    return VERIFIED
+
+
+def gather_facts(flags: str) -> dict[str, Any]:
+    """Return the host's and the environment's facts; an error in place of what cannot be had.
+
+    Theano is imported in another process, with these THEANO_FLAGS: an environment that crashes
+    must not end the report.
+    """
+    known = {"host": facts.host(), "versions": facts.versions()}
+    with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
+        answer = Path(folder, "facts.json")
+        command = [sys.executable, "-P", "-m", "theano_fast.environment", str(answer)]
+        done = subprocess.run(
+            command,
+            env={**os.environ, "THEANO_FLAGS": flags},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return {**known, **json.loads(answer.read_text())}
+    last = done.stderr.strip().splitlines()[-1:]
+    return {**known, "error": " ".join([verify.ending(done.returncode), *last])}
+
+
+def heading(its_stack: stack.Stack, known: dict[str, Any]) -> str:
+    """Return the table's title: the stack, what it is made of, and the machine."""
+    made = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
+    host = known["host"]
+    return f"{its_stack.name}: {made}\n{host['cpu']}, {host['cpus_usable']} CPUs usable\n"
+
+
+@contextlib.contextmanager
+def compiledir(kept: Path | None) -> Iterator[Path]:
+    """Give a compilation directory: kept where one is named, else one that is removed.
+
+    Verification must neither lean on what the user has compiled, nor leave anything there.
+    """
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept.resolve()
+    else:
+        with tempfile.TemporaryDirectory(prefix="theano-fast-compiledir-") as folder:
+            yield Path(folder).resolve()

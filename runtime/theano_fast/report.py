@@ -1,0 +1,89 @@
+"""The report of a verification, as sorted JSON and as a table."""
+
+import dataclasses
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from theano_fast import __version__
+from theano_fast.checks.result import Record
+from theano_fast.stack import Stack
+
+SCHEMA_VERSION = 1
+WIDTH = 100
+INDENT = 30
+
+
+def document(
+    stack: Stack, facts: dict[str, Any], records: Sequence[Record], full: bool, verified: bool
+) -> dict[str, Any]:
+    """Return the report as a JSON object; its layout changes only with SCHEMA_VERSION."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "theano_fast": __version__,
+        "stack": stack.name,
+        "axes": dict(stack.axes),
+        "full": full,
+        "verified": verified,
+        "facts": facts,
+        "checks": [dataclasses.asdict(record) for record in records],
+        "counts": {
+            status: sum(record.status == status for record in records)
+            for status in ("passed", "failed", "skipped")
+        },
+    }
+
+
+def to_json(tree: dict[str, Any]) -> str:
+    """Return a JSON object as text: keys sorted, two spaces, a newline at the end."""
+    return json.dumps(tree, indent=2, sort_keys=True) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all; raises OSError."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+def header() -> str:
+    """Return the heading of the table."""
+    return f"{'check':<12}{'status':<10}{'seconds':>7} result"
+
+
+def row(record: Record) -> str:
+    """Return a check's lines in the table, its message wrapped."""
+    start = f"{record.name:<12}{record.status:<10}{record.seconds:6.1f}  "
+    return textwrap.fill(
+        record.message,
+        WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * INDENT,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def summary(stack: Stack, records: Sequence[Record], verified: bool) -> str:
+    """Return the verdict in one line, the checks counted by status."""
+    counts = Counter(record.status for record in records)
+    told = ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))
+    return f"{stack.name}: {'verified' if verified else 'NOT verified'} ({told})"
+
+
+def render_facts(facts: dict[str, Any], indent: str = "") -> str:
+    """Return a JSON object as indented lines, keys sorted."""
+    lines = []
+    for key in sorted(facts):
+        value = facts[key]
+        if isinstance(value, dict):
+            lines.append(f"{indent}{key}:")
+            lines.append(render_facts(value, indent + "  "))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            lines += [f"{indent}{key}:\n" + render_facts(item, indent + "  ") for item in value]
+        else:
+            lines.append(f"{indent}{key}: {value}")
+    return "\n".join(lines)

@@ -1,0 +1,36 @@
+"""numpy >= 1.24 has no np.bool and np.complex: without the patch, theano cannot be imported."""
+
+import numpy as np
+import pytest
+import theano
+from theano import scalar, tensor
+
+FLOATS = ["float32", "float64", "complex64", "complex128"]
+INTEGERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
+def test_cast_in_python_code(dtype):
+    cast = scalar.basic.Cast(scalar.Scalar(dtype))
+    assert cast.impl(1) == 1
+    assert cast.impl(1).dtype == dtype
+
+
+@pytest.mark.parametrize("value", [True, 3, 2.5, 1 + 2j])
+def test_shared_scalar(value):
+    shared = scalar.sharedvar.shared(value)
+    assert shared.get_value() == value
+
+
+def test_complex_scalars():
+    real, imaginary = scalar.float64("real"), scalar.float64("imaginary")
+    built = scalar.complex(real, imaginary)
+    assert built.owner.op.impl(1.0, 2.0) == 1 + 2j
+    assert scalar.complex_from_polar.impl(np.float32(2), np.float32(0)) == 2
+    with pytest.raises(scalar.basic.ComplexError):
+        scalar.mod_check(scalar.complex64(), scalar.complex64())
+
+
+def test_product_and_constants():
+    assert scalar.mul.impl(2, 3, 4) == 24
+    assert tensor.get_scalar_constant_value(theano.tensor.as_tensor_variable(3.5)) == 3.5

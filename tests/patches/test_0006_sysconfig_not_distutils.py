@@ -1,0 +1,29 @@
+"""distutils is deprecated, and gone in Python 3.12: without the patch, import theano warns."""
+
+
+def test_import_does_without_distutils(run_python):
+    result = run_python(
+        """
+        import sys, theano
+        assert not {"distutils", "numpy.distutils"} & set(sys.modules)
+        """,
+        "-W",
+        "error",
+        flags="blas.ldflags=",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_compiler_finds_python_and_numpy(run_python):
+    """The directories that Theano now asks sysconfig and numpy for."""
+    result = run_python(
+        """
+        from pathlib import Path
+        from theano.gof import cmodule
+        headers = {"Python.h", "numpy/arrayobject.h", "theano_mod_helper.h"}
+        for header in headers:
+            assert any(Path(d, header).is_file() for d in cmodule.std_include_dirs()), header
+        assert cmodule._get_ext_suffix().endswith(".so")
+        """
+    )
+    assert result.returncode == 0, result.stderr

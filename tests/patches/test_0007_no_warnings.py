@@ -1,0 +1,73 @@
+"""Without the patch, ordinary use of Theano warns: under -W error it stops."""
+
+from pathlib import Path
+from warnings import catch_warnings, simplefilter
+
+import theano
+
+
+def test_sources_compile_without_a_warning():
+    """Strings with escapes that Python does not know are warned about, then refused."""
+    sources = sorted(Path(theano.__file__).parent.rglob("*.py"))
+    assert sources
+    with catch_warnings():
+        simplefilter("error")
+        for source in sources:
+            if "tests" not in source.parts:
+                compile(source.read_text(encoding="utf-8"), str(source), "exec")
+
+
+def test_scan_does_without_imp(run_python):
+    """A scan imports the GPU back end, and that PdbBreakpoint, which used the module imp."""
+    result = run_python(
+        """
+        import theano.tests.breakpoint
+        x = theano.tensor.dvector()
+        theano.scan(lambda a: 2 * a, sequences=x)
+        """,
+        "-W",
+        "error",
+        flags="blas.ldflags=",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_hex_digest_of_an_array(run_python):
+    result = run_python(
+        "import numpy, theano.printing; print(theano.printing.hex_digest(numpy.arange(3)))",
+        "-W",
+        "error",
+        flags="blas.ldflags=",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_logged_warning(run_python, tmp_path):
+    """Logger.warn is deprecated: Theano's remark about an unknown compiler was an error itself."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text('#!/bin/sh\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    result = run_python(
+        "from theano.gof.cmodule import GCC_compiler; GCC_compiler.compile_args()",
+        "-W",
+        "error",
+        flags=f"blas.ldflags=,cxx={compiler}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert "OPTIMIZATION WARNING" in result.stderr
+
+
+def test_sparse_plus_dense(run_python):
+    """An optimization asked numpy for the type of a variable, not of its elements."""
+    result = run_python(
+        """
+        import numpy as np, scipy.sparse, theano.sparse
+        x, y = theano.sparse.csr_matrix("x"), theano.tensor.dmatrix("y")
+        add = theano.function([x, y], theano.sparse.add(x, y))
+        assert (add(scipy.sparse.eye(3, format="csr"), np.ones((3, 3))) == np.eye(3) + 1).all()
+        """,
+        "-W",
+        "error",
+        flags="blas.ldflags=",
+    )
+    assert result.returncode == 0, result.stderr

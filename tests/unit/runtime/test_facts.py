@@ -1,0 +1,18 @@
+from theano_fast import facts
+
+CPUINFO = "processor\t: 0\nmodel name\t: A CPU: of 2.5 GHz\nflags\t: fma\n"
+
+
+def test_cpu_model():
+    assert facts.cpu_model(CPUINFO) == "A CPU: of 2.5 GHz"
+    assert facts.cpu_model("processor\t: 0\n") == "unknown"
+
+
+def test_host_names_the_thread_variables(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert facts.host()["thread_variables"]["OMP_NUM_THREADS"] == "7"
+
+
+def test_versions_of_what_is_not_installed(monkeypatch):
+    monkeypatch.setattr(facts, "DISTRIBUTIONS", ("no-such-distribution",))
+    assert facts.versions()["no-such-distribution"] == "not installed"

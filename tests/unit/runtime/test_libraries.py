@@ -1,0 +1,65 @@
+from theano_fast import libraries
+
+MAPS = """\
+55d0c0000000-55d0c0001000 r--p 00000000 08:01 11 /env/bin/python3.11
+55d0c0001000-55d0c0002000 r-xp 00001000 08:01 11 /env/bin/python3.11
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0
+7f0000001000-7f0000002000 r-xp 00000000 08:01 12 /env/lib/with a space/libopenblas.so.0
+7f0000003000-7f0000004000 r--p 00000000 08:01 13 /usr/lib/locale/locale-archive
+7f0000005000-7f0000006000 r-xp 00000000 08:01 14 /tmp/gone.so (deleted)
+7ffd00000000-7ffd00001000 r-xp 00000000 00:00 0 [vdso]
+"""
+
+
+def test_parse_keeps_files_with_code():
+    assert libraries.parse(MAPS) == (
+        "/env/bin/python3.11",
+        "/env/lib/with a space/libopenblas.so.0",
+        "/tmp/gone.so",
+    )
+
+
+class TestBlasInstances:
+    def test_knows_each_family(self):
+        files = [
+            "/e/lib/libopenblasp-r0.3.29.so",
+            "/w/numpy.libs/libscipy_openblas64_-6bb31eeb.so",
+            "/usr/lib/x86_64-linux-gnu/blas/libblas.so.3.11.0",
+            "/usr/lib/libsatlas.so.3",
+            "/usr/lib/libblis.so.4",
+            "/usr/lib/liblapack.so.3",
+        ]
+        assert [family for family, _ in libraries.blas_instances(files)] == [
+            "atlas",
+            "blis",
+            "netlib",
+            "openblas",
+            "openblas",
+        ]
+
+    def test_takes_the_files_of_one_mkl_for_one(self):
+        files = ["/e/lib/libmkl_rt.so.2", "/e/lib/libmkl_core.so.2", "/other/libmkl_rt.so.2"]
+        assert libraries.blas_instances(files) == (("mkl", "/e/lib"), ("mkl", "/other"))
+
+
+def test_openmp_runtimes():
+    files = ["/e/lib/libgomp.so.1.0.0", "/e/lib/libiomp5.so", "/e/lib/libompose.so"]
+    assert libraries.openmp_runtimes(files) == ("/e/lib/libgomp.so.1.0.0", "/e/lib/libiomp5.so")
+
+
+def test_foreign_is_neither_the_environments_nor_glibcs():
+    ours = ["/env/lib/libz.so.1"]
+    glibcs = [
+        "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+        "/usr/lib/x86_64-linux-gnu/libc.so.6",
+        "/usr/lib/x86_64-linux-gnu/libm-2.31.so",
+        "/usr/lib/x86_64-linux-gnu/libmvec.so.1",
+        "/usr/lib/x86_64-linux-gnu/libnss_files.so.2",
+    ]
+    hosts = [
+        "/environment/lib/libz.so.1",
+        "/usr/lib/libstdc++.so.6.0.30",
+        "/usr/lib/x86_64-linux-gnu/libcrypt.so.1",
+        "/usr/lib/x86_64-linux-gnu/libmount.so.1",
+    ]
+    assert list(libraries.foreign(ours + glibcs + hosts, ["/env"])) == hosts

@@ -1,0 +1,69 @@
+import json
+
+import pytest
+
+pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+
+from theano_fast import report
+from theano_fast.checks.result import Record, Result, record
+from theano_fast.stack import Stack
+
+STACK = Stack("openblas", {"blas": "openblas"})
+PASSED = Record("blas", "passed", 1.25, "all well", {"threads": 2})
+FAILED = Record("scan", "failed", 30, "word " * 40, traceback="Traceback ...")
+SKIPPED = Record("gpu", "skipped", 0, "no GPU")
+
+
+def test_json_is_sorted_and_has_a_schema_version():
+    tree = report.document(STACK, {"z": 1, "a": 2}, [PASSED, FAILED, SKIPPED], False, False)
+    text = report.to_json(tree)
+    assert list(json.loads(text)) == sorted(tree)
+    assert json.loads(text)["facts"] == {"a": 2, "z": 1}
+    assert tree["schema_version"] == 1
+    assert tree["counts"] == {"passed": 1, "failed": 1, "skipped": 1}
+    assert tree["checks"][0]["measurements"] == {"threads": 2}
+    assert text.endswith("}\n")
+
+
+def test_a_row_is_wrapped_in_its_column():
+    lines = report.row(FAILED).splitlines()
+    assert lines[0].startswith("scan        failed      30.0  word word")
+    assert len(lines) > 1
+    assert all(line.startswith(" " * report.INDENT + "word") for line in lines[1:])
+    assert max(map(len, lines)) <= report.WIDTH
+
+
+def test_the_heading_is_over_its_columns():
+    assert report.header().index("result") == report.INDENT
+
+
+def test_summary_counts_what_was_skipped():
+    text = report.summary(STACK, [PASSED, SKIPPED], True)
+    assert text == "openblas: verified (1 passed, 0 failed, 1 skipped)"
+    assert "NOT verified" in report.summary(STACK, [FAILED], False)
+
+
+def test_write_replaces_a_file_whole(tmp_path):
+    file = tmp_path / "report.json"
+    file.write_text("old")
+    report.write(file, "new")
+    assert file.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_facts_are_indented_lines():
+    tree = {"b": {"c": 1}, "a": [{"x": 1}, {"x": 2}], "d": []}
+    assert report.render_facts(tree) == "a:\n  x: 1\na:\n  x: 2\nb:\n  c: 1\nd: []"
+
+
+@pytest.mark.parametrize(
+    ("result", "status", "message"),
+    [
+        (Result("fine"), "passed", "fine"),
+        (Result("fine", skipped="no GPU"), "skipped", "no GPU"),
+        (Result("fine", ("one", "two"), skipped="no GPU"), "failed", "one; two"),
+    ],
+)
+def test_a_failure_outweighs_all(result, status, message):
+    made = record("blas", 1.0, result)
+    assert (made.status, made.message) == (status, message)

@@ -1,0 +1,59 @@
+import pytest
+
+pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+
+from theano_fast import stack
+
+TEXT = """\
+stack = "openblas"
+
+[axes]
+blas = "openblas"
+device = "cpu"
+libm = "system"
+python = "3.11"
+"""
+
+
+def test_parse():
+    assert stack.parse(TEXT) == stack.Stack(
+        "openblas", {"blas": "openblas", "device": "cpu", "libm": "system", "python": "3.11"}
+    )
+
+
+def test_parse_takes_further_axes():
+    assert stack.parse(TEXT + 'theano = "1.0.5"\n').axes["theano"] == "1.0.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "keys must be"),
+        (TEXT + "[more]\n", "keys must be"),
+        (TEXT.replace('libm = "system"\n', ""), r"\['libm'\] are missing"),
+        (TEXT.replace('"3.11"', "3.11"), r"\['python'\] must be strings"),
+        ("stack = 1\naxes = {}", "'stack' must be a string"),
+        ("stack =", "Invalid"),
+    ],
+)
+def test_parse_names_what_is_wrong(text, message):
+    with pytest.raises(ValueError, match=message):
+        stack.parse(text)
+
+
+def test_load_says_what_to_do_where_there_is_no_stack(tmp_path):
+    with pytest.raises(stack.StackError, match="install the metapackage"):
+        stack.load(tmp_path)
+
+
+def test_load_names_a_broken_file(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "theano-fast.toml").write_text("stack = 1")
+    with pytest.raises(stack.StackError, match=r"theano-fast\.toml cannot be read"):
+        stack.load(tmp_path)
+
+
+def test_load(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "theano-fast.toml").write_text(TEXT)
+    assert stack.load(tmp_path).name == "openblas"

@@ -1,0 +1,107 @@
+import ast
+import os
+from pathlib import Path
+
+import pytest
+from theano_fast import threads
+
+
+@pytest.fixture(autouse=True)
+def eight_cpus_and_no_quota(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(threads, "cgroup_quota", lambda: None)
+
+
+def group(root: Path, line: str, files: dict[str, str]) -> str:
+    (root / "proc/self").mkdir(parents=True, exist_ok=True)
+    (root / "proc/self/cgroup").write_text(line + "\n")
+    for name, text in files.items():
+        path = root / "sys/fs/cgroup" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    return str(root)
+
+
+class TestApply:
+    def test_sets_every_variable_and_the_mark(self):
+        environ: dict[str, str] = {}
+        assert threads.apply(environ) == 8
+        assert environ == dict.fromkeys((*threads.VARIABLES, threads.MARK), "8")
+
+    @pytest.mark.parametrize("name", threads.USER_VARIABLES)
+    def test_leaves_everything_to_a_user_who_set_one(self, name):
+        environ = {name: "3"}
+        assert threads.apply(environ) is None
+        assert environ == {name: "3"}
+
+    def test_an_empty_variable_is_not_set(self):
+        assert threads.apply({"OMP_NUM_THREADS": ""}) == 8
+
+    def test_a_child_on_fewer_cpus_computes_anew(self, monkeypatch):
+        environ: dict[str, str] = {}
+        threads.apply(environ)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
+        assert threads.apply(environ) == 1
+        assert set(environ.values()) == {"1"}
+
+    def test_a_choice_made_after_ours_wins_over_all_of_ours(self):
+        environ: dict[str, str] = {}
+        threads.apply(environ)
+        environ["OMP_NUM_THREADS"] = "2"
+        assert threads.apply(environ) is None
+        assert environ == {"OMP_NUM_THREADS": "2"}
+
+
+class TestAvailable:
+    @pytest.mark.parametrize(
+        ("quota", "slurm", "expected"),
+        [
+            (None, "", 8),
+            (2.5, "", 3),
+            (0.1, "", 1),
+            (64.0, "", 8),
+            (None, "4", 4),
+            (2.0, "4", 2),
+            (None, "no number", 8),
+            (None, "0", 1),
+        ],
+    )
+    def test_is_the_least_of_the_limits(self, monkeypatch, quota, slurm, expected):
+        monkeypatch.setattr(threads, "cgroup_quota", lambda: quota)
+        assert threads.available({"SLURM_CPUS_PER_TASK": slurm}) == expected
+
+
+class TestCgroupQuota:
+    @pytest.fixture(autouse=True)
+    def real(self, monkeypatch, eight_cpus_and_no_quota):
+        monkeypatch.undo()
+
+    @pytest.mark.parametrize(
+        ("line", "files", "expected"),
+        [
+            ("0::/", {"cpu.max": "150000 100000"}, 1.5),
+            ("0::/a/b", {"a/b/cpu.max": "max 100000", "a/cpu.max": "200000 100000"}, 2),
+            ("0::/a/b", {"a/b/cpu.max": "100000 100000", "a/cpu.max": "200000 100000"}, 1),
+            ("0::/a", {"a/cpu.max": "max 100000"}, None),
+            ("0::/seen/from/outside", {"cpu.max": "50000 100000"}, 0.5),
+            (
+                "4:cpu,cpuacct:/a",
+                {"cpu/a/cpu.cfs_quota_us": "300000", "cpu/a/cpu.cfs_period_us": "100000"},
+                3,
+            ),
+            ("4:cpu:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+            ("4:cpuset:/a", {"cpu/a/cpu.cfs_quota_us": "1", "cpu/a/cpu.cfs_period_us": "1"}, None),
+            ("not a control group", {}, None),
+        ],
+    )
+    def test_is_the_least_on_the_way_up(self, tmp_path, line, files, expected):
+        assert threads.cgroup_quota(group(tmp_path, line, files)) == expected
+
+    def test_is_none_without_control_groups(self, tmp_path):
+        assert threads.cgroup_quota(str(tmp_path)) is None
+
+
+def test_costs_no_import_but_os():
+    tree = ast.parse(Path(threads.__file__).read_text())
+    imported = [node.names[0].name for node in tree.body if isinstance(node, ast.Import)]
+    assert imported == ["os"]

@@ -1,0 +1,48 @@
+from types import SimpleNamespace
+
+from theano_fast import thunks
+
+
+class Dot22:
+    pass
+
+
+class Scan:
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __str__(self):
+        return "forall_inplace,cpu,ntm}"
+
+    def execute(self):
+        """Stand for the loop in Python."""
+
+
+def compiled(*pairs):
+    """Make a function as Theano compiles it: nodes with an op, and their thunks."""
+    nodes = [SimpleNamespace(op=op) for op, _ in pairs]
+    return SimpleNamespace(fn=SimpleNamespace(nodes=nodes, thunks=[thunk for _, thunk in pairs]))
+
+
+def c_thunk(file: str) -> SimpleNamespace:
+    module = SimpleNamespace(__file__=file)
+    return SimpleNamespace(cthunk=object(), thunk=SimpleNamespace(module=module))
+
+
+def test_a_function_is_read_with_the_steps_of_its_scans():
+    scan = Scan(compiled((Dot22(), c_thunk("/c/m1.so"))))
+    function = compiled((Dot22(), SimpleNamespace(perform=None)), (scan, SimpleNamespace()))
+    assert thunks.read(function) == (
+        thunks.Thunk("Dot22", "Py", ""),
+        thunks.Thunk("Scan", "Py", ""),
+        thunks.Thunk("Dot22", "C", "/c/m1.so"),
+    )
+
+
+def test_a_scan_that_loops_in_python_is_named():
+    slow, fast = Scan(compiled()), Scan(compiled())
+    function = compiled(
+        (slow, SimpleNamespace(perform=slow.execute)),
+        (fast, SimpleNamespace(perform=lambda: None)),
+    )
+    assert thunks.python_scans(function) == ("forall_inplace,cpu,ntm}",)

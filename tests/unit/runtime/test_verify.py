@@ -1,0 +1,64 @@
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+
+from theano_fast import checks, verify
+from theano_fast.checks import CHECKS, Check
+from theano_fast.checks.result import Record
+
+
+def records(*statuses: str) -> list[Record]:
+    return [Record("blas", status, 0, "") for status in statuses]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verified"),
+    [
+        (["passed", "passed"], True),
+        (["passed", "skipped"], True),
+        (["passed", "failed"], False),
+        (["skipped"], False),
+        ([], False),
+    ],
+)
+def test_skipped_checks_prove_nothing(statuses, verified):
+    assert verify.verified(records(*statuses)) is verified
+
+
+def test_select_keeps_the_order_of_the_list():
+    assert [check.name for check in verify.select(["scan", "blas"])] == ["blas", "scan"]
+    assert verify.select([]) == CHECKS
+
+
+def test_select_names_the_known_checks():
+    with pytest.raises(ValueError, match="unknown check gpu, x; the checks are compiler, blas"):
+        verify.select(["gpu", "x"])
+
+
+def test_flags_of_the_check_win_over_the_users(monkeypatch):
+    monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=,openmp=False,compiledir=/home/me")
+    made = verify.environment(Check("blas", "", flags="openmp=True"), Path("/tmp/x"))
+    flags = made["THEANO_FLAGS"].split(",")
+    assert flags[0] == "blas.ldflags="
+    assert flags.index("openmp=True") > flags.index("openmp=False")
+    assert flags[-1] == "compiledir=/tmp/x"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (3, "ended with exit status 3"),
+        (-11, "was killed by SIGSEGV"),
+        (-4, "was killed by SIGILL"),
+        (-63, "was killed by signal 63"),
+    ],
+)
+def test_ending(code, text):
+    assert verify.ending(code) == text
+
+
+def test_every_check_is_a_module_and_every_module_a_check():
+    modules = {path.stem for path in Path(checks.__file__).parent.glob("*.py")}
+    assert modules - {"__init__", "__main__", "result"} == {check.name for check in CHECKS}
