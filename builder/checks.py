@@ -53,11 +53,16 @@ def test(unit: bool, select: str) -> None:
 
 def _lend_pytest(directory: Path) -> None:
     """Link pytest, which is pure Python, where an interpreter without it can find it."""
-    for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments"):
+    for name in ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"):
         module = importlib.util.find_spec(name)
         assert module is not None
-        assert module.submodule_search_locations is not None
-        (directory / name).symlink_to(module.submodule_search_locations[0])
+        assert module.origin is not None
+        file = Path(module.origin)
+        # A package is its directory, a module its file.
+        found = file.parent if file.name == "__init__.py" else file
+        # pytest also asks for its own and pluggy's metadata.
+        for part in (found, *found.parent.glob(f"{name}-*.dist-info")):
+            (directory / part.name).symlink_to(part)
 
 
 def _tool(name: str) -> str:

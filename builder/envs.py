@@ -17,8 +17,8 @@ from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
 
 # Written last into an environment: without it, or with another digest, the
-# environment is half-made or another one, and is made anew.
-MARK = Path("conda-meta", "theano-fast.json")
+# environment is half-made or another one, and is made anew. Not *.json: those are packages.
+MARK = Path("conda-meta", "theano-fast")
 
 
 @dataclass(frozen=True)

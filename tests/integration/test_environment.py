@@ -19,7 +19,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 TRAIN = """
 import json, os, theano, theano.tensor as T, numpy
-x, w = T.matrix("x"), theano.shared(numpy.ones((50, 3)), "w")
+x, w = T.matrix("x"), theano.shared(numpy.zeros((50, 3)), "w")
 cost = T.nnet.sigmoid(T.dot(x, w)).mean()
 step = theano.function([x], cost, updates=[(w, w - 0.1 * T.grad(cost, w))])
 before, after = step(numpy.ones((8, 50))), step(numpy.ones((8, 50)))
@@ -105,24 +105,12 @@ def test_every_library_is_the_environments_or_glibcs(prefix: Path) -> None:
     assert checked > 100
 
 
-def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
-    work = str(paths.work()).encode()
-    named = [
-        file
-        for file in prefix.rglob("*")
-        if file.is_file() and not file.is_symlink() and work in file.read_bytes()
-    ]
-    assert named == []
-
-
 def test_the_environment_moves_with_conda_pack(
     prefix: Path, run: Run, train: Path, tmp_path: Path
 ) -> None:
     archive, moved = tmp_path / "openblas.tar", tmp_path / "moved"
     pack = Path(sys.executable).with_name("conda-pack")
-    packed = run(pack, "--prefix", prefix, "--output", archive, "--format", "no-archive")
-    if packed.returncode != 0:
-        packed = run(pack, "--prefix", prefix, "--output", archive)
+    packed = run(pack, "--prefix", prefix, "--output", archive)
     assert packed.returncode == 0, packed.stderr
     moved.mkdir()
     shutil.unpack_archive(archive, moved)

@@ -97,6 +97,7 @@ def judge(name: str, training: Training, more: Callable[[Training], list[str]]) 
         "calls": CALLS,
         "scan_steps": training.machine.size.steps,
         **numbers,
+        "nodes": int(numbers["nodes"]),
     }
     lines = tuple(line for each in read for line in profiles.render(each))
     return Result(summary, tuple(failures), "", {name: measurements}, lines)

@@ -1,0 +1,11 @@
+"""Without the patch, theano.gpuarray imports pkg_resources, and fails where setuptools is missing."""
+
+
+def test_theano_imports_without_pkg_resources(run_python):
+    code = """
+        import sys
+        sys.modules["pkg_resources"] = None
+        import theano.gpuarray.linalg
+    """
+    result = run_python(code)
+    assert result.returncode == 0, result.stderr
