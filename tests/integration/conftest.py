@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from builder import envs, paths, pipeline
+from builder.sources import collect, fetch
 
 Result = subprocess.CompletedProcess[str]
 
@@ -111,10 +112,9 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     """A directory with zlib's source, as `invoke fetch --to` makes it."""
+    recipes = {recipe.name: recipe for recipe in pipeline.plan("openblas").plan.recipes}
     directory = tmp_path / "sources"
-    directory.mkdir()
-    [archive] = paths.SOURCES.glob("zlib_*")
-    shutil.copy(archive, directory)
+    collect(fetch(recipes["zlib"].sources), directory)
     return directory
 
 

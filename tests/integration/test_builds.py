@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from builder import errors, paths
+from builder import errors
 
 BUILD = ("packages", "--stack=openblas")
 
@@ -158,4 +158,3 @@ def test_sources_are_collected_for_another_machine(project: Project, tmp_path: P
     assert [file.name for file in (tmp_path / "carried").iterdir()] == [
         "zlib_1.2.13.dfsg.orig.tar.bz2"
     ]
-    assert paths.SOURCES.exists()

@@ -1,4 +1,4 @@
-"""Without the patch, theano.gpuarray imports pkg_resources, and fails where setuptools is missing."""
+"""Without the patch, theano.gpuarray fails to import where setuptools is missing."""
 
 
 def test_theano_imports_without_pkg_resources(run_python):
