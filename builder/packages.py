@@ -64,11 +64,13 @@ def plan(
 
 
 def _tree(root: Path) -> dict[str, str]:
-    """Mode and hash of each file; a recipe.yaml counts as rendered, not as text."""
+    """Mode and hash of each file but caches'; a recipe.yaml counts as rendered, not as text."""
     return {
         str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
         for file in sorted(root.rglob("*") if root.is_dir() else [root])
-        if file.is_file() and file.name != "recipe.yaml" and "__pycache__" not in file.parts
+        if file.is_file()
+        and file.name != "recipe.yaml"
+        and not any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
     }
 
 
