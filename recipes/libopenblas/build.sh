@@ -20,10 +20,11 @@ make=(make -j"$CPU_COUNT" "${options[@]}")
 "${make[@]}" libs
 # Where OpenBLAS has its own LAPACK routine (getrf, potrf, ...), leave out the
 # reference one: it is an archive member of the same name.
-ar t libopenblas*.a | sed -n 's/^\(.*\)\.o$/s,\\b\1\\.o\\b,,/p' |
+ar t libopenblas.a | sed -n 's/^\(.*\)\.o$/s,[^ ]*\\b\1\\.o\\b,,/p' |
     sed -i -f - lapack-netlib/SRC/Makefile
+"${make[@]}" netlib
 # The link test wants functions that came with LAPACK 3.12.
 sed -i '/-o linktest /d' exports/Makefile
-"${make[@]}" shared
+"${make[@]}" -C exports so
 make "${options[@]}" NO_STATIC=1 PREFIX="$PREFIX" install
 sed -i "s|=$PREFIX/|=\${pcfiledir}/../../|" "$PREFIX/lib/pkgconfig/openblas.pc"

@@ -17,7 +17,7 @@ if [ "$NAME" = cblas ]; then
 fi
 
 cat > "$PREFIX/lib/pkgconfig/$NAME.pc" <<EOF
-prefix=\${pcfiledir}/../..
+prefix=$PREFIX
 libdir=\${prefix}/lib
 includedir=\${prefix}/include
 

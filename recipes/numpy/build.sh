@@ -1,9 +1,16 @@
 #!/bin/bash
 set -euo pipefail
 
-tools=$SRC_DIR/tools
+tools=$SRC_DIR/wheels/tools
 "$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
-export PYTHONPATH=$tools PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
+export PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+
+# Cython writes the absolute path of its source into the module.
+sed -i "/^from Cython/a\\
+import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
+FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$SRC_DIR')
+" "$tools/bin/cython"
 
 # By way of a wheel: installed from a directory, numpy would record its path.
 "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \

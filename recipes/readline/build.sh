@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
-# Left to itself configure finds the host's libtinfo before our libncursesw.
-export bash_cv_termcap_lib=libncursesw
+# Left to itself configure finds the host's libtinfo and termcap.h before our ncurses.
+export bash_cv_termcap_lib=libncursesw ac_cv_header_termcap_h=no
 CFLAGS="-O2" CPPFLAGS="-I$PREFIX/include" LDFLAGS="-L$PREFIX/lib" \
     ./configure --prefix="$PREFIX" --disable-static --disable-install-examples
 make -j"$CPU_COUNT" SHLIB_LIBS=-lncursesw

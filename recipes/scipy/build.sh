@@ -1,12 +1,18 @@
 #!/bin/bash
 set -euo pipefail
 
-# Not in tools/: scipy looks from there for pythran's headers by a relative path.
 tools=$SRC_DIR/wheels/tools
 "$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
 # Meson would ask the host's CMake, and get the host's xsimd for pythran's own.
 export CMAKE=false
-export PYTHONPATH=$tools PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
+export PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
+
+# Cython writes the absolute path of its source into the module.
+sed -i "/^from Cython/a\\
+import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
+FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$SRC_DIR')
+" "$tools/bin/cython"
 
 # The g77 wrappers call the functions that return a complex number by way of
 # CBLAS: how Fortran returns one differs between the implementations.

@@ -1,0 +1,23 @@
+"""numpy and scipy compute by the implementation that is named, and load no other."""
+
+import pathlib
+import re
+import sys
+
+import numpy
+import scipy.linalg
+
+rng = numpy.random.default_rng(0)
+a = rng.standard_normal((300, 300))
+z = a[0] + 1j * a[1]
+
+assert numpy.allclose(numpy.linalg.inv(a) @ a, numpy.eye(300))
+# How Fortran returns a complex number differs between implementations.
+assert numpy.isclose(scipy.linalg.blas.zdotc(z, z), numpy.vdot(z, z))
+t, q = scipy.linalg.schur(a, output="complex")
+assert numpy.allclose(q @ t @ q.conj().T, a)
+
+files = {pathlib.Path(word) for word in pathlib.Path("/proc/self/maps").read_text().split()}
+loaded = {file.name for file in files if re.match("lib.*(blas|lapack|mkl)", file.name)}
+assert loaded, "no BLAS"
+assert all(sys.argv[1] in name for name in loaded), loaded
