@@ -3,6 +3,7 @@ set -euo pipefail
 
 case $BLAS in
     openblas) libraries=-lopenblas ;;
+    mkl) libraries="-lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -lgomp" ;;
     *) echo "no link flags are known for blas = $BLAS" >&2; exit 1 ;;
 esac
 

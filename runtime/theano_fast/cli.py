@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theano_fast import __version__, facts, report, stack, verify
+from theano_fast import __version__, comparison, facts, report, stack, verify
 from theano_fast.checks import CHECKS
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED = 0, 1, 2, 3, 130
@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except stack.StackError as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return NO_STACK
+    except comparison.ComparisonError as error:
+        print(f"theano-fast: {error}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         print("theano-fast: interrupted; nothing was verified", file=sys.stderr)
         return INTERRUPTED
@@ -61,6 +64,11 @@ def make_parser() -> argparse.ArgumentParser:
 
     info = commands.add_parser("info", help="show the host, the stack, libraries and settings")
     info.add_argument("--json", action="store_true", help="as JSON")
+    info.add_argument(
+        "--blas",
+        action="store_true",
+        help="measure matrix products with each stack built beside this one, half a minute each",
+    )
     info.set_defaults(run=run_info)
     return parser
 
@@ -104,7 +112,11 @@ def run_info(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         "axes": dict(its_stack.axes),
         **gather_facts(verify.theano_flags()),
     }
+    if given.blas:
+        tree["gemm"] = comparison.compare(comparison.built())
     print(report.to_json(tree).rstrip() if given.json else report.render_facts(tree))
+    if given.blas and not given.json:
+        print("", comparison.render(tree["gemm"]), sep="\n")
     return VERIFIED
 
 

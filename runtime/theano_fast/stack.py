@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+FILE = Path("etc", "theano-fast.toml")
 AXES = frozenset({"blas", "device", "libm", "python"})
 
 
@@ -34,7 +35,7 @@ class Stack:
 
 def load(prefix: str | Path = sys.prefix) -> Stack:
     """Read the stack of the environment at prefix; raises StackError."""
-    path = Path(prefix) / "etc" / "theano-fast.toml"
+    path = Path(prefix) / FILE
     try:
         return parse(path.read_text())
     except FileNotFoundError:
@@ -44,6 +45,12 @@ def load(prefix: str | Path = sys.prefix) -> Stack:
         ) from None
     except (OSError, ValueError) as error:
         raise StackError(f"{path} cannot be read: {error}") from error
+
+
+def beside(prefix: str | Path = sys.prefix) -> tuple[Path, ...]:
+    """Return the environment at prefix, and those of stacks in the same folder, sorted."""
+    folder = Path(prefix).resolve().parent
+    return tuple(sorted(path for path in folder.iterdir() if (path / FILE).exists()))
 
 
 def parse(text: str) -> Stack:

@@ -57,3 +57,11 @@ def test_load(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "theano-fast.toml").write_text(TEXT)
     assert stack.load(tmp_path).name == "openblas"
+
+
+def test_stacks_beside(tmp_path):
+    for name in ("openblas", "mkl"):
+        (tmp_path / name / "etc").mkdir(parents=True)
+        (tmp_path / name / "etc" / "theano-fast.toml").write_text(TEXT)
+    (tmp_path / "notes").mkdir()
+    assert [path.name for path in stack.beside(tmp_path / "mkl")] == ["mkl", "openblas"]

@@ -1,0 +1,50 @@
+from subprocess import CompletedProcess
+
+import pytest
+
+pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+
+from theano_fast import comparison
+
+TOLD = {
+    "mkl": {"blas": "oneMKL", "rates": {"float32 64 on 1": 40.0, "float32 64 on 2": 90.0}},
+    "openblas": {"blas": "OpenBLAS", "rates": {"float32 64 on 1": 10.0, "float32 64 on 2": 40.0}},
+}
+
+
+def test_the_fastest_by_geometric_mean():
+    lines = comparison.render(TOLD).splitlines()
+    assert lines[0].split() == ["GFLOP/s", "of", "gemm", "mkl", "openblas"]
+    assert lines[1].startswith("float32, 64, 1 thread ")
+    assert lines[2].split()[-2:] == ["90.0", "40.0"]
+    assert lines[3].split()[-2:] == ["60.0", "20.0"]
+    assert lines[-1] == "mkl is the fastest here, by 3.00 x before openblas"
+
+
+def test_one_stack_has_nothing_to_be_compared_with():
+    assert "no other stack" in comparison.render({"mkl": TOLD["mkl"]})
+
+
+@pytest.fixture
+def ended(monkeypatch):
+    """How the interpreters that are asked end, one after another."""
+    processes = []
+    monkeypatch.setattr(comparison.subprocess, "run", lambda *_, **__: processes.pop(0))
+    return processes
+
+
+def told(rate):
+    return CompletedProcess([], 0, f'{{"blas": "b", "rates": {{"x": {rate}}}}}', "")
+
+
+def test_the_best_of_the_rounds_counts(ended, tmp_path):
+    ended += [told(rate) for rate in (1, 5, 3, 4, 2, 4)]
+    best = comparison.compare({"a": tmp_path, "b": tmp_path})
+    assert best["a"]["rates"] == {"x": 3}
+    assert best["b"]["rates"] == {"x": 5}
+
+
+def test_an_environment_that_fails(ended, tmp_path):
+    ended.append(CompletedProcess([], 1, "", "Traceback\nno numpy\n"))
+    with pytest.raises(comparison.ComparisonError, match="cannot be measured: no numpy"):
+        comparison.compare({"a": tmp_path})
