@@ -178,3 +178,14 @@ def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Pat
     result = verify(run, broken, "blas")
     assert result.returncode == 1, result.stdout
     assert "netlib" in result.stdout
+
+
+def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
+    places = re.compile(re.escape(os.fsencode(paths.work())) + rb"|_placehold")
+    naming = [
+        str(file.relative_to(prefix))
+        for file in prefix.rglob("*")
+        if file.is_file() and not file.is_symlink() and places.search(file.read_bytes())
+    ]
+    # The lock's packages are listed there with the channel that they came from.
+    assert [file for file in naming if not file.startswith("conda-meta/")] == []

@@ -1,0 +1,45 @@
+"""Without the patch, a search of a graph compares each variable it meets with each blocker."""
+
+import theano
+from theano import tensor
+from theano.gof import graph
+
+
+class Counted(tensor.TensorVariable):
+    """A variable that counts the comparisons made with it."""
+
+    comparisons = 0
+
+    def __eq__(self, other):
+        Counted.comparisons += 1
+        return self is other
+
+    __hash__ = tensor.TensorVariable.__hash__
+
+
+def chain(length):
+    """The variables x, 2x, 4x ... and as many blockers that are not among them."""
+    variables = [tensor.dscalar()]
+    for _ in range(length):
+        variables.append(2 * variables[-1])
+    return variables, [Counted(theano.tensor.dscalar) for _ in range(length)]
+
+
+def test_searches_do_not_compare():
+    variables, blockers = chain(100)
+    Counted.comparisons = 0
+    ancestors = graph.ancestors(variables[-1:], blockers)
+    graph.inputs(variables[-1:], blockers)
+    graph.variables_and_orphans(blockers, variables[-1:])
+    assert set(variables) <= set(ancestors)
+    assert Counted.comparisons < 300  # 30000 without a set
+
+
+def test_blockers_block():
+    variables, _ = chain(10)
+    assert variables[4] not in graph.ancestors(variables[-1:], [variables[5]])
+    assert variables[5] in graph.ancestors(variables[-1:], [variables[5]])
+    assert variables[0] in graph.inputs(variables[-1:])
+    assert graph.inputs(variables[-1:], None) == graph.inputs(variables[-1:])
+    orphans = graph.variables_and_orphans([variables[5]], variables[-1:])[1]
+    assert all(isinstance(orphan, theano.Constant) for orphan in orphans)

@@ -1,0 +1,73 @@
+"""Without the patch, Python walks all objects of a compilation hundreds of times for garbage."""
+
+import gc
+import threading
+
+import pytest
+import theano
+from theano import tensor
+from theano.compile.function_module import rare_collections
+
+
+@pytest.fixture(autouse=True)
+def threshold():
+    """A threshold that is nobody else's, and back to the one before."""
+    before = gc.get_threshold()
+    gc.set_threshold(701, 11, 12)
+    yield (701, 11, 12)
+    gc.set_threshold(*before)
+
+
+class Probe(theano.gof.Optimizer):
+    """Notes the threshold in the middle of a compilation, and raises if it is told to."""
+
+    def __init__(self, error=None):
+        self.error = error
+
+    def apply(self, fgraph):
+        self.threshold = gc.get_threshold()
+        if self.error:
+            raise self.error
+
+
+def compile_with(probe):
+    x = tensor.dscalar()
+    theano.function([x], 2 * x, mode=theano.Mode("py", probe))
+
+
+def test_rare_while_compiling(threshold):
+    probe = Probe()
+    compile_with(probe)
+    assert probe.threshold[0] == rare_collections.threshold
+    assert gc.get_threshold() == threshold
+
+
+def test_restored_after_an_error(threshold):
+    with pytest.raises(ZeroDivisionError):
+        compile_with(Probe(ZeroDivisionError()))
+    assert gc.get_threshold() == threshold
+
+
+def test_a_collector_that_is_off_stays_off():
+    gc.set_threshold(0)
+    probe = Probe()
+    compile_with(probe)
+    assert probe.threshold[0] == gc.get_threshold()[0] == 0
+
+
+def test_nested_and_in_threads(threshold):
+    inside, leave = threading.Event(), threading.Event()
+
+    def other():
+        with rare_collections:
+            inside.set()
+            leave.wait(10)
+
+    thread = threading.Thread(target=other)
+    with rare_collections, rare_collections:
+        thread.start()
+        assert inside.wait(10)
+    assert gc.get_threshold()[0] == rare_collections.threshold
+    leave.set()
+    thread.join(10)
+    assert gc.get_threshold() == threshold

@@ -1,0 +1,50 @@
+"""theano.clone copies each node once, however deep the graph is.
+
+Without the patch it copied the graph twice, by a recursion.
+"""
+
+import numpy as np
+import theano
+import theano.tensor as tt
+from theano.gof import graph
+
+
+def test_each_node_is_copied_once(monkeypatch):
+    x, y = tt.dvectors("x", "y")
+    product = x * x
+    out = product + product
+    copied = []
+    clone = graph.Apply.clone
+    monkeypatch.setattr(graph.Apply, "clone", lambda node: copied.append(node.op) or clone(node))
+    cloned = theano.clone(out, replace={x: y})
+    assert copied == [product.owner.op, out.owner.op]
+    assert graph.inputs([cloned]) == [y]
+
+
+def test_replacements_that_depend_on_what_is_replaced():
+    x, y = tt.dscalars("x", "y")
+    swapped = theano.clone([x - y, x], replace={x: y * 2, y: x * 3})
+    function = theano.function([x, y], swapped, mode="FAST_COMPILE")
+    assert [float(value) for value in function(1, 10)] == [17, 20]
+
+
+def test_a_replaced_output_of_a_node_with_several():
+    x, y = tt.dvectors("x", "y")
+    first, second = tt.split(x, [1, 1], 2)
+    cloned = theano.clone([first, second], replace={first: y})
+    assert cloned[0] is y
+    assert cloned[1].owner.op == second.owner.op
+
+
+def test_inputs_are_shared_or_not():
+    x = theano.shared(np.ones(2), "x")
+    assert graph.inputs([theano.clone(x + 1)])[0] is x
+    assert graph.inputs([theano.clone(x + 1, share_inputs=False)])[0] is not x
+
+
+def test_deep_graphs():
+    x = tt.dscalar("x")
+    out = x
+    for _ in range(5000):
+        out = -out
+    assert graph.inputs([theano.clone(out)]) == [x]

@@ -1,0 +1,59 @@
+"""A Scan is hashed by the structure of its inner graph.
+
+Without the patch, each Scan that was made generated the key of a C module for its inner graph.
+"""
+
+import pickle
+
+import theano
+import theano.tensor as tt
+from theano.gof.cc import CLinker
+from theano.scan_module.scan_op import Scan
+from theano.scan_module.scan_utils import equal_computations, hash_computations
+
+
+def scan_of(step):
+    x = tt.dvector("x")
+    out, _ = theano.scan(step, outputs_info=x, n_steps=3)
+    while not isinstance(out.owner.op, Scan):
+        out = out.owner.inputs[0]
+    return out.owner.op
+
+
+def test_no_key_of_a_module_is_made(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a Scan has no C module")
+
+    monkeypatch.setattr(CLinker, "cmodule_key_variables", refuse)
+    assert hash(scan_of(tt.tanh)) == hash(scan_of(tt.tanh))
+    assert hash(scan_of(tt.tanh)) != hash(scan_of(tt.exp))
+
+
+def test_equal_scans_have_equal_hashes():
+    def shared(state):
+        twice = state * 2
+        return twice + twice
+
+    one, other = scan_of(shared), scan_of(lambda state: state * 2 + state * 2)
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_graphs_that_differ_have_different_hashes():
+    x, y = tt.dvectors("x", "y")
+    graphs = [x + 1, x + 2, y + 1, x - 1, x.sum(), x, y, tt.constant(1.0), tt.constant(2.0)]
+    assert len(set(hash_computations(graphs))) == len(graphs)
+    assert hash_computations([x - y], [x, y]) != hash_computations([x - y], [y, x])
+
+
+def test_constants_count_by_their_values():
+    x = tt.dvector("x")
+    graphs = [x + tt.constant([1.0, 2.0]) for _ in range(2)]
+    assert equal_computations(graphs[:1], graphs[1:])
+    assert len(set(hash_computations(graphs))) == 1
+
+
+def test_a_hash_is_not_pickled():
+    scan = scan_of(tt.tanh)
+    hash(scan)
+    assert pickle.loads(pickle.dumps(scan))._hash_inner_graph is None

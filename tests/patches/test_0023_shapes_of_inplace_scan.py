@@ -1,0 +1,59 @@
+"""A Scan that is made inplace keeps the shapes it had.
+
+Without the patch they were inferred again, through the whole inner graph, for each attempt.
+"""
+
+import numpy as np
+import theano
+import theano.tensor as tt
+from theano.scan_module import scan_op, scan_opt, scan_utils
+from theano.scan_module.scan_op import Scan
+
+
+def two_states(until=False):
+    x, steps = tt.dvector("x"), tt.iscalar("steps")
+
+    def step(one, other):
+        states = [one + 1, one * other]
+        return (states, scan_utils.until(one.sum() > 40)) if until else states
+
+    outs, _ = theano.scan(step, outputs_info=[x, x * 0 + 1], n_steps=steps)
+    return x, steps, outs
+
+
+def test_no_shape_is_inferred_again(monkeypatch):
+    inferred = []
+    attempt = scan_opt.ScanInplaceOptimizer.attempt_scan_inplace
+    infer_shape = scan_utils.infer_shape
+
+    def watched(*args):
+        with monkeypatch.context() as context:
+            context.setattr(
+                scan_op.scan_utils,
+                "infer_shape",
+                lambda **kwargs: inferred.append(kwargs) or infer_shape(**kwargs),
+            )
+            return attempt(*args)
+
+    monkeypatch.setattr(scan_opt.ScanInplaceOptimizer, "attempt_scan_inplace", watched)
+    x, steps, outs = two_states()
+    mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
+    function = theano.function([x, steps], outs, mode=mode)
+    assert inplace(function) == {0, 1}
+    assert inferred == []
+
+
+def test_shapes_that_only_the_scan_knows():
+    x, steps, outs = two_states(until=True)
+    mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
+    function = theano.function([x, steps], [*outs, outs[0].shape], mode=mode)
+    values = function(np.arange(3.0), 30)
+    assert inplace(function) == {0, 1}
+    assert values[2].tolist() == [14, 3] == [*values[0].shape]
+
+
+def inplace(function):
+    """The outputs that the function's one Scan computes inplace."""
+    nodes = function.maker.fgraph.toposort()
+    (scan,) = [node.op for node in nodes if isinstance(node.op, Scan)]
+    return set(scan.destroy_map)
