@@ -1,6 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
+mkdir -p "$PREFIX/lib"
 case $IMPLEMENTATION-$PKG_NAME in
     libopenblas-*) ln -s libopenblas.so.0 "$PREFIX/lib/$PKG_NAME.so.3" ;;
     mkl-libblas)

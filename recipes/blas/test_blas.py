@@ -18,6 +18,8 @@ t, q = scipy.linalg.schur(a, output="complex")
 assert numpy.allclose(q @ t @ q.conj().T, a)
 
 files = {pathlib.Path(word) for word in pathlib.Path("/proc/self/maps").read_text().split()}
+# The interface is a file of its own where it is more than a link.
 loaded = {file.name for file in files if re.match("lib.*(blas|lapack|mkl)", file.name)}
+loaded -= {"libblas.so.3"}
 assert loaded, "no BLAS"
 assert all(sys.argv[1] in name for name in loaded), loaded
