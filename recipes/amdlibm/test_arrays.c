@@ -1,0 +1,109 @@
+/* The array functions: every length and alignment, in place and not, and more
+   elements than an int counts. */
+#define _GNU_SOURCE
+#include <amdlibm.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { LONGEST = 70, ALIGNMENTS = 17 };
+static int failures;
+
+static void check(int right, const char *name, ptrdiff_t n)
+{
+    if (!right && failures++ < 20)
+        printf("%s is wrong on %td elements\n", name, n);
+}
+
+/* Make a test of functions (n, x, z) of one type, whose rounding is unit. */
+#define TEST(type, unit)                                                                \
+    static void test_##type(const char *name,                                           \
+                            void (*function)(ptrdiff_t, const type *, type *),          \
+                            long double (*exact)(long double))                          \
+    {                                                                                   \
+        for (int n = 0; n <= LONGEST; n++)                                              \
+            for (int start = 1; start <= ALIGNMENTS; start++)                           \
+                for (int in_place = 0; in_place < 2; in_place++) {                      \
+                    type x[LONGEST + ALIGNMENTS + 1], y[LONGEST + ALIGNMENTS + 1];      \
+                    type *z = in_place ? x : y;                                         \
+                                                                                        \
+                    for (int i = 0; i < n; i++)                                         \
+                        x[start + i] = (i + 1) / (type)16;                              \
+                    z[start - 1] = z[start + n] = 123;                                  \
+                    function(n, x + start, z + start);                                  \
+                    check(z[start - 1] == 123 && z[start + n] == 123, name, n);         \
+                    for (int i = 0; i < n; i++) {                                       \
+                        long double value = exact((i + 1) / 16.0L);                     \
+                                                                                        \
+                        check(fabsl(z[start + i] - value) <= 4 * unit * fabsl(value),   \
+                              name, n);                                                 \
+                    }                                                                   \
+                }                                                                       \
+    }
+TEST(float, 0x1p-23L)
+TEST(double, 0x1p-52L)
+
+static void powf_self(ptrdiff_t n, const float *x, float *z)
+{
+    amd_vrsa_powf(n, x, x, z);
+}
+
+static long double power_self(long double x)
+{
+    return powl(x, x);
+}
+
+static void powxf_cubed(ptrdiff_t n, const float *x, float *z)
+{
+    amd_vrsa_powxf(n, x, 3, z);
+}
+
+static long double power_cubed(long double x)
+{
+    return x * x * x;
+}
+
+/* Zeros, 2^31 and a page of them, in little memory: all but the last page are
+   one block of a file over and over. NULL if there is no address space. */
+static float *map(void)
+{
+    const size_t block = 1 << 26, size = (sizeof(float) << 31) + 4096;
+    const int file = memfd_create("block", 0);
+    char *start = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (file < 0 || ftruncate(file, block) != 0 || start == MAP_FAILED)
+        return NULL;
+    for (size_t at = 0; at + block <= size; at += block)
+        if (mmap(start + at, block, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
+            MAP_FAILED)
+            return NULL;
+    return (float *)start;
+}
+
+static void test_huge(void)
+{
+    const ptrdiff_t n = ((ptrdiff_t)1 << 31) + 100;
+    float *x = map();
+
+    if (x == NULL) {
+        perror("memory for 2^31 elements");
+        failures++;
+        return;
+    }
+    amd_vrsa_cosf(n, x, x);
+    check(x[n - 1] == 1 && x[n] == 0, "amd_vrsa_cosf", n);
+}
+
+#define FLOAT(name) test_float("amd_vrsa_" #name "f", amd_vrsa_##name##f, name##l);
+#define DOUBLE(name) test_double("amd_vrda_" #name, amd_vrda_##name, name##l);
+
+int main(void)
+{
+    FLOAT(cos) FLOAT(exp) FLOAT(log) FLOAT(log10) FLOAT(log2) FLOAT(sin)
+    DOUBLE(cos) DOUBLE(exp) DOUBLE(log) DOUBLE(log10) DOUBLE(log2) DOUBLE(sin)
+    test_float("amd_vrsa_powf", powf_self, power_self);
+    test_float("amd_vrsa_powxf", powxf_cubed, power_cubed);
+    test_huge();
+    return failures != 0;
+}

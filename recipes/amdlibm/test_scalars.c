@@ -1,0 +1,104 @@
+/* In loops for the processor that this is compiled for, the C library's
+   functions are amdlibm's: they err by 4 units in the last place at most, and
+   treat special values as the C library does. */
+#define REPLACE_WITH_AMDLIBM
+#include <amdlibm.h>
+#include <float.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 1 << 16 };
+static const double special[] = {
+    0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, INFINITY, -INFINITY, NAN, DBL_TRUE_MIN,
+    -DBL_TRUE_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN, DBL_MIN, FLT_MIN / 2, DBL_MAX, -DBL_MAX, FLT_MAX,
+    -FLT_MAX, 88.8, -104, 710, -746, 16777217, 4503599627370497, 1e22, -1e22,
+};
+enum { SPECIAL = sizeof special / sizeof *special };
+
+static double xd[N], yd[N], zd[N];
+static float xf[N], yf[N], zf[N];
+static int failures;
+
+/* Whether got is as good a value of a type as exact, which is rounded to the
+   type. digits and least are the type's, as in float.h. */
+static int good(double got, long double exact, double rounded, int digits, int least)
+{
+    int exponent;
+
+    if (isnan(rounded))
+        return isnan(got);
+    if (isinf(rounded) || (rounded == 0 && got == 0))
+        return got == rounded && !signbit(got) == !signbit(rounded);
+    frexp(rounded, &exponent);
+    if (rounded == 0 || exponent < least)
+        exponent = least;
+    return fabsl(got - exact) <= 4 * ldexpl(1, exponent - digits);
+}
+
+static void check(int right, const char *name, double x, double y)
+{
+    if (!right && failures++ < 20)
+        printf("%s is wrong at (%a, %a)\n", name, x, y);
+}
+
+static uint64_t draw(void)
+{
+    static uint64_t state = 88172645463325252;
+
+    state ^= state << 13;
+    state ^= state >> 7;
+    return state ^= state << 17;
+}
+
+/* The special values in all pairs, then any bits at all, numbers of ordinary
+   size, and numbers near 1. */
+static void fill(double *operandd, float *operandf, int period)
+{
+    for (int i = 0; i < N; i++) {
+        uint64_t bits = draw();
+        uint32_t half = bits >> 32;
+        double unit = bits / (double)UINT64_MAX * 2 - 1;
+
+        operandd[i] = i % 3 == 0 ? 30 * unit : 1 + unit / 10;
+        if (i < SPECIAL * SPECIAL)
+            operandd[i] = special[i / period % SPECIAL];
+        operandf[i] = operandd[i];
+        if (i >= SPECIAL * SPECIAL && i % 3 == 1) {
+            memcpy(&operandd[i], &bits, sizeof bits);
+            memcpy(&operandf[i], &half, sizeof half);
+        }
+    }
+}
+
+/* Call a function of doubles x (and y) and its namesake of floats. */
+#define TEST(name, arguments_d, arguments_f)                                                \
+    static void test_##name(void)                                                           \
+    {                                                                                       \
+        _Pragma("GCC ivdep")                                                                \
+        for (int i = 0; i < N; i++)                                                         \
+            zd[i] = name arguments_d;                                                       \
+        _Pragma("GCC ivdep")                                                                \
+        for (int i = 0; i < N; i++)                                                         \
+            zf[i] = name##f arguments_f;                                                    \
+        for (int i = 0; i < N; i++) {                                                       \
+            long double d = name##l arguments_d, f = name##l arguments_f;                   \
+                                                                                            \
+            check(good(zd[i], d, d, DBL_MANT_DIG, DBL_MIN_EXP), #name, xd[i], yd[i]);       \
+            check(good(zf[i], f, (float)f, FLT_MANT_DIG, FLT_MIN_EXP), #name "f", xf[i],    \
+                  yf[i]);                                                                   \
+        }                                                                                   \
+    }
+#define UNARY(name) TEST(name, (xd[i]), (xf[i]))
+#define BINARY(name) TEST(name, (xd[i], yd[i]), (xf[i], yf[i]))
+AMDLIBM_SCALARS(UNARY, BINARY)
+
+#define CALL(name) test_##name();
+
+int main(void)
+{
+    fill(xd, xf, SPECIAL);
+    fill(yd, yf, 1);
+    AMDLIBM_SCALARS(CALL, CALL)
+    return failures != 0;
+}
