@@ -1,0 +1,82 @@
+"""g++ vectorises the loops of fused elementwise operations, and their values stay what they were.
+
+Without the patch it gives up on loops with many arrays, and on matrices that are broadcast or
+sliced: the first test finds no vectorised loop in the generated code.
+"""
+
+import re
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+
+MANY = 12
+
+
+@pytest.mark.parametrize(("operand", "factor"), [("vector", "vector"), ("matrix", "row")])
+def test_loops_with_many_arrays_are_vectorised(run_python, tmp_path, operand, factor):
+    notes = tmp_path / "notes"
+    result = run_python(
+        f"""
+        import theano
+        from theano import tensor
+        inputs, factor = [tensor.{operand}() for _ in range({MANY})], tensor.{factor}()
+        theano.function([*inputs, factor], sum(tensor.sqrt(x * factor) for x in inputs))
+        """,
+        flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
+
+
+def layouts(shape):
+    """Yield arrays of a shape, equal but for their strides."""
+    rows, columns = shape
+    values = np.random.RandomState(0).uniform(0.5, 2, shape)
+    yield values
+    yield np.asfortranarray(values)
+    for base, index in (
+        (np.ones((rows, 3 * columns)), np.s_[:, columns : 2 * columns]),
+        (np.ones((rows, 2 * columns)), np.s_[:, ::-2]),
+        (np.ones((2 * rows, columns)), np.s_[::-2]),
+    ):
+        base[index] = values
+        yield base[index]
+
+
+@pytest.mark.parametrize("openmp", [False, True])
+@pytest.mark.parametrize("shape", [(5, 70), (70, 5), (1, 9), (9, 1), (0, 4), (4, 0)])
+def test_every_layout_has_the_same_values(shape, openmp):
+    x, y = tensor.dmatrices("x", "y")
+    row, column, scalar = tensor.drow("row"), tensor.dcol("column"), tensor.dscalar("scalar")
+    with theano.change_flags(openmp=openmp, openmp_elemwise_minsize=0):
+        function = theano.function(
+            [x, y, row, column, scalar],
+            [tensor.sqrt(x * row + y) + column * scalar, x / y + scalar, y > column],
+        )
+    b, c, s = np.linspace(1, 2, shape[1])[None], np.linspace(3, 4, shape[0])[:, None], 0.5
+    for left in layouts(shape):
+        for right in layouts(shape):
+            first, second, third = function(left, right, b, c, s)
+            np.testing.assert_allclose(first, np.sqrt(left * b + right) + c * s, rtol=1e-14)
+            np.testing.assert_allclose(second, left / right + s, rtol=1e-14)
+            np.testing.assert_array_equal(third, right > c)
+
+
+@pytest.mark.parametrize("shape", [(70,), (5, 70)])
+def test_an_input_is_overwritten(shape):
+    values = np.random.RandomState(0).uniform(0.5, 2, shape)
+    state = theano.shared(values)
+    theano.function([], updates=[(state, tensor.sqrt(state) + state)])()
+    np.testing.assert_allclose(state.get_value(), np.sqrt(values) + values, rtol=1e-14)
+
+
+@pytest.mark.parametrize("ndim", [1, 2])
+def test_an_error_ends_the_loop(ndim):
+    x, y = (tensor.TensorType("int64", (False,) * ndim)() for _ in range(2))
+    function = theano.function([x, y], x // y)
+    shape = (3,) * ndim
+    with pytest.raises(ZeroDivisionError):
+        function(np.ones(shape, "int64"), np.zeros(shape, "int64"))
+    assert (function(np.full(shape, 7), np.full(shape, -2)) == -4).all()
