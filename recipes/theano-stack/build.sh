@@ -17,6 +17,12 @@ base_compiledir = ~/.theano/${STACK//_/-}
 ldflags = -L$PREFIX/lib $libraries
 END
 
+case $LIBM in
+    system) ;;
+    amdlibm) printf '\n[lib]\namdlibm = True\n' >> "$PREFIX/etc/theanorc" ;;
+    *) echo "no settings are known for libm = $LIBM" >&2; exit 1 ;;
+esac
+
 cat > "$PREFIX/etc/theano-fast.toml" <<END
 stack = "${STACK//_/-}"
 
