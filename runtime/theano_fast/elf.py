@@ -1,15 +1,21 @@
-"""What a shared library says of itself: its dynamic section, as ``readelf -d`` shows it.
+"""What a shared library says of itself: its dynamic section and the symbols it is to be given.
 
-Only what this package needs of the format (System V ABI, chapter 5): 64-bit little-endian files,
-the entries DT_NEEDED and DT_SONAME. The environment has no binutils of its own.
+Only what this package needs of the format (System V ABI, chapters 4 and 5): 64-bit little-endian
+files, the entries DT_NEEDED and DT_SONAME, the table of dynamic symbols. The environment has no
+binutils of its own.
 """
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+Part = TypeVar("Part")
 
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_SONAME = 0, 1, 5, 14
+SHT_DYNSYM, SHN_UNDEF = 11, 0
 
 
 class ElfError(ValueError):
@@ -29,16 +35,49 @@ def read(path: str | Path) -> Dynamic:
 
     Raises ElfError for another kind of file, OSError if it cannot be read.
     """
+    return _parse(path, _dynamic)
+
+
+def undefined(path: str | Path) -> frozenset[str]:
+    """Return the names of the symbols that the ELF file at path takes from other libraries.
+
+    Raises ElfError for another kind of file, OSError if it cannot be read.
+    """
+    return _parse(path, _undefined)
+
+
+def _parse(path: str | Path, part: Callable[[bytes], Part]) -> Part:
     image = Path(path).read_bytes()
     if image[:6] != b"\x7fELF\x02\x01":
         raise ElfError(f"{path} is not a 64-bit little-endian ELF file")
     try:
-        return _parse(image)
+        return part(image)
     except (struct.error, IndexError, ValueError) as error:
         raise ElfError(f"{path} is not a whole ELF file: {error}") from error
 
 
-def _parse(image: bytes) -> Dynamic:
+def _undefined(image: bytes) -> frozenset[str]:
+    (headers_at,) = struct.unpack_from("<Q", image, 40)
+    size, count = struct.unpack_from("<HH", image, 58)
+    sections = [struct.unpack_from("<IIQQQQI", image, headers_at + i * size) for i in range(count)]
+    names = set()
+    for _, kind, _, _, offset, length, link in sections:
+        if kind == SHT_DYNSYM:
+            strings_at = sections[link][4]
+            symbols = struct.iter_unpack("<IBBHQQ", image[offset : offset + length])
+            names |= {
+                _string(image, strings_at + name)
+                for name, _, _, section, _, _ in symbols
+                if section == SHN_UNDEF and name
+            }
+    return frozenset(names)
+
+
+def _string(image: bytes, start: int) -> str:
+    return image[start : image.index(b"\0", start)].decode()
+
+
+def _dynamic(image: bytes) -> Dynamic:
     (headers_at,) = struct.unpack_from("<Q", image, 32)
     size, count = struct.unpack_from("<HH", image, 54)
     segments = [struct.unpack_from("<IIQQQQ", image, headers_at + i * size) for i in range(count)]
@@ -59,10 +98,6 @@ def _parse(image: bytes) -> Dynamic:
         for kind, _, offset, address, _, length in segments
         if kind == PT_LOAD and address <= names[DT_STRTAB] < address + length
     )
-
-    def string(index: int) -> str:
-        start = strings_at + index
-        return image[start : image.index(b"\0", start)].decode()
-
-    soname = string(names[DT_SONAME]) if DT_SONAME in names else ""
-    return Dynamic(soname, tuple(string(value) for tag, value in entries if tag == DT_NEEDED))
+    soname = _string(image, strings_at + names[DT_SONAME]) if DT_SONAME in names else ""
+    needed = (_string(image, strings_at + value) for tag, value in entries if tag == DT_NEEDED)
+    return Dynamic(soname, tuple(needed))

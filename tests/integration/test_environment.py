@@ -180,6 +180,21 @@ def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Pat
     assert "netlib" in result.stdout
 
 
+def test_a_stack_without_amdlibm_skips_its_check(prefix: Path, run: Run) -> None:
+    result = verify(run, prefix, "libm", "compiler")
+    assert result.returncode == 0, result.stdout
+    assert "1 passed, 0 failed, 1 skipped" in result.stdout
+
+
+def test_amdlibm_switched_off_fails_verification(run: Run) -> None:
+    if envs.installed("openblas-amdlibm") is None:
+        pytest.skip("build/envs/openblas-amdlibm is not built")
+    amdlibm = paths.ENVIRONMENTS / "openblas-amdlibm"
+    result = verify(run, amdlibm, "libm", THEANO_FLAGS="lib.amdlibm=False")
+    assert result.returncode == 1, result.stdout
+    assert "lib.amdlibm" in result.stdout
+
+
 def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
     places = re.compile(re.escape(os.fsencode(paths.work())) + rb"|_placehold")
     naming = [

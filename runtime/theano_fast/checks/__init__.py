@@ -31,6 +31,7 @@ CHECKS = (
     ),
     Check("numerics", "BLAS results are right: all orders, strides, sizes, thread counts"),
     Check("check_blas", "Theano's gemm is as fast as numpy's"),
+    Check("libm", "compiled loops call amdlibm, and its functions are right to 4 ulp"),
     Check(
         "scan", "a training step of a Neural Turing Machine runs in C and is right", full_limit=7200
     ),

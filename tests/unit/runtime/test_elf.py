@@ -24,8 +24,9 @@ def test_needing_finds_the_users_of_a_library(libc):
 def test_refuses_what_is_no_whole_elf_file(tmp_path, libc, length):
     cut = tmp_path / "cut.so"
     cut.write_bytes(Path(libc).read_bytes()[:length])
-    with pytest.raises(elf.ElfError, match="ELF file"):
-        elf.read(cut)
+    for function in (elf.read, elf.undefined):
+        with pytest.raises(elf.ElfError, match="ELF file"):
+            function(cut)
 
 
 def test_refuses_another_kind_of_file(tmp_path):
@@ -33,3 +34,9 @@ def test_refuses_another_kind_of_file(tmp_path):
     script.write_text("GROUP ( libopenblas.so.0 )")
     with pytest.raises(elf.ElfError, match="not a 64-bit"):
         elf.read(script)
+
+
+def test_undefined_symbols_are_those_of_other_libraries(libc):
+    names = elf.undefined(libc)
+    assert "__tls_get_addr" in names
+    assert "malloc" not in names

@@ -1,0 +1,37 @@
+/* Preloaded, counts the elements that pass through amdlibm's exponentials: in
+   its array functions, and in the vector variants that compiled loops call. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+
+ptrdiff_t in_arrays, in_loops;
+
+/* The library that the compiled module has loaded. */
+#define NEXT(name) \
+    ((__typeof__(&name))dlsym(dlopen("libamdlibm.so", RTLD_LAZY | RTLD_NOLOAD), #name))
+
+#define ARRAY(name, type)                              \
+    void name(ptrdiff_t n, const type *x, type *z)     \
+    {                                                  \
+        in_arrays += n;                                \
+        NEXT(name)(n, x, z);                           \
+    }
+ARRAY(amd_vrsa_expf, float)
+ARRAY(amd_vrda_exp, double)
+
+/* The names are of the x86-64 vector function ABI. */
+#define VARIANT(name, lanes, type, instructions)                                    \
+    typedef type vector##name __attribute__((vector_size(lanes * sizeof(type))));   \
+    __attribute__((target(instructions))) vector##name name(vector##name x)         \
+    {                                                                               \
+        in_loops += lanes;                                                          \
+        return NEXT(name)(x);                                                       \
+    }
+VARIANT(_ZGVbN4v_amd_expf, 4, float, "sse2")
+VARIANT(_ZGVcN8v_amd_expf, 8, float, "avx")
+VARIANT(_ZGVdN8v_amd_expf, 8, float, "avx2")
+VARIANT(_ZGVeN16v_amd_expf, 16, float, "avx512f")
+VARIANT(_ZGVbN2v_amd_exp, 2, double, "sse2")
+VARIANT(_ZGVcN4v_amd_exp, 4, double, "avx")
+VARIANT(_ZGVdN4v_amd_exp, 4, double, "avx2")
+VARIANT(_ZGVeN8v_amd_exp, 8, double, "avx512f")
