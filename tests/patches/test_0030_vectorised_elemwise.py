@@ -73,10 +73,11 @@ def test_an_input_is_overwritten(shape):
 
 
 @pytest.mark.parametrize("ndim", [1, 2])
-def test_an_error_ends_the_loop(ndim):
+@pytest.mark.parametrize("fused", [False, True])
+def test_an_error_ends_the_loop(ndim, fused):
     x, y = (tensor.TensorType("int64", (False,) * ndim)() for _ in range(2))
-    function = theano.function([x, y], x // y)
+    function = theano.function([x, y], x // y + x if fused else x // y)
     shape = (3,) * ndim
     with pytest.raises(ZeroDivisionError):
         function(np.ones(shape, "int64"), np.zeros(shape, "int64"))
-    assert (function(np.full(shape, 7), np.full(shape, -2)) == -4).all()
+    assert (function(np.full(shape, 7), np.full(shape, -2)) == (3 if fused else -4)).all()

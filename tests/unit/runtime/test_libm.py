@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 
 np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
@@ -5,6 +8,12 @@ pytest.importorskip("mpmath", reason="mpmath comes with amdlibm only")
 libm = pytest.importorskip("theano_fast.libm")
 
 FUNCTIONS = {function.name: function for function in libm.FUNCTIONS}
+
+
+def test_every_function_of_the_header_is_judged():
+    header = Path(__file__).parents[3] / "recipes" / "amdlibm" / "src" / "amdlibm.h"
+    names = re.findall(r"(?:UNARY|BINARY)\((\w+)\)", header.read_text())
+    assert set(names) - {"name"} == set(FUNCTIONS)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
