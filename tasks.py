@@ -26,6 +26,10 @@ BUILD = {
     "engine": "rattler-build, or conda-build (>= 26.3) if that is on PATH",
     "jobs": "recipes to build at once (default: the CPUs at hand)",
 }
+IMAGE = {
+    **FETCH,
+    "base": "image to build on (default: what `invoke base-image` makes)",
+}
 INTERRUPTED = 130
 
 
@@ -100,6 +104,35 @@ build = _stage(
 def verify(_: Context, stack: str, full: bool = False) -> None:
     """Let a built environment prove itself."""
     pipeline.verify(stack, ["--full"] if full else [])
+
+
+@task(help={**IMAGE, "save": "write it to this file too, an OCI archive"})
+@door
+def image(
+    _: Context,
+    stack: str,
+    sources: str = "",
+    offline: bool = False,
+    base: str = "",
+    save: str = "",
+) -> None:
+    """Build and verify a stack's Docker image, theano-fast:<stack>."""
+    file = Path(save).expanduser().resolve() if save else None
+    pipeline.image(stack, _options(sources, offline), base, file)
+
+
+@task(help={key: text for key, text in IMAGE.items() if key != "stack"})
+@door
+def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
+    """Build and verify the images of all CPU stacks."""
+    pipeline.images_of_all(_options(sources, offline), base)
+
+
+@task(name="base-image")
+@door
+def base_image(_: Context) -> None:
+    """Make the images' base from the host's Debian mirrors, anew."""
+    pipeline.base_image()
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

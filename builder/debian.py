@@ -1,12 +1,15 @@
-"""Download Debian source tarballs and packages by file name, from the host's configured mirrors."""
+"""Debian, from the host's configured mirrors: source tarballs by file name, and a base system."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import platform
 import re
 import shutil
 import threading
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 
 from builder.errors import CommandFailed
@@ -34,6 +37,18 @@ def sources_list(targets: str) -> str:
             suffix = f"-{pocket}" if pocket else ""
             lines |= {f"deb-src {signed}{uri} {name}{suffix} main" for name in RELEASES}
     return "\n".join(sorted(lines)) + "\n"
+
+
+def package_list(targets: str, release: str) -> list[str]:
+    """apt's entries for one release's packages, on the mirrors that ``targets`` names.
+
+    Args:
+        targets: as for :func:`sources_list`.
+        release: a codename, as ``bookworm``.
+    """
+    pockets = {release, f"{release}-updates", f"{release}-security"}
+    pairs = {tuple(line.split()) for line in targets.splitlines() if line.strip()}
+    return [f"deb {uri} {name} main" for uri, name in sorted(pairs) if name in pockets]
 
 
 def directories(showsrc: str, file: str) -> list[str]:
@@ -76,6 +91,49 @@ def download(file: str, destination: Path, state: Path) -> None:
     raise failure
 
 
+def release() -> str:
+    """The codename of the host's release, empty if it has none."""
+    return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
+
+
+def bootstrap(tarball: Path, packages: Sequence[str], omit: Sequence[str], epoch: int) -> None:
+    """Write the host's own release as a root file system: essential packages, apt, ``packages``.
+
+    The same state of the mirrors gives the same bytes.
+
+    Args:
+        tarball: the archive to write.
+        packages: what to install besides, without what they recommend.
+        omit: glob patterns of files that no package shall install.
+        epoch: the time of files that are younger, in seconds since 1970.
+
+    Raises:
+        LookupError: the host has no mmdebstrap, or no Debian mirror.
+        CommandFailed: mmdebstrap failed.
+    """
+    if shutil.which("mmdebstrap") is None:
+        raise LookupError("mmdebstrap is not on PATH")
+    entries = package_list(_targets(), release())
+    if not entries:
+        raise LookupError("apt is not configured with a Debian mirror")
+    options = ["--variant=minbase", f"--include={','.join(packages)}"]
+    options += [f"--dpkgopt=path-exclude={pattern}" for pattern in omit]
+    # A licence asks to stay with its program.
+    options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
+    # Without the hook bookworm installs perl, to convert itself to a merged /usr.
+    options += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
+    # mmdebstrap leaves copies of this host's.
+    options += ['--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf"']
+    run(
+        ["mmdebstrap", *options, release(), tarball, *entries],
+        env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
+    )
+
+
+def _targets() -> str:
+    return run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
+
+
 def _showsrc(options: list[str], package: str) -> str:
     try:
         return run(["apt-cache", *options, "showsrc", "--only-source", package]).output
@@ -85,8 +143,7 @@ def _showsrc(options: list[str], package: str) -> str:
 
 def _configure(state: Path) -> list[str]:
     """apt options for a configuration of our own: the host's mirrors, but source entries."""
-    targets = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
-    entries = sources_list(targets)
+    entries = sources_list(_targets())
     if not entries.strip():
         raise LookupError("apt is not configured with a Debian mirror")
     lists = state / "lists"

@@ -86,3 +86,9 @@ class CommandFailed(TheanoFastError):
     """A command that has no more specific error exited non-zero."""
 
     exit_code = 12
+
+
+class ImageFailed(TheanoFastError):
+    """An image could not be built or saved."""
+
+    exit_code = 13

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STACKS = ROOT / "builder" / "stacks.toml"
 RECIPES = ROOT / "recipes"
 LOCKS = ROOT / "envs"
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
 VENV = ROOT / ".venv"
 
 BUILD = ROOT / "build"
@@ -16,6 +17,7 @@ BUILD = ROOT / "build"
 SOURCES = BUILD / "sources"
 CHANNEL = BUILD / "channel"
 ENVIRONMENTS = BUILD / "envs"
+IMAGES = BUILD / "images"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from builder import (
+    base,
     builds,
     channel,
+    context,
+    daemon,
     engine,
     envs,
+    images,
     paths,
     progress,
     recipes,
@@ -27,6 +32,7 @@ from builder import packages as store
 from builder.channel import Package
 from builder.envs import Environment, Lock
 from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
+from builder.images import Image
 from builder.packages import Plan
 from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
@@ -163,6 +169,59 @@ def build(name: str, options: Options) -> Environment:
         report.write(document, file)
     progress.say(f"{name}: verified; {environment.prefix}; report: {file}")
     return environment
+
+
+def base_image() -> str:
+    """The base image, made anew from the host's Debian mirrors; its reference."""
+    reference = base.create(daemon.connect())
+    progress.say(reference)
+    return reference
+
+
+def image(name: str, options: Options, base_name: str = "", save: Path | None = None) -> Image:
+    """The stack's image: built, verified in a container, tagged, reported, and saved to ``save``.
+
+    An image that verified before is not verified again.
+    """
+    stack = stacks.load(name)
+    if save and not save.parent.is_dir():
+        raise UsageError(f"--save: {save.parent} is not a directory")
+    docker = daemon.connect()
+    images.claim(docker, stack.name)
+    planned, resolved = lock(name, options)
+    found = base.find(docker, base_name)
+    base.require(found, planned.toolchain.glibc)
+    directory = paths.IMAGES / stack.name
+    began = time.monotonic()
+    context.write(resolved, directory)
+    written = time.monotonic()
+    built = images.build(docker, resolved, found, directory)
+    ended = time.monotonic()
+    document = report.image_document(built, resolved)
+    file = report.image_file(name)
+    before = report.read(file)
+    if before.get("id") == built.id:
+        document |= {key: before[key] for key in ("seconds", "verify")}
+    else:
+        document["seconds"] = {"context": written - began, "build": ended - written}
+        document["verify"] = images.prove(docker, built)
+    images.tag(docker, built)
+    report.write(document, file)
+    progress.table(
+        ["layer", "MB"], [[layer, f"{size / 1e6:.1f}"] for layer, size in built.layers.items()]
+    )
+    if save:
+        images.save(docker, built, save)
+        progress.say(f"{built.reference}: saved as {save}")
+    progress.say(f"{built.reference}: verified; {built.size / 1e6:.0f} MB; report: {file}")
+    return built
+
+
+def images_of_all(options: Options, base_name: str = "") -> None:
+    """The image of each stack that needs no GPU."""
+    for stack in stacks.load_all():
+        if stack.device == "cpu":
+            image(stack.name, options, base_name)
 
 
 def overview() -> None:

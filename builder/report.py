@@ -9,6 +9,7 @@ from typing import Any
 
 from builder import paths
 from builder.envs import Lock
+from builder.images import Image
 from builder.packages import Plan
 from builder.stacks import Stack
 from builder.toolchain import Toolchain
@@ -26,6 +27,11 @@ def verification(stack: str) -> Path:
     return paths.REPORTS / f"{stack}-verify.json"
 
 
+def image_file(stack: str) -> Path:
+    """Where the report of a stack's image is."""
+    return paths.REPORTS / f"{stack}-image.json"
+
+
 def document(stack: Stack, toolchain: Toolchain, plan: Plan, lock: Lock) -> dict[str, Any]:
     """The report of one stack, but for its verification."""
     return {
@@ -41,6 +47,16 @@ def document(stack: Stack, toolchain: Toolchain, plan: Plan, lock: Lock) -> dict
             package.path: {"sha256": package.sha256, "size": package.size}
             for package in lock.packages
         },
+    }
+
+
+def image_document(image: Image, lock: Lock) -> dict[str, Any]:
+    """The report of a stack's image, but for its verification and the time it took."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "stack": lock.stack,
+        "lock": lock.digest,
+        **asdict(image),
     }
 
 

@@ -56,11 +56,20 @@ async def _solve(channel: str, specs: list[str]) -> list[str]:
     return sorted(f"{record.subdir}/{record.file_name}" for record in records)
 
 
-async def _install(files: list[str], prefix: str, cache: str) -> None:
+async def _install(
+    files: list[str], prefix: str, cache: str, final_prefix: str | None = None
+) -> None:
     from rattler import RepoDataRecord, install  # noqa: PLC0415
 
     records = [await RepoDataRecord.from_package_archive(file) for file in files]
-    await install(records, target_prefix=prefix, cache_dir=Path(cache), show_progress=False)
+    await install(
+        records,
+        target_prefix=prefix,
+        cache_dir=Path(cache),
+        show_progress=False,
+        # Where the environment will be used, if it is only prepared in ``prefix``.
+        alternative_target_prefix=final_prefix,
+    )
 
 
 def main() -> int:

@@ -30,13 +30,15 @@ def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
     assert debian.directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
 
 
-def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
-    targets = """http://mirror.example/debian/ bookworm
+TARGETS = """http://mirror.example/debian/ bookworm
 http://mirror.example/debian/ bookworm-updates
 http://mirror.example/security/ bookworm-security
 http://elsewhere.example/ nodistro
 """
-    entries = debian.sources_list(targets)
+
+
+def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
+    entries = debian.sources_list(TARGETS)
     assert "http://mirror.example/debian/ trixie main" in entries
     assert "http://mirror.example/security/ trixie-security main" in entries
     assert "elsewhere" not in entries
@@ -45,3 +47,12 @@ http://elsewhere.example/ nodistro
 
 def test_a_host_of_another_distribution_has_no_entries() -> None:
     assert debian.sources_list("http://mirror.example/ubuntu/ noble\n").strip() == ""
+
+
+def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
+    assert debian.package_list(TARGETS * 2, "bookworm") == [
+        "deb http://mirror.example/debian/ bookworm main",
+        "deb http://mirror.example/debian/ bookworm-updates main",
+        "deb http://mirror.example/security/ bookworm-security main",
+    ]
+    assert debian.package_list(TARGETS, "trixie") == []

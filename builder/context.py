@@ -1,0 +1,138 @@
+"""A Docker build context: a stack's environment as two archives, one for each layer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from builder import paths, solver
+from builder.engine import SOURCE_DATE_EPOCH
+from builder.envs import Lock
+from builder.errors import CommandFailed, EnvironmentFailed
+from builder.recipes import METAPACKAGE
+from builder.run import run
+from builder.sources import sha256
+
+# Where the environment is in an image. Its python is that of the context's staging directory,
+# so that what is compiled there runs here.
+PREFIX = Path("/opt/theano-fast")
+# The packages that a change in runtime/ makes anew: the second archive.
+LAST = ("theano-fast", METAPACKAGE)
+# Directories that any user may write to: the home and the working directory.
+SHARED = (Path("/home/theano"), Path("/work"))
+
+
+def write(lock: Lock, directory: Path) -> None:
+    """Write ``dependencies.tar`` and ``stack.tar``, whose bytes depend on the lock only.
+
+    Raises:
+        EnvironmentFailed: the environment could not be installed.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    last = [package for package in lock.packages if package.name in LAST]
+    rest = [package for package in lock.packages if package.name not in LAST]
+    inputs = [sha256(Path(__file__)), *(package.sha256 for package in rest)]
+    key = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
+    # Beside the context, not in it. Its absence says that dependencies.tar is to be written.
+    mark = directory.with_suffix(".dependencies")
+    with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".prefix-") as temporary:
+        prefix = Path(temporary)
+        _install(lock, prefix)
+        own = {file for package in last for file in _files(prefix, package.file.stem)}
+        if not mark.exists() or mark.read_text(encoding="utf-8") != key:
+            mark.unlink(missing_ok=True)
+            everything = {file for file in prefix.rglob("*") if not file.is_dir()}
+            others = _compile(prefix, everything - own)
+            archive(directory / "dependencies.tar", prefix, others, SHARED)
+            mark.write_text(key, encoding="utf-8")
+        archive(directory / "stack.tar", prefix, _compile(prefix, own))
+
+
+def _install(lock: Lock, prefix: Path) -> None:
+    try:
+        solver.call(
+            "install",
+            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
+            prefix=str(prefix),
+            cache=str(paths.engine_cache() / "pkgs"),
+            final_prefix=str(PREFIX),
+        )
+    except CommandFailed as error:
+        raise EnvironmentFailed(
+            f"the image's environment could not be installed:\n{error}",
+            "mend the cause and run again",
+        ) from error
+    for package in lock.packages:
+        file = _record(prefix, package.file.stem)
+        record = json.loads(file.read_text(encoding="utf-8"))
+        # Where this host has its channel and its cache is no business of the image's.
+        record["url"] = f"file:///{package.path}"
+        for key in ("extracted_package_dir", "package_tarball_full_path", "link"):
+            record.pop(key, None)
+        file.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def _record(prefix: Path, package: str) -> Path:
+    return prefix / "conda-meta" / f"{package}.json"
+
+
+def _files(prefix: Path, package: str) -> list[Path]:
+    record = _record(prefix, package)
+    listed = json.loads(record.read_text(encoding="utf-8"))["files"]
+    return [record, *(prefix / file for file in listed)]
+
+
+def _compile(prefix: Path, files: Iterable[Path]) -> list[Path]:
+    """Byte-compile the modules among ``files``; returns the files and what came of them.
+
+    In an image nobody may write to, Python would compile its modules at every start. With
+    unchecked hashes it takes what is there whatever the sources' times are.
+    """
+    found = set(files)
+    modules = [file for file in found if file.suffix == ".py" and prefix / "lib" in file.parents]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listing:
+        listing.write("\n".join(map(str, modules)))
+        listing.flush()
+        # -B: what this very run imports would be compiled first, with times in it.
+        command = [str(prefix / "bin" / "python"), "-I", "-B", "-m", "compileall", "-q", "-j", "0"]
+        command += ["--invalidation-mode", "unchecked-hash", "-s", str(prefix), "-p", str(PREFIX)]
+        # It fails on files that are examples of bad Python.
+        run([*command, "-i", listing.name], check=False)
+    for file in modules:
+        found.update((file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"))
+    return sorted(found)
+
+
+def archive(
+    target: Path, root: Path, files: Sequence[Path], directories: Sequence[Path] = ()
+) -> None:
+    """Write files below ``root`` into a tar archive as files below PREFIX.
+
+    Owner, times and modes are the same whoever writes it; ``directories`` are absolute, empty
+    and writable for all.
+    """
+    places = {PREFIX / file.relative_to(root): file for file in files}
+    parents = {parent for place in (*places, *directories) for parent in place.parents}
+    with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
+        for place in sorted({*parents, *places, *directories} - {Path("/")}):
+            file = places.get(place)
+            if file is None:
+                member = tarfile.TarInfo()
+                member.type = tarfile.DIRTYPE
+                member.mode = 0o1777 if place in directories else 0o755
+            else:
+                member = tar.gettarinfo(file)
+                member.mode = 0o755 if member.mode & 0o100 else 0o644
+            member.name = str(place.relative_to("/"))
+            member.mtime = SOURCE_DATE_EPOCH
+            member.uid = member.gid = 0
+            member.uname = member.gname = ""
+            if file is not None and member.isreg():
+                with file.open("rb") as stream:
+                    tar.addfile(member, stream)
+            else:
+                tar.addfile(member)
