@@ -21,6 +21,8 @@ REPOSITORY = "theano-fast"
 # Until an image is finished it is of this stack, and so are the containers that build it.
 STACK_LABEL, UNFINISHED = "theano-fast.stack", "unfinished"
 LOCK_LABEL = "theano-fast.lock"
+# `docker run` ends with these when the container could not be started.
+DOCKERS_OWN = (125, 126, 127)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def build(docker: DockerClient, lock: Lock, base: Base, context: Path) -> Image:
             )
     finally:
         # Docker's classic builder keeps the container of a step that failed.
-        docker.container.prune(filters={"label": f"{STACK_LABEL}={UNFINISHED}"})
+        docker.container.prune(filters=[("label", f"{STACK_LABEL}={UNFINISHED}")])
     layers = _layers(docker, built.id, base)
     return Image(name, built.id, base, built.size, layers, tuple(built.root_fs.layers or ()))
 
@@ -126,6 +128,7 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
 
     Raises:
         VerifyFailed: a check failed.
+        ImageFailed: the container did not start.
     """
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o777)
@@ -144,6 +147,10 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
             for _, line in output:
                 progress.say(line.decode("utf-8", "replace").rstrip())
         except DockerException as error:
+            if error.return_code in DOCKERS_OWN:
+                raise daemon.explained(
+                    f"{image.reference} could not be run", error.stderr or ""
+                ) from error
             raise VerifyFailed(
                 f"{image.reference} does not prove itself (exit status {error.return_code})",
                 f"the failed checks are above; it has no tag: docker run --rm {image.id}",

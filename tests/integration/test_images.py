@@ -1,0 +1,388 @@
+"""Images in a real Docker daemon: the one that runs, else one that is started for these tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from python_on_whales import DockerClient
+from python_on_whales.exceptions import DockerException
+from test_environment import TRAIN
+
+from builder import base, context, daemon, errors, images, paths, pipeline, report
+from builder.channel import Package
+from builder.envs import Lock
+from builder.images import Image
+
+STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[DockerClient]:
+    """A daemon of the tests' own, which keeps everything below ``directory``."""
+    if os.geteuid() != 0:
+        pytest.skip("starting a Docker daemon needs root")
+    if shutil.which("dockerd") is None:
+        pytest.skip("dockerd is not on PATH; as root: apt-get install docker.io")
+    host = f"unix://{directory}/socket"
+    log = (directory / "log").open("wb")
+    command = ["dockerd", "--iptables=false", "--bridge=none", f"--host={host}"]
+    command += [f"--data-root={directory}/data", f"--exec-root={directory}/exec"]
+    process = subprocess.Popen([*command, f"--pidfile={directory}/pid"], stdout=log, stderr=log)
+    try:
+        for _ in range(300):
+            if (directory / "socket").exists():
+                break
+            assert process.poll() is None, (directory / "log").read_text()
+            time.sleep(0.1)
+        yield DockerClient(host=host)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
+    """The daemon that runs, else one started for the session."""
+    try:
+        client = daemon.connect()
+    except errors.HostToolMissing:
+        with started(tmp_path_factory.mktemp("docker")) as client:
+            os.environ["DOCKER_HOST"] = str(client.client_config.host)
+            yield client
+            del os.environ["DOCKER_HOST"]
+    else:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def image(docker: DockerClient) -> Image:
+    """The openblas image, which proved itself."""
+    return pipeline.image("openblas", pipeline.Options())
+
+
+@pytest.fixture
+def run(docker: DockerClient, image: Image) -> Callable[..., str]:
+    """Run a command in a container of the image, without a network; its output."""
+
+    def in_container(*command: str, **options: object) -> str:
+        options = {"networks": ["none"], **options}
+        return docker.run(image.reference, command, remove=True, **options)  # type: ignore[call-overload, no-any-return]
+
+    return in_container
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A directory for /work that any user may write to, with a program that trains."""
+    directory = tmp_path / "work"
+    directory.mkdir()
+    directory.chmod(0o777)
+    (directory / "train.py").write_text(TRAIN)
+    return directory
+
+
+def test_the_image_proved_itself(image: Image) -> None:
+    known = report.read(report.image_file("openblas"))
+    assert known["id"] == image.id
+    assert known["verify"]["verified"]
+    assert known["verify"]["counts"] == {"passed": 7, "failed": 0, "skipped": 0}
+    assert known["verify"]["facts"]["prefix"] == str(context.PREFIX)
+    assert sum(image.layers.values()) == image.size < 600e6
+
+
+def test_no_command_tells_and_verifies(run: Callable[..., str], tmp_path: Path) -> None:
+    stub = tmp_path / "theano-fast"
+    stub.write_text('#!/bin/sh\necho "it was $*"\n[ "$*" = info ] || exit 7\n')
+    stub.chmod(0o755)
+    with pytest.raises(DockerException) as caught:
+        run(volumes=[(stub, context.PREFIX / "bin" / "theano-fast", "ro")])
+    assert caught.value.stdout == "it was info\nit was verify\n"
+    assert caught.value.return_code == 7
+
+
+def test_a_program_runs_as_any_user_and_read_only(run: Callable[..., str], work: Path) -> None:
+    output = run("python", "train.py", volumes=[(work, "/work")], **STRICT)
+    found = json.loads(output.splitlines()[-1])
+    assert found["learns"]
+    assert found["ldflags"] == f"-L{context.PREFIX}/lib -lopenblas"
+    assert found["compiledir"].startswith("/home/theano/.theano/openblas/")
+    assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
+
+
+def test_the_compiledir_can_be_a_volume(
+    docker: DockerClient, run: Callable[..., str], work: Path
+) -> None:
+    compiled = "find /home/theano -name '*.so' | wc -l"
+    with docker.volume.create() as volume:
+        options = {"volumes": [(work, "/work"), (volume, "/home/theano")], **STRICT}
+        run("python", "train.py", **options)
+        before = int(run("sh", "-c", compiled, **options))
+        run("python", "train.py", **options)
+        assert int(run("sh", "-c", compiled, **options)) == before > 0
+
+
+def test_a_failed_check_is_the_containers_status(run: Callable[..., str]) -> None:
+    check = ["theano-fast", "verify", "--check", "blas"]
+    with pytest.raises(DockerException) as caught:
+        run(*check, envs={"THEANO_FLAGS": "blas.ldflags="}, **STRICT)
+    assert caught.value.return_code == 1
+    assert "1 failed" in str(caught.value.stdout)
+
+
+def test_the_environment_is_active_without_a_login_shell(run: Callable[..., str]) -> None:
+    output = run("sh", "-c", "command -v python pip theano-fast; echo $CONDA_PREFIX; pwd")
+    prefix = context.PREFIX
+    assert output.splitlines() == [
+        *(f"{prefix}/bin/{name}" for name in ("python", "pip", "theano-fast")),
+        str(prefix),
+        "/work",
+    ]
+
+
+@pytest.mark.parametrize(("options", "threads"), [({"cpus": 1}, "1"), ({"cpuset_cpus": [0]}, "1")])
+def test_threads_follow_the_cpus_granted(
+    run: Callable[..., str], options: dict[str, object], threads: str
+) -> None:
+    show = ["python", "-c", "import os; print(os.environ['OMP_NUM_THREADS'])"]
+    assert run(*show, **options) == threads
+    assert run(*show) == str(len(os.sched_getaffinity(0)))
+
+
+WAIT = "import time; print('ready', flush=True); time.sleep(60)"
+
+
+@pytest.mark.parametrize(
+    "command", [("python", "-c", WAIT), ("sh", "-c", f'python -c "{WAIT}"; exit $?')]
+)
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
+def test_signals_reach_the_program(
+    docker: DockerClient, image: Image, command: tuple[str, ...], name: str, status: int
+) -> None:
+    with docker.run(image.reference, command, detach=True, networks=["none"]) as container:
+        for _ in range(100):
+            if "ready" in container.logs():
+                break
+            time.sleep(0.1)
+        container.kill(signal=name)
+        assert docker.wait(container) == status
+        assert ("KeyboardInterrupt" in container.logs()) == (name == "SIGINT")
+
+
+def test_labels_tell_version_stack_and_lock(docker: DockerClient, image: Image) -> None:
+    labels = docker.image.inspect(image.reference).config.labels
+    assert labels is not None
+    assert labels["theano-fast.stack"] == "openblas"
+    lock = report.read(report.image_file("openblas"))["lock"]
+    assert labels["theano-fast.lock"] == f"sha256:{lock}"
+    assert labels["org.opencontainers.image.version"] == "0.1.0"
+    assert not [value for value in labels.values() if str(paths.ROOT) in value]
+
+
+def test_nothing_is_left_of_the_build(run: Callable[..., str]) -> None:
+    tools = "for tool in make cmake git gfortran perl5.36.0 python3.11; do which -a $tool; done"
+    left = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
+    assert run("sh", "-c", f"{tools}; {left}; true").splitlines() == [
+        f"{context.PREFIX}/bin/python3.11",
+        "/root/.bashrc",
+        "/root/.profile",
+    ]
+    # Python would compile its modules at each start, and the next layer's user pay for it.
+    search = "find /opt/theano-fast -newermt 2020-07-29 -o -not -perm -o=r"
+    assert run("sh", "-c", f"python -c 'import theano'; {search}") == ""
+
+
+def test_a_saved_image_is_an_oci_archive_that_docker_loads(
+    docker: DockerClient, image: Image, tmp_path: Path
+) -> None:
+    file = tmp_path / "openblas.tar"
+    images.save(docker, image, file)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["openblas.tar"]
+    with tarfile.open(file) as tar:
+        assert {"oci-layout", "index.json"} <= set(tar.getnames())
+    with started(tmp_path) as other:
+        other.load(file)
+        assert other.image.inspect(image.reference).id == image.id
+        version = ["theano-fast", "--version"]
+        output = other.run(image.reference, version, networks=["none"], remove=True)
+        assert output == "theano-fast 0.1.0"
+
+
+# What goes wrong, on a small daemon: a base of a shell and two names, and an empty environment.
+
+LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5),))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
+    """A daemon whose disk has room for 100 MB."""
+    directory = tmp_path_factory.mktemp("small")
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    (directory / "data").mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(directory / "data")]
+    subprocess.run(mount, check=True)
+    try:
+        with started(directory) as client:
+            yield client
+    finally:
+        subprocess.run(["umount", str(directory / "data")], check=True)
+
+
+def tiny(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
+    """A base made of this host's shell, and of what ``scripts`` gives under /bin."""
+    root = directory / "root"
+    for program in ("/bin/sh", "/usr/bin/getconf", "/bin/sleep"):
+        listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
+        libraries = [word for word in listed.stdout.split() if word.startswith("/")]
+        for file in (program, *libraries):
+            target = root / file.lstrip("/").removeprefix("usr/")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(file).resolve(), target)
+    for name, text in scripts.items():
+        (root / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (root / "bin" / name).chmod(0o755)
+    tarball = directory / "tiny.tar"
+    with tarfile.open(tarball, "w") as tar:
+        tar.add(root, ".")
+    docker.import_(tarball, tag="tiny:1")
+    return base.find(docker, "tiny:1")
+
+
+def write_context(directory: Path, size: int) -> Path:
+    """A context whose first layer is ``size`` bytes that cannot be compressed."""
+    (directory / "context").mkdir()
+    for name, content in (("dependencies", os.urandom(size)), ("stack", b"stack")):
+        (directory / name).write_bytes(content)
+        context.archive(directory / "context" / f"{name}.tar", directory, [directory / name])
+    return directory / "context"
+
+
+TOOLS = {"g++": "", "tini": ""}
+
+
+def test_a_whole_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_path: Path) -> None:
+    found = tiny(small, tmp_path, **TOOLS)
+    assert found.complete
+    built = images.build(small, LOCK, found, write_context(tmp_path, 1000))
+    assert built.layers["dependencies"] == 1000
+    assert built.layers["compiler"] == 0
+    assert small.container.list(all=True) == []
+    assert not small.image.exists(built.reference)
+
+
+def test_a_full_disk_is_told(small: DockerClient, tmp_path: Path) -> None:
+    found = tiny(small, tmp_path, **TOOLS)
+    with pytest.raises(errors.DiskFull, match="no space left on device"):
+        images.build(small, LOCK, found, write_context(tmp_path, 120_000_000))
+    assert small.container.list(all=True) == []
+    assert not small.image.exists(images.reference("openblas"))
+
+
+def test_a_failed_step_is_told_and_leaves_no_container(small: DockerClient, tmp_path: Path) -> None:
+    found = tiny(small, tmp_path, **{"apt-get": "echo no mirror can be reached >&2; exit 100"})
+    assert not found.complete
+    with pytest.raises(errors.ImageFailed, match="no mirror can be reached"):
+        images.build(small, LOCK, found, write_context(tmp_path, 1000))
+    assert small.container.list(all=True) == []
+
+
+def test_an_interrupted_build_leaves_no_container_and_no_tag(
+    small: DockerClient, tmp_path: Path
+) -> None:
+    tiny(small, tmp_path, **{"apt-get": "sleep 600"})
+    directory = write_context(tmp_path, 1000)
+    program = f"""
+from pathlib import Path
+from python_on_whales import DockerClient
+from builder import base, images
+from builder.channel import Package
+from builder.envs import Lock
+docker = DockerClient(host={str(small.client_config.host)!r})
+package = Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5)
+found = base.find(docker, "tiny:1")
+images.build(docker, Lock("openblas", "x", (package,)), found, Path({str(directory)!r}))
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=paths.ROOT, start_new_session=True
+    )
+    for _ in range(300):
+        if small.container.list(filters=[("label", "theano-fast.stack=unfinished")]):
+            break
+        time.sleep(0.1)
+    # As ctrl-C does: the docker command gets it too.
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    assert small.container.list(all=True) == []
+    assert not small.image.exists(images.reference("openblas"))
+
+
+def test_anothers_tag_is_not_taken(small: DockerClient, tmp_path: Path) -> None:
+    tiny(small, tmp_path, **TOOLS)
+    images.claim(small, "openblas")
+    small.tag("tiny:1", images.reference("openblas"))
+    try:
+        with pytest.raises(errors.UsageError, match="another image's"):
+            images.claim(small, "openblas")
+    finally:
+        small.image.remove(images.reference("openblas"))
+
+
+def test_a_base_without_glibc_is_told(small: DockerClient, tmp_path: Path) -> None:
+    with pytest.raises(errors.ImageFailed, match="has no glibc"):
+        tiny(small, tmp_path, **TOOLS, getconf="exit 1")
+
+
+def test_a_base_that_cannot_be_had_is_told(small: DockerClient) -> None:
+    with pytest.raises(errors.ImageFailed, match="base image nowhere:1 cannot be used"):
+        base.find(small, "nowhere:1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("image", "--stack=openblass"), 2, "choose one of"),
+        (("image", "--stack=openblas", "--save=/nowhere/file.tar"), 2, "not a directory"),
+        (("image", "--stack=openblas"), 6, "start the daemon"),
+        (("base-image",), 6, "start the daemon"),
+    ],
+)
+def test_wrong_words_and_no_daemon(arguments: tuple[str, ...], status: int, words: str) -> None:
+    if shutil.which("docker") is None:
+        pytest.skip("docker is not on PATH; as root: apt-get install docker.io")
+    done = subprocess.run(
+        [sys.executable, "-m", "invoke", *arguments],
+        cwd=paths.ROOT,
+        env={**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+
+
+def test_no_right_to_the_socket_is_told(small: DockerClient) -> None:
+    program = f"import os; os.environ['DOCKER_HOST'] = {str(small.client_config.host)!r}\n"
+    program += "from builder import daemon; daemon.connect()"
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    done = subprocess.run(
+        [*nobody, sys.executable, "-c", program],
+        cwd=paths.ROOT,
+        env={**os.environ, "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "HostToolMissing" in done.stderr
+    assert "adduser USER docker" in done.stderr
