@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ def door(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> None:
+        # What a task has begun, a container for one, it ends on SIGTERM too.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             function(*args, **kwargs)
         except TheanoFastError as error:

@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from python_on_whales import DockerClient
-from python_on_whales.exceptions import DockerException
 
-from builder import daemon, oci, paths, progress
+from builder import daemon, oci, paths
 from builder.base import Base
 from builder.envs import Lock
 from builder.errors import UsageError, VerifyFailed
-from builder.run import run
+from builder.run import run, show
 
 REPOSITORY = "theano-fast"
 # Until an image is finished it is of this stack, and so are the containers that build it.
 STACK_LABEL, UNFINISHED = "theano-fast.stack", "unfinished"
 LOCK_LABEL = "theano-fast.lock"
-# `docker run` ends with these when the container could not be started.
-DOCKERS_OWN = (125, 126, 127)
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,12 @@ def build(docker: DockerClient, lock: Lock, base: Base, context: Path) -> Image:
                 # Only to install what the base lacks.
                 network="none" if base.complete else "host",
             )
-    finally:
+    except BaseException:
         # Docker's classic builder keeps the container of a step that failed.
-        docker.container.prune(filters=[("label", f"{STACK_LABEL}={UNFINISHED}")])
+        label = f"{STACK_LABEL}={UNFINISHED}"
+        for container in docker.container.list(all=True, filters=[("label", label)]):
+            container.remove(force=True, volumes=True)
+        raise
     layers = _layers(docker, built.id, base)
     return Image(name, built.id, base, built.size, layers, tuple(built.root_fs.layers or ()))
 
@@ -132,8 +132,9 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o777)
-        try:
-            output = docker.run(
+        with (
+            daemon.failures(f"{image.reference} could not be run"),
+            docker.run(
                 image.id,
                 ["theano-fast", "verify", "--json", "/report/verify.json"],
                 volumes=[(directory, "/report")],
@@ -141,20 +142,16 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
                 read_only=True,
                 tmpfs=[Path("/tmp")],
                 networks=["none"],
-                remove=True,
-                stream=True,
-            )
-            for _, line in output:
-                progress.say(line.decode("utf-8", "replace").rstrip())
-        except DockerException as error:
-            if error.return_code in DOCKERS_OWN:
-                raise daemon.explained(
-                    f"{image.reference} could not be run", error.stderr or ""
-                ) from error
+                detach=True,
+            ) as container,
+        ):
+            show([*docker.client_config.docker_cmd, "logs", "--follow", container.id])
+            status = docker.wait(container)
+        if status != 0:
             raise VerifyFailed(
-                f"{image.reference} does not prove itself (exit status {error.return_code})",
+                f"{image.reference} does not prove itself (exit status {status})",
                 f"the failed checks are above; it has no tag: docker run --rm {image.id}",
-            ) from error
+            )
         report: dict[str, Any] = json.loads(Path(directory, "verify.json").read_text("utf-8"))
     return report
 

@@ -192,19 +192,20 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
     found = base.find(docker, base_name)
     base.require(found, planned.toolchain.glibc)
     directory = paths.IMAGES / stack.name
+    progress.say(f"building {images.reference(name)} on {found.reference}")
     began = time.monotonic()
     context.write(resolved, directory)
     written = time.monotonic()
     built = images.build(docker, resolved, found, directory)
     ended = time.monotonic()
+    seconds = {"context": round(written - began, 1), "build": round(ended - written, 1)}
     document = report.image_document(built, resolved)
     file = report.image_file(name)
     before = report.read(file)
     if before.get("id") == built.id:
         document |= {key: before[key] for key in ("seconds", "verify")}
     else:
-        document["seconds"] = {"context": written - began, "build": ended - written}
-        document["verify"] = images.prove(docker, built)
+        document |= {"seconds": seconds, "verify": images.prove(docker, built)}
     images.tag(docker, built)
     report.write(document, file)
     progress.table(
