@@ -49,6 +49,8 @@ def started(directory: Path) -> Iterator[DockerClient]:
     finally:
         process.terminate()
         process.wait(timeout=60)
+        # It leaves its containers' network namespace mounted.
+        subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
 
 
 @pytest.fixture(scope="session")
@@ -125,7 +127,9 @@ def test_the_compiledir_can_be_a_volume(
 ) -> None:
     compiled = "find /home/theano -name '*.so' | wc -l"
     with docker.volume.create() as volume:
-        options = {"volumes": [(work, "/work"), (volume, "/home/theano")], **STRICT}
+        # Of one graph Theano may make other modules where sets are ordered otherwise.
+        options = {"envs": {"PYTHONHASHSEED": "0"}, **STRICT}
+        options["volumes"] = [(work, "/work"), (volume, "/home/theano")]
         run("python", "train.py", **options)
         before = int(run("sh", "-c", compiled, **options))
         run("python", "train.py", **options)
@@ -141,7 +145,7 @@ def test_a_failed_check_is_the_containers_status(run: Callable[..., str]) -> Non
 
 
 def test_the_environment_is_active_without_a_login_shell(run: Callable[..., str]) -> None:
-    output = run("sh", "-c", "command -v python pip theano-fast; echo $CONDA_PREFIX; pwd")
+    output = run("sh", "-c", "which python pip theano-fast; echo $CONDA_PREFIX; pwd")
     prefix = context.PREFIX
     assert output.splitlines() == [
         *(f"{prefix}/bin/{name}" for name in ("python", "pip", "theano-fast")),
@@ -190,10 +194,11 @@ def test_labels_tell_version_stack_and_lock(docker: DockerClient, image: Image) 
 
 
 def test_nothing_is_left_of_the_build(run: Callable[..., str]) -> None:
-    tools = "for tool in make cmake git gfortran perl5.36.0 python3.11; do which -a $tool; done"
+    tools = "for tool in make cmake git gfortran pip python3; do which -a $tool; done"
     left = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
     assert run("sh", "-c", f"{tools}; {left}; true").splitlines() == [
-        f"{context.PREFIX}/bin/python3.11",
+        f"{context.PREFIX}/bin/pip",
+        f"{context.PREFIX}/bin/python3",
         "/root/.bashrc",
         "/root/.profile",
     ]
