@@ -23,7 +23,7 @@ OMIT = (
     "/usr/bin/*-lto-dump-*",
 )
 # glibc's version, and a second line if nothing has to be installed.
-PROBE = f"getconf GNU_LIBC_VERSION && command -v {' && command -v '.join(PACKAGES)} >/dev/null"
+PROBE = f"getconf GNU_LIBC_VERSION && type {' '.join(PACKAGES)} >/dev/null && echo complete; true"
 HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:..."
 
 
@@ -78,7 +78,7 @@ def find(docker: DockerClient, reference: str) -> Base:
             create(docker)
     with daemon.failures(f"base image {reference} cannot be used"):
         answer = docker.run(
-            reference, ["-c", f"{PROBE}; true"], entrypoint="sh", networks=["none"], remove=True
+            reference, ["-c", PROBE], entrypoint="sh", networks=["none"], remove=True
         )
         found = docker.image.inspect(reference)
     name, _, version = answer.splitlines()[0].partition(" ") if answer else ("", "", "")

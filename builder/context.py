@@ -17,8 +17,7 @@ from builder.recipes import METAPACKAGE
 from builder.run import run
 from builder.sources import sha256
 
-# Where the environment is in an image. Its python is that of the context's staging directory,
-# so that what is compiled there runs here.
+# Where the environment is in an image.
 PREFIX = Path("/opt/theano-fast")
 # The packages that a change in runtime/ makes anew: the second archive.
 LAST = ("theano-fast", METAPACKAGE)
@@ -89,8 +88,8 @@ def _files(prefix: Path, package: str) -> list[Path]:
 def _compile(prefix: Path, files: Iterable[Path]) -> list[Path]:
     """Byte-compile the modules among ``files``; returns the files and what came of them.
 
-    In an image nobody may write to, Python would compile its modules at every start. With
-    unchecked hashes it takes what is there whatever the sources' times are.
+    Where it may not write, Python would compile its modules at every start. It compares hashes,
+    not times, to see whether a module was changed since.
     """
     found = set(files)
     modules = [file for file in found if file.suffix == ".py" and prefix / "lib" in file.parents]
@@ -99,7 +98,7 @@ def _compile(prefix: Path, files: Iterable[Path]) -> list[Path]:
         listing.flush()
         # -B: what this very run imports would be compiled first, with times in it.
         command = [str(prefix / "bin" / "python"), "-I", "-B", "-m", "compileall", "-q", "-j", "0"]
-        command += ["--invalidation-mode", "unchecked-hash", "-s", str(prefix), "-p", str(PREFIX)]
+        command += ["--invalidation-mode", "checked-hash", "-s", str(prefix), "-p", str(PREFIX)]
         # It fails on files that are examples of bad Python.
         run([*command, "-i", listing.name], check=False)
     for file in modules:
@@ -118,21 +117,23 @@ def archive(
     places = {PREFIX / file.relative_to(root): file for file in files}
     parents = {parent for place in (*places, *directories) for parent in place.parents}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as tar:
-        for place in sorted({*parents, *places, *directories} - {Path("/")}):
-            file = places.get(place)
-            if file is None:
-                member = tarfile.TarInfo()
-                member.type = tarfile.DIRTYPE
-                member.mode = 0o1777 if place in directories else 0o755
+        for place in sorted({*parents, *directories} - {Path("/")}):
+            mode = 0o1777 if place in directories else 0o755
+            tar.addfile(_member(place, tarfile.DIRTYPE, mode))
+        for place, file in sorted(places.items()):
+            if file.is_symlink():
+                member = _member(place, tarfile.SYMTYPE, 0o777)
+                member.linkname = str(file.readlink())
+                tar.addfile(member)
             else:
-                member = tar.gettarinfo(file)
-                member.mode = 0o755 if member.mode & 0o100 else 0o644
-            member.name = str(place.relative_to("/"))
-            member.mtime = SOURCE_DATE_EPOCH
-            member.uid = member.gid = 0
-            member.uname = member.gname = ""
-            if file is not None and member.isreg():
+                status = file.stat()
+                member = _member(place, tarfile.REGTYPE, 0o755 if status.st_mode & 0o100 else 0o644)
+                member.size = status.st_size
                 with file.open("rb") as stream:
                     tar.addfile(member, stream)
-            else:
-                tar.addfile(member)
+
+
+def _member(place: Path, kind: bytes, mode: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(str(place.relative_to("/")))
+    member.type, member.mode, member.mtime = kind, mode, SOURCE_DATE_EPOCH
+    return member

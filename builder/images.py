@@ -50,7 +50,7 @@ def labels(lock: Lock, base: Base) -> dict[str, str]:
     version = next(
         package.file.name.rsplit("-", 2)[1]
         for package in lock.packages
-        if package.name == REPOSITORY
+        if package.name == "theano-fast"
     )
     return {
         "org.opencontainers.image.title": reference(lock.stack),

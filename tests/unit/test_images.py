@@ -31,6 +31,7 @@ def test_the_dockerfile_is_every_stacks() -> None:
 def test_the_dockerfile_agrees_with_the_builder() -> None:
     text = paths.DOCKERFILE.read_text(encoding="utf-8")
     assert f"PATH={context.PREFIX}/bin:$PATH" in text
+    assert f"type {' '.join(PACKAGES)} " in text
     assert f"--no-install-recommends {' '.join(PACKAGES)} " in text
     assert f"LABEL {images.STACK_LABEL}={images.UNFINISHED}\n" in text
     home, work = context.SHARED
