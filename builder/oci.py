@@ -35,8 +35,11 @@ def convert(saved: Path, target: Path) -> None:
             layers = [_blob(out, _open(tar, name), LAYER) for name in image["Layers"]]
             content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
             manifest = _blob(out, _json({**content, "layers": layers}), MANIFEST)
+            [reference] = image["RepoTags"]
             manifest["annotations"] = {
-                "org.opencontainers.image.ref.name": image["RepoTags"][0].rpartition(":")[2]
+                # What podman takes for the name, and what containerd does.
+                "org.opencontainers.image.ref.name": reference,
+                "io.containerd.image.name": f"docker.io/library/{reference}",
             }
             _add(out, "index.json", _json({"schemaVersion": 2, "manifests": [manifest]}))
             _add(out, LAYOUT, _json({"imageLayoutVersion": "1.0.0"}))

@@ -47,7 +47,7 @@ def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
     oci.convert(saved(tmp_path), tmp_path / "oci.tar")
     members = unpack(tmp_path / "oci.tar")
     [descriptor] = json.loads(members["index.json"])["manifests"]
-    assert descriptor["annotations"]["org.opencontainers.image.ref.name"] == "openblas"
+    assert descriptor["annotations"]["org.opencontainers.image.ref.name"] == "theano-fast:openblas"
     manifest = json.loads(members[f"blobs/sha256/{descriptor['digest'].removeprefix('sha256:')}"])
     assert manifest["config"]["digest"] == f"sha256:{sha256(CONFIG)}"
     layers = [sha256(content) for content in (FIRST, SECOND, FIRST)]
