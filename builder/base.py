@@ -24,6 +24,7 @@ OMIT = (
 )
 # glibc's version, and a second line if nothing has to be installed.
 PROBE = f"getconf GNU_LIBC_VERSION && type {' '.join(PACKAGES)} >/dev/null && echo complete; true"
+CARRY = "run ./invoke base-image on a host with a network; docker save and docker load carry it"
 HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:..."
 
 
@@ -66,15 +67,18 @@ def create(docker: DockerClient) -> str:
     return reference
 
 
-def find(docker: DockerClient, reference: str) -> Base:
+def find(docker: DockerClient, reference: str, *, offline: bool = False) -> Base:
     """The base of that name, pulled if it is not there; without a name the default, made then.
 
     Raises:
-        ImageFailed: there is no such image, or its C library is not glibc.
+        ImageFailed: there is no such image, its C library is not glibc, or it takes a download
+            although ``offline`` is set.
     """
-    if not reference:
-        reference = default()
-        if not docker.image.exists(reference):
+    reference = reference or default()
+    if not docker.image.exists(reference):
+        if offline:
+            raise ImageFailed(f"base image {reference} is not there, and --offline is set", CARRY)
+        if reference == default():
             create(docker)
     with daemon.failures(f"base image {reference} cannot be used"):
         answer = docker.run(
@@ -84,7 +88,11 @@ def find(docker: DockerClient, reference: str) -> Base:
     name, _, version = answer.splitlines()[0].partition(" ") if answer else ("", "", "")
     if name != "glibc":
         raise ImageFailed(f"base image {reference} has no glibc", HINT)
-    return Base(reference, found.id, found.size, version, len(answer.splitlines()) > 1)
+    complete = len(answer.splitlines()) > 1
+    if offline and not complete:
+        missing = " or ".join(PACKAGES)
+        raise ImageFailed(f"base image {reference} has no {missing}, and --offline is set", CARRY)
+    return Base(reference, found.id, found.size, version, complete)
 
 
 def require(base: Base, glibc: str) -> None:

@@ -189,7 +189,7 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
     docker = daemon.connect()
     images.claim(docker, stack.name)
     planned, resolved = lock(name, options)
-    found = base.find(docker, base_name)
+    found = base.find(docker, base_name, offline=options.offline)
     base.require(found, planned.toolchain.glibc)
     directory = paths.IMAGES / stack.name
     progress.say(f"building {images.reference(name)} on {found.reference}")

@@ -70,7 +70,10 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 @pytest.fixture(scope="session")
 def image(docker: DockerClient) -> Image:
     """The openblas image, which proved itself."""
-    return pipeline.image("openblas", pipeline.Options())
+    try:
+        return pipeline.image("openblas", pipeline.Options())
+    except errors.HostToolMissing as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -348,9 +351,14 @@ def test_a_base_without_glibc_is_told(small: DockerClient, tmp_path: Path) -> No
         tiny(small, tmp_path, **TOOLS, getconf="exit 1")
 
 
-def test_a_base_that_cannot_be_had_is_told(small: DockerClient) -> None:
+def test_a_base_that_cannot_be_had_is_told(small: DockerClient, tmp_path: Path) -> None:
     with pytest.raises(errors.ImageFailed, match="base image nowhere:1 cannot be used"):
         base.find(small, "nowhere:1")
+    with pytest.raises(errors.ImageFailed, match="nowhere:1 is not there, and --offline"):
+        base.find(small, "nowhere:1", offline=True)
+    tiny(small, tmp_path)
+    with pytest.raises(errors.ImageFailed, match="has no g\\+\\+ or tini, and --offline"):
+        base.find(small, "tiny:1", offline=True)
 
 
 @pytest.mark.parametrize(
