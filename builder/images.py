@@ -157,9 +157,11 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
 
 
 def tag(docker: DockerClient, image: Image) -> None:
-    """Give a proved image its tag."""
+    """Give a proved image its tag, and remove those of its stack that are without one by now."""
     with daemon.failures(f"{image.reference} could not be tagged"):
         docker.tag(image.id, image.reference)
+        stack = image.reference.removeprefix(f"{REPOSITORY}:")
+        docker.image.prune(filters=[("label", f"{STACK_LABEL}={stack}")])
 
 
 def save(docker: DockerClient, image: Image, file: Path) -> None:

@@ -289,6 +289,17 @@ def test_a_whole_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_p
     assert not small.image.exists(built.reference)
 
 
+def test_a_tag_moves_and_leaves_no_image_behind(small: DockerClient, tmp_path: Path) -> None:
+    found = tiny(small, tmp_path, **TOOLS)
+    for size in (1000, 2000):
+        (tmp_path / str(size)).mkdir()
+        built = images.build(small, LOCK, found, write_context(tmp_path / str(size), size))
+        images.tag(small, built)
+    named = ("label", "theano-fast.stack=openblas")
+    assert [it.id for it in small.image.list(filters=[named])] == [built.id]
+    small.image.remove(built.reference)
+
+
 def test_a_full_disk_is_told(small: DockerClient, tmp_path: Path) -> None:
     found = tiny(small, tmp_path, **TOOLS)
     with pytest.raises(errors.DiskFull, match="no space left on device"):
