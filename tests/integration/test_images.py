@@ -101,7 +101,8 @@ def test_the_image_proved_itself(image: Image) -> None:
     known = report.read(report.image_file("openblas"))
     assert known["id"] == image.id
     assert known["verify"]["verified"]
-    assert known["verify"]["counts"] == {"passed": 7, "failed": 0, "skipped": 0}
+    assert known["verify"]["counts"]["failed"] == 0
+    assert known["verify"]["counts"]["passed"] >= 7
     assert known["verify"]["facts"]["prefix"] == str(context.PREFIX)
     assert sum(image.layers.values()) == image.size < 600e6
 
