@@ -52,6 +52,19 @@ class TestApply:
         assert environ == {"OMP_NUM_THREADS": "2"}
 
 
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, {"GOMP_SPINCOUNT": threads.SPINS}),
+        ({"GOMP_SPINCOUNT": "7"}, {"GOMP_SPINCOUNT": "7"}),
+        ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
+    ],
+)
+def test_spinning_is_limited_unless_the_user_chose(environ, expected):
+    threads.limit_spinning(environ)
+    assert environ == expected
+
+
 class TestAvailable:
     @pytest.mark.parametrize(
         ("quota", "slurm", "expected"),
