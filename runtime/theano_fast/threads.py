@@ -1,8 +1,8 @@
 """Default thread counts for the BLAS and OpenMP: what this process may use, not what the node has.
 
 ``theano_fast_threads.pth`` calls :func:`apply` and :func:`limit_spinning` when the interpreter
-starts, before any library reads its environment. Too many threads on too few cores make small matrices, the stuff of a scan,
-many times slower; one thread on many cores wastes the node.
+starts, before any library reads its environment. Too many threads on too few cores make small
+matrices, the stuff of a scan, many times slower; one thread on many cores wastes the node.
 
 The counts travel to child processes in the environment, where they may be wrong: a child can be
 bound to other CPUs. ``THEANO_FAST_THREADS`` therefore records what was set here; a child whose
