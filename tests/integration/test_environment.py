@@ -196,11 +196,11 @@ def test_amdlibm_switched_off_fails_verification(run: Run) -> None:
 
 
 def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
-    places = re.compile(re.escape(os.fsencode(paths.work())) + rb"|_placehold")
+    place = os.fsencode(paths.work())
     naming = [
         str(file.relative_to(prefix))
         for file in prefix.rglob("*")
-        if file.is_file() and not file.is_symlink() and places.search(file.read_bytes())
+        if file.is_file() and not file.is_symlink() and place in file.read_bytes()
     ]
     # The lock's packages are listed there with the channel that they came from.
     assert [file for file in naming if not file.startswith("conda-meta/")] == []
