@@ -9,10 +9,9 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from builder import paths, solver
+from builder import envs
 from builder.engine import SOURCE_DATE_EPOCH
 from builder.envs import Lock
-from builder.errors import CommandFailed, EnvironmentFailed
 from builder.recipes import METAPACKAGE
 from builder.run import run
 from builder.sources import sha256
@@ -52,19 +51,7 @@ def write(lock: Lock, directory: Path) -> None:
 
 
 def _install(lock: Lock, prefix: Path) -> None:
-    try:
-        solver.call(
-            "install",
-            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
-            prefix=str(prefix),
-            cache=str(paths.engine_cache() / "pkgs"),
-            final_prefix=str(PREFIX),
-        )
-    except CommandFailed as error:
-        raise EnvironmentFailed(
-            f"the image's environment could not be installed:\n{error}",
-            "mend the cause and run again",
-        ) from error
+    envs.install(lock, prefix, "the image's environment", PREFIX)
     for package in lock.packages:
         file = _record(prefix, package.file.stem)
         record = json.loads(file.read_text(encoding="utf-8"))

@@ -123,6 +123,30 @@ def installed(stack: str) -> str | None:
     return str(json.loads(mark)["lock"])
 
 
+def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = None) -> None:
+    """Install a lock's packages into ``prefix``, an empty directory.
+
+    Args:
+        what: what an error calls the environment.
+        final_prefix: where it will be used, if it is only prepared in ``prefix``.
+
+    Raises:
+        EnvironmentFailed: the installation failed.
+    """
+    try:
+        solver.call(
+            "install",
+            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
+            prefix=str(prefix),
+            cache=str(paths.engine_cache() / "pkgs"),
+            final_prefix=str(final_prefix) if final_prefix else None,
+        )
+    except CommandFailed as error:
+        raise EnvironmentFailed(
+            f"{what} could not be installed:\n{error}", "mend the cause and run again"
+        ) from error
+
+
 def create(lock: Lock) -> Environment:
     """Install a lock into ``build/envs/<stack>``, unless it is there already.
 
@@ -138,17 +162,7 @@ def create(lock: Lock) -> Environment:
         prefix.replace(trash / "old")
         shutil.rmtree(trash)
     prefix.mkdir(parents=True)
-    try:
-        solver.call(
-            "install",
-            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
-            prefix=str(prefix),
-            cache=str(paths.engine_cache() / "pkgs"),
-        )
-    except CommandFailed as error:
-        raise EnvironmentFailed(
-            f"{prefix} could not be installed:\n{error}", "mend the cause and run again"
-        ) from error
+    install(lock, prefix, str(prefix))
     mark = {"stack": lock.stack, "lock": lock.digest}
     (prefix / MARK).write_text(json.dumps(mark, sort_keys=True) + "\n", encoding="utf-8")
     return Environment(prefix, lock)
