@@ -1,12 +1,13 @@
-"""The modules of a function are compiled several at once, from precompiled headers.
+"""The modules of a function are compiled several at once, and several in one run of the compiler.
 
-Without the patch, they were compiled one after another, each from the text of the headers.
+Without the patch, they were compiled one after another, each in a run of its own.
 """
 
 import shutil
 from pathlib import Path
 
 import pytest
+from theano.gof import cmodule
 
 FUNCTIONS = ("exp", "sin", "cos", "tanh", "log", "sqrt", "arctan", "cosh")
 PROGRAM = f"""
@@ -23,7 +24,7 @@ class Broken(theano.gof.Op):
     def make_node(self, x): return theano.Apply(self, [x], [x.type()])
     def c_code(self, node, name, inputs, outputs, sub): return "nonsense;"
 x = theano.tensor.dvector()
-theano.function([x], [Broken(number)(x) for number in range(8)])
+theano.function([x], [theano.tensor.exp(x)] + [Broken(number)(x) for number in range(8)])
 """
 
 
@@ -72,14 +73,35 @@ def test_as_many_at_once_as_asked_for(run_python, compiler, tmp_path, jobs):
     assert most_at_once(log(compiler)) == jobs
 
 
-def test_headers_are_precompiled_once(run_python, compiler, tmp_path, temporary):
-    flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled"
+def test_several_modules_in_a_run(run_python, compiler, tmp_path, temporary):
+    flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(PROGRAM, flags=flags, TMPDIR=str(temporary))
     assert result.returncode == 0, result.stderr
-    started = [line for line in log(compiler) if line.startswith("start")]
-    assert sum("c++-header" in line for line in started) == 1
-    assert sum("-include" in line for line in started) >= len(FUNCTIONS)
+    runs = [line for line in log(compiler) if line.startswith("start") and "-O3" in line]
+    assert len(runs) == 1
+    libraries = {file.stat().st_ino for file in tmp_path.glob("compiled/*/tmp*/m*.so")}
+    # One file, as TMPDIR and the compiledir are on one file system.
+    assert len(libraries) == 1
     assert list(temporary.iterdir()) == []
+
+
+def test_the_same_values_from_another_process(run_python, tmp_path):
+    """Each module is found again, though its library holds others too."""
+    flags = f"base_compiledir={tmp_path}/compiled"
+    first = run_python(PROGRAM, flags=flags)
+    assert first.returncode == 0, first.stderr
+    again = run_python(PROGRAM, flags=flags)
+    assert again.stdout == first.stdout
+    modules = len(list(tmp_path.glob("compiled/*/tmp*/mod.cpp")))
+    assert modules == len(list(tmp_path.glob("compiled/*/tmp*/key.pkl"))) >= len(FUNCTIONS)
+
+
+def test_macros_that_stay_defined():
+    module = cmodule.DynamicModule()
+    module.add_support_code("#ifndef A\n#define A 1\n#endif\n#define B 2\n#undef B\n")
+    assert not module.leaves_macros()
+    module.add_support_code("# define C 3")
+    assert module.leaves_macros()
 
 
 def test_an_error_of_the_compiler(run_python, tmp_path, temporary):

@@ -1,0 +1,37 @@
+"""Two variables that are both destroyed are not merged even for a try.
+
+Without the patch, each such merge was made, found to be inconsistent and undone.
+"""
+
+import pytest
+import theano
+import theano.tensor as tt
+from theano.gof import InconsistencyError, toolbox
+
+
+@pytest.fixture
+def undone(monkeypatch):
+    """The replacements that were undone, by their reasons."""
+    reasons = []
+    replace = toolbox.ReplaceValidate.replace_all_validate
+
+    def counted(self, fgraph, replacements, reason=None, verbose=None):
+        try:
+            return replace(self, fgraph, replacements, reason, verbose)
+        except InconsistencyError:
+            reasons.append(reason)
+            raise
+
+    monkeypatch.setattr(toolbox.ReplaceValidate, "replace_all_validate", counted)
+    return reasons
+
+
+def test_nothing_is_merged_in_vain(undone):
+    # Each product writes into an AllocEmpty of its own, and these are all the same.
+    x = tt.dmatrix("x")
+    vectors = [tt.dvector() for _ in range(4)]
+    mode = theano.Mode(linker="py", optimizer="fast_run")
+    function = theano.function([x, *vectors], [tt.dot(x, each) for each in vectors], mode=mode)
+    nodes = function.maker.fgraph.toposort()
+    assert sum(bool(getattr(node.op, "destroy_map", None)) for node in nodes) == len(vectors)
+    assert "MergeOptimizer" not in undone

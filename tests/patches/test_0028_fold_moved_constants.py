@@ -1,0 +1,51 @@
+"""Constants that are only moved about are folded without a compiler, to what C gives.
+
+Without the patch, a C module was compiled for each op.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+from theano.tensor.opt import constant_folding
+
+NUMBERS = np.arange(6, dtype="int8").reshape(2, 3)
+MOVED = {
+    "Cast": lambda: tt.cast(tt.constant(NUMBERS), "float64"),
+    "DimShuffle": lambda: tt.constant(NUMBERS).dimshuffle(1, "x", 0),
+    "Join": lambda: tt.join(0, tt.constant(NUMBERS), tt.constant(NUMBERS)),
+    "MakeVector": lambda: tt.stack([tt.constant(1), tt.constant(2)]),
+    "Reshape": lambda: tt.constant(NUMBERS).reshape((3, 2)),
+    "ScalarFromTensor": lambda: tt.scalar_from_tensor(tt.constant(3)),
+    "Shape": lambda: tt.constant(NUMBERS).shape,
+    "Subtensor": lambda: tt.constant(NUMBERS)[1, ::-1],
+}
+
+
+@pytest.fixture
+def no_compiler(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("C code was asked for")
+
+    monkeypatch.setattr(theano.gof.Op, "make_c_thunk", refuse)
+
+
+@pytest.mark.parametrize("build", MOVED.values(), ids=MOVED)
+def test_folded_in_python(build, no_compiler):
+    (constant,) = constant_folding.transform(build().owner)
+    assert isinstance(constant, theano.Constant)
+
+
+@pytest.mark.parametrize("build", MOVED.values(), ids=MOVED)
+def test_as_in_c(build, monkeypatch):
+    (folded,) = constant_folding.transform(build().owner)
+    monkeypatch.setattr(theano.tensor.opt, "moving_ops", ())
+    monkeypatch.setattr(tt.Elemwise, "python_constant_folding", lambda *_: False)
+    (compiled,) = constant_folding.transform(build().owner)
+    assert folded.type == compiled.type
+    assert np.array_equal(folded.data, compiled.data)
+
+
+def test_a_cast_that_loses_numbers_is_left_to_c():
+    cast = tt.cast(tt.constant([1.5, 2.5]), "int8").owner
+    assert not cast.op.python_constant_folding(cast)

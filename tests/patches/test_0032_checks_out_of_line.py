@@ -1,0 +1,69 @@
+"""What every compiled module does to its arrays is in functions of a header, and says what it said.
+
+Without the patch, the code was in the module, once for each variable.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+from theano.gof import cc
+
+
+@pytest.fixture(scope="module")
+def add():
+    """x + y, that takes whatever it is given."""
+    x, y = tt.dmatrices("x", "y")
+    function = theano.function([x, y], x + y)
+    function.trust_input = True
+    return function
+
+
+def unaligned():
+    return np.frombuffer(bytearray(33), dtype="float64", count=4, offset=1).reshape(2, 2)
+
+
+GOOD = np.ones((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (None, ValueError, "expected an ndarray, not None"),
+        (1.0, ValueError, "expected an ndarray"),
+        (
+            unaligned(),
+            NotImplementedError,
+            r"expected an aligned array of type \d+ \(NPY_FLOAT64\), got non-aligned array of type "
+            r"\d+ with 2 dimensions, with 3 last dims -1, 2, 2 and 3 last strides -1 16, 8\.",
+        ),
+        (np.ones((2, 2), "float32"), TypeError, r"expected type_num \d+ \(NPY_FLOAT64\) got \d+"),
+        (
+            np.ones((3, 2)),
+            ValueError,
+            r"\(input\[0\]\.shape\[0\] = 2, input\[1\]\.shape\[0\] = 3\)",
+        ),
+    ],
+)
+def test_messages(add, value, error, message):
+    with pytest.raises(error, match=message):
+        add(GOOD, value)
+
+
+def test_outputs_of_all_shapes_and_orders(add):
+    """The output is allocated, kept and resized, and loops follow its strides."""
+    for shape in ((2, 3), (2, 3), (4, 1), (0, 5)):
+        x, y = np.random.RandomState(0).normal(size=(2, *shape))
+        for order in "CF":
+            assert np.array_equal(add(np.asarray(x, order=order), y), x + y)
+    assert np.array_equal(add(GOOD[::-1], GOOD[:, ::-1]), GOOD + GOOD)
+
+
+def test_the_messages_are_not_in_the_module():
+    x, y = tt.dmatrices("x", "y")
+    node = (x + y).owner
+    linker = cc.CLinker().accept(theano.gof.FunctionGraph([x, y], node.outputs))
+    code = linker.get_dynamic_module().code()
+    assert "theano_is_array" in code
+    assert "PyErr_Format(PyExc_NotImplementedError" not in code
+    assert "std::sort" not in code

@@ -1,0 +1,45 @@
+"""Optimizing a graph reads no source files.
+
+Without the patch, each DimShuffle read the file of its C code, and each replacement that was not
+valid read the source of validate().
+"""
+
+import inspect
+import os
+
+import pytest
+import theano
+from theano.gof import op, toolbox
+from theano.tensor.elemwise import DimShuffle
+
+CODE = """#section support_code
+// {}
+"""
+
+
+def test_a_file_is_read_once(monkeypatch):
+    DimShuffle((True,), [0])
+    monkeypatch.setattr(op, "_open_u", lambda _: pytest.fail("a file was read"))
+    assert DimShuffle((False,), [0, "x"]).code_sections
+
+
+def test_a_file_that_changed_is_read_again(tmp_path):
+    file = tmp_path / "code.c"
+    file.write_text(CODE.format("first"))
+    assert "first" in theano.gof.COp(str(file)).code_sections["support_code"]
+    file.write_text(CODE.format("second"))
+    os.utime(file, ns=(0, file.stat().st_mtime_ns + 1_000_000))
+    assert "second" in theano.gof.COp(str(file)).code_sections["support_code"]
+
+
+def test_the_caller_is_known_without_its_source(monkeypatch):
+    monkeypatch.setattr(inspect, "getframeinfo", lambda _: pytest.fail("source was read"))
+
+    class Refuse(toolbox.Feature):
+        def validate(self, _):
+            raise theano.gof.InconsistencyError("no")
+
+    x = theano.tensor.dscalar()
+    fgraph = theano.gof.FunctionGraph([x], [x + 1], features=[Refuse(), toolbox.ReplaceValidate()])
+    with pytest.raises(theano.gof.InconsistencyError, match="no"):
+        fgraph.validate()
