@@ -13,7 +13,7 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
-from builder import checks, pipeline
+from builder import checks, pipeline, references
 from builder.errors import DiskFull, TheanoFastError
 
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
@@ -61,6 +61,10 @@ def _options(
 ) -> pipeline.Options:
     directory = Path(sources).expanduser().resolve() if sources else None
     return pipeline.Options(directory, offline, engine, jobs)
+
+
+def _names(listed: str) -> list[str]:
+    return [name.strip() for name in listed.split(",") if name.strip()]
 
 
 @task
@@ -136,6 +140,20 @@ def images(_: Context, sources: str = "", offline: bool = False, base: str = "")
 def base_image(_: Context) -> None:
     """Make the images' base from the host's Debian mirrors, anew."""
     pipeline.base_image()
+
+
+@task(
+    name="references",
+    help={
+        **{key: FETCH[key] for key in ("sources", "offline")},
+        "peers": "of these too, by a comma: jax, pytensor",
+    },
+)
+@door
+def references_(_: Context, peers: str = "", sources: str = "", offline: bool = False) -> None:
+    """Install the environments to compare with: stock Theano, and peers."""
+    for name in [references.STOCK, *_names(peers)]:
+        references.create(name, _options(sources, offline))
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

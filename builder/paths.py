@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STACKS = ROOT / "builder" / "stacks.toml"
 RECIPES = ROOT / "recipes"
 LOCKS = ROOT / "envs"
+REFERENCES = ROOT / "references"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 VENV = ROOT / ".venv"
 

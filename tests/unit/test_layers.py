@@ -33,6 +33,7 @@ LAYERS = (
     "images",
     "report",
     "pipeline",
+    "references",
     "checks",
 )
 MODULES = sorted((paths.ROOT / "builder").glob("[!_]*.py"))

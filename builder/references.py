@@ -1,0 +1,102 @@
+"""Environments as users have them, to measure the stacks against and to judge them by.
+
+``stock`` is Theano 1.0.5 as pip installs it: unpatched, with the wheels of the last NumPy and SciPy
+that it runs on, on CPython 3.9. The others are Theano's successors, on the interpreter of the
+stacks. ``references/`` says what each is made of.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from builder import builds, packages, paths, progress, recipes, solver, sources, stacks, toolchain
+from builder.errors import CommandFailed, EnvironmentFailed, UsageError
+from builder.packages import Plan
+from builder.pipeline import Options
+from builder.recipes import Source
+from builder.run import run
+
+STOCK = "stock"
+# Each reference, and the recipe of the interpreter it runs on.
+INTERPRETERS = {
+    STOCK: paths.REFERENCES / "python",
+    "jax": paths.RECIPES / "python",
+    "pytensor": paths.RECIPES / "python",
+}
+# The recipes whose wheels install what is pinned.
+INSTALLERS = ("pip", "setuptools", "wheel")
+
+
+def create(name: str, options: Options) -> Path:
+    """The environment of a reference in ``build/envs``, made unless it is there; its prefix.
+
+    Raises:
+        UsageError: there is no such reference.
+        EnvironmentFailed: pip could not install what is pinned.
+    """
+    if name not in INTERPRETERS:
+        raise UsageError(f"unknown reference {name!r}", f"choose of: {', '.join(INTERPRETERS)}")
+    requirements = paths.REFERENCES / f"{name}.txt"
+    plan, installers = _plan(name)
+    prefix = paths.ENVIRONMENTS / name
+    # An environment is whole when it holds what it was made from.
+    mark = prefix / "made-from.txt"
+    made_from = f"# on {plan.keys['python']}\n{requirements.read_text(encoding='utf-8')}"
+    if mark.exists() and mark.read_text(encoding="utf-8") == made_from:
+        return prefix
+    mark.unlink(missing_ok=True)
+    if prefix.exists():
+        shutil.rmtree(prefix)
+    fetched = _fetch(installers, options)
+    _interpreter(prefix, plan, options)
+    try:
+        _install(prefix, fetched, requirements)
+    except CommandFailed as error:
+        raise EnvironmentFailed(
+            f"{prefix} could not be installed:\n{error}",
+            "check the network and pip's configuration, and run again",
+        ) from error
+    mark.write_text(made_from, encoding="utf-8")
+    return prefix
+
+
+def _plan(name: str) -> tuple[Plan, list[Source]]:
+    """What builds a reference's interpreter, and the sources of its installers."""
+    # Of any stack: neither the interpreter nor what it needs reads an axis.
+    stack, tools = stacks.load_all()[0], toolchain.probe()
+    rendered = recipes.load_all(stack, tools)
+    variant = recipes.variant(stack, tools)
+    rendered["python"] = recipes.render(INTERPRETERS[name], variant)
+    plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant, tools)
+    return plan, [source for each in INSTALLERS for source in rendered[each].sources]
+
+
+def _fetch(wanted: list[Source], options: Options) -> list[Path]:
+    return sources.fetch(wanted, directory=options.sources, offline=options.offline)
+
+
+def _interpreter(prefix: Path, plan: Plan, options: Options) -> None:
+    """Build and install the packages of an interpreter. They stay out of the stacks' channel."""
+    _fetch([source for each in packages.missing(plan) for source in each.sources], options)
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    built = builds.build(plan, jobs=jobs, engine_name=options.engine)
+    prefix.mkdir(parents=True)
+    progress.say(f"installing {prefix}")
+    solver.call(
+        "install",
+        files=[str(package.file) for row in built.values() for package in row],
+        prefix=str(prefix),
+        cache=str(paths.engine_cache() / "pkgs"),
+    )
+
+
+def _install(prefix: Path, installers: list[Path], requirements: Path) -> None:
+    """Install what is pinned: wheels, but for projects that have none, which are built."""
+    python = prefix / "bin" / "python"
+    wheel = next(file for file in installers if file.name.startswith("pip-"))
+    run([python, wheel / "pip", "install", "--no-index", "--no-deps", *installers])
+    # Without build isolation: a build would fetch tools that nothing pins.
+    flags = ["--disable-pip-version-check", "--require-hashes", "--no-build-isolation"]
+    run([python, "-m", "pip", "install", *flags, "-r", requirements])
