@@ -13,6 +13,7 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+from builder import bench as benches
 from builder import checks, pipeline, references
 from builder.errors import DiskFull, TheanoFastError
 
@@ -154,6 +155,26 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
     """Install the environments to compare with: stock Theano, and peers."""
     for name in [references.STOCK, *_names(peers)]:
         references.create(name, _options(sources, offline))
+
+
+@task(
+    help={
+        "stack": "the environment to measure beside stock Theano; several by a comma",
+        "peers": "of these too, by a comma: jax, pytensor",
+        "graphs": f"by a comma, of: {', '.join(benches.GRAPHS)} (default: all)",
+        "quick": "leave out what takes 20 minutes",
+    }
+)
+@door
+def bench(
+    _: Context, stack: str = "openblas", peers: str = "", graphs: str = "", quick: bool = False
+) -> None:
+    """Measure compile time, side by side with stock Theano and peers."""
+    compared = [references.STOCK, *_names(peers)]
+    for name in compared:
+        references.create(name, pipeline.Options())
+    environments = list(dict.fromkeys([*compared, *_names(stack)]))
+    benches.compilation(environments, _names(graphs) or list(benches.GRAPHS), quick)
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

@@ -10,6 +10,7 @@ STACKS = ROOT / "builder" / "stacks.toml"
 RECIPES = ROOT / "recipes"
 LOCKS = ROOT / "envs"
 REFERENCES = ROOT / "references"
+BENCH = ROOT / "bench"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 VENV = ROOT / ".venv"
 
@@ -21,6 +22,8 @@ ENVIRONMENTS = BUILD / "envs"
 IMAGES = BUILD / "images"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
+# The homes of measured processes.
+BENCHES = BUILD / "bench"
 
 
 def cache() -> Path:

@@ -34,6 +34,8 @@ LAYERS = (
     "report",
     "pipeline",
     "references",
+    "picture",
+    "bench",
     "checks",
 )
 MODULES = sorted((paths.ROOT / "builder").glob("[!_]*.py"))

@@ -1,0 +1,80 @@
+"""Measure how long one framework takes from its start to a first training call of one graph.
+
+``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line:
+
+- ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
+- ``cpu``: CPU seconds until then, compilers' included;
+- ``peak_memory``: bytes that this process held at most until then;
+- ``compilers``: how many times g++ was started;
+- ``losses``: of the first calls, each before its update;
+- ``call``: median wall seconds of later calls.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+CALLS = 5
+LOSSES = 3
+
+
+def count_compilers() -> list[str]:
+    """A list that grows by the name of the program whenever this process starts a g++."""
+    started: list[str] = []
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "subprocess.Popen":
+            program = Path(str(arguments[0])).name
+            if program.startswith("g++"):
+                started.append(program)
+
+    sys.addaudithook(hook)
+    return started
+
+
+def cpu_seconds() -> float:
+    """User and system time of this process and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def peak_memory() -> int:
+    """The most bytes that were resident; getrusage's would count the parent's at the start."""
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def measure(framework: str, graph: str) -> dict[str, Any]:
+    """Import a framework, compile a graph's training step, and call it."""
+    compilers = count_compilers()
+    started = time.perf_counter()
+    module = importlib.import_module(f"{framework}_step")
+    imported = time.perf_counter()
+    step, phases = module.compile_step(graph)
+    compiled = time.perf_counter()
+    losses = [step()]
+    called = time.perf_counter()
+    result = {
+        "phases": {"import": imported - started, **phases, "first call": called - compiled},
+        "cpu": cpu_seconds(),
+        "peak_memory": peak_memory(),
+        "compilers": len(compilers),
+    }
+    losses += [step() for _ in range(LOSSES - 1)]
+    seconds = []
+    for _ in range(CALLS):
+        began = time.perf_counter()
+        step()
+        seconds.append(time.perf_counter() - began)
+    return {**result, "losses": losses, "call": statistics.median(seconds)}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(*sys.argv[1:])))

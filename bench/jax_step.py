@@ -1,0 +1,196 @@
+"""The measured graphs in JAX: the same mathematics as ``theano_step``, in float64."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import time
+import types
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import models
+import numpy as np
+from jax import lax, nn
+
+# What a warm compiledir is to Theano; by default JAX keeps nothing.
+jax.config.update("jax_compilation_cache_dir", str(models.CACHE / "jax"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+jax.config.update("jax_enable_x64", True)
+Step = Callable[[], float]
+Arrays = dict[str, Any]
+
+
+class Compilations:
+    """Compiles functions, and keeps the seconds of tracing them and of XLA."""
+
+    def __init__(self) -> None:
+        self.seconds = {"graph": 0.0, "compile": 0.0}
+
+    def function(self, python: Callable[..., Any], *arguments: Any, donate: Any = ()) -> Any:
+        """Compile a function for arguments like these, of which those at ``donate`` are reused."""
+        began = time.perf_counter()
+        lowered = jax.jit(python, donate_argnums=donate).lower(*arguments)
+        traced = time.perf_counter()
+        compiled = lowered.compile()
+        self.seconds["graph"] += traced - began
+        self.seconds["compile"] += time.perf_counter() - traced
+        return compiled
+
+
+def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
+    """Compile a graph; return its training step, which returns the loss, and seconds by phase."""
+    compilations = Compilations()
+    step = tiny(compilations) if graph == "tiny" else training(graph, compilations)
+    return step, compilations.seconds
+
+
+def training(graph: str, compilations: Compilations) -> Step:
+    """Compile one step down the gradient."""
+    if graph.startswith("ntm"):
+        ntm = _ntm()
+        size = ntm.FULL if graph == "ntm" else dataclasses.replace(ntm.FULL, read_heads=1)
+        values, data = ntm.initial_values(size, seed=1), ntm.copy_task(size, seed=1)
+        loss: Any = functools.partial(machine, ntm, size)
+    else:
+        values, data = models.initial_values(graph), models.batch(graph)
+        loss = {"lstm": lstm, "mlp": mlp, "conv": conv}[graph]
+    parameters = {name: jnp.asarray(value) for name, value in values.items()}
+    zeros = [{name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(3)]
+    inputs, targets = (jnp.asarray(value) for value in data)
+
+    def train(state: list[Arrays], inputs: Any, targets: Any) -> tuple[list[Arrays], Any]:
+        found, slopes = jax.value_and_grad(loss)(state[0], inputs, targets)
+        return rmsprop(state, slopes), found
+
+    state = [parameters, *zeros]
+    compiled = compilations.function(train, state, inputs, targets, donate=0)
+
+    def step() -> float:
+        nonlocal state
+        state, found = compiled(state, inputs, targets)
+        return float(found)
+
+    return step
+
+
+def rmsprop(state: list[Arrays], slopes: Arrays) -> list[Arrays]:
+    """The next (parameters, squares, means, deltas), as ``theano_fast.rmsprop`` has them."""
+    result: list[Arrays] = [{}, {}, {}, {}]
+    for name, slope in slopes.items():
+        parameter, square, mean, delta = (each[name] for each in state)
+        clipped = jnp.clip(slope, -10, 10)
+        square = 0.95 * square + 0.05 * clipped**2
+        mean = 0.95 * mean + 0.05 * clipped
+        delta = 0.9 * delta - models.RATE * clipped / jnp.sqrt(square - mean**2 + 1e-4)
+        for place, value in zip(result, (parameter + delta, square, mean, delta)):
+            place[name] = value
+    return result
+
+
+def _ntm() -> Any:
+    """The runtime's module of the Neural Turing Machine, for its sizes, values and task."""
+    theano = types.SimpleNamespace(config=types.SimpleNamespace(floatX="float64"), tensor=None)
+    sys.modules.update({"theano": theano, "theano.tensor": theano})  # type: ignore[dict-item]
+    return models.runtime("ntm")
+
+
+def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
+    """The Neural Turing Machine's loss: the mean binary cross-entropy of its answers."""
+    heads, hidden = size.heads, size.controller
+    shifts = np.stack([np.roll(np.arange(size.slots), offset) for offset in ntm.SHIFTS])
+
+    def address(emitted: Arrays, memory: Any, previous: Any) -> Any:
+        key = jnp.tanh(emitted["key"])
+        beta, gate = nn.softplus(emitted["beta"][0]), nn.sigmoid(emitted["gate"][0])
+        gamma = 1 + nn.softplus(emitted["gamma"][0])
+        norms = jnp.sqrt((memory**2).sum(axis=1) * (key**2).sum() + ntm.EPSILON)
+        gated = gate * nn.softmax(beta * (memory @ key) / norms) + (1 - gate) * previous
+        sharpened = (nn.softmax(emitted["shift"]) @ gated[shifts] + ntm.EPSILON) ** gamma
+        return sharpened / sharpened.sum()
+
+    def step(state: Any, x: Any) -> tuple[Any, Any]:
+        cell, output, memory, weightings, reads = state
+        received = jnp.concatenate([x, *reads, output, jnp.ones(1)])
+        gates = (received @ p["controller"]).reshape((4, hidden))
+        write, keep, show = (nn.sigmoid(gates[i]) for i in range(3))
+        cell = keep * cell + write * jnp.tanh(gates[3])
+        output = show * jnp.tanh(cell)
+        features = jnp.concatenate([output, jnp.ones(1)])
+        turned, reads = [], []
+        for i, head in enumerate(heads):
+            names = {name.partition(".")[2]: name for name in p if name.startswith(f"{head}.")}
+            del names["weighting"]
+            emitted = {name: features @ p[full] for name, full in names.items()}
+            turned.append(address(emitted, memory, weightings[i]))
+            if head.startswith("write"):
+                erase, add = nn.sigmoid(emitted["erase"]), jnp.tanh(emitted["add"])
+                memory = memory * (1 - jnp.outer(turned[i], erase)) + jnp.outer(turned[i], add)
+            else:
+                reads.append(turned[i] @ memory)
+        return (cell, output, memory, turned, reads), jnp.concatenate([output, *reads, jnp.ones(1)])
+
+    first = [nn.softmax(p[f"{head}.weighting"][0]) for head in heads]
+    reads = [jnp.zeros(size.width)] * size.read_heads
+    initial = (jnp.zeros(hidden), jnp.zeros(hidden), p["memory"], first, reads)
+    _, shown = lax.scan(step, initial, inputs)
+    answers = nn.sigmoid(shown @ p["output"])[size.steps - size.length :]
+    return -(targets * jnp.log(answers) + (1 - targets) * jnp.log(1 - answers)).mean()
+
+
+def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
+    """The mean square error of an answer to sequences, by one scan for each layer."""
+    units = models.LSTM["units"]
+
+    def step(weights: Any, state: Any, x: Any) -> tuple[Any, Any]:
+        cell, hidden = state
+        gates = jnp.concatenate([x, hidden], axis=1) @ weights
+        write, keep, show = (nn.sigmoid(gates[:, i * units : (i + 1) * units]) for i in range(3))
+        cell = keep * cell + write * jnp.tanh(gates[:, 3 * units :])
+        hidden = show * jnp.tanh(cell)
+        return (cell, hidden), hidden
+
+    hidden, zeros = inputs, jnp.zeros((models.LSTM["batch"], units))
+    for i in range(models.LSTM["layers"]):
+        _, hidden = lax.scan(functools.partial(step, p[f"layer{i}"]), (zeros, zeros), hidden)
+    return ((hidden[-1] @ p["output"] - targets) ** 2).mean()
+
+
+def classification(scores: Any, targets: Any) -> Any:
+    """The mean cross-entropy of scores and classes."""
+    return -jnp.log(nn.softmax(scores))[jnp.arange(targets.shape[0]), targets].mean()
+
+
+def mlp(p: Arrays, inputs: Any, targets: Any) -> Any:
+    """The loss of a multilayer perceptron."""
+    *below, last = (p[f"layer{i}"] for i in range(models.MLP["layers"]))
+    hidden = functools.reduce(lambda x, weights: jnp.tanh(x @ weights), below, inputs)
+    return classification(hidden @ last, targets)
+
+
+def conv(p: Arrays, inputs: Any, targets: Any) -> Any:
+    """The loss of a convolutional network."""
+    hidden = inputs
+    for filters in (p["conv0"], p["conv1"]):
+        found = lax.conv_general_dilated(hidden, filters, (1, 1), "VALID")
+        pooled = lax.reduce_window(found, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+        hidden = jnp.tanh(pooled)
+    return classification(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
+
+
+def tiny(compilations: Compilations) -> Step:
+    """Compile tiny functions one after another; the step calls them all."""
+    calls = []
+    for i in range(models.TINY):
+        name = models.TINY_OPS[i % len(models.TINY_OPS)]
+        op = getattr(
+            nn if name in ("sigmoid", "softplus") else jnp, {"sqr": "square"}.get(name, name)
+        )
+        values = [jnp.asarray(value) for value in models.tiny_inputs(i)]
+        # A function of its own, that JAX cannot know from the call before.
+        compiled = compilations.function(lambda x, y, op=op: op(x * y + 1).sum(), *values)
+        calls.append(functools.partial(compiled, *values))
+    return lambda: float(np.sum([float(call()) for call in calls]))

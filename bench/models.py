@@ -1,0 +1,102 @@
+"""The measured models' sizes, initial values and data: NumPy alone, the same for every framework.
+
+The Neural Turing Machine is that of ``theano-fast verify``, read from ``runtime/`` where it is.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RUNTIME = Path(__file__).resolve().parent.parent / "runtime" / "theano_fast"
+
+# Where what is compiled is kept, by frameworks that keep nothing unless they are told.
+CACHE = Path.home() / ".cache"
+
+# The learning rate that ``theano-fast verify`` trains its full-size machine with.
+RATE = 1e-4
+
+# Sequences of STEPS vectors of FEATURES, BATCH at a time, through LAYERS of UNITS.
+LSTM = {"steps": 50, "batch": 16, "features": 32, "units": 128, "layers": 3}
+MLP = {"batch": 64, "features": 256, "units": 256, "layers": 20, "classes": 10}
+# Images of one channel; filters are 3 x 3, and each convolution is pooled by 2 x 2.
+CONV = {"batch": 32, "side": 28, "classes": 10}
+FILTERS = (16, 32)
+# One function each, over vectors and matrices in turn: 20 graphs, each compiled ten times.
+TINY = 200
+TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
+
+
+def runtime(name: str) -> Any:
+    """Load a module of the runtime by its file: it may import Theano, but not its package."""
+    spec = importlib.util.spec_from_file_location(name, RUNTIME / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    if sys.version_info < (3, 10):
+        module.zip = _zip
+    # dataclasses look their module up.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _zip(*rows: Any, strict: bool) -> Any:
+    """Python 3.9's zip takes no ``strict``."""
+    return zip(*rows)
+
+
+def shapes(graph: str) -> dict[str, tuple[int, ...]]:
+    """The shape of each parameter of a graph, by name."""
+    if graph == "lstm":
+        units, below = LSTM["units"], [LSTM["features"]] + [LSTM["units"]] * (LSTM["layers"] - 1)
+        rows = {f"layer{i}": (width + units, 4 * units) for i, width in enumerate(below)}
+        return {**rows, "output": (units, LSTM["features"])}
+    if graph == "mlp":
+        widths = [MLP["features"]] + [MLP["units"]] * (MLP["layers"] - 1) + [MLP["classes"]]
+        return {f"layer{i}": (widths[i], widths[i + 1]) for i in range(MLP["layers"])}
+    first, second = FILTERS
+    # 28 -> 26 -> 13 -> 11 -> 5 to a side.
+    return {
+        "conv0": (first, 1, 3, 3),
+        "conv1": (second, first, 3, 3),
+        "output": (second * 5 * 5, CONV["classes"]),
+    }
+
+
+def initial_values(graph: str) -> dict[str, Any]:
+    """The parameters' initial values in float64, uniform after Glorot and Bengio (2010)."""
+    draw = np.random.RandomState(1).uniform
+    values = {}
+    for name, shape in shapes(graph).items():
+        # A filter's fan is its channels times its field.
+        field = int(np.prod(shape[2:]))
+        bound = np.sqrt(6.0 / (field * (shape[0] + shape[1])))
+        values[name] = draw(-bound, bound, shape)
+    return values
+
+
+def batch(graph: str) -> tuple[Any, Any]:
+    """A batch of (inputs, targets): float64, but for classes, which are integers."""
+    random = np.random.RandomState(2)
+    if graph == "lstm":
+        return (
+            random.uniform(-1, 1, (LSTM["steps"], LSTM["batch"], LSTM["features"])),
+            random.uniform(-1, 1, (LSTM["batch"], LSTM["features"])),
+        )
+    if graph == "mlp":
+        inputs = random.uniform(-1, 1, (MLP["batch"], MLP["features"]))
+        return inputs, random.randint(0, MLP["classes"], MLP["batch"])
+    inputs = random.uniform(0, 1, (CONV["batch"], 1, CONV["side"], CONV["side"]))
+    return inputs, random.randint(0, CONV["classes"], CONV["batch"])
+
+
+def tiny_inputs(i: int) -> tuple[Any, Any]:
+    """The two arguments of the i-th tiny function."""
+    random = np.random.RandomState(i)
+    shape = (30,) if i // len(TINY_OPS) % 2 else (5, 6)
+    return random.uniform(0, 1, shape), random.uniform(0, 1, shape)

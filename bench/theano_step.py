@@ -1,0 +1,116 @@
+"""The measured graphs in Theano, as training steps of float64."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import models
+import numpy as np
+import theano
+import theano.tensor as T
+from theano.tensor.signal import pool
+
+theano.config.floatX = "float64"
+Step = Callable[[], float]
+
+
+def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
+    """Compile a graph; return its training step, which returns the loss, and seconds by phase."""
+    started = time.perf_counter()
+    statistics = []
+
+    def function(inputs: list[Any], output: Any, updates: Any = ()) -> Any:
+        statistics.append(theano.compile.ProfileStats(atexit_print=False))
+        return theano.function(inputs, output, updates=updates, profile=statistics[-1])
+
+    step = tiny(function) if graph == "tiny" else training(graph, function)
+    phases = {
+        "optimizer": sum(each.optimizer_time for each in statistics),
+        "linker": sum(each.linker_time for each in statistics),
+    }
+    return step, {"graph": time.perf_counter() - started - sum(phases.values()), **phases}
+
+
+def training(graph: str, function: Any) -> Step:
+    """Compile one step down the gradient, by the RMSProp of ``theano-fast verify``."""
+    if graph.startswith("ntm"):
+        ntm = models.runtime("ntm")
+        size = ntm.FULL if graph == "ntm" else dataclasses.replace(ntm.FULL, read_heads=1)
+        machine = ntm.build(size)
+        parameters, values = machine.parameters, ntm.copy_task(size, seed=1)
+        inputs, targets, loss = machine.inputs, machine.targets, machine.loss
+    else:
+        parameters = {
+            name: theano.shared(value, name=name)
+            for name, value in models.initial_values(graph).items()
+        }
+        values = models.batch(graph)
+        inputs = T.TensorType("float64", (False,) * values[0].ndim)("inputs")
+        targets = T.matrix("targets") if graph == "lstm" else T.lvector("targets")
+        loss = LOSSES[graph](parameters, inputs, targets)
+    trained = list(parameters.values())
+    updates = models.runtime("rmsprop").updates(trained, theano.grad(loss, trained), models.RATE)
+    step = function([inputs, targets], loss, updates)
+    return lambda: float(step(*values))
+
+
+def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """The mean square error of an answer to sequences, by one scan for each layer."""
+    units, batch = models.LSTM["units"], models.LSTM["batch"]
+
+    def step(x: Any, cell: Any, hidden: Any, weights: Any) -> list[Any]:
+        gates = T.dot(T.concatenate([x, hidden], axis=1), weights)
+        write, keep, show = (
+            T.nnet.sigmoid(gates[:, i * units : (i + 1) * units]) for i in range(3)
+        )
+        cell = keep * cell + write * T.tanh(gates[:, 3 * units :])
+        return [cell, show * T.tanh(cell)]
+
+    hidden = inputs
+    for i in range(models.LSTM["layers"]):
+        initial = [T.zeros((batch, units)), T.zeros((batch, units))]
+        weights = [p[f"layer{i}"]]
+        (_, hidden), _ = theano.scan(
+            step, sequences=hidden, outputs_info=initial, non_sequences=weights
+        )
+    return T.sqr(T.dot(hidden[-1], p["output"]) - targets).mean()
+
+
+def classification(scores: Any, targets: Any) -> Any:
+    """The mean cross-entropy of scores and classes."""
+    return -T.log(T.nnet.softmax(scores))[T.arange(targets.shape[0]), targets].mean()
+
+
+def mlp(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """The loss of a multilayer perceptron."""
+    *below, last = p.values()
+    hidden = functools.reduce(lambda x, weights: T.tanh(T.dot(x, weights)), below, inputs)
+    return classification(T.dot(hidden, last), targets)
+
+
+def conv(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """The loss of a convolutional network."""
+    hidden = inputs
+    for filters in (p["conv0"], p["conv1"]):
+        found = T.nnet.conv2d(hidden, filters, filter_flip=False)
+        hidden = T.tanh(pool.pool_2d(found, (2, 2), ignore_border=True))
+    return classification(T.dot(hidden.flatten(2), p["output"]), targets)
+
+
+LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv}
+
+
+def tiny(function: Any) -> Step:
+    """Compile tiny functions one after another; the step calls them all."""
+    calls = []
+    for i in range(models.TINY):
+        name = models.TINY_OPS[i % len(models.TINY_OPS)]
+        op = getattr(T.nnet if name in ("sigmoid", "softplus") else T, name.replace("abs", "abs_"))
+        values = models.tiny_inputs(i)
+        x, y = (T.TensorType("float64", (False,) * values[0].ndim)() for _ in range(2))
+        calls.append(functools.partial(function([x, y], op(x * y + 1).sum()), *values))
+    return lambda: float(np.sum([call() for call in calls]))

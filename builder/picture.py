@@ -1,0 +1,76 @@
+"""Stacked bars as SVG text, readable on a light and on a dark page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+# Phases of any one bar, in the colours of Okabe and Ito, which the colour-blind can tell apart.
+COLOURS = ("#999999", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73")
+STYLE = """<style>
+text { font: 13px sans-serif; fill: #1f2328 }
+.title { font-weight: bold }
+.value { font-size: 12px }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } }
+</style>"""
+LABEL, BAR, VALUE = 190, 520, 90
+ROW, HEADING, GAP = 20, 28, 10
+
+Bars = Mapping[str, Mapping[str, float]]
+
+
+def stacked_bars(title: str, groups: Mapping[str, Bars]) -> str:
+    """Draw groups of bars; each group has a scale of its own, up to its longest bar.
+
+    Args:
+        title: the text above the picture.
+        groups: by name, bars by name, seconds by phase.
+    """
+    phases = list(
+        dict.fromkeys(p for bars in groups.values() for bar in bars.values() for p in bar)
+    )
+    colours = dict(zip(phases, COLOURS, strict=False))
+    parts = [_text(0, 16, title, "title"), *_legend(colours, 40)]
+    y = 40 + GAP
+    for name, bars in groups.items():
+        y += HEADING
+        parts.append(_text(0, y - GAP, name, "title"))
+        longest = max((sum(bar.values()) for bar in bars.values()), default=0)
+        for label, bar in bars.items():
+            parts += _bar(y, label, bar, BAR / longest if longest else 0, colours)
+            y += ROW
+    width, height = LABEL + BAR + VALUE, y + GAP
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}">'
+    )
+    return "\n".join([head, STYLE, *parts, "</svg>"]) + "\n"
+
+
+def _legend(colours: Mapping[str, str], y: int) -> list[str]:
+    parts = []
+    for i, (phase, colour) in enumerate(colours.items()):
+        x = 110 * i
+        parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{colour}"/>')
+        parts.append(_text(x + 18, y, phase))
+    return parts
+
+
+def _bar(
+    y: int, label: str, bar: Mapping[str, float], scale: float, colours: Mapping[str, str]
+) -> list[str]:
+    parts = [_text(0, y + 13, label)]
+    x = float(LABEL)
+    for phase, seconds in bar.items():
+        width = seconds * scale
+        parts.append(
+            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{ROW - 4}" '
+            f'fill="{colours[phase]}"/>'
+        )
+        x += width
+    return [*parts, _text(x + 6, y + 13, f"{sum(bar.values()):.1f} s", "value")]
+
+
+def _text(x: float, y: int, text: str, style: str = "") -> str:
+    chosen = f' class="{style}"' if style else ""
+    return f'<text x="{x:.1f}" y="{y}"{chosen}>{escape(text)}</text>'
