@@ -49,13 +49,18 @@ def training(graph: str, function: Any) -> Step:
             for name, value in models.initial_values(graph).items()
         }
         values = models.batch(graph)
-        inputs = T.TensorType("float64", (False,) * values[0].ndim)("inputs")
-        targets = T.matrix("targets") if graph == "lstm" else T.lvector("targets")
+        inputs = variable(values[0].ndim)
+        targets = T.matrix() if graph == "lstm" else T.lvector()
         loss = LOSSES[graph](parameters, inputs, targets)
     trained = list(parameters.values())
     updates = models.runtime("rmsprop").updates(trained, theano.grad(loss, trained), models.RATE)
     step = function([inputs, targets], loss, updates)
     return lambda: float(step(*values))
+
+
+def variable(dimensions: int) -> Any:
+    """A symbolic array of floatX."""
+    return {1: T.vector, 2: T.matrix, 3: T.tensor3, 4: T.tensor4}[dimensions]()
 
 
 def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
@@ -111,6 +116,6 @@ def tiny(function: Any) -> Step:
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
         op = getattr(T.nnet if name in ("sigmoid", "softplus") else T, name.replace("abs", "abs_"))
         values = models.tiny_inputs(i)
-        x, y = (T.TensorType("float64", (False,) * values[0].ndim)() for _ in range(2))
+        x, y = variable(values[0].ndim), variable(values[0].ndim)
         calls.append(functools.partial(function([x, y], op(x * y + 1).sum()), *values))
     return lambda: float(np.sum([call() for call in calls]))

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from builder import envs, paths, picture, pipeline, progress, references, report
-from builder.errors import EnvironmentFailed, UsageError
+from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
 from builder.references import STOCK
 from builder.run import run
 
@@ -29,6 +30,9 @@ GRAPHS = {
     "tiny": "200 tiny functions",
 }
 CACHES = ("empty", "warm")
+PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
+# Relative, in float64: what is compared is the model, not the order of a sum.
+TOLERANCE = 1e-6
 # 20 minutes each: --quick leaves them out.
 SLOW = {(STOCK, "ntm")}
 UNSUPPORTED = {("pytensor", "conv")}
@@ -48,11 +52,10 @@ def compilation(environments: Sequence[str], graphs: Sequence[str], quick: bool)
         UsageError: there is no such graph.
         EnvironmentFailed: an environment is not there.
         CommandFailed: a graph does not compile.
+        VerifyFailed: environments compute different losses.
     """
     _check(environments, graphs)
     file = paths.REPORTS / "bench-compile.json"
-    document = _document(file)
-    rows: Rows = document["rows"]
     for graph in graphs:
         chosen = [
             name
@@ -62,13 +65,18 @@ def compilation(environments: Sequence[str], graphs: Sequence[str], quick: bool)
         for cache in CACHES:
             for name in chosen:
                 row = measure(name, graph, cache)
-                rows.setdefault(graph, {}).setdefault(name, {})[cache] = row
+                # Read again: another measurement may have ended meanwhile.
+                document = _document(file)
+                document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
                 report.write(document, file)
                 progress.say(f"{graph} {cache} {name}: {total(row):.1f} s")
+    rows: Rows = _document(file)["rows"]
     progress.table(*table(rows))
     image = file.with_suffix(".svg")
     image.write_text(picture.stacked_bars("Seconds to a first result", bars(rows)), "utf-8")
     progress.say(f"{file}\n{image}")
+    if wrong := disagreements(rows):
+        raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))
     return file
 
 
@@ -125,34 +133,47 @@ def total(row: Row) -> float:
     return float(sum(row["phases"].values()))
 
 
+def _measured(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
+    """Each row with its graph, cache and environment, stock Theano first."""
+    for graph in (name for name in GRAPHS if name in rows):
+        for cache in CACHES:
+            for name in sorted(rows[graph], key=lambda name: (name != STOCK, name)):
+                if cache in rows[graph][name]:
+                    yield graph, cache, name, rows[graph][name][cache]
+
+
 def bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
     """What the picture shows: for each graph, the phases by environment and cache."""
-    return {
-        GRAPHS[graph]: {
-            f"{name}, {cache} cache": row["phases"]
-            for cache in CACHES
-            for name, states in rows[graph].items()
-            if (row := states.get(cache))
-        }
-        for graph in GRAPHS
-        if graph in rows
-    }
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for graph, cache, name, row in _measured(rows):
+        phases = {phase: row["phases"][phase] for phase in PHASES if phase in row["phases"]}
+        groups.setdefault(GRAPHS[graph], {})[f"{name}, {cache} cache"] = phases
+    return groups
 
 
 def table(rows: Rows) -> tuple[list[str], list[list[str]]]:
-    """The report as a table: its head and its lines."""
-    phases = ["import", "graph", "optimizer", "linker", "compile", "first call"]
-    head = ["graph", "cache", "environment", "wall s", "CPU s", *phases, "MB", "g++", "ms/call"]
+    """The report as a table: its head and its lines. What is neither optimizer nor C is rest."""
+    head = ["graph", "cache", "environment", "wall s", "CPU s"]
+    head += ["optimizer", "C or XLA", "rest", "MB", "g++", "ms/call"]
     lines = []
-    for graph in GRAPHS:
-        for cache in CACHES:
-            for name, states in rows.get(graph, {}).items():
-                if row := states.get(cache):
-                    shown = [row["phases"].get(phase) for phase in phases]
-                    lines.append(
-                        [graph, cache, name, f"{total(row):.1f}", f"{row['cpu']:.1f}"]
-                        + ["" if seconds is None else f"{seconds:.1f}" for seconds in shown]
-                        + [f"{row['peak_memory'] / 1e6:.0f}", str(row["compilers"])]
-                        + [f"{row['call'] * 1e3:.2f}", repr(row["losses"][0])]
-                    )
-    return [*head, "first loss"], lines
+    for graph, cache, name, row in _measured(rows):
+        optimizer = row["phases"].get("optimizer", 0)
+        machine_code = row["phases"].get("linker", 0) + row["phases"].get("compile", 0)
+        seconds = (total(row), row["cpu"], optimizer, machine_code)
+        cells = [f"{each:.1f}" for each in (*seconds, total(row) - optimizer - machine_code)]
+        memory = f"{row['peak_memory'] / 1e6:.0f}"
+        call = f"{row['call'] * 1e3:.2f}"
+        lines.append([graph, cache, name, *cells, memory, str(row["compilers"]), call])
+    return head, lines
+
+
+def disagreements(rows: Rows) -> list[str]:
+    """The environments whose first losses are not those of the others on the same graph."""
+    first: dict[str, list[float]] = {}
+    found = []
+    for graph, cache, name, row in _measured(rows):
+        expected = first.setdefault(graph, row["losses"])
+        pairs = zip(row["losses"], expected, strict=True)
+        if not all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs):
+            found.append(f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}")
+    return found

@@ -1,0 +1,50 @@
+"""The measured graphs in PyTensor, which descends from Theano: ``theano_step`` under its names.
+
+PyTensor has no neural network functions; they are made of what it has.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile import ProfileStats
+from pytensor.tensor.special import softmax
+
+
+class Profile(ProfileStats):  # type: ignore[misc]
+    """A profile under Theano's names."""
+
+    @property
+    def optimizer_time(self) -> float:
+        """Seconds spent on rewriting the graph."""
+        return float(self.rewriting_time)
+
+
+def row_softmax(x: Any) -> Any:
+    """Theano's softmax: of each row, and of a vector as of the one row of a matrix."""
+    return softmax(x, axis=-1) if x.ndim == 2 else softmax(x)[None]
+
+
+def binary_crossentropy(output: Any, target: Any) -> Any:
+    """The loss of an output in (0, 1)."""
+    return -(target * pt.log(output) + (1 - target) * pt.log(1 - output))
+
+
+nnet = types.SimpleNamespace(
+    binary_crossentropy=binary_crossentropy,
+    sigmoid=pt.sigmoid,
+    softmax=row_softmax,
+    softplus=pt.softplus,
+)
+tensor: Any = types.SimpleNamespace(**{**vars(pt), "abs_": pt.abs, "nnet": nnet})
+theano: Any = types.SimpleNamespace(
+    **{**vars(pytensor), "tensor": tensor, "compile": types.SimpleNamespace(ProfileStats=Profile)}
+)
+signal: Any = types.SimpleNamespace(pool=None)
+sys.modules.update({"theano": theano, "theano.tensor": tensor, "theano.tensor.signal": signal})
+
+from theano_step import compile_step  # noqa: E402, F401 (it imports what stands in for Theano)
