@@ -14,8 +14,8 @@ from invoke.exceptions import Exit
 from invoke.tasks import task
 
 from builder import bench as benches
-from builder import checks, pipeline, references
-from builder.errors import DiskFull, TheanoFastError
+from builder import checks, compilation, pipeline, references, speed
+from builder.errors import DiskFull, TheanoFastError, UsageError
 
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
 FETCH = {
@@ -159,22 +159,30 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
 
 @task(
     help={
-        "stack": "the environment to measure beside stock Theano; several by a comma",
-        "peers": "of these too, by a comma: jax, pytensor",
-        "graphs": f"by a comma, of: {', '.join(benches.GRAPHS)} (default: all)",
-        "quick": "leave out what takes 20 minutes",
+        "what": "compile: time to a first training call; run: time of calls",
+        "stack": "the stacks to measure beside stock Theano, by a comma",
+        "peers": "compile: of these too, by a comma: jax, pytensor",
+        "graphs": f"compile: of these only, by a comma: {', '.join(compilation.GRAPHS)}",
+        "quick": "leave out what takes stock Theano 20 minutes to compile",
     }
 )
 @door
 def bench(
-    _: Context, stack: str = "openblas", peers: str = "", graphs: str = "", quick: bool = False
+    _: Context,
+    what: str = "compile",
+    stack: str = "openblas",
+    peers: str = "",
+    graphs: str = "",
+    quick: bool = False,
 ) -> None:
-    """Measure compile time, side by side with stock Theano and peers."""
-    compared = [references.STOCK, *_names(peers)]
-    for name in compared:
-        references.create(name, pipeline.Options())
-    environments = list(dict.fromkeys([*compared, *_names(stack)]))
-    benches.compilation(environments, _names(graphs) or list(benches.GRAPHS), quick)
+    """Measure stacks side by side with stock Theano and its peers."""
+    environments = benches.prepare(_names(stack), _names(peers))
+    if what == "compile":
+        compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
+    elif what == "run":
+        speed.measure(environments, quick)
+    else:
+        raise UsageError(f"--what={what} is unknown", "choose compile or run")
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

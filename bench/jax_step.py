@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import sys
 import time
@@ -52,7 +51,7 @@ def training(graph: str, compilations: Compilations) -> Step:
     """Compile one step down the gradient."""
     if graph.startswith("ntm"):
         ntm = _ntm()
-        size = ntm.FULL if graph == "ntm" else dataclasses.replace(ntm.FULL, read_heads=1)
+        size = models.ntm_size(ntm, graph)
         values, data = ntm.initial_values(size, seed=1), ntm.copy_task(size, seed=1)
         loss: Any = functools.partial(machine, ntm, size)
     else:

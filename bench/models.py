@@ -5,6 +5,7 @@ The Neural Turing Machine is that of ``theano-fast verify``, read from ``runtime
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import sys
 from pathlib import Path
@@ -43,6 +44,12 @@ def runtime(name: str) -> Any:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def ntm_size(ntm: Any, graph: str) -> Any:
+    """The size of a graph that is a Neural Turing Machine."""
+    sizes = {"ntm": ntm.FULL, "ntm1": dataclasses.replace(ntm.FULL, read_heads=1)}
+    return {**sizes, "ntm-small": ntm.SMALL}[graph]
 
 
 def _zip(*rows: Any, strict: bool) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import time
 from collections.abc import Callable
@@ -39,7 +38,7 @@ def training(graph: str, function: Any) -> Step:
     """Compile one step down the gradient, by the RMSProp of ``theano-fast verify``."""
     if graph.startswith("ntm"):
         ntm = models.runtime("ntm")
-        size = ntm.FULL if graph == "ntm" else dataclasses.replace(ntm.FULL, read_heads=1)
+        size = models.ntm_size(ntm, graph)
         machine = ntm.build(size)
         parameters, values = machine.parameters, ntm.copy_task(size, seed=1)
         inputs, targets, loss = machine.inputs, machine.targets, machine.loss

@@ -1,179 +1,65 @@
-"""Compile time: environments measured side by side on the graphs of ``bench/``.
+"""What every measurement of environments shares: which there are, where and when they run.
 
-Every measurement is a process of its own with a home of its own, which holds its compile cache;
-the environments take turns. A measurement replaces its own row of the report only, so that one
-that takes 20 minutes is kept.
+A measured program has a home of its own, in which frameworks keep what they compiled.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import math
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from builder import envs, paths, picture, pipeline, progress, references, report
-from builder.errors import EnvironmentFailed, UsageError, VerifyFailed
-from builder.references import STOCK
-from builder.run import run
-
-GRAPHS = {
-    "ntm": "Neural Turing Machine, 4 read heads",
-    "ntm1": "Neural Turing Machine, 1 read head",
-    "lstm": "3 layers of LSTM",
-    "mlp": "20 dense layers",
-    "conv": "2 convolutions",
-    "tiny": "200 tiny functions",
-}
-CACHES = ("empty", "warm")
-PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# Relative, in float64: what is compared is the model, not the order of a sum.
-TOLERANCE = 1e-6
-# 20 minutes each: --quick leaves them out.
-SLOW = {(STOCK, "ntm")}
-UNSUPPORTED = {("pytensor", "conv")}
-
-Row = dict[str, Any]
-# By graph, environment and state of the compile cache.
-Rows = dict[str, dict[str, dict[str, Row]]]
+from builder import envs, paths, pipeline, references, stacks
+from builder.errors import EnvironmentFailed
+from builder.pipeline import Options
 
 
-def compilation(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> Path:
-    """Measure the time to a first training call; write the report, its picture, and a table.
-
-    Returns:
-        The report's file.
+def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
+    """Make the references; the environments to measure, stock Theano before ``chosen`` stacks.
 
     Raises:
-        UsageError: there is no such graph.
-        EnvironmentFailed: an environment is not there.
-        CommandFailed: a graph does not compile.
-        VerifyFailed: environments compute different losses.
+        UsageError: there is no such stack or peer.
+        EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
-    _check(environments, graphs)
-    file = paths.REPORTS / "bench-compile.json"
-    for graph in graphs:
-        chosen = [
-            name
-            for name in environments
-            if (name, graph) not in UNSUPPORTED and not (quick and (name, graph) in SLOW)
-        ]
-        for cache in CACHES:
-            for name in chosen:
-                row = measure(name, graph, cache)
-                # Read again: another measurement may have ended meanwhile.
-                document = _document(file)
-                document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
-                report.write(document, file)
-                progress.say(f"{graph} {cache} {name}: {total(row):.1f} s")
-    rows: Rows = _document(file)["rows"]
-    progress.table(*table(rows))
-    image = file.with_suffix(".svg")
-    image.write_text(picture.stacked_bars("Seconds to a first result", bars(rows)), "utf-8")
-    progress.say(f"{file}\n{image}")
-    if wrong := disagreements(rows):
-        raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))
-    return file
-
-
-def _check(environments: Sequence[str], graphs: Sequence[str]) -> None:
-    for graph in graphs:
-        if graph not in GRAPHS:
-            raise UsageError(f"unknown graph {graph!r}", f"choose of: {', '.join(GRAPHS)}")
-    for name in environments:
-        if name not in references.INTERPRETERS and envs.installed(name) is None:
+    for name in chosen:
+        if envs.installed(stacks.load(name).name) is None:
             raise EnvironmentFailed(
                 f"{paths.ENVIRONMENTS / name} is not built", f"./invoke build --stack={name}"
             )
+    compared = [references.STOCK, *peers]
+    for name in compared:
+        references.create(name, Options())
+    return [*compared, *chosen]
 
 
-def _document(file: Path) -> dict[str, Any]:
-    """The report so far; an empty one if that is another machine's."""
+def python(environment: str) -> Path:
+    """The interpreter of an environment."""
+    return paths.ENVIRONMENTS / environment / "bin" / "python"
+
+
+def machine() -> dict[str, Any]:
+    """The processor that is measured, and how many of it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
-    machine = {"processor": model, "cpus": len(os.sched_getaffinity(0))}
-    before = report.read(file)
-    if before.get("machine") == machine:
-        return before
-    return {"schema_version": report.SCHEMA_VERSION, "machine": machine, "rows": {}}
+    return {"processor": model, "cpus": len(os.sched_getaffinity(0))}
 
 
-def measure(environment: str, graph: str, cache: str) -> Row:
-    """Run ``bench/compilation.py`` in an environment; its answer, with when and on what load."""
-    home = paths.BENCHES / environment / graph
-    if cache == "empty" and home.exists():
-        shutil.rmtree(home)
-    home.mkdir(parents=True, exist_ok=True)
-    framework = "theano"
-    if environment in references.INTERPRETERS and environment != STOCK:
-        framework = environment
-    clean = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
-    load = os.getloadavg()[0]
-    done = run(
-        [
-            paths.ENVIRONMENTS / environment / "bin" / "python",
-            paths.BENCH / "compilation.py",
-            framework,
-            graph,
-        ],
-        env={**clean, "HOME": str(home)},
-        cwd=home,
-    )
-    row: Row = json.loads(done.output.splitlines()[-1])
+def circumstances() -> dict[str, Any]:
+    """When something is measured, and how busy the machine has been."""
     now = datetime.datetime.now(datetime.timezone.utc)
-    return {**row, "load": load, "when": now.isoformat(timespec="seconds")}
+    return {"load": os.getloadavg()[0], "when": now.isoformat(timespec="seconds")}
 
 
-def total(row: Row) -> float:
-    """Wall seconds from a process's start to its first result."""
-    return float(sum(row["phases"].values()))
+def home(environment: str, name: str) -> Path:
+    """The home of a measured program, made if it is not there."""
+    directory = paths.BENCHES / environment / name
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
 
 
-def _measured(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
-    """Each row with its graph, cache and environment, stock Theano first."""
-    for graph in (name for name in GRAPHS if name in rows):
-        for cache in CACHES:
-            for name in sorted(rows[graph], key=lambda name: (name != STOCK, name)):
-                if cache in rows[graph][name]:
-                    yield graph, cache, name, rows[graph][name][cache]
-
-
-def bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
-    """What the picture shows: for each graph, the phases by environment and cache."""
-    groups: dict[str, dict[str, dict[str, float]]] = {}
-    for graph, cache, name, row in _measured(rows):
-        phases = {phase: row["phases"][phase] for phase in PHASES if phase in row["phases"]}
-        groups.setdefault(GRAPHS[graph], {})[f"{name}, {cache} cache"] = phases
-    return groups
-
-
-def table(rows: Rows) -> tuple[list[str], list[list[str]]]:
-    """The report as a table: its head and its lines. What is neither optimizer nor C is rest."""
-    head = ["graph", "cache", "environment", "wall s", "CPU s"]
-    head += ["optimizer", "C or XLA", "rest", "MB", "g++", "ms/call"]
-    lines = []
-    for graph, cache, name, row in _measured(rows):
-        optimizer = row["phases"].get("optimizer", 0)
-        machine_code = row["phases"].get("linker", 0) + row["phases"].get("compile", 0)
-        seconds = (total(row), row["cpu"], optimizer, machine_code)
-        cells = [f"{each:.1f}" for each in (*seconds, total(row) - optimizer - machine_code)]
-        memory = f"{row['peak_memory'] / 1e6:.0f}"
-        call = f"{row['call'] * 1e3:.2f}"
-        lines.append([graph, cache, name, *cells, memory, str(row["compilers"]), call])
-    return head, lines
-
-
-def disagreements(rows: Rows) -> list[str]:
-    """The environments whose first losses are not those of the others on the same graph."""
-    first: dict[str, list[float]] = {}
-    found = []
-    for graph, cache, name, row in _measured(rows):
-        expected = first.setdefault(graph, row["losses"])
-        pairs = zip(row["losses"], expected, strict=True)
-        if not all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs):
-            found.append(f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}")
-    return found
+def variables(home: Path) -> dict[str, str]:
+    """The environment variables of a measured program: those of a user who set nothing."""
+    clean = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
+    return {**clean, "HOME": str(home)}

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.table import Table
 
+WIDEST_TABLE = 200
 console = Console(highlight=False, soft_wrap=True)
 
 
@@ -20,11 +21,11 @@ def say(message: str) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table."""
+    """Print a table, in full: a long line wraps, but a cell that is cut is lost."""
     drawn = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         drawn.add_row(*row)
-    console.print(drawn)
+    console.print(drawn, width=WIDEST_TABLE, crop=False)
 
 
 def seconds(duration: float) -> str:

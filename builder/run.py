@@ -84,3 +84,57 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+class Conversation:
+    """A command that answers each line on its standard input by one on its standard output.
+
+    Raises:
+        CommandFailed: it could not be started.
+    """
+
+    def __init__(
+        self, argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], cwd: Path
+    ) -> None:
+        command = [os.fspath(part) for part in argv]
+        self._name = " ".join(command)
+        self._log = cwd / "stderr.log"
+        with self._log.open("wb") as stderr:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    env=dict(env),
+                    cwd=cwd,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=stderr,
+                    text=True,
+                )
+            except OSError as error:
+                raise CommandFailed(f"{command[0]}: cannot be started: {error}") from error
+
+    def ask(self, line: str) -> str:
+        """Send a line and return the answer.
+
+        Raises:
+            CommandFailed: the command ended instead.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            tail = "\n".join(self._log.read_text("utf-8", "replace").splitlines()[-20:])
+            raise CommandFailed(f"{self._name}: exit status {self._process.wait()}\n{tail}")
+        return answer.rstrip("\n")
+
+    def __enter__(self) -> Conversation:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()

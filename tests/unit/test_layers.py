@@ -34,8 +34,10 @@ LAYERS = (
     "report",
     "pipeline",
     "references",
-    "picture",
     "bench",
+    "picture",
+    "compilation",
+    "speed",
     "checks",
 )
 MODULES = sorted((paths.ROOT / "builder").glob("[!_]*.py"))

@@ -1,0 +1,97 @@
+"""Measure how fast Theano's functions run, a round for each line on standard input.
+
+``python speed.py GRAPH...``; a graph is a training step of ``theano_step``. The answer to a line is
+a line of JSON: the mean wall seconds of one call, by what is called. The first round compiles it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import theano
+import theano.misc.check_blas
+import theano.tensor as T
+from theano_step import training
+
+DTYPES = ("float32", "float64")
+SIZES = (1_000, 100_000, 10_000_000)
+# A round of one call takes at least so long, by as many repetitions as that needs.
+LEAST_SECONDS = 0.1
+# check_blas: calls of a product of square matrices of this order.
+ORDER, PRODUCTS = 2000, 10
+
+
+def lstm_cell(write: Any, keep: Any, show: Any, new: Any, cell: Any) -> list[Any]:
+    """The elementwise part of an LSTM's step: what becomes of its gates and its cell."""
+    cell = T.nnet.sigmoid(keep) * cell + T.nnet.sigmoid(write) * T.tanh(new)
+    return [cell, T.nnet.sigmoid(show) * T.tanh(cell)]
+
+
+# By name, the expression and the number of its arguments.
+ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
+    "exp": (T.exp, 1),
+    "log": (T.log, 1),
+    "tanh": (T.tanh, 1),
+    "sigmoid": (T.nnet.sigmoid, 1),
+    "pow": (T.pow, 2),
+    "softplus": (T.nnet.softplus, 1),
+    "lstm cell": (lstm_cell, 5),
+}
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """The mean seconds of calls that take LEAST_SECONDS together, after one that is not timed."""
+    call()
+    calls, passed, started = 0, 0.0, time.perf_counter()
+    while passed < LEAST_SECONDS:
+        call()
+        calls += 1
+        passed = time.perf_counter() - started
+    return passed / calls
+
+
+def check_blas(dtype: str) -> float:
+    """Seconds of one product of matrices in Theano's own ``check_blas``."""
+    theano.config.floatX = dtype
+    passed, _ = theano.misc.check_blas.execute(
+        verbose=False, M=ORDER, N=ORDER, K=ORDER, iters=PRODUCTS
+    )
+    theano.config.floatX = "float64"
+    return float(passed / PRODUCTS)
+
+
+@functools.cache
+def elemwise(name: str, dtype: str) -> Any:
+    """The compiled function of an expression."""
+    expression, count = ELEMWISE[name]
+    inputs = [T.vector(dtype=dtype) for _ in range(count)]
+    return theano.function(inputs, expression(*inputs))
+
+
+@functools.cache
+def step(graph: str) -> Callable[[], float]:
+    """The compiled training step of a graph."""
+    return training(graph, theano.function)
+
+
+def measure(graphs: list[str]) -> dict[str, float]:
+    """One round."""
+    measured = {f"check_blas {dtype}": check_blas(dtype) for dtype in DTYPES}
+    measured.update({graph: seconds(step(graph)) for graph in graphs})
+    for name, dtype, length in itertools.product(ELEMWISE, DTYPES, SIZES):
+        values = [np.linspace(0.1, 5, length).astype(dtype)] * ELEMWISE[name][1]
+        call = functools.partial(elemwise(name, dtype), *values)
+        measured[f"{name} {dtype} {length:.0e}"] = seconds(call)
+    return measured
+
+
+if __name__ == "__main__":
+    for _ in sys.stdin:
+        print(json.dumps(measure(sys.argv[1:])), flush=True)
