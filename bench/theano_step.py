@@ -52,8 +52,9 @@ def training(graph: str, function: Any) -> Step:
         targets = T.matrix() if graph == "lstm" else T.lvector()
         loss = LOSSES[graph](parameters, inputs, targets)
     trained = list(parameters.values())
-    updates = models.runtime("rmsprop").updates(trained, theano.grad(loss, trained), models.RATE)
-    step = function([inputs, targets], loss, updates)
+    slopes = theano.grad(loss, trained)
+    updates = models.runtime("rmsprop").updates(trained, slopes, models.RATE)
+    step = function([inputs, targets], loss, updates=updates)
     return lambda: float(step(*values))
 
 

@@ -27,6 +27,8 @@ INTERPRETERS = {
 }
 # The recipes whose wheels install what is pinned.
 INSTALLERS = ("pip", "setuptools", "wheel")
+# An environment is whole when it holds what it was made from.
+MARK = "made-from.txt"
 
 
 def create(name: str, options: Options) -> Path:
@@ -41,8 +43,7 @@ def create(name: str, options: Options) -> Path:
     requirements = paths.REFERENCES / f"{name}.txt"
     plan, installers = _plan(name)
     prefix = paths.ENVIRONMENTS / name
-    # An environment is whole when it holds what it was made from.
-    mark = prefix / "made-from.txt"
+    mark = prefix / MARK
     made_from = f"# on {plan.keys['python']}\n{requirements.read_text(encoding='utf-8')}"
     if mark.exists() and mark.read_text(encoding="utf-8") == made_from:
         return prefix

@@ -59,22 +59,19 @@ def _start(environment: str, sizes: Sequence[str]) -> Conversation:
 
 def table(best: Seconds) -> tuple[list[str], list[list[str]]]:
     """The report as a table: per call its time, and how many times as fast as stock it is."""
-    calls = list(next(iter(best.values())))
+    calls = list(best[STOCK])
     lines = []
     for call in calls:
-        cells = [f"{_shown(call, best[name][call])}{_ratio(best, name, call)}" for name in best]
+        cells = [f"{shown(call, best[n][call])} {speed_up(best, n, call):5.2f}x" for n in best]
         lines.append([call, *cells])
-    if STOCK in best:
-        for title, members in groups(calls).items():
-            means = [
-                geometric_mean([speed_up(best, name, call) for call in members]) for name in best
-            ]
-            lines.append([f"{title}, geometric mean", *(f"{mean:.2f}x" for mean in means)])
+    for title, members in groups(calls).items():
+        means = (geometric_mean(speed_up(best, n, call) for call in members) for n in best)
+        lines.append([f"{title}, geometric mean", *(f"{mean:.2f}x" for mean in means)])
     return ["call", *best], lines
 
 
 def groups(calls: Sequence[str]) -> dict[str, list[str]]:
-    """The elementwise calls by type and length: all but those of products and scans."""
+    """The elementwise calls by type and length: all but those of products and training steps."""
     found: dict[str, list[str]] = {}
     for call in calls:
         if not call.startswith(("check_blas", "ntm")):
@@ -88,11 +85,8 @@ def speed_up(best: Seconds, name: str, call: str) -> float:
     return best[STOCK][call] / best[name][call]
 
 
-def _ratio(best: Seconds, name: str, call: str) -> str:
-    return f" {speed_up(best, name, call):5.2f}x" if STOCK in best else ""
-
-
-def _shown(call: str, seconds: float) -> str:
+def shown(call: str, seconds: float) -> str:
+    """The time of a call; of a product of matrices, its rate."""
     if call.startswith("check_blas"):
         return f"{2 * ORDER**3 / seconds / 1e9:.1f} GFLOP/s"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"

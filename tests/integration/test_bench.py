@@ -1,0 +1,89 @@
+"""The measuring programs of bench/, in real environments."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder import bench, compilation, paths, references, report, speed
+from builder.errors import CommandFailed
+from builder.run import Conversation
+
+FACTS = """
+import json, sys, numpy, scipy, theano
+print(json.dumps([sys.version_info[:2], theano.__version__, numpy.__version__, scipy.__version__]))
+"""
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is measured here replaces no one's report."""
+    monkeypatch.setattr(paths, "BENCHES", tmp_path / "homes")
+    monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
+
+
+def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
+    file = compilation.measure([prefix.name], ["mlp"], quick=True)
+    rows = report.read(file)["rows"]["mlp"][prefix.name]
+    empty, warm = rows["empty"], rows["warm"]
+    assert set(empty["phases"]) == {"import", "graph", "optimizer", "linker", "first call"}
+    assert min(empty["phases"].values()) > 0
+    assert empty["compilers"] > warm["compilers"]
+    assert empty["cpu"] > warm["cpu"]
+    assert empty["losses"] == warm["losses"]
+    assert empty["losses"][0] > empty["losses"][1] > empty["losses"][2]
+    # No process with Theano in it is smaller, and none of this graph needs a gigabyte.
+    assert 5e7 < empty["peak_memory"] < 1e9
+
+
+def test_the_second_round_compiles_nothing(prefix: Path) -> None:
+    with speed._start(prefix.name, []) as talk:
+        first = json.loads(talk.ask("round"))
+        modules = set(paths.BENCHES.rglob("*.so"))
+        second = json.loads(talk.ask("round"))
+    assert list(first) == list(second)
+    assert set(speed.groups(list(first))) == {
+        f"{dtype} {length}"
+        for dtype in ("float32", "float64")
+        for length in ("1e+03", "1e+05", "1e+07")
+    }
+    assert modules
+    assert set(paths.BENCHES.rglob("*.so")) == modules
+
+
+@pytest.mark.parametrize("peer", [name for name in references.INTERPRETERS if name != "stock"])
+@pytest.mark.parametrize("graph", ["mlp"])
+def test_a_peer_computes_the_same_losses(prefix: Path, peer: str, graph: str) -> None:
+    installed(peer)
+    compilation.measure([prefix.name, peer], [graph], quick=True)
+
+
+def test_stock_is_what_a_user_had() -> None:
+    installed("stock")
+    home = bench.home("stock", "facts")
+    done = subprocess.run(
+        [bench.python("stock"), "-c", FACTS],
+        env=bench.variables(home),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout.splitlines()[-1]) == [[3, 9], "1.0.5", "1.21.6", "1.7.3"]
+
+
+def installed(name: str) -> None:
+    """Skip where a reference is not there: making it needs a network."""
+    if not (paths.ENVIRONMENTS / name / references.MARK).exists():
+        pytest.skip(f"build/envs/{name} is not made: ./invoke references")
+
+
+def test_a_conversation_ends_with_its_reason(tmp_path: Path) -> None:
+    program = "print(input().upper(), flush=True); raise SystemExit('the reason')"
+    with Conversation([sys.executable, "-c", program], env={}, cwd=tmp_path) as talk:
+        assert talk.ask("word") == "WORD"
+        with pytest.raises(CommandFailed, match=r"exit status 1\nthe reason"):
+            talk.ask("word")
