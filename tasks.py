@@ -176,13 +176,13 @@ def bench(
     quick: bool = False,
 ) -> None:
     """Measure stacks side by side with stock Theano and its peers."""
+    if what not in ("compile", "run"):
+        raise UsageError(f"--what={what} is unknown", "choose compile or run")
     environments = benches.prepare(_names(stack), _names(peers))
-    if what == "compile":
-        compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
-    elif what == "run":
+    if what == "run":
         speed.measure(environments, quick)
     else:
-        raise UsageError(f"--what={what} is unknown", "choose compile or run")
+        compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

@@ -34,6 +34,7 @@ TOLERANCE = 1e-6
 # 20 minutes each: --quick leaves them out.
 SLOW = {(STOCK, "ntm")}
 FRAMEWORKS = ("jax", "pytensor")
+# PyTensor convolves single images only.
 UNSUPPORTED = {("pytensor", "conv")}
 
 Row = dict[str, Any]

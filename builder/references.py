@@ -1,8 +1,8 @@
 """Environments as users have them, to measure the stacks against and to judge them by.
 
 ``stock`` is Theano 1.0.5 as pip installs it: unpatched, with the wheels of the last NumPy and SciPy
-that it runs on, on CPython 3.9. The others are Theano's successors, on the interpreter of the
-stacks. ``references/`` says what each is made of.
+that it runs on, on CPython 3.9, bound to the BLAS that it finds on the host. The others are its
+successors, on the interpreter of the stacks. ``references/`` says what each is made of.
 """
 
 from __future__ import annotations
