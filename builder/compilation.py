@@ -74,7 +74,8 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
     rows: Rows = _document(file)["rows"]
     progress.table(*table(rows))
     image = file.with_suffix(".svg")
-    image.write_text(picture.stacked_bars("Seconds to a first result", bars(rows)), "utf-8")
+    drawn = picture.stacked_bars("Seconds to a first result", PHASES, bars(rows))
+    image.write_text(drawn, encoding="utf-8")
     progress.say(f"{file}\n{image}")
     if wrong := disagreements(rows):
         raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))

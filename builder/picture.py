@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
-# Phases of any one bar, in the colours of Okabe and Ito, which the colour-blind can tell apart.
+# The colours of Okabe and Ito, which the colour-blind can tell apart.
 COLOURS = ("#999999", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73")
 STYLE = """<style>
 text { font: 13px sans-serif; fill: #1f2328 }
@@ -19,16 +19,14 @@ ROW, HEADING, GAP = 20, 28, 10
 Bars = Mapping[str, Mapping[str, float]]
 
 
-def stacked_bars(title: str, groups: Mapping[str, Bars]) -> str:
+def stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Bars]) -> str:
     """Draw groups of bars; each group has a scale of its own, up to its longest bar.
 
     Args:
         title: the text above the picture.
+        phases: all there are, in the order of the legend; at most as many as COLOURS.
         groups: by name, bars by name, seconds by phase.
     """
-    phases = list(
-        dict.fromkeys(p for bars in groups.values() for bar in bars.values() for p in bar)
-    )
     colours = dict(zip(phases, COLOURS, strict=False))
     parts = [_text(0, 16, title, "title"), *_legend(colours, 40)]
     y = 40 + GAP
