@@ -53,7 +53,7 @@ def create(name: str, options: Options) -> Path:
     fetched = _fetch(installers, options)
     _interpreter(prefix, plan, options)
     try:
-        _install(prefix, fetched, requirements)
+        _install(prefix, fetched, requirements, options)
     except CommandFailed as error:
         raise EnvironmentFailed(
             f"{prefix} could not be installed:\n{error}",
@@ -93,11 +93,13 @@ def _interpreter(prefix: Path, plan: Plan, options: Options) -> None:
     )
 
 
-def _install(prefix: Path, installers: list[Path], requirements: Path) -> None:
+def _install(prefix: Path, installers: list[Path], requirements: Path, options: Options) -> None:
     """Install what is pinned: wheels, but for projects that have none, which are built."""
     python = prefix / "bin" / "python"
     wheel = next(file for file in installers if file.name.startswith("pip-"))
     run([python, wheel / "pip", "install", "--no-index", "--no-deps", *installers])
     # Without build isolation: a build would fetch tools that nothing pins.
     flags = ["--disable-pip-version-check", "--require-hashes", "--no-build-isolation"]
+    flags += [f"--find-links={options.sources}"] if options.sources else []
+    flags += ["--no-index"] if options.offline else []
     run([python, "-m", "pip", "install", *flags, "-r", requirements])

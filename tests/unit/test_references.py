@@ -78,6 +78,15 @@ def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> Non
     }
 
 
+def test_offline_pip_looks_into_the_given_directory_only(
+    commands: list[list[str]], tmp_path: Path
+) -> None:
+    references.create("stock", Options(sources=tmp_path, offline=True))
+    assert {"--no-index", f"--find-links={tmp_path}"} <= {*commands[-1]}
+    references.create("jax", Options())
+    assert "--no-index" not in commands[-1]
+
+
 def test_an_unknown_reference_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'torch'\n.*stock, jax, pytensor"):
         references.create("torch", Options())
