@@ -163,7 +163,7 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
         "graphs": f"compile: of these only, by a comma: {', '.join(compilation.GRAPHS)}",
-        "quick": "leave out what takes stock Theano 20 minutes to compile",
+        "quick": "leave out what takes 20 minutes to compile",
     }
 )
 @door

@@ -31,8 +31,8 @@ CACHES = ("empty", "warm")
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
 # Relative, in float64: what is compared is the model, not the order of a sum.
 TOLERANCE = 1e-6
-# 20 minutes each: --quick leaves them out.
-SLOW = {(STOCK, "ntm")}
+# 10 to 20 minutes for each cache: --quick leaves them out.
+SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
 FRAMEWORKS = ("jax", "pytensor")
 # PyTensor convolves single images only.
 UNSUPPORTED = {("pytensor", "conv")}
