@@ -24,7 +24,7 @@ DTYPES = ("float32", "float64")
 SIZES = (1_000, 100_000, 10_000_000)
 # A round of one call takes at least so long, by as many repetitions as that needs.
 LEAST_SECONDS = 0.1
-# check_blas: calls of a product of square matrices of this order.
+# check_blas multiplies square matrices of this order so often.
 ORDER, PRODUCTS = 2000, 10
 
 
@@ -83,7 +83,7 @@ def step(graph: str) -> Callable[[], float]:
 
 def measure(graphs: list[str]) -> dict[str, float]:
     """One round."""
-    measured = {f"check_blas {dtype}": check_blas(dtype) for dtype in DTYPES}
+    measured = {f"check_blas {dtype} {ORDER}": check_blas(dtype) for dtype in DTYPES}
     measured.update({graph: seconds(step(graph)) for graph in graphs})
     for name, dtype, length in itertools.product(ELEMWISE, DTYPES, SIZES):
         values = [np.linspace(0.1, 5, length).astype(dtype)] * ELEMWISE[name][1]

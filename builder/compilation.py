@@ -16,7 +16,7 @@ from typing import Any
 
 from builder import bench, paths, picture, progress, report
 from builder.errors import UsageError, VerifyFailed
-from builder.references import STOCK
+from builder.references import PEERS, STOCK
 from builder.run import run
 
 GRAPHS = {
@@ -33,7 +33,6 @@ PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
 TOLERANCE = 1e-6
 # 10 to 20 minutes for each cache: --quick leaves them out.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
-FRAMEWORKS = ("jax", "pytensor")
 # PyTensor convolves single images only.
 UNSUPPORTED = {("pytensor", "conv")}
 
@@ -96,7 +95,7 @@ def measure_one(environment: str, graph: str, cache: str) -> Row:
     if cache == "empty":
         shutil.rmtree(home)
         home.mkdir()
-    framework = environment if environment in FRAMEWORKS else "theano"
+    framework = environment if environment in PEERS else "theano"
     observed = bench.circumstances()
     done = run(
         [bench.python(environment), paths.BENCH / "compilation.py", framework, graph],

@@ -25,6 +25,7 @@ INTERPRETERS = {
     "jax": paths.RECIPES / "python",
     "pytensor": paths.RECIPES / "python",
 }
+PEERS = tuple(name for name in INTERPRETERS if name != STOCK)
 # The recipes whose wheels install what is pinned.
 INSTALLERS = ("pip", "setuptools", "wheel")
 # An environment is whole when it holds what it was made from.

@@ -14,8 +14,6 @@ from builder.run import Conversation
 
 # Other programs only ever make a round slower: the best of a few is what the machine can do.
 ROUNDS = 3
-# check_blas multiplies square matrices of this order.
-ORDER = 2000
 
 # By environment, wall seconds of one call by what is called.
 Seconds = Mapping[str, Mapping[str, float]]
@@ -86,7 +84,8 @@ def speed_up(best: Seconds, name: str, call: str) -> float:
 
 
 def shown(call: str, seconds: float) -> str:
-    """The time of a call; of a product of matrices, its rate."""
+    """The time of a call; the rate of a product, the order of whose matrices ends its name."""
     if call.startswith("check_blas"):
-        return f"{2 * ORDER**3 / seconds / 1e9:.1f} GFLOP/s"
+        order = int(call.rsplit(" ", 1)[1])
+        return f"{2 * order**3 / seconds / 1e9:.1f} GFLOP/s"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"

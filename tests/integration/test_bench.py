@@ -55,7 +55,7 @@ def test_the_second_round_compiles_nothing(prefix: Path) -> None:
     assert set(paths.BENCHES.rglob("*.so")) == modules
 
 
-@pytest.mark.parametrize("peer", [name for name in references.INTERPRETERS if name != "stock"])
+@pytest.mark.parametrize("peer", references.PEERS)
 @pytest.mark.parametrize("graph", ["mlp"])
 def test_a_peer_computes_the_same_losses(prefix: Path, peer: str, graph: str) -> None:
     installed(peer)
