@@ -15,11 +15,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from builder import canonical, solver
+from builder.errors import BuildFailed
 from builder.run import run
 
 ENGINES = ("rattler-build", "conda-build")
@@ -99,32 +101,66 @@ class _Log:
 
 
 def build(request: Request) -> None:
-    """Build the recipe and test its packages, which land below ``request.output``.
+    """Build the recipe's packages below ``request.output``, make them canonical, test them.
 
     Raises:
-        rattler_build.RattlerBuildError: the build or a test failed.
+        rattler_build.RattlerBuildError: the build failed.
         subprocess.CalledProcessError: conda-build failed.
+        BuildFailed: a package names the directory it was built in, or failed a test.
     """
-    if request.engine == "conda-build":
-        variants = Path(request.output).with_name("variants.yaml")
-        variants.write_text(json.dumps(dict(request.variant)), encoding="utf-8")
-        subprocess.run(conda_build_command(request, variants), check=True)
-        return
     import rattler_build as engine  # noqa: PLC0415 (loads the engine in the building process only)
 
     stage0 = engine.Stage0Recipe.from_file(Path(request.recipe) / "recipe.yaml")
-    for rendered in stage0.render(
-        engine.VariantConfig(dict(request.variant)), engine.RenderConfig()
-    ):
-        rendered.run_build(
-            tool_config=engine.ToolConfiguration(test_strategy="native"),
-            output_dir=request.output,
-            channels=[f"file://{request.channel}"],
-            progress_callback=_Log(),
-            no_build_id=True,
-            package_format="conda",
-            no_include_recipe=True,
+    variants = stage0.render(engine.VariantConfig(dict(request.variant)), engine.RenderConfig())
+    if request.engine == "conda-build":
+        file = Path(request.output).with_name("variants.yaml")
+        file.write_text(json.dumps(dict(request.variant)), encoding="utf-8")
+        subprocess.run(conda_build_command(request, file), check=True)
+    else:
+        for rendered in variants:
+            rendered.run_build(
+                # But for those of their contents, packages are tested when they are canonical.
+                tool_config=engine.ToolConfiguration(test_strategy="skip"),
+                output_dir=request.output,
+                channels=[f"file://{request.channel}"],
+                progress_callback=_Log(),
+                no_build_id=True,
+                # They are compressed for good when they are canonical.
+                package_format="conda:1",
+                no_include_recipe=True,
+            )
+    outputs = [rendered.recipe.to_dict() for rendered in variants]
+    relinked = {
+        output["package"]["name"]: output["build"]
+        .get("dynamic_linking", {})
+        .get("binary_relocation", True)
+        for output in outputs
+    }
+    packages = sorted(Path(request.output).glob("*/*.conda"))
+    for package in packages:
+        name = package.name.rsplit("-", 2)[0]
+        canonical.write(
+            package, Path(request.output), SOURCE_DATE_EPOCH, relinked=relinked[name] is not False
         )
+    if request.engine != "conda-build":
+        _test(packages, request)
+
+
+def _test(packages: Sequence[Path], request: Request) -> None:
+    """Run the packages' own tests, in environments made of them and of the channel."""
+    import rattler_build as engine  # noqa: PLC0415
+
+    solver.call("index", channel=request.output)
+    for package in packages:
+        results = engine.Package.from_file(package).run_tests(
+            channel=[f"file://{request.output}", f"file://{request.channel}"],
+            use_bz2=False,
+            use_zstd=False,
+            use_sharded=False,
+            progress_callback=_Log(),
+        )
+        if not all(result.success for result in results):
+            raise BuildFailed(f"{package.name} failed a test")
 
 
 def _build_and_leave(request: Request) -> None:

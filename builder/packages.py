@@ -11,7 +11,7 @@ from pathlib import Path
 
 import rattler_build
 
-from builder import channel, engine, paths
+from builder import canonical, channel, engine, paths
 from builder.channel import Package
 from builder.recipes import Recipe
 from builder.sources import sha256
@@ -44,7 +44,10 @@ def plan(
     builder = {
         "engine": rattler_build.rattler_build_version(),
         "toolchain": asdict(toolchain),
-        "files": [sha256(Path(engine.__file__)), sha256(engine.CLOCK)],
+        "files": [
+            sha256(file)
+            for file in (Path(engine.__file__), Path(canonical.__file__), engine.CLOCK)
+        ],
     }
     for name, needed in needs.items():
         inputs = {

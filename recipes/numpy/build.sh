@@ -12,7 +12,8 @@ import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
 FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$SRC_DIR')
 " "$tools/bin/cython"
 
+# -s: the names of temporary files, assembled while linking, are among the symbols.
 # By way of a wheel: installed from a directory, numpy would record its path.
-"$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
+LDFLAGS="${LDFLAGS:-} -s" "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
     -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false
 "$PYTHON" -m pip install --no-compile --find-links dist numpy

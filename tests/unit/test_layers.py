@@ -22,6 +22,7 @@ LAYERS = (
     "sources",
     "solver",
     "channel",
+    "canonical",
     "engine",
     "packages",
     "builds",
