@@ -111,6 +111,8 @@ def _description(name: str, content: bytes, digests: dict[str, tuple[str, int]])
     match name:
         case "info/about.json":
             table["channels"] = [CHANNEL]
+            # Where sources may be had is no input of a package.
+            table.pop("extra", None)
         case "info/index.json":
             table["depends"].sort()
         case "info/paths.json":

@@ -45,8 +45,7 @@ def plan(
         "engine": rattler_build.rattler_build_version(),
         "toolchain": asdict(toolchain),
         "files": [
-            sha256(file)
-            for file in (Path(engine.__file__), Path(canonical.__file__), engine.CLOCK)
+            sha256(file) for file in (Path(engine.__file__), Path(canonical.__file__), engine.CLOCK)
         ],
     }
     for name, needed in needs.items():
