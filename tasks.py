@@ -107,6 +107,15 @@ build = _stage(
 )
 
 
+@task(help={**FETCH, "package": "only this package, and those made by the same recipe"})
+@door
+def rebuild(
+    _: Context, stack: str, sources: str = "", offline: bool = False, package: str = ""
+) -> None:
+    """Build a stack's packages a second time, elsewhere and otherwise, and compare the bytes."""
+    pipeline.rebuild(stack, _options(sources, offline), package)
+
+
 @task(help={**STACK, "full": "the training step in its full size"})
 @door
 def verify(_: Context, stack: str, full: bool = False) -> None:

@@ -69,10 +69,17 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
 
         with made.open(_entry("metadata.json", epoch), "w") as stream:
             stream.write(given.read("metadata.json"))
-        for name, members in ((payload, files()), (info, description())):
+        for name, contents in ((payload, files()), (info, description())):
             with made.open(_entry(name, epoch), "w") as stream:
-                _archive(stream, _clean(members, directory, package.name), epoch)
+                _archive(stream, _clean(contents, directory, package.name), epoch)
     part.replace(package)
+
+
+def members(package: Path) -> Iterator[Member]:
+    """The files in a .conda file, with their content: its payload, then what describes it."""
+    with zipfile.ZipFile(package) as given:
+        for kind in ("pkg", "info"):
+            yield from _members(given, f"{kind}-{package.stem}.tar.zst")
 
 
 def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
@@ -89,8 +96,12 @@ def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
 def _placeholder(description: Iterable[Member]) -> bytes:
     """What stands for the prefix in a package's files; the canonical one if no file holds it."""
     paths = next(content for member, content in description if member.name == "info/paths.json")
-    held = {entry.get("prefix_placeholder") for entry in json.loads(paths)["paths"]} - {None}
-    return str(held.pop()).encode() if held else PLACEHOLDER
+    entries = json.loads(paths)["paths"]
+    held = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}
+    [placeholder] = held or {PLACEHOLDER.decode()}
+    # A binary's contents must not move.
+    assert len(placeholder) == len(PLACEHOLDER)
+    return str(placeholder).encode()
 
 
 def _file(name: str, content: bytes, relinked: bool) -> bytes:

@@ -92,3 +92,9 @@ class ImageFailed(TheanoFastError):
     """An image could not be built or saved."""
 
     exit_code = 13
+
+
+class NotReproducible(TheanoFastError):
+    """The same inputs gave other bytes."""
+
+    exit_code = 14

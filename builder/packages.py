@@ -76,9 +76,13 @@ def _tree(root: Path) -> dict[str, str]:
     }
 
 
-def cached(key: str) -> list[Package] | None:
-    """The packages built from the inputs that ``key`` stands for, if they were."""
-    directory = paths.package_cache() / key
+def cached(key: str, cache: Path | None = None) -> list[Package] | None:
+    """The packages built from the inputs that ``key`` stands for, if they were.
+
+    Args:
+        cache: the package cache to look into, if not the user's.
+    """
+    directory = (cache or paths.package_cache()) / key
     try:
         rows = json.loads((directory / "packages.json").read_text(encoding="utf-8"))
     except FileNotFoundError:

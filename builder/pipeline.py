@@ -21,6 +21,7 @@ from builder import (
     images,
     paths,
     progress,
+    rebuilds,
     recipes,
     report,
     run,
@@ -31,7 +32,13 @@ from builder import (
 from builder import packages as store
 from builder.channel import Package
 from builder.envs import Environment, Lock
-from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
+from builder.errors import (
+    EnvironmentFailed,
+    HostToolMissing,
+    NotReproducible,
+    UsageError,
+    VerifyFailed,
+)
 from builder.images import Image
 from builder.packages import Plan
 from builder.recipes import METAPACKAGE, Recipe
@@ -107,6 +114,37 @@ def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
     found = [package for row in built.values() for package in row]
     channel.place(found, paths.CHANNEL)
     return planned, found
+
+
+def rebuild(name: str, options: Options, package: str = "") -> None:
+    """Build a stack's packages, or the one of them, a second time, and compare the bytes.
+
+    Raises:
+        UsageError: no recipe of the stack makes ``package``.
+        NotReproducible: a package differs.
+    """
+    planned, _ = packages(name, options)
+    chosen = [
+        recipe
+        for recipe in planned.plan.recipes
+        if not package or package in (recipe.name, *(output.name for output in recipe.outputs))
+    ]
+    if not chosen:
+        known = ", ".join(recipe.name for recipe in planned.plan.recipes)
+        raise UsageError(f"no recipe of {name} makes {package!r}", f"choose one of: {known}")
+    reports = paths.REPORTS / f"{name}-rebuild"
+    found = rebuilds.rebuild(planned.plan, name, chosen, reports)
+    report.write(report.rebuild_document(found), reports.with_suffix(".json"))
+    progress.table(
+        ["package", "identical", "SHA-256"],
+        [[item.package, "yes" if item.identical else "NO", item.second] for item in found],
+    )
+    if differing := [item for item in found if not item.identical]:
+        lines = [f"{item.package}: {', '.join(item.differences)}" for item in differing]
+        raise NotReproducible(
+            "two builds differ\n  " + "\n  ".join(lines),
+            f"with diffoscope on PATH, what differs in these files is told in {reports}",
+        )
 
 
 def lock(name: str, options: Options) -> tuple[Planned, Lock]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from builder import paths
 from builder.envs import Lock
 from builder.images import Image
 from builder.packages import Plan
+from builder.rebuilds import Comparison
 from builder.stacks import Stack
 from builder.toolchain import Toolchain
 
@@ -57,6 +59,14 @@ def image_document(image: Image, lock: Lock) -> dict[str, Any]:
         "stack": lock.stack,
         "lock": lock.digest,
         **asdict(image),
+    }
+
+
+def rebuild_document(comparisons: Iterable[Comparison]) -> dict[str, Any]:
+    """What came of a second build."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "packages": {item.package: asdict(item) for item in comparisons},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -51,15 +52,29 @@ def test_offline_from_carried_sources_without_a_network(
 
 
 def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None:
-    hashes = []
-    for _ in range(2):
-        status, output = project.invoke(*BUILD, f"--sources={sources}")
-        assert status == 0, output
-        files = sorted((project.cache / "packages").glob("*/*.conda"))
-        hashes.append([(file.name, file.read_bytes()) for file in files])
-        assert project.invoke("clean", "--cache")[0] == 0
-    assert [name for name, _ in hashes[0]] == [name for name, _ in hashes[1]]
-    assert hashes[0] == hashes[1]
+    status, output = project.invoke("rebuild", "--stack=openblas", f"--sources={sources}")
+    assert status == 0, output
+    document = json.loads((project.root / "build/reports/openblas-rebuild.json").read_text())
+    assert {package.partition("-")[0] for package in document["packages"]} >= {"libgcc", "zlib"}
+
+
+def test_a_package_that_tells_of_its_build_is_reported(project: Project, sources: Path) -> None:
+    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
+        script.write('echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"\n')
+    status, output = project.invoke(
+        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
+    )
+    assert status == errors.NotReproducible.exit_code, output
+    assert "zlib-1.2.13" in output
+    assert "lib/pkgconfig/zlib.pc" in output
+
+
+def test_a_package_that_names_its_build_directory_fails(project: Project, sources: Path) -> None:
+    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
+        script.write('echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"\n')
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == errors.BuildFailed.exit_code, output
+    assert "lib/pkgconfig/zlib.pc names the directory it was built in" in output
 
 
 def test_no_network_is_a_clear_error(project: Project, no_network: tuple[str, ...]) -> None:

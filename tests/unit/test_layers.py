@@ -26,6 +26,7 @@ LAYERS = (
     "engine",
     "packages",
     "builds",
+    "rebuilds",
     "envs",
     "context",
     "daemon",

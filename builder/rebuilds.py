@@ -1,0 +1,152 @@
+"""Build packages a second time, where little is as it was the first time, and compare the bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder import canonical, packages, paths, progress, sources
+from builder.channel import Package
+from builder.errors import BuildFailed
+from builder.packages import Plan
+from builder.recipes import Recipe
+from builder.run import run, show
+
+NOBODY = 65534
+# Commands that change a circumstance of the command that follows them, where the host allows it.
+WRAPPERS = {
+    "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
+    "umask": ("sh", "-c", 'umask 077 && exec "$@"', "sh"),
+    "number of CPUs": ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))),
+    "user": ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+}
+ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "TZ": "Pacific/Kiritimati",
+    "USER": "somebody",
+    # Kernel and processor, as far as the engine asks for them.
+    "CONDA_OVERRIDE_LINUX": "5.4",
+    "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The SHA-256 of a package's two builds, and the files in it that differ."""
+
+    package: str
+    first: str
+    second: str
+    differences: tuple[str, ...]
+
+    @property
+    def identical(self) -> bool:
+        """Whether the two builds have the same bytes."""
+        return self.first == self.second
+
+
+def rebuild(plan: Plan, stack: str, chosen: Sequence[Recipe], reports: Path) -> list[Comparison]:
+    """Build ``chosen`` again, all else coming from the package cache, and compare.
+
+    Directory, home, environment and time always differ; of WRAPPERS, what this host allows.
+
+    Args:
+        plan: the stack's plan, all of it in the package cache.
+        reports: where diffoscope's reports go, if it is on PATH.
+
+    Raises:
+        BuildFailed: the second build failed.
+    """
+    with tempfile.TemporaryDirectory(prefix="theano-fast-", ignore_cleanup_errors=True) as place:
+        away = Path(place) / "another-place" / "with-a-longer-name"
+        checkout, cache = away / "checkout", away / "cache"
+        ignored = shutil.ignore_patterns(".*", "build", "__pycache__")
+        shutil.copytree(paths.ROOT, checkout, ignore=ignored)
+        _seed(plan, chosen, cache)
+        wrappers = _allowed(Path(place), checkout)
+        command = [*wrappers, sys.executable, "-m", "invoke", "packages", f"--stack={stack}"]
+        home = {"HOME": str(away), "THEANO_FAST_CACHE": str(cache)}
+        status = show(
+            [*command, "--offline"], env={**os.environ, **ENVIRONMENT, **home}, cwd=checkout
+        )
+        if status != 0:
+            raise BuildFailed(
+                f"the second build failed (exit status {status}) where the first did not",
+                "its messages are above",
+            )
+        found = []
+        for recipe in chosen:
+            key = plan.keys[recipe.name]
+            pairs = zip(_built(key), _built(key, cache / "packages"), strict=True)
+            found += [_compare(first, second, reports) for first, second in pairs]
+        return found
+
+
+def _seed(plan: Plan, chosen: Iterable[Recipe], cache: Path) -> None:
+    """Copy into ``cache`` what the second build needs: sources, and packages not to be built."""
+    needed = {source for recipe in chosen for source in recipe.sources}
+    files = sources.fetch(needed, offline=True)
+    rebuilt = {recipe.name for recipe in chosen}
+    files += [
+        file
+        for name, key in plan.keys.items()
+        if name not in rebuilt
+        for file in (paths.package_cache() / key).iterdir()
+    ]
+    for file in files:
+        target = cache / file.relative_to(paths.cache())
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def _allowed(place: Path, checkout: Path) -> list[str]:
+    """The WRAPPERS that work here, as one; ``place`` goes to the user who will build in it."""
+    place.chmod(0o755)
+    found: list[str] = []
+    for circumstance, wrapper in WRAPPERS.items():
+        # In a shell: setpriv itself still has the rights that it takes away.
+        probe = [*found, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
+        probe.append("import builder.builds")
+        if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:
+            found += wrapper
+        else:
+            progress.say(f"not varied, for this host does not allow it: {circumstance}")
+    if set(WRAPPERS["user"]) <= set(found):
+        for file in (place, *place.rglob("*")):
+            os.chown(file, NOBODY, NOBODY, follow_symlinks=False)
+    return found
+
+
+def _built(key: str, cache: Path | None = None) -> list[Package]:
+    found = packages.cached(key, cache)
+    assert found is not None, "the copy of the checkout has other keys"
+    return found
+
+
+def _compare(first: Package, second: Package, reports: Path) -> Comparison:
+    differences: tuple[str, ...] = ()
+    if first.sha256 != second.sha256:
+        contents = [_digests(package.file) for package in (first, second)]
+        names = sorted({name for files in contents for name in files})
+        differences = tuple(
+            name for name in names if contents[0].get(name) != contents[1].get(name)
+        )
+        if diffoscope := shutil.which("diffoscope"):
+            reports.mkdir(parents=True, exist_ok=True)
+            report = reports / f"{first.file.stem}.diffoscope"
+            run([diffoscope, "--text", report, first.file, second.file], check=False)
+    return Comparison(first.file.name, first.sha256, second.sha256, differences)
+
+
+def _digests(package: Path) -> dict[str, tuple[int, str, str]]:
+    """Mode, link and digest of each file in a package."""
+    return {
+        member.name: (member.mode, member.linkname, hashlib.sha256(content).hexdigest())
+        for member, content in canonical.members(package)
+    }
