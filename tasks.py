@@ -27,6 +27,7 @@ BUILD = {
     **FETCH,
     "engine": "rattler-build, or conda-build (>= 26.3) if that is on PATH",
     "jobs": "recipes to build at once (default: the CPUs at hand)",
+    "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
 }
 IMAGE = {
     **FETCH,
@@ -58,10 +59,13 @@ def door(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(
-    sources: str, offline: bool, engine: str = "rattler-build", jobs: int = 0
+    sources: str, offline: bool, engine: str = "rattler-build", jobs: int = 0, bundle: str = ""
 ) -> pipeline.Options:
-    directory = Path(sources).expanduser().resolve() if sources else None
-    return pipeline.Options(directory, offline, engine, jobs)
+    return pipeline.Options(_path(sources), offline, engine, jobs, _path(bundle))
+
+
+def _path(text: str) -> Path | None:
+    return Path(text).expanduser().resolve() if text else None
 
 
 def _names(listed: str) -> list[str]:
@@ -75,11 +79,24 @@ def stacks(_: Context) -> None:
     pipeline.overview()
 
 
-@task(help={**FETCH, "to": "copy them into this directory, to be carried elsewhere"})
+@task(
+    help={
+        **FETCH,
+        "to": "copy them into this directory, to be carried elsewhere",
+        "bundle": "write this archive: sources, this repository, the builder's tools",
+    }
+)
 @door
-def fetch(_: Context, stack: str, sources: str = "", offline: bool = False, to: str = "") -> None:
+def fetch(
+    _: Context,
+    stack: str,
+    sources: str = "",
+    offline: bool = False,
+    to: str = "",
+    bundle: str = "",
+) -> None:
     """Fetch and verify a stack's sources."""
-    pipeline.fetch(stack, _options(sources, offline), Path(to).expanduser() if to else None)
+    pipeline.fetch(stack, _options(sources, offline), _path(to), _path(bundle))
 
 
 def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary: str) -> Any:
@@ -92,8 +109,9 @@ def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary:
         offline: bool = False,
         engine: str = "rattler-build",
         jobs: int = 0,
+        bundle: str = "",
     ) -> None:
-        stage(stack, _options(sources, offline, engine, jobs))
+        stage(stack, _options(sources, offline, engine, jobs, bundle))
 
     run.__doc__ = summary
     return task(name=name, help=BUILD)(door(run))
@@ -134,8 +152,7 @@ def image(
     save: str = "",
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
-    file = Path(save).expanduser().resolve() if save else None
-    pipeline.image(stack, _options(sources, offline), base, file)
+    pipeline.image(stack, _options(sources, offline), base, _path(save))
 
 
 @task(help={key: text for key, text in IMAGE.items() if key != "stack"})

@@ -13,6 +13,7 @@ REFERENCES = ROOT / "references"
 BENCH = ROOT / "bench"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 VENV = ROOT / ".venv"
+REQUIREMENTS = ROOT / "requirements.txt"
 
 BUILD = ROOT / "build"
 # Recipes name their sources by this directory: ../../build/sources/<file>.

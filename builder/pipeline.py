@@ -13,6 +13,7 @@ from typing import Any
 from builder import (
     base,
     builds,
+    bundles,
     channel,
     context,
     daemon,
@@ -57,6 +58,7 @@ class Options:
     offline: bool = False
     engine: str = engine.ENGINES[0]
     jobs: int = 0
+    bundle: Path | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in engine.ENGINES:
@@ -70,6 +72,8 @@ class Options:
             )
         if self.sources and not self.sources.is_dir():
             raise UsageError(f"--sources: {self.sources} is not a directory")
+        if self.bundle and not self.bundle.is_file():
+            raise UsageError(f"--bundle: there is no file {self.bundle}")
 
 
 @dataclass(frozen=True)
@@ -91,17 +95,31 @@ def plan(name: str) -> Planned:
     return Planned(stack, tools, store.plan(rendered, needs, variant, tools))
 
 
-def fetch(name: str, options: Options, to: Path | None = None) -> list[Path]:
-    """All sources of a stack, verified, in the cache; copied to ``to`` if that is given."""
+def fetch(
+    name: str, options: Options, to: Path | None = None, bundle: Path | None = None
+) -> list[Path]:
+    """All sources of a stack, verified, in the cache.
+
+    Args:
+        to: a directory to copy them into.
+        bundle: an archive to write, of them and all else that a build takes.
+    """
     files = _fetch(plan(name).plan.recipes, options)
     if to:
         sources.collect(files, to)
         progress.say(f"{name}: {len(files)} sources in {to}")
+    if bundle:
+        bundles.write(bundle, files)
+        size = bundle.stat().st_size / 1e6
+        progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.sha256(bundle)}")
     return files
 
 
 def _fetch(wanted: Iterable[Recipe], options: Options) -> list[Path]:
     files = {source for recipe in wanted for source in recipe.sources}
+    if options.bundle and files:
+        with bundles.unpacked(options.bundle) as directory:
+            return sources.fetch(files, directory=directory, offline=True)
     return sources.fetch(files, directory=options.sources, offline=options.offline)
 
 

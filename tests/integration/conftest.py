@@ -56,13 +56,23 @@ about: {license: MIT, summary: a stack of one library}
 """
 
 
+PROJECT = (
+    "builder",
+    "invoke",
+    "recipes/gcc-runtime",
+    "recipes/zlib",
+    "requirements.txt",
+    "tasks.py",
+)
+
+
 class Project:
     """A copy of this project whose one stack is zlib: real sources and builds, in seconds."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self.cache = root / "cache"
-        for name in ("builder", "tasks.py", "recipes/gcc-runtime", "recipes/zlib"):
+        for name in PROJECT:
             origin, target = paths.ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if origin.is_dir():

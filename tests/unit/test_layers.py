@@ -24,6 +24,7 @@ LAYERS = (
     "channel",
     "canonical",
     "engine",
+    "bundles",
     "packages",
     "builds",
     "rebuilds",

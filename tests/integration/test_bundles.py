@@ -1,0 +1,43 @@
+"""A bundle, and a build from nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+from conftest import Project
+
+from builder.sources import sha256
+
+
+def test_a_build_from_a_bundle_without_a_network(
+    project: Project, tmp_path: Path, no_network: tuple[str, ...]
+) -> None:
+    for command in (["git", "init", "--quiet"], ["git", "add", "."]):
+        subprocess.run(command, cwd=project.root, check=True)
+    bundles = [tmp_path / "one.tar", tmp_path / "elsewhere" / "two.tar"]
+    for bundle in bundles:
+        bundle.parent.mkdir(exist_ok=True)
+        status, output = project.invoke("fetch", "--stack=openblas", f"--bundle={bundle}")
+        assert status == 0, output
+        assert sha256(bundle) in output.replace("\n", "")
+    assert bundles[0].read_bytes() == bundles[1].read_bytes()
+
+    with tarfile.open(bundles[0]) as tar:
+        repository = [item for item in tar if item.name.startswith("theano-fast/")]
+        tar.extractall(tmp_path / "carried", repository)
+    checkout = tmp_path / "carried" / "theano-fast"
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PIP_")}
+    build = subprocess.run(
+        [*no_network, "./invoke", "packages", "--stack=openblas", f"--bundle={bundles[0]}"],
+        cwd=checkout,
+        env={**clean, "THEANO_FAST_CACHE": str(tmp_path / "cache"), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert build.returncode == 0, build.stdout + build.stderr
+    assert list((checkout / "build" / "channel" / "linux-64").glob("zlib-*.conda"))
