@@ -134,6 +134,13 @@ def rebuild(
     pipeline.rebuild(stack, _options(sources, offline), package)
 
 
+@task(help=STACK)
+@door
+def sbom(_: Context, stack: str) -> None:
+    """Write a built stack's software bill of materials (CycloneDX)."""
+    pipeline.bill(stack)
+
+
 @task(help={**STACK, "full": "the training step in its full size"})
 @door
 def verify(_: Context, stack: str, full: bool = False) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from builder import envs
+from builder.channel import Package
 from builder.engine import SOURCE_DATE_EPOCH
 from builder.envs import Lock
 from builder.recipes import METAPACKAGE
@@ -20,6 +22,8 @@ from builder.sources import sha256
 PREFIX = Path("/opt/theano-fast")
 # The packages that a change in runtime/ makes anew: the second archive.
 LAST = ("theano-fast", METAPACKAGE)
+# Licence texts, which a package has, but not what is installed from it.
+LICENCES = Path("share", "licenses")
 # Directories that any user may write to: the home and the working directory.
 SHARED = (Path("/home/theano"), Path("/work"))
 
@@ -40,7 +44,7 @@ def write(lock: Lock, directory: Path) -> None:
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".prefix-") as temporary:
         prefix = Path(temporary)
         _install(lock, prefix)
-        own = {file for package in last for file in _files(prefix, package.file.stem)}
+        own = {file for package in last for file in _files(prefix, package)}
         if not mark.exists() or mark.read_text(encoding="utf-8") != key:
             mark.unlink(missing_ok=True)
             everything = {file for file in prefix.rglob("*") if not file.is_dir()}
@@ -55,6 +59,8 @@ def _install(lock: Lock, prefix: Path) -> None:
     for package in lock.packages:
         file = _record(prefix, package.file.stem)
         record = json.loads(file.read_text(encoding="utf-8"))
+        texts = Path(record["extracted_package_dir"], "info", "licenses")
+        shutil.copytree(texts, prefix / LICENCES / package.name)
         # Where this host has its channel and its cache is no business of the image's.
         record["url"] = f"file:///{package.path}"
         for key in ("extracted_package_dir", "package_tarball_full_path", "link"):
@@ -66,10 +72,11 @@ def _record(prefix: Path, package: str) -> Path:
     return prefix / "conda-meta" / f"{package}.json"
 
 
-def _files(prefix: Path, package: str) -> list[Path]:
-    record = _record(prefix, package)
+def _files(prefix: Path, package: Package) -> list[Path]:
+    record = _record(prefix, package.file.stem)
     listed = json.loads(record.read_text(encoding="utf-8"))["files"]
-    return [record, *(prefix / file for file in listed)]
+    texts = [file for file in (prefix / LICENCES / package.name).rglob("*") if file.is_file()]
+    return [record, *texts, *(prefix / file for file in listed)]
 
 
 def _compile(prefix: Path, files: Iterable[Path]) -> list[Path]:

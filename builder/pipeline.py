@@ -26,6 +26,7 @@ from builder import (
     recipes,
     report,
     run,
+    sbom,
     sources,
     stacks,
     toolchain,
@@ -225,6 +226,32 @@ def build(name: str, options: Options) -> Environment:
         report.write(document, file)
     progress.say(f"{name}: verified; {environment.prefix}; report: {file}")
     return environment
+
+
+def bill(name: str) -> Path:
+    """Write a stack's software bill of materials, and print the digests that one would sign.
+
+    Raises:
+        EnvironmentFailed: the stack's packages were not built.
+    """
+    planned = plan(name)
+    if missing := store.missing(planned.plan):
+        raise EnvironmentFailed(
+            f"{name}: not built: {', '.join(recipe.name for recipe in missing)}",
+            f"./invoke build --stack={name}",
+        )
+    _, resolved = lock(name, Options(offline=True))
+    file = paths.REPORTS / f"{name}.cdx.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_suffix(".part")
+    part.write_text(sbom.document(planned.plan, resolved), encoding="utf-8")
+    part.replace(file)
+    rows = [["lock", resolved.digest], ["bill of materials", sources.sha256(file)]]
+    if image_id := report.read(report.image_file(name)).get("id"):
+        rows.append(["image", str(image_id).removeprefix("sha256:")])
+    progress.table(["to be signed", "SHA-256"], rows)
+    progress.say(str(file))
+    return file
 
 
 def base_image() -> str:

@@ -23,9 +23,12 @@ LOCK = Lock("openblas", "x", (package("numpy"), package("theano-fast"), package(
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Stands in for the installation: one module and one record for each package."""
+def installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """Stands in for the installation: one module, record and licence for each package."""
     calls = []
+    unpacked = tmp_path_factory.mktemp("pkgs")
 
     def install(verb: str, *, prefix: str, files: list[str], **request: object) -> None:
         calls.append(str(request["final_prefix"]))
@@ -36,7 +39,14 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             for path in (module, record):
                 path.parent.mkdir(parents=True, exist_ok=True)
             module.write_text(f"# {name}\n")
-            found = {"files": [f"{SITE}/{name}.py"], "url": file, "extracted_package_dir": "/root"}
+            texts = unpacked / name / "info" / "licenses"
+            texts.mkdir(parents=True, exist_ok=True)
+            (texts / "COPYING").write_text(f"as you like, {name}")
+            found = {
+                "files": [f"{SITE}/{name}.py"],
+                "url": file,
+                "extracted_package_dir": str(unpacked / name),
+            }
             record.write_text(json.dumps(found))
 
     def compile_all(argv: list[str], **_: object) -> None:
@@ -63,8 +73,9 @@ def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_p
         "opt/theano-fast/conda-meta/numpy-1.0-h0_0.json",
         f"opt/theano-fast/{SITE}/numpy-1.0-h0_0.py",
         f"opt/theano-fast/{SITE}/__pycache__/numpy-1.0-h0_0.cpython-311.pyc",
+        "opt/theano-fast/share/licenses/numpy/COPYING",
     }
-    assert len(last) == 6
+    assert len(last) == 8
     assert not first & last
     assert sorted(entry.name for entry in (tmp_path / "openblas").iterdir()) == [
         "dependencies.tar",

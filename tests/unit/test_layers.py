@@ -29,6 +29,7 @@ LAYERS = (
     "builds",
     "rebuilds",
     "envs",
+    "sbom",
     "context",
     "daemon",
     "base",

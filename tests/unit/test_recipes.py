@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import license_expression
 import pytest
 
 from builder import paths, recipes, stacks
@@ -109,9 +110,17 @@ def _axis_values() -> list[str]:
     return [value for stack in stacks.load_all() for value in stack.axes.values()]
 
 
-def test_every_recipe_records_its_licence() -> None:
-    for recipe in load().values():
+@pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
+def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
+    known = license_expression.get_spdx_licensing()
+    for recipe in load(stack).values():
         for rendered in recipe.rendered:
-            about = rendered.get("about", {})
-            assert about.get("license"), recipe.name
-            assert about.get("summary"), recipe.name
+            about = rendered["about"]
+            used = known.license_keys(about["license"])
+            unknown = {key for key in used if not key.startswith("LicenseRef-")} - set(
+                known.known_symbols
+            )
+            assert used, recipe.name
+            assert not unknown, recipe.name
+            assert about["license_file"], recipe.name
+            assert about["summary"], recipe.name

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from builder import packages, paths, recipes, sbom, stacks
+from builder.channel import Package
+from builder.envs import Lock
+from builder.sources import sha256
+from builder.toolchain import Toolchain
+
+TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc 12.2.0-14")
+
+
+def bill() -> str:
+    stack = stacks.load("openblas")
+    rendered = recipes.load_all(stack, TOOLCHAIN)
+    needs = recipes.closure(rendered)
+    plan = packages.plan(rendered, needs, recipes.variant(stack, TOOLCHAIN), TOOLCHAIN)
+    names = ("libffi-3.4.4-h0_0", "numpy-1.26.4-py_0", "theano-stack-1.0.5-0_openblas")
+    made = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
+    return sbom.document(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
+
+
+def test_packages_have_hash_licence_sources_and_patches() -> None:
+    table = json.loads(bill())
+    libffi, numpy, _ = table["components"]
+    assert libffi["licenses"] == [{"expression": "MIT"}]
+    assert libffi["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
+    [source] = libffi["pedigree"]["ancestors"]
+    assert source["hashes"][0]["content"].startswith("d66c56ad259a82cf")
+    assert source["externalReferences"][0]["url"].endswith("/libffi-3.4.4.tar.gz")
+    [patch] = numpy["pedigree"]["patches"]
+    file, _, digest = patch["diff"]["url"].partition("#sha256=")
+    assert sha256(paths.ROOT / file) == digest
+    scopes = {
+        item["name"].partition("-")[0]: item.get("scope") for item in numpy["pedigree"]["ancestors"]
+    }
+    assert scopes["numpy"] is None
+    assert scopes["Cython"] == "excluded"
+
+
+def test_the_same_lock_gives_the_same_bill() -> None:
+    assert bill() == bill()
+    assert json.loads(bill())["metadata"]["timestamp"].startswith("2020-07-28")
