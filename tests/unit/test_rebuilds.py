@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder import canonical, packages, paths, rebuilds
+from builder.errors import BuildFailed
+from builder.packages import Plan
+from builder.recipes import Recipe
+from builder.run import Finished
+
+A, B = (Recipe(name, Path(name), (), (), (), ()) for name in ("a", "b"))
+PLAN = Plan((A, B), {"a": frozenset(), "b": frozenset("a")}, {"a": "1" * 32, "b": "2" * 32}, {})
+
+
+def build(content: bytes, key: str, cache: Path) -> None:
+    """What a build of one package leaves in a package cache."""
+    output = cache.parent / f"output-{key}" / "linux-64"
+    output.mkdir(parents=True)
+    (output / "x-1.0-h0_0.conda").write_bytes(content)
+    packages.store(output.parent, key)
+
+
+@pytest.fixture
+def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Stands in for the second build, which copies the first or ends with ``status``."""
+    given: dict[str, Any] = {"status": 0, "content": b"x"}
+
+    def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
+        given.update(argv=argv, env=env, cwd=cwd)
+        cache = Path(env["THEANO_FAST_CACHE"])
+        given["seeded"] = sorted(entry.name for entry in (cache / "packages").iterdir())
+        monkeypatch.setenv("THEANO_FAST_CACHE", str(cache))
+        build(given["content"], "2" * 32, cache / "packages")
+        monkeypatch.setenv("THEANO_FAST_CACHE", str(tmp_path / "cache"))
+        return int(given["status"])
+
+    def members(package: Path) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
+        yield tarfile.TarInfo("lib/same"), b""
+        yield tarfile.TarInfo("lib/x"), package.read_bytes()
+
+    (tmp_path / "checkout" / "builder").mkdir(parents=True)
+    monkeypatch.setattr(paths, "ROOT", tmp_path / "checkout")
+    monkeypatch.setattr(rebuilds, "show", show)
+    monkeypatch.setattr(rebuilds, "run", lambda argv, **_: Finished("setpriv" in argv, ""))
+    monkeypatch.setattr(canonical, "members", members)
+    for key in PLAN.keys.values():
+        build(b"x", key, paths.package_cache())
+    return given
+
+
+def test_the_same_bytes_are_identical(second: dict[str, Any], tmp_path: Path) -> None:
+    [found] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    assert found.identical
+    assert found.differences == ()
+    assert second["seeded"] == ["1" * 32]
+    assert second["cwd"] != paths.ROOT
+    assert second["env"]["HOME"].startswith(str(second["cwd"].parent))
+
+
+def test_what_the_host_does_not_allow_is_left_out_and_told(
+    second: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    assert "setpriv" not in second["argv"]
+    assert "umask 077" in " ".join(second["argv"])
+    assert "not varied, for this host does not allow it: user" in capsys.readouterr().out
+
+
+def test_a_difference_is_named(second: dict[str, Any], tmp_path: Path) -> None:
+    second["content"] = b"y"
+    [found] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    assert not found.identical
+    assert found.differences == ("lib/x",)
+
+
+def test_a_second_build_that_fails_is_told(second: dict[str, Any], tmp_path: Path) -> None:
+    second["status"] = 7
+    with pytest.raises(BuildFailed, match=r"the second build failed \(exit status 7\)"):
+        rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
