@@ -1,4 +1,4 @@
-"""Debian, from the host's configured mirrors: source tarballs by file name, and a base system."""
+"""Debian, from the host's configured mirrors: files by their names, and a base system."""
 
 from __future__ import annotations
 
@@ -18,16 +18,20 @@ from builder.run import run
 # Releases whose files recipes pin; a host of one release can fetch from all.
 RELEASES = ("bullseye", "bookworm", "trixie")
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-FILE = re.compile(r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)\.orig\.tar\.(gz|xz|bz2)")
+FILE = re.compile(
+    r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
+    r"(\.orig\.tar\.(gz|xz|bz2)|_(amd64|all)\.(?P<binary>deb))"
+)
 
 _lock = threading.Lock()
 
 
-def sources_list(targets: str) -> str:
-    """apt's source entries for RELEASES, on the mirrors that ``targets`` names.
+def sources_list(targets: str, kind: str = "deb-src") -> str:
+    """apt's entries for RELEASES, on the mirrors that ``targets`` names.
 
     Args:
         targets: lines of ``<repository URI> <release>``, as ``apt-get indextargets`` prints.
+        kind: ``deb-src`` for source packages, ``deb`` for binary ones.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
     lines = set()
@@ -35,7 +39,7 @@ def sources_list(targets: str) -> str:
         base, _, pocket = release.partition("-")
         if base in RELEASES and pocket in ("", "security"):
             suffix = f"-{pocket}" if pocket else ""
-            lines |= {f"deb-src {signed}{uri} {name}{suffix} main" for name in RELEASES}
+            lines |= {f"{kind} {signed}{uri} {name}{suffix} main" for name in RELEASES}
     return "\n".join(sorted(lines)) + "\n"
 
 
@@ -51,11 +55,12 @@ def package_list(targets: str, release: str) -> list[str]:
     return [f"deb {uri} {name} main" for uri, name in sorted(pairs) if name in pockets]
 
 
-def directories(showsrc: str, file: str) -> list[str]:
-    """The pool directories of the stanzas, in ``apt-cache showsrc`` output, that list ``file``."""
-    found = []
-    for stanza in showsrc.split("\n\n"):
-        if re.search(rf"^ [0-9a-f]{{64}} \d+ {re.escape(file)}$", stanza, re.MULTILINE):
+def directories(shown: str, file: str) -> list[str]:
+    """The pool directories of ``file`` in what ``apt-cache showsrc`` or ``show`` printed."""
+    name = re.escape(file)
+    found = re.findall(rf"^Filename: (\S+)/{name}$", shown, re.MULTILINE)
+    for stanza in shown.split("\n\n"):
+        if re.search(rf"^ [0-9a-f]{{64}} \d+ {name}$", stanza, re.MULTILINE):
             found += re.findall(r"^Directory: (\S+)$", stanza, re.MULTILINE)
     return sorted(set(found))
 
@@ -70,12 +75,16 @@ def download(file: str, destination: Path, state: Path) -> None:
     match = FILE.fullmatch(file)
     if not match or shutil.which("apt-get") is None:
         raise LookupError(f"apt cannot provide {file} on this host")
+    kind, show = ("deb", ["show"]) if match["binary"] else ("deb-src", ["showsrc", "--only-source"])
+    # Apart, so that sources need no lists of binary packages, which are large.
+    state /= kind
     with _lock:
-        options = _configure(state)
-        pools = directories(_showsrc(options, match["package"]), file)
+        options = _configure(state, kind)
+        query = ["apt-cache", *options, *show, match["package"]]
+        pools = directories(run(query, check=False).output, file)
         if not pools:
             run(["apt-get", *options, "update"], check=False)
-            pools = directories(_showsrc(options, match["package"]), file)
+            pools = directories(run(query, check=False).output, file)
     if not pools:
         raise LookupError(f"the configured Debian mirrors have no {file} (any more)")
     # A mirror's index may still list a file that it no longer has: ask each.
@@ -134,16 +143,9 @@ def _targets() -> str:
     return run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
 
 
-def _showsrc(options: list[str], package: str) -> str:
-    try:
-        return run(["apt-cache", *options, "showsrc", "--only-source", package]).output
-    except CommandFailed:
-        return ""
-
-
-def _configure(state: Path) -> list[str]:
-    """apt options for a configuration of our own: the host's mirrors, but source entries."""
-    entries = sources_list(_targets())
+def _configure(state: Path, kind: str) -> list[str]:
+    """apt options for a configuration of our own: the host's mirrors, but entries of ``kind``."""
+    entries = sources_list(_targets(), kind)
     if not entries.strip():
         raise LookupError("apt is not configured with a Debian mirror")
     lists = state / "lists"

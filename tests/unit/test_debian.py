@@ -25,9 +25,35 @@ def test_file_names_tell_the_source_package() -> None:
     assert not debian.FILE.fullmatch("numpy-1.26.4.tar.gz")
 
 
+def test_a_binary_package_is_one_and_a_source_is_none() -> None:
+    match = debian.FILE.fullmatch("python3-pygpu_0.7.6-13+b1_amd64.deb")
+    assert match
+    assert (match["package"], match["version"]) == ("python3-pygpu", "0.7.6-13+b1")
+    assert match["binary"]
+    source = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
+    assert source
+    assert not source["binary"]
+
+
 def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
     assert debian.directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == ["pool/updates/main/z/zlib"]
     assert debian.directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
+
+
+SHOW = """Package: libgpuarray3
+Version: 0.7.6-13+b1
+Filename: pool/main/libg/libgpuarray/libgpuarray3_0.7.6-13+b1_amd64.deb
+
+Package: libgpuarray3
+Version: 0.7.6-14
+Filename: pool/updates/main/libg/libgpuarray/libgpuarray3_0.7.6-14_amd64.deb
+"""
+
+
+def test_the_pool_directory_of_a_binary_package_is_in_its_stanza() -> None:
+    file = "libgpuarray3_0.7.6-13+b1_amd64.deb"
+    assert debian.directories(SHOW, file) == ["pool/main/libg/libgpuarray"]
+    assert debian.directories(SHOW, "gpuarray3_0.7.6-14_amd64.deb") == []
 
 
 TARGETS = """http://mirror.example/debian/ bookworm
@@ -43,6 +69,9 @@ def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
     assert "http://mirror.example/security/ trixie-security main" in entries
     assert "elsewhere" not in entries
     assert all(line.startswith("deb-src ") for line in entries.splitlines())
+    binaries = debian.sources_list(TARGETS, "deb")
+    assert "deb " in binaries
+    assert "deb-src" not in binaries
 
 
 def test_a_host_of_another_distribution_has_no_entries() -> None:
