@@ -11,6 +11,7 @@ mkdir -p "$PREFIX/etc"
 cat > "$PREFIX/etc/theanorc" <<END
 # Theano's defaults in this environment; ~/.theanorc and THEANO_FLAGS come before them.
 [global]
+device = $DEVICE
 base_compiledir = ~/.theano/${STACK//_/-}
 
 [blas]
@@ -21,6 +22,23 @@ case $LIBM in
     system) ;;
     amdlibm) printf '\n[lib]\namdlibm = True\n' >> "$PREFIX/etc/theanorc" ;;
     *) echo "no settings are known for libm = $LIBM" >&2; exit 1 ;;
+esac
+
+case $DEVICE in
+    cpu) ;;
+    cuda)
+        cat >> "$PREFIX/etc/theanorc" <<END
+
+[cuda]
+include_path = $PREFIX/include
+
+[dnn]
+include_path = $PREFIX/include
+library_path = $PREFIX/lib
+bin_path = $PREFIX/lib
+END
+        ;;
+    *) echo "no settings are known for device = $DEVICE" >&2; exit 1 ;;
 esac
 
 cat > "$PREFIX/etc/theano-fast.toml" <<END
