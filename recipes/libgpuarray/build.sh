@@ -12,8 +12,8 @@ cp -r usr/include "$PREFIX"
 # Linked to the versioned libraries, and to nothing else: what opens one of these
 # finds their functions.
 link() {
-    gcc -shared -fPIC -O2 -Wall -Werror -o "$names/$1" "${@:2}" -I"$PREFIX/include" \
-        -L"$PREFIX/lib" -L. -Wl,--no-as-needed,-rpath,"$PREFIX/lib"
+    gcc -shared -fPIC -O2 -Wall -Werror -o "$names/$1" -L"$PREFIX/lib" -L. \
+        -Wl,--no-as-needed,-rpath,"$PREFIX/lib" "${@:2}"
 }
 
 # The driver's is not needed to link to it, only its soname.
