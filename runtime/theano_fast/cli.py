@@ -1,4 +1,4 @@
-"""The command ``theano-fast``: ``verify`` an environment, or ``info`` about it.
+"""The command ``theano-fast``: ``verify`` an environment, ``info`` about it, an ``rc`` for it.
 
 Exit status: 0 verified, 1 a check failed, 2 wrong usage, 3 the environment is of no stack,
 130 interrupted.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theano_fast import __version__, comparison, facts, report, stack, verify
+from theano_fast import __version__, comparison, facts, rc, report, stack, verify
 from theano_fast.checks import CHECKS
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED = 0, 1, 2, 3, 130
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except stack.StackError as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return NO_STACK
-    except comparison.ComparisonError as error:
+    except (comparison.ComparisonError, rc.RcError) as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -53,6 +53,12 @@ def make_parser() -> argparse.ArgumentParser:
     check.add_argument("--json", type=Path, metavar="FILE", help="write the report to FILE")
     check.add_argument("--full", action="store_true", help="run the scan check in full size too")
     check.add_argument("--check", nargs="+", default=[], metavar="NAME", help="run only these")
+    check.add_argument(
+        "--device",
+        default="",
+        metavar="NAME",
+        help="prove this device of NVIDIA's, as cuda0; else the first one, if there is one",
+    )
     check.add_argument("--list", action="store_true", help="list the checks and exit")
     check.add_argument(
         "--compiledir",
@@ -70,6 +76,17 @@ def make_parser() -> argparse.ArgumentParser:
         help="measure matrix products with each stack built beside this one, half a minute each",
     )
     info.set_defaults(run=run_info)
+
+    config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
+    config.add_argument("preset", choices=[*rc.PRESETS, "translate"])
+    config.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        default=Path.home() / ".theanorc",
+        help="for translate: a theanorc of before Theano 1.0 (default: ~/.theanorc)",
+    )
+    config.set_defaults(run=run_rc)
     return parser
 
 
@@ -88,7 +105,7 @@ def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> in
     with compiledir(given.compiledir) as folder:
         known = gather_facts(verify.theano_flags(f"compiledir={folder}"))
         print(heading(its_stack, known), report.header(), sep="\n", flush=True)
-        for record in verify.run(checks, given.full, folder):
+        for record in verify.run(checks, given.full, folder, given.device):
             records.append(record)
             print(report.row(record), flush=True)
     verified = verify.verified(records)
@@ -117,6 +134,18 @@ def run_info(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     print(report.to_json(tree).rstrip() if given.json else report.render_facts(tree))
     if given.blas and not given.json:
         print("", comparison.render(tree["gemm"]), sep="\n")
+    return VERIFIED
+
+
+def run_rc(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Print a preset's theanorc, or an old one's in today's flags, with what was changed."""
+    if given.preset == "translate":
+        flags, messages = rc.translate(rc.read(given.file))
+    else:
+        gpus = rc.devices() if stack.load().axes["device"] == "cuda" else 0
+        flags, messages = rc.preset(given.preset, gpus), ()
+    print("\n".join(messages), file=sys.stderr, end="\n" if messages else "")
+    print(rc.render(flags), end="")
     return VERIFIED
 
 

@@ -27,26 +27,29 @@ def select(names: Sequence[str]) -> tuple[Check, ...]:
     return tuple(check for check in CHECKS if not names or check.name in names)
 
 
-def run(checks: Sequence[Check], full: bool, compiledir: Path) -> Iterator[Record]:
+def run(
+    checks: Sequence[Check], full: bool, compiledir: Path, device: str = ""
+) -> Iterator[Record]:
     """Run the checks and yield the record of each as it ends.
 
     All share compiledir, so that what is compiled once is there for the next.
     """
     for check in checks:
-        yield run_check(check, full, compiledir)
+        yield run_check(check, full, compiledir, device)
 
 
-def run_check(check: Check, full: bool, compiledir: Path) -> Record:
+def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> Record:
     """Run one check in a process of its own; a crash or a hang is a failure like another."""
     limit = check.full_limit if full else check.limit
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         answer, log = Path(folder, "answer.json"), Path(folder, "log")
         command = [sys.executable, "-P", "-m", "theano_fast.checks", check.name, str(answer)]
+        command += ["--device", device, *(["--full"] if full else [])]
         try:
             with log.open("w") as output:
                 code = subprocess.run(
-                    [*command, "--full"] if full else command,
+                    command,
                     check=False,
                     env=environment(check, compiledir),
                     stdin=subprocess.DEVNULL,

@@ -35,6 +35,7 @@ CHECKS = (
     Check(
         "scan", "a training step of a Neural Turing Machine runs in C and is right", full_limit=7200
     ),
+    Check("device", "an NVIDIA device computes what the CPU computes", limit=3600),
     Check("hermetic", "no library of the host but glibc's is loaded", flags="openmp=True"),
     Check("threads", "thread counts default to what the process may use"),
 )

@@ -20,8 +20,9 @@ def main() -> None:
     parser.add_argument("name", choices=[check.name for check in CHECKS])
     parser.add_argument("file", type=Path)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--device", default=Options.device)
     arguments = parser.parse_args()
-    options = Options(stack.load(), arguments.full)
+    options = Options(stack.load(), arguments.full, arguments.device)
     done = run(arguments.name, options)
     arguments.file.write_text(json.dumps(dataclasses.asdict(done)))
 

@@ -12,10 +12,11 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Options:
-    """What every check is given: the stack to assert, and whether to run the full sizes."""
+    """What every check is given: the stack to assert, the sizes to run, the device if named."""
 
     stack: Stack
     full: bool = False
+    device: str = ""
 
 
 @dataclass(frozen=True)

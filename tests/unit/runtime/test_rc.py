@@ -1,0 +1,71 @@
+import pytest
+from theano_fast import rc
+
+
+def test_fastest_uses_a_device_if_there_is_one():
+    assert rc.preset("fastest", 1)["device"] == "cuda"
+    assert rc.preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
+    without = rc.preset("fastest", 0)
+    assert without["device"] == "cpu"
+    assert without["floatX"] == "float32"
+    assert not [flag for flag in without if flag.startswith(("dnn.", "gpuarray."))]
+
+
+def test_development_needs_no_device():
+    assert rc.preset("development", 4) == {"device": "cpu", "mode": "FAST_COMPILE"}
+
+
+def test_multi_gpu_names_each_device():
+    assert rc.preset("multi-gpu", 3)["contexts"] == "dev0->cuda0;dev1->cuda1;dev2->cuda2"
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_multi_gpu_needs_two(gpus):
+    with pytest.raises(rc.RcError, match=f"two devices or more, and Theano can use {gpus}"):
+        rc.preset("multi-gpu", gpus)
+
+
+def test_old_flags_are_translated_with_a_message_each():
+    old = {"device": "gpu0", "lib.cnmem": "0.8", "nvcc.fastmath": "True", "floatX": "float32"}
+    flags, messages = rc.translate(old)
+    assert flags == {"device": "cuda0", "gpuarray.preallocate": "0.8", "floatX": "float32"}
+    assert messages == (
+        "device=gpu0 is now device=cuda0",
+        "lib.cnmem=0.8 is now gpuarray.preallocate=0.8",
+        "nvcc.fastmath=True is now nothing: it has no effect",
+    )
+
+
+def test_devices_of_contexts_are_translated():
+    assert rc.translate({"contexts": "a->gpu0;b->gpu1"})[0] == {"contexts": "a->cuda0;b->cuda1"}
+
+
+def test_one_old_flag_can_be_two_new_ones():
+    flags, _ = rc.translate({"dnn.conv.algo_bwd": "deterministic"})
+    assert flags == {
+        "dnn.conv.algo_bwd_filter": "deterministic",
+        "dnn.conv.algo_bwd_data": "deterministic",
+    }
+
+
+def test_todays_flags_stay_as_they_are():
+    flags = {"device": "cuda1", "dnn.conv.algo_fwd": "time_once"}
+    assert rc.translate(flags) == (flags, ())
+
+
+def test_a_file_is_read_as_it_was_rendered():
+    flags = rc.preset("fastest", 1)
+    text = rc.render(flags)
+    assert rc.parse(text) == flags
+    assert text.startswith("[global]\n")
+    assert "\n[dnn.conv]\nalgo_bwd_data = time_once\n" in text
+
+
+def test_a_broken_file_is_an_error():
+    with pytest.raises(rc.RcError, match="no section headers"):
+        rc.parse("device = gpu\n")
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(rc.RcError, match=r"\.theanorc cannot be read: No such file"):
+        rc.read(tmp_path / ".theanorc")
