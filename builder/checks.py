@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from builder import paths, pipeline, run
+from builder import envs, paths, pipeline, run
 from builder.errors import CommandFailed
 
 
@@ -33,7 +33,8 @@ def lint() -> None:
 def test(unit: bool, select: str) -> None:
     """Run the unit tests; then, unless ``unit``, build the openblas stack and test it.
 
-    The tests of the runtime and of Theano's patches run in the environment's own interpreter.
+    The tests of the runtime and of Theano's patches run in the environment's own interpreter,
+    those of the GPU's ops in the cuda stack's, if that is built.
 
     Raises:
         CommandFailed: a test failed.
@@ -43,13 +44,18 @@ def test(unit: bool, select: str) -> None:
     _each([[*pytest, "tests/unit"]])
     if unit:
         return
-    environment = pipeline.build("openblas", pipeline.Options())
-    python = str(environment.prefix / "bin" / "python")
+    pipeline.build("openblas", pipeline.Options())
+    # Those of the runtime that need numpy are skipped above.
+    within = {"openblas": ["tests/unit/runtime", "tests/patches"]}
+    if envs.installed("cuda"):
+        within["cuda"] = ["tests/cuda"]
     with tempfile.TemporaryDirectory() as lent:
         _lend_pytest(Path(lent))
-        # Those of the runtime that need numpy are skipped above.
-        within = ["tests/unit/runtime", "tests/patches"]
-        _each([[python, "-m", "pytest", *options, *within]], PYTHONPATH=lent)
+        pythons = {name: str(paths.ENVIRONMENTS / name / "bin" / "python") for name in within}
+        _each(
+            [[pythons[name], "-m", "pytest", *options, *tests] for name, tests in within.items()],
+            PYTHONPATH=lent,
+        )
     _each([[*pytest, "tests/integration"]])
 
 

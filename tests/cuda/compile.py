@@ -1,0 +1,78 @@
+"""Compile the graphs of graphs.py for the device that stubs.c pretends, each op as it is.
+
+Prints JSON: the classes of the ops that were compiled, those that were not, and what failed.
+"""
+
+import ctypes
+import json
+
+import graphs
+import theano
+import theano.gpuarray
+from theano import gof
+from theano.gpuarray import dnn
+
+
+def capsule(pointer):
+    """A value of a CDataType."""
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
+    return make(pointer, None, None)
+
+
+def dropout_descriptor(dropout, seed, context_name):
+    """A descriptor as cuDNN makes it, without the random states that a device fills."""
+    descriptor = ctypes.c_void_p()
+    assert dnn._dnn_lib().cudnnCreateDropoutDescriptor(ctypes.byref(descriptor)) == 0
+    return capsule(descriptor), None
+
+
+def start(name="cuda0"):
+    """Use the device. cuDNN's handle is empty memory: its descriptors need no more."""
+    handle = ctypes.create_string_buffer(1 << 20)
+    dnn._make_handle = lambda context: ctypes.c_void_p(ctypes.addressof(handle))
+    dnn._make_dropout_desc = dropout_descriptor
+    theano.gpuarray.use(name)
+
+
+def compile_each(outputs):
+    """Compile each output without optimizations; return the classes of ops, and the failures."""
+    ops, failures = set(), []
+    mode = theano.Mode(linker="vm", optimizer=None)
+    for output in outputs:
+        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, gof.Constant)]
+        try:
+            function = theano.function(inputs, output, mode=mode, on_unused_input="ignore")
+        except Exception as error:
+            failures.append(f"{output.owner.op}: {type(error).__name__}: {error}")
+        else:
+            ops |= {type(node.op) for node in function.maker.fgraph.toposort()}
+    return ops, failures
+
+
+def known(cls=gof.Op):
+    """The classes of the back end's ops."""
+    for subclass in cls.__subclasses__():
+        if subclass.__module__.startswith("theano.gpuarray"):
+            yield subclass
+        yield from known(subclass)
+
+
+def names(ops):
+    """Their names, sorted."""
+    return sorted(op.__name__ for op in ops)
+
+
+if __name__ == "__main__":
+    start()
+    compiled, failed = compile_each([output for graph in graphs.ALL for output in graph()])
+    ours = set(known())
+    print(
+        json.dumps(
+            {
+                "compiled": names(compiled & ours),
+                "missing": names(ours - compiled),
+                "failures": failed,
+            }
+        )
+    )

@@ -1,0 +1,236 @@
+"""Graphs of every op of Theano's gpuarray back end, in floatX: to be compiled, not to be run."""
+
+import theano
+import theano.tensor as T
+from theano import scalar
+from theano.gpuarray import (
+    basic_ops,
+    blas,
+    blocksparse,
+    dnn,
+    elemwise,
+    extra_ops,
+    multinomial,
+    neighbours,
+    nnet,
+    pool,
+    reduction,
+    rng_mrg,
+    sort,
+    subtensor,
+)
+from theano.gpuarray.type import GpuArrayType
+from theano.tensor.nnet.sigm import scalar_sigmoid
+
+COORDINATES = (T.lscalar("i"), slice(None))
+
+
+def on_device(ndim, dtype=None):
+    """A variable on the device, of floatX unless told."""
+    return GpuArrayType(dtype or theano.config.floatX, (False,) * ndim)()
+
+
+def transfers():
+    floatx = theano.config.floatX
+    x, n = on_device(2), T.lscalar()
+    return [
+        basic_ops.GpuFromHost(None)(T.TensorType(floatx, (False, False))()),
+        basic_ops.host_from_gpu(x),
+        basic_ops.GpuToGpu(None)(x),
+        basic_ops.gpu_contiguous(x),
+        basic_ops.GpuAlloc(None)(x, n, 3, 4),
+        basic_ops.GpuAllocEmpty(floatx, None)(n, 3),
+        basic_ops.GpuReshape(1)(x, [-1]),
+        basic_ops.GpuJoin()(0, x, x),
+        *basic_ops.GpuSplit(2)(x, 0, [1, 1]),
+        basic_ops.GpuEye(floatx, None)(n, n, 0),
+        basic_ops.GpuTri(floatx, None)(n, n, 0),
+    ]
+
+
+def products():
+    vector, matrix, stack = on_device(1), on_device(2), on_device(3)
+    one = T.constant(1, dtype="float64" if theano.config.floatX == "float64" else "float32")
+    outputs = [
+        blas.GpuDot22()(matrix, matrix),
+        blas.GpuGemm()(matrix, one, matrix, matrix, one),
+        blas.GpuGemmBatch()(stack, one, stack, stack, one),
+    ]
+    if theano.config.floatX != "float16":
+        outputs += [
+            blas.GpuGemv()(vector, one, matrix, vector, one),
+            blas.GpuGer()(matrix, one, vector, vector),
+        ]
+    if theano.config.floatX == "float32":
+        indices = T.lmatrix()
+        outputs += [
+            blocksparse.gpu_sparse_block_gemv(stack, on_device(4), stack, indices, indices),
+            blocksparse.gpu_sparse_block_outer(on_device(4), stack, stack, indices, indices),
+        ]
+    return outputs
+
+
+def convolutions():
+    """Those by gemm; cuDNN's are further down."""
+    images, volumes = on_device(4), on_device(5)
+    return [
+        blas.GpuCorrMM()(images, images),
+        blas.GpuCorrMM_gradWeights()(images, images),
+        blas.GpuCorrMM_gradInputs()(images, images),
+        blas.GpuCorr3dMM()(volumes, volumes),
+        blas.GpuCorr3dMM_gradWeights()(volumes, volumes),
+        blas.GpuCorr3dMM_gradInputs()(volumes, volumes),
+        neighbours.GpuImages2Neibs("valid")(images, [2, 2], [1, 1]),
+    ]
+
+
+def loops():
+    x = on_device(2)
+    unary = [scalar.exp, scalar.log, scalar.tanh, scalar_sigmoid, scalar.erf, scalar.sqrt]
+    unary += [elemwise.gpu_erfinv, elemwise.gpu_erfcinv]
+    binary = [scalar.add, scalar.true_div, scalar.pow, scalar.int_div, scalar.mod, scalar.lt]
+    outputs = [elemwise.GpuElemwise(op)(x) for op in unary]
+    outputs += [elemwise.GpuElemwise(op)(x, x) for op in binary]
+    return [*outputs, elemwise.GpuDimShuffle((False, False), (1, "x", 0))(x)]
+
+
+def reductions():
+    outputs = []
+    for op in (scalar.add, scalar.mul, scalar.maximum, scalar.minimum):
+        for mask in ((1,), (0, 1), (1, 0), (1, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0), (0, 0, 1, 1)):
+            x = on_device(len(mask))
+            axes = [axis for axis, reduced in enumerate(mask) if reduced]
+            reduce = elemwise.GpuCAReduceCuda(op, axes, mask)
+            if reduce.supports_c_code([x]):
+                outputs.append(reduce(x))
+    x = on_device(2)
+    outputs += reduction.GpuMaxAndArgmax((1,))(x)
+    outputs += [extra_ops.GpuCumOp(axis, mode="add")(x) for axis in (0, 1)]
+    outputs += [extra_ops.GpuCumOp(0, mode="mul")(x), elemwise.GpuCAReduceCPY(scalar.add, [0])(x)]
+    for kind in (x, on_device(1)):
+        outputs += sort.GpuTopKOp(axis=0, sorted=False)(kind, T.lscalar())
+    return outputs
+
+
+def indices():
+    x, y, i = on_device(2), on_device(1), T.lscalar()
+    rows, mask = on_device(1, "int64"), on_device(1, "bool")
+    first = [i, slice(None)]
+    outputs = [
+        subtensor.GpuSubtensor(first)(x, i),
+        subtensor.GpuIncSubtensor(first)(x, y, i),
+        subtensor.GpuIncSubtensor(first, set_instead_of_inc=True)(x, y, i),
+        subtensor.GpuAdvancedSubtensor1()(x, rows),
+        subtensor.GpuAdvancedIncSubtensor1()(x, x, rows),
+        subtensor.GpuAdvancedIncSubtensor1_dev20()(x, x, rows),
+        subtensor.GpuAdvancedSubtensor()(x, rows, rows),
+        subtensor.GpuAdvancedIncSubtensor()(x, y, rows, rows),
+        subtensor.GpuAdvancedBooleanSubtensor()(x, mask),
+        subtensor.GpuAdvancedBooleanIncSubtensor()(x, x, mask),
+        subtensor.GpuExtractDiag(view=True)(x),
+        subtensor.GpuAllocDiag()(y),
+    ]
+    return outputs
+
+
+def classes():
+    x, b, labels = on_device(2), on_device(1), on_device(1, "int64")
+    return [
+        nnet.GpuSoftmax()(x),
+        nnet.GpuSoftmaxWithBias()(x, b),
+        *nnet.GpuCrossentropySoftmaxArgmax1HotWithBias()(x, b, labels),
+        nnet.GpuCrossentropySoftmax1HotWithBiasDx()(b, x, labels),
+    ]
+
+
+def samples():
+    x, u, floatx = on_device(2), on_device(1), theano.config.floatX
+    return [
+        *rng_mrg.GPUA_mrg_uniform.new(on_device(2, "int32"), 1, floatx, (T.lscalar(),)),
+        multinomial.GPUAMultinomialFromUniform("int64")(x, u),
+        multinomial.GPUAChoiceFromUniform("int64")(x, u, T.iscalar()),
+    ]
+
+
+def pools():
+    outputs = []
+    for ndim in (2, 3):
+        x, ws = on_device(ndim + 2), (2,) * ndim
+        outputs.append(pool.GpuPool(True, mode="max", ndim=ndim)(x, ws))
+        outputs.append(pool.GpuPool(True, mode="average_inc_pad", ndim=ndim)(x, ws))
+        outputs.append(pool.GpuMaxPoolGrad(True, mode="max", ndim=ndim)(x, x, x, ws))
+        grad = pool.GpuAveragePoolGrad(True, mode="average_inc_pad", ndim=ndim)
+        outputs.append(grad(x, x, ws))
+        outputs.append(pool.GpuDownsampleFactorMaxGradGrad(True, ndim=ndim)(x, x, x, ws))
+        outputs.append(pool.GpuMaxPoolRop(True, ndim=ndim)(x, x, ws))
+    return outputs
+
+
+def cudnn_convolutions():
+    outputs = []
+    for x in (on_device(4), on_device(5)):
+        spatial = (1,) * (x.ndim - 2)
+        desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision="float32")(x.shape)
+        if theano.config.floatX == "float64":
+            desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision="float64")(x.shape)
+        for algo in ("none", "guess_once", "time_on_shape_change"):
+            outputs += [
+                op(algo=algo)(x, x, x, desc)
+                for op in (dnn.GpuDnnConv, dnn.GpuDnnConvGradW, dnn.GpuDnnConvGradI)
+            ]
+    return outputs
+
+
+def cudnn_layers():
+    x, statistics = on_device(4), on_device(4)
+    floatx = theano.config.floatX
+    outputs = [
+        dnn.GpuDnnPool("max")(x, (2, 2), (1, 1), (0, 0)),
+        dnn.GpuDnnPoolGrad("max")(x, x, x, (2, 2), (1, 1), (0, 0)),
+        dnn.GpuDnnSoftmax("accurate", "channel")(x),
+        dnn.GpuDnnSoftmaxGrad("accurate", "channel")(x, x),
+        *dnn.GpuDnnBatchNorm("spatial")(x, statistics, statistics),
+        dnn.GpuDnnBatchNormInference("spatial")(x, *[statistics] * 4),
+        *dnn.GpuDnnBatchNormGrad("spatial")(x, x, *[statistics] * 3),
+    ]
+    if floatx != "float16":
+        outputs += dnn.GpuDnnReduction("maximum", (1,), floatx, floatx, True)(on_device(2))
+    return outputs
+
+
+def cudnn_transformer():
+    x, theta = on_device(4), on_device(3)
+    grid = dnn.GpuDnnTransformerGrid()(theta, x.shape)
+    return [
+        dnn.GpuDnnTransformerSampler()(x, grid),
+        *dnn.GpuDnnTransformerGradI()(x, grid, x),
+        dnn.GpuDnnTransformerGradT()(grid),
+    ]
+
+
+def cudnn_recurrent():
+    """RNNBlock compiles and runs the ops of its descriptors and of its weights."""
+    outputs = []
+    for mode in ("rnn_tanh", "lstm"):
+        block = dnn.RNNBlock(theano.config.floatX, 3, 1, mode)
+        x, state, weights = on_device(3), on_device(3), on_device(1)
+        applied = block.apply(weights, x, state, *([state] if mode == "lstm" else []))
+        outputs += [*applied, *theano.grad(applied[0].sum(), [weights, x])]
+    return outputs
+
+
+ALL = (
+    transfers,
+    products,
+    convolutions,
+    loops,
+    reductions,
+    indices,
+    classes,
+    samples,
+    pools,
+    cudnn_convolutions,
+    cudnn_layers,
+    cudnn_transformer,
+    cudnn_recurrent,
+)

@@ -1,0 +1,152 @@
+/* A machine with one CUDA device, for compiling only: the parts of NVIDIA's driver and of cuBLAS
+   that libgpuarray needs, in memory of the host, where no kernel runs.
+
+   Built three times, as DRIVER, CUBLAS and NVRTC, under NVIDIA's sonames, and preloaded. The third
+   hands on to the real NVRTC, whose path is in $NVRTC, but has it compile to the machine code of
+   the architecture in place of PTX for it, so that ptxas' errors are errors of the compiler. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTHING(name) int name(void) { return 0; }
+
+static int setting(const char *name, int otherwise) {
+  const char *value = getenv(name);
+  return value ? atoi(value) : otherwise;
+}
+
+#ifdef DRIVER
+
+NOTHING(cuCtxPopCurrent_v2) NOTHING(cuCtxPushCurrent_v2) NOTHING(cuDevicePrimaryCtxRelease)
+NOTHING(cuDevicePrimaryCtxSetFlags) NOTHING(cuEventDestroy_v2) NOTHING(cuEventRecord)
+NOTHING(cuEventSynchronize) NOTHING(cuGetErrorName) NOTHING(cuIpcCloseMemHandle)
+NOTHING(cuIpcGetMemHandle) NOTHING(cuIpcOpenMemHandle) NOTHING(cuLaunchKernel)
+NOTHING(cuLinkAddData) NOTHING(cuLinkDestroy) NOTHING(cuMemcpyPeerAsync) NOTHING(cuModuleUnload)
+NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
+
+/* $CAPABILITY, as 90; $DRIVER_VERSION, as 13000; $DRIVER_ERROR, of cuInit. */
+int cuInit(unsigned flags) { return setting("DRIVER_ERROR", 0); }
+int cuDriverGetVersion(int *version) { return *version = setting("DRIVER_VERSION", 13000), 0; }
+int cuDeviceGetCount(int *count) { return *count = 1, 0; }
+int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, ordinal ? 101 : 0; }
+int cuCtxGetDevice(int *device) { return *device = 0, 0; }
+/* NVRTC asks for tables that no header documents, and works without them. */
+int cuGetExportTable(const void **table, const void *id) { return 500; }
+int cuGetErrorString(int error, const char **text) { return *text = "stub error", 0; }
+int cuDeviceGetName(char *name, int size) { return snprintf(name, size, "stub"), 0; }
+int cuDeviceGetPCIBusId(char *id, int size) { return snprintf(id, size, "0000:00:0"), 0; }
+
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  enum { SHARED_MEMORY = 8, WARP_SIZE = 10, MULTIPROCESSORS = 16, UNIFIED_ADDRESSING = 41 };
+  enum { MAJOR = 75, MINOR = 76 };
+  int capability = setting("CAPABILITY", 90);
+
+  switch (attribute) {
+  case SHARED_MEMORY: *value = 49152; break;
+  case WARP_SIZE: *value = 32; break;
+  case MULTIPROCESSORS: *value = 80; break;
+  case UNIFIED_ADDRESSING: *value = 1; break;
+  case MAJOR: *value = capability / 10; break;
+  case MINOR: *value = capability % 10; break;
+  default: *value = 1024;
+  }
+  return 0;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, void *function) { return *value = 1024, 0; }
+
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
+  return *flags = 0, *active = 0, 0;
+}
+
+static int handle(void **out) { return *out = malloc(1), 0; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { return handle(context); }
+int cuEventCreate(void **event, unsigned flags) { return handle(event); }
+int cuStreamCreate(void **stream, unsigned flags) { return handle(stream); }
+int cuLinkCreate(unsigned n, void *options, void **values, void **link) { return handle(link); }
+int cuModuleLoadData(void **module, const void *image) { return handle(module); }
+int cuModuleLoadDataEx(void **module, const void *image) { return handle(module); }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  return handle(function);
+}
+
+int cuLinkComplete(void *link, void **image, size_t *size) {
+  return *image = "image", *size = 6, 0;
+}
+
+int cuMemGetInfo_v2(size_t *available, size_t *total) {
+  return *available = *total = (size_t)1 << 30, 0;
+}
+int cuMemAlloc_v2(void **memory, size_t size) { return *memory = calloc(size + 1, 1), 0; }
+int cuMemAllocHost_v2(void **memory, size_t size) { return *memory = calloc(size + 1, 1), 0; }
+int cuMemFree_v2(void *memory) { return free(memory), 0; }
+int cuMemFreeHost(void *memory) { return free(memory), 0; }
+
+static int copy(void *to, const void *from, size_t size) { return memmove(to, from, size), 0; }
+int cuMemcpyDtoDAsync_v2(void *to, void *from, size_t size) { return copy(to, from, size); }
+int cuMemcpyDtoHAsync_v2(void *to, void *from, size_t size) { return copy(to, from, size); }
+int cuMemcpyHtoDAsync_v2(void *to, void *from, size_t size) { return copy(to, from, size); }
+int cuMemcpyHtoD_v2(void *to, void *from, size_t size) { return copy(to, from, size); }
+int cuMemsetD8Async(void *to, unsigned char value, size_t size) {
+  return memset(to, value, size), 0;
+}
+
+#elif defined CUBLAS
+
+NOTHING(cublasCreate_v2) NOTHING(cublasDestroy_v2) NOTHING(cublasSetStream_v2)
+NOTHING(cublasSetPointerMode_v2) NOTHING(cublasGetPointerMode_v2) NOTHING(cublasSetAtomicsMode)
+NOTHING(cublasSgemm_v2) NOTHING(cublasDgemm_v2) NOTHING(cublasSgemv_v2) NOTHING(cublasDgemv_v2)
+NOTHING(cublasSger_v2) NOTHING(cublasDger_v2) NOTHING(cublasSdot_v2) NOTHING(cublasDdot_v2)
+NOTHING(cublasSgemmEx) NOTHING(cublasGemmEx_64) NOTHING(cublasSgemmBatched)
+NOTHING(cublasDgemmBatched) NOTHING(cublasSgemmStridedBatched)
+NOTHING(cublasDgemmStridedBatched) NOTHING(cublasHgemmStridedBatched)
+
+#elif defined NVRTC
+
+typedef void *function(void *, void *, void *, void *, void *, void *);
+
+static function *real(const char *name) {
+  static void *library;
+
+  if (!library && !(library = dlopen(getenv("NVRTC"), RTLD_NOW))) {
+    fprintf(stderr, "%s\n", dlerror());
+    abort();
+  }
+  return (function *)dlsym(library, name);
+}
+
+#define FORWARD(name)                                                                     \
+  void *name(void *a, void *b, void *c, void *d, void *e, void *f) {                      \
+    return real(#name)(a, b, c, d, e, f);                                                 \
+  }
+
+FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
+FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
+FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
+
+/* Each compilation's architecture and status are a line of $KERNELS. */
+int nvrtcCompileProgram(void *program, int count, const char **options) {
+  const char *ours[16];
+  char machine[32] = "";
+  FILE *log = fopen(getenv("KERNELS"), "a");
+  long status;
+
+  for (int i = 0; i < count; i++)
+    if (strncmp(options[i], "compute_", 8))
+      ours[i] = options[i];
+    else
+      snprintf(machine, sizeof machine, "sm_%s", options[i] + 8), ours[i] = machine;
+  status = (long)real("nvrtcCompileProgram")(program, (void *)(long)count, ours, 0, 0, 0);
+  fprintf(log, "%s %d\n", machine, (int)status);
+  fclose(log);
+  if ((int)status) {
+    char errors[1 << 16] = "";
+    nvrtcGetProgramLog(program, errors, 0, 0, 0, 0);
+    fputs(errors, stderr);
+  }
+  return status;
+}
+
+#endif

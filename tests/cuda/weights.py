@@ -1,0 +1,28 @@
+"""Split the weights of an RNNBlock, numbered from 0: ``weights.py MODE DIRECTION INPUT``.
+
+Prints JSON: the number of weights, and each part of both layers, as libcudnn itself places them.
+"""
+
+import json
+import sys
+
+import compile as stubs
+import numpy as np
+
+INPUTS, UNITS, BATCH = 5, 7, 2
+
+if __name__ == "__main__":
+    mode, direction, input_mode = sys.argv[1:]
+    stubs.start()
+    import theano
+    from theano.gpuarray.dnn import RNNBlock
+
+    block = RNNBlock("float32", UNITS, 2, mode, input_mode, direction)
+    size = (BATCH, UNITS if input_mode == "skip" else INPUTS)
+    weights = theano.shared(np.arange(block.get_param_size(size), dtype="float32"))
+    layers = 4 if direction == "bidirectional" else 2
+    parts = [block.split_params(weights, layer, size) for layer in range(layers)]
+    shown = [[np.asarray(part).tolist() for part in layer] for layer in parts]
+    shapes = [[part.shape for part in layer] for layer in parts]
+    count = int(weights.get_value(borrow=True, return_internal_type=True).size)
+    print(json.dumps({"size": count, "parts": shown, "shapes": shapes}))
