@@ -46,7 +46,8 @@ def compile_each(outputs):
         except Exception as error:
             failures.append(f"{output.owner.op}: {type(error).__name__}: {error}")
         else:
-            ops |= {type(node.op) for node in function.maker.fgraph.toposort()}
+            for node in function.maker.fgraph.toposort():
+                ops |= {type(node.op), type(getattr(node.op, "scalar_op", node.op))}
     return ops, failures
 
 

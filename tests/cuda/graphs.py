@@ -2,6 +2,7 @@
 
 import theano
 import theano.tensor as T
+from pygpu.gpuarray import dtype_to_typecode
 from theano import scalar
 from theano.gpuarray import (
     basic_ops,
@@ -209,11 +210,15 @@ def cudnn_transformer():
 
 
 def cudnn_recurrent():
-    """RNNBlock compiles and runs the ops of its descriptors and of its weights."""
-    outputs = []
+    floatx = theano.config.floatX
+    x, state, weights = on_device(3), on_device(3), on_device(1)
+    outputs = [dnn.DnnVersion()(), *dnn._DropoutDescriptor(None)(0, 1, None)]
     for mode in ("rnn_tanh", "lstm"):
-        block = dnn.RNNBlock(theano.config.floatX, 3, 1, mode)
-        x, state, weights = on_device(3), on_device(3), on_device(1)
+        block, typecode = dnn.RNNBlock(floatx, 3, 1, mode), dtype_to_typecode(floatx)
+        settings = ("linear", "unidirectional", mode, floatx)
+        outputs.append(dnn._RNNDescriptor(None)(3, 1, block.ddesc, *settings))
+        outputs.append(dnn._RNNParamSize(None)(block.desc, (2, 3), typecode))
+        outputs += dnn._RNNSplitParams(mode)(weights, block.desc, 0, (2, 3), typecode)
         applied = block.apply(weights, x, state, *([state] if mode == "lstm" else []))
         outputs += [*applied, *theano.grad(applied[0].sum(), [weights, x])]
     return outputs

@@ -52,4 +52,4 @@ def test_everything_compiles(run, capability, floatx):
     assert found["failures"] == []
     assert set(done.kernels) == {(f"sm_{capability}", "0")}
     if floatx == "float32":
-        assert set(found["missing"]) == BASES | ELSEWHERE | BROKEN
+        assert set(found["missing"]) ^ (BASES | ELSEWHERE | BROKEN) == set()
