@@ -14,7 +14,7 @@ from invoke.exceptions import Exit
 from invoke.tasks import task
 
 from builder import bench as benches
-from builder import checks, compilation, pipeline, references, speed
+from builder import checks, compilation, conformance, pipeline, references, speed
 from builder.errors import DiskFull, TheanoFastError, UsageError
 
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
@@ -216,6 +216,33 @@ def bench(
         speed.measure(environments, quick)
     else:
         compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
+
+
+@task(
+    name="conformance",
+    help={
+        **STACK,
+        "suite": "quick (about 10 minutes on 2 cores) or full",
+        "shard": "I/N: of N parts of the suite, run the I-th",
+        "jobs": "files to run at once (default: the CPUs at hand)",
+        "reference": "run them on stock Theano instead, to compare with",
+    },
+)
+@door
+def conform(
+    _: Context,
+    stack: str = "openblas",
+    suite: str = "quick",
+    shard: str = "1/1",
+    jobs: int = 0,
+    reference: bool = False,
+) -> None:
+    """Run Theano's own tests, and hold them against recipes/theano/conformance.toml."""
+    selection = conformance.select(suite, shard)
+    if reference:
+        conformance.refer(selection, jobs)
+    else:
+        conformance.judge(stack, selection, jobs)
 
 
 @task(help={"cache": "the per-user cache of sources and packages too"})

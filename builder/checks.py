@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from builder import envs, paths, pipeline, run
 from builder.errors import CommandFailed
+from builder.lending import PYTEST, lend
 
 
 def lint() -> None:
@@ -50,27 +50,13 @@ def test(unit: bool, select: str) -> None:
     if envs.installed("cuda"):
         within["cuda"] = ["tests/cuda"]
     with tempfile.TemporaryDirectory() as lent:
-        _lend_pytest(Path(lent))
+        lend(Path(lent), *PYTEST)
         pythons = {name: str(paths.ENVIRONMENTS / name / "bin" / "python") for name in within}
         _each(
             [[pythons[name], "-m", "pytest", *options, *tests] for name, tests in within.items()],
             PYTHONPATH=lent,
         )
     _each([[*pytest, "tests/integration"]])
-
-
-def _lend_pytest(directory: Path) -> None:
-    """Link pytest, which is pure Python, where an interpreter without it can find it."""
-    for name in ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"):
-        module = importlib.util.find_spec(name)
-        assert module is not None
-        assert module.origin is not None
-        file = Path(module.origin)
-        # A package is its directory, a module its file.
-        found = file.parent if file.name == "__init__.py" else file
-        # pytest also asks for its own and pluggy's metadata.
-        for part in (found, *found.parent.glob(f"{name}-*.dist-info")):
-            (directory / part.name).symlink_to(part)
 
 
 def _tool(name: str) -> str:

@@ -98,3 +98,9 @@ class NotReproducible(TheanoFastError):
     """The same inputs gave other bytes."""
 
     exit_code = 14
+
+
+class ConformanceFailed(TheanoFastError):
+    """Theano's own tests did not end as recipes/theano/conformance.toml says."""
+
+    exit_code = 15

@@ -65,13 +65,17 @@ def plan(
     return Plan(tuple(recipes[name] for name in needs), needs, keys, variant)
 
 
+# A recipe.yaml counts as rendered, not as text; the other says how a package is judged.
+NOT_INPUTS = ("recipe.yaml", paths.CONFORMANCE.name)
+
+
 def _tree(root: Path) -> dict[str, str]:
-    """Mode and hash of each file but caches'; a recipe.yaml counts as rendered, not as text."""
+    """Mode and hash of each file that is an input of the package; caches are none."""
     return {
         str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
         for file in sorted(root.rglob("*") if root.is_dir() else [root])
         if file.is_file()
-        and file.name != "recipe.yaml"
+        and file.name not in NOT_INPUTS
         and not any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
     }
 

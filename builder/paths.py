@@ -12,6 +12,9 @@ LOCKS = ROOT / "envs"
 REFERENCES = ROOT / "references"
 BENCH = ROOT / "bench"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
+CONFORMANCE = RECIPES / "theano" / "conformance.toml"
+# Holds the pytest plugin that runs in the interpreter whose Theano is tested.
+PLUGINS = ROOT / "conformance"
 VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 
@@ -25,6 +28,8 @@ LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
 # The homes of measured processes.
 BENCHES = BUILD / "bench"
+# Runs of Theano's own tests under way, one directory each.
+TEST_RUNS = BUILD / "conformance"
 
 
 def cache() -> Path:

@@ -1,0 +1,197 @@
+"""Theano's own tests judge a stack's Theano; the same tests on stock Theano are the reference."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from builder import (
+    envs,
+    expectations,
+    lending,
+    outcomes,
+    paths,
+    pipeline,
+    progress,
+    report,
+    run,
+    testruns,
+)
+from builder.envs import Lock
+from builder.errors import ConformanceFailed, EnvironmentFailed, UsageError
+from builder.expectations import Expectations
+from builder.outcomes import Results
+from builder.recipes import METAPACKAGE
+from builder.testruns import Interpreter, Part
+
+SUITES = ("quick", "full")
+REFERENCE = "stock"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to run: a suite, and of its tests the ``shard``-th of ``shards`` parts."""
+
+    suite: str
+    shard: int
+    shards: int
+
+    def __str__(self) -> str:
+        return self.suite if self.shards == 1 else f"{self.suite}-{self.shard}-of-{self.shards}"
+
+
+def select(suite: str, shard: str) -> Selection:
+    """A selection from its flags.
+
+    Raises:
+        UsageError: there is no such suite, or the shard is not I/N.
+    """
+    if suite not in SUITES:
+        raise UsageError(f"unknown suite {suite!r}", f"choose one of: {', '.join(SUITES)}")
+    part, _, parts = shard.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise UsageError(f"--shard={shard}: expected I/N, from 1/N to N/N")
+    return Selection(suite, int(part), int(parts))
+
+
+def judge(name: str, selection: Selection, jobs: int) -> None:
+    """Run Theano's tests in a stack, and hold what happens against what is expected.
+
+    Raises:
+        ConformanceFailed: a test failed that is not listed, or one passed that is.
+    """
+    expected = expectations.load()
+    lock = _lock(name)
+    directory = _begin(name, selection, lock.digest)
+    interpreter = _install(lock, directory)
+    results = _run(interpreter, directory, expected, selection, jobs)
+    _report(name, selection, results, expected)
+    reference = outcomes.read(sorted(paths.REPORTS.glob(f"{REFERENCE}-conformance-*.json")))
+    rows = outcomes.side_by_side(reference, results.outcomes)
+    if rows:
+        kinds = "/".join(outcomes.KINDS)
+        columns = ["", kinds, "on stock Theano", f"on {name}", f"failed on {name} only"]
+        progress.table(columns, rows)
+    found = expectations.complaints(expected.failures, results, reference)
+    _end(directory)
+    if found:
+        raise ConformanceFailed(
+            f"stack {name}: Theano's tests did not end as expected:\n"
+            + "\n".join(f"  {line}" for line in found),
+            f"mend Theano, or list the failure and its reason in {paths.CONFORMANCE}; "
+            f"logs: {directory / 'logs'}",
+        )
+    progress.say(f"{name}: Theano's tests ({selection}) ended as expected")
+
+
+def refer(selection: Selection, jobs: int) -> None:
+    """Run the same tests on stock Theano, and keep how they end as the reference.
+
+    Raises:
+        EnvironmentFailed: its environment is not there.
+    """
+    prefix = paths.ENVIRONMENTS / REFERENCE
+    if not prefix.exists():
+        raise EnvironmentFailed(f"{prefix} is not there", "./invoke references")
+    expected = expectations.load()
+    interpreter = _interpreter(prefix)
+    directory = _begin(REFERENCE, selection, str(interpreter))
+    results = _run(interpreter, directory, expected, selection, jobs)
+    _report(REFERENCE, selection, results, replace(expected, failures=()))
+    _end(directory)
+
+
+def _lock(name: str) -> Lock:
+    """A stack's lock with the package of Theano's tests."""
+    planned, built = pipeline.packages(name, pipeline.Options())
+    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
+    tests = next(package for package in built if package.name == "theano-tests")
+    lock = envs.resolve(planned.stack, metapackage, built)
+    return replace(lock, packages=(*lock.packages, tests))
+
+
+def _begin(name: str, selection: Selection, subject: str) -> Path:
+    """The directory of a run; it holds what an interrupted run of the same inputs left."""
+    directory = paths.TEST_RUNS / f"{name}-{selection}"
+    inputs = [subject.encode(), testruns.PLUGIN.read_bytes(), paths.CONFORMANCE.read_bytes()]
+    mark = directory / hashlib.sha256(b"".join(inputs)).hexdigest()
+    if not mark.exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        mark.touch()
+    return directory
+
+
+def _install(lock: Lock, directory: Path) -> Interpreter:
+    """An environment of its own, so that the stack's stays as it was verified."""
+    prefix, lent = directory / "environment", directory / "lent"
+    if not lent.exists():
+        shutil.rmtree(prefix, ignore_errors=True)
+        prefix.mkdir()
+        envs.install(lock, prefix, str(prefix))
+        lent.mkdir()
+        lending.lend(lent, *lending.PYTEST, "parameterized")
+    return _interpreter(prefix, lent)
+
+
+def _interpreter(prefix: Path, *path: Path) -> Interpreter:
+    python = prefix / "bin" / "python"
+    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return Interpreter(python, Path(run.run([python, "-c", query]).output.strip()), path)
+
+
+def parts(expected: Expectations, files: Iterable[str], selection: Selection) -> list[Part]:
+    """What to run of ``files``, the longest first."""
+    not_run = {row.file for row in expected.not_run}
+    found = []
+    for name, configuration in expected.configurations.items():
+        for file in sorted(set(configuration.files or files) - not_run):
+            step = expected.step(file) if selection.suite == "quick" else 1
+            first = (selection.shard - 1) * step
+            found.append(Part(name, configuration.flags, file, first, step * selection.shards))
+    return sorted(found, key=lambda part: -expected.seconds.get(part.file, 0) / part.step)
+
+
+def _run(
+    interpreter: Interpreter,
+    directory: Path,
+    expected: Expectations,
+    selection: Selection,
+    jobs: int,
+) -> Results:
+    site = interpreter.site_packages
+    files = [str(file.relative_to(site)) for file in site.glob("theano/**/tests/test_*.py")]
+    wanted = parts(expected, files, selection)
+    environ = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
+    workers = jobs or len(os.sched_getaffinity(0))
+    testruns.Run(interpreter, directory, environ, workers).run(wanted)
+    return testruns.results(directory, wanted)
+
+
+def _report(name: str, selection: Selection, results: Results, expected: Expectations) -> None:
+    """Write the report, and show its counts."""
+    counts = outcomes.counts(results, expectations.listed(expected.failures))
+    file = paths.REPORTS / f"{name}-conformance-{selection}.json"
+    document = {
+        "schema_version": report.SCHEMA_VERSION,
+        "environment": name,
+        "suite": str(selection),
+        "counts": counts,
+        "cpu_seconds": round(sum(outcome.seconds for outcome in results.outcomes.values())),
+        "files_not_run": {row.file: row.reason for row in expected.not_run},
+        "tests": outcomes.document(results),
+    }
+    report.write(document, file)
+    progress.say(f"{name}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
+    progress.say(f"report: {file}")
+
+
+def _end(directory: Path) -> None:
+    """Keep nothing of a run but its logs; the next one starts anew."""
+    for rest in directory.iterdir():
+        if rest.name != "logs":
+            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()

@@ -1,0 +1,92 @@
+"""How tests of Theano ended: as the report keeps it, and beside the reference."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# A configuration, and a test's id or a file: one that could not be imported, or skips itself.
+Key = tuple[str, str]
+KINDS = ("passed", "failed", "skipped")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a test ended, one of KINDS, after how many CPU seconds, and why if it did not pass."""
+
+    outcome: str
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """The outcomes of what ran, and all tests that there are in each configuration and file."""
+
+    outcomes: Mapping[Key, Outcome]
+    collected: Mapping[Key, tuple[str, ...]]
+
+
+def counts(results: Results, expected: Iterable[Key]) -> dict[str, int]:
+    """How many tests ended in which way, were expected to fail, or did not run."""
+    listed = set(expected)
+    kinds = Counter(
+        "expected failures" if outcome.outcome == "failed" and key in listed else outcome.outcome
+        for key, outcome in results.outcomes.items()
+    )
+    tests = {
+        (configuration, test)
+        for (configuration, _), tests in results.collected.items()
+        for test in tests
+    }
+    order = ("passed", "failed", "expected failures", "skipped")
+    not_run = len(tests - results.outcomes.keys())
+    return {**{kind: kinds[kind] for kind in order}, "not run": not_run}
+
+
+def document(results: Results) -> dict[str, dict[str, Any]]:
+    """The outcomes for JSON: by configuration, then by test."""
+    nested: dict[str, dict[str, Any]] = {}
+    for (configuration, test), outcome in results.outcomes.items():
+        nested.setdefault(configuration, {})[test] = asdict(outcome)
+    return nested
+
+
+def read(files: Iterable[Path]) -> dict[Key, Outcome]:
+    """The outcomes of reports that hold such a document under ``tests``."""
+    known: dict[Key, Outcome] = {}
+    for file in files:
+        for configuration, tests in json.loads(file.read_text(encoding="utf-8"))["tests"].items():
+            known |= {(configuration, test): Outcome(**row) for test, row in tests.items()}
+    return known
+
+
+def side_by_side(
+    reference: Mapping[Key, Outcome], outcomes: Mapping[Key, Outcome]
+) -> list[list[str]]:
+    """A row for each configuration and file, of the tests that ran in both.
+
+    Returns:
+        configuration, file, how many passed/failed/skipped on either side, and how many failed
+        only in ``outcomes``.
+    """
+    pairs: dict[Key, list[tuple[str, str]]] = {}
+    for key in reference.keys() & outcomes.keys():
+        file = key[1].partition("::")[0]
+        pair = reference[key].outcome, outcomes[key].outcome
+        pairs.setdefault((key[0], file), []).append(pair)
+    return [
+        [
+            *place,
+            *(
+                "/".join(str([pair[side] for pair in found].count(kind)) for kind in KINDS)
+                for side in (0, 1)
+            ),
+            str(found.count(("passed", "failed"))),
+        ]
+        for place, found in sorted(pairs.items())
+    ]
