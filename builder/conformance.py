@@ -64,7 +64,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     Raises:
         ConformanceFailed: a test failed that is not listed, or one passed that is.
     """
-    expected = expectations.load()
+    expected = expectations.load(paths.CONFORMANCE)
     lock = _lock(name)
     directory = _begin(name, selection, lock.digest)
     interpreter = _install(lock, directory)
@@ -97,7 +97,7 @@ def refer(selection: Selection, jobs: int) -> None:
     prefix = paths.ENVIRONMENTS / REFERENCE
     if not prefix.exists():
         raise EnvironmentFailed(f"{prefix} is not there", "./invoke references")
-    expected = expectations.load()
+    expected = expectations.load(paths.CONFORMANCE)
     interpreter = _interpreter(prefix)
     directory = _begin(REFERENCE, selection, str(interpreter))
     results = _run(interpreter, directory, expected, selection, jobs)
@@ -117,7 +117,8 @@ def _lock(name: str) -> Lock:
 def _begin(name: str, selection: Selection, subject: str) -> Path:
     """The directory of a run; it holds what an interrupted run of the same inputs left."""
     directory = paths.TEST_RUNS / f"{name}-{selection}"
-    inputs = [subject.encode(), testruns.PLUGIN.read_bytes(), paths.CONFORMANCE.read_bytes()]
+    files = testruns.PLUGIN, testruns.CONFTEST, paths.CONFORMANCE
+    inputs = [subject.encode(), *(file.read_bytes() for file in files)]
     mark = directory / hashlib.sha256(b"".join(inputs)).hexdigest()
     if not mark.exists():
         shutil.rmtree(directory, ignore_errors=True)
@@ -134,7 +135,7 @@ def _install(lock: Lock, directory: Path) -> Interpreter:
         prefix.mkdir()
         envs.install(lock, prefix, str(prefix))
         lent.mkdir()
-        lending.lend(lent, *lending.PYTEST, "parameterized")
+        lending.lend(lent, *lending.PYTEST)
     return _interpreter(prefix, lent)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from builder import paths
 from builder.errors import ConfigurationError
 from builder.outcomes import Key, Outcome, Results
 
@@ -70,7 +69,7 @@ class Expectations:
 Row = TypeVar("Row", Configuration, NotRun, Failure)
 
 
-def load(file: Path = paths.CONFORMANCE) -> Expectations:
+def load(file: Path) -> Expectations:
     """Read the table.
 
     Raises:

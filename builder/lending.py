@@ -5,7 +5,11 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-PYTEST = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments")
+# With what it needs, and what Theano's own tests need beside it.
+PYTEST = (
+    *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"),
+    "parameterized",
+)
 
 
 def lend(directory: Path, *names: str) -> None:

@@ -13,8 +13,6 @@ REFERENCES = ROOT / "references"
 BENCH = ROOT / "bench"
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 CONFORMANCE = RECIPES / "theano" / "conformance.toml"
-# Holds the pytest plugin that runs in the interpreter whose Theano is tested.
-PLUGINS = ROOT / "conformance"
 VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from builder import paths, progress, run
 from builder.outcomes import Outcome, Results
 
-PLUGIN = paths.PLUGINS / "theano_events.py"
+PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
+CONFTEST = paths.RECIPES / "theano" / "conftest.py"
 # A test is taken to hang after so many seconds.
 LIMIT = 1800
 # Theano's own continuous integration ran its tests with these flags.
@@ -74,7 +75,8 @@ def events(directory: Path, part: Part) -> Events:
         elif "started" in event:
             started = event["started"]
         else:
-            outcomes[event.pop("id")] = Outcome(**event)
+            test = event.pop("id")
+            outcomes[test] = Outcome(**event)
     wanted = set(() if collected is None else collected[part.first :: part.step])
     return Events(
         collected=tuple(collected or ()),
@@ -143,6 +145,8 @@ class Run:
         site = self.interpreter.site_packages
         command: list[str | Path] = [
             *(self.interpreter.python, "-m", "pytest", site / part.file),
+            # Not what is installed with the tests: stock Theano's have none.
+            *("--noconftest", "-p", CONFTEST.stem),
             *("-p", PLUGIN.stem, "--events", file, "--part", f"{part.first}:{part.step}"),
             *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
             *("--rootdir", site, "-c", os.devnull),
@@ -170,7 +174,9 @@ class Run:
             **self.environ,
             "HOME": str(self._home()),
             "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(map(str, (paths.PLUGINS, *self.interpreter.path))),
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (PLUGIN.parent, CONFTEST.parent, *self.interpreter.path))
+            ),
             # The environment under test stays as it was installed.
             "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),
             "THEANO_FLAGS": ",".join(filter(None, flags)),

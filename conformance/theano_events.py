@@ -1,30 +1,23 @@
-"""A pytest plugin for Theano's own tests: nose's ways, and what happened as lines of JSON.
+"""A pytest plugin that records what happens to tests as lines of JSON.
 
-It runs in the interpreter that is judged, which may be a CPython 3.9 with stock Theano, and needs
-pytest 8 or newer. One process runs one file; its events go to a file that outlives a crash:
+It runs in the interpreter whose Theano is tested, which may be a CPython 3.9. One process runs one
+file; its events go to a file that outlives a crash:
 
-    {"collected": [id, ...]}                    every test of the file
+    {"collected": [id, ...]}                    all tests of the file
     {"started": id}
     {"id": id, "outcome": "passed" | "failed" | "skipped", "seconds": s, "reason": text}
 
-Seconds are CPU seconds, with those of the compilers that a test starts.
+Seconds are CPU seconds, with those of the compilers that a test starts. The id of a file that
+cannot be imported, or that skips itself, is its path.
 
 Tests that have an outcome in that file already are not run again.
 """
 
-import functools
-import inspect
 import json
 import os
 import signal
-import sys
 import threading
-import types
-import unittest
 from pathlib import Path
-
-import numpy.testing
-import pytest
 
 # The pipe to the caller; pytest puts something else in its place later.
 CALLER = os.dup(0)
@@ -37,9 +30,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Supply what is gone, and record from here on."""
-    _supply_nose()
-    _supply_decorators()
+    """Record from here on."""
     threading.Thread(target=_end_with_caller, daemon=True).start()
     config.pluginmanager.register(Recorder(config.option.events, config.option.part))
 
@@ -48,101 +39,6 @@ def _end_with_caller():
     """Kill this process group when the caller is gone, however it went."""
     os.read(CALLER, 1)
     os.killpg(0, signal.SIGKILL)
-
-
-def _supply_nose():
-    """The names that Theano's tests import from nose, which is not developed since 2015."""
-    case = unittest.TestCase()
-
-    def raises(*exceptions):
-        def decorate(test):
-            @functools.wraps(test)
-            def wrapper(*arguments):
-                with case.assertRaises(exceptions):
-                    test(*arguments)
-
-            return wrapper
-
-        return decorate
-
-    tools = {
-        "assert_equal": case.assertEqual,
-        "assert_equals": case.assertEqual,
-        "assert_raises": case.assertRaises,
-        "assert_true": case.assertTrue,
-        "raises": raises,
-    }
-    attrib = {"attr": lambda *_, **__: lambda test: test}
-    for name, names in {
-        "nose": {},
-        "nose.tools": tools,
-        "nose.plugins": {},
-        "nose.plugins.attrib": attrib,
-        "nose.plugins.skip": {"SkipTest": unittest.SkipTest},
-    }.items():
-        module = types.ModuleType(name)
-        vars(module).update(names)
-        sys.modules[name] = module
-
-
-def _supply_decorators():
-    """numpy.testing.dec, gone in NumPy 1.25: all that Theano's tests use of it."""
-
-    def skipif(condition, reason):
-        return unittest.skipIf(condition() if callable(condition) else condition, reason)
-
-    numpy.testing.dec = types.SimpleNamespace(
-        skipif=skipif,
-        slow=lambda test: test,
-        knownfailureif=lambda known, _reason: unittest.expectedFailure if known else lambda t: t,
-    )
-
-
-class Case(pytest.Item):
-    """One case of a yield test, run on the instance that its generator ran on, as nose did."""
-
-    def __init__(self, check, instance, **kwargs):
-        super().__init__(**kwargs)
-        self.check = check
-        self.instance = instance
-
-    def setup(self):
-        """Run a test class' setUp, which pytest leaves to unittest."""
-        getattr(self.instance, "setUp", lambda: None)()
-
-    def runtest(self):
-        """Run the case."""
-        self.check()
-
-
-def pytest_pycollect_makeitem(collector, name, obj):
-    """Collect the cases of a yield test, which pytest dropped."""
-    if not (name.startswith("test") and inspect.isgeneratorfunction(obj)):
-        return None
-    return [
-        Case.from_parent(collector, name=f"{name}[{number}]", check=check, instance=instance)
-        for number, (check, instance) in enumerate(_cases(collector, name))
-    ]
-
-
-def _cases(collector, name):
-    """The cases that a generator yields; what it raises becomes the last one."""
-    instance = None
-    try:
-        if isinstance(collector, pytest.Class):
-            getattr(collector.obj, "setup_class", lambda: None)()
-            instance = collector.obj()
-            getattr(instance, "setUp", lambda: None)()
-        generate = getattr(collector.obj if instance is None else instance, name)
-        for case in generate():
-            check, *arguments = case if isinstance(case, tuple) else (case,)
-            yield functools.partial(check, *arguments), instance
-    except Exception as error:
-        yield functools.partial(_raise, error), None
-
-
-def _raise(error):
-    raise error
 
 
 class Recorder:
@@ -161,9 +57,8 @@ class Recorder:
             stream.write(json.dumps(event) + "\n")
 
     def pytest_collectreport(self, report):
-        """A file that cannot be imported, or skips itself, is one test of that name."""
+        """A file could not be imported, or skips itself."""
         if not report.passed:
-            self.write(collected=[report.nodeid])
             self.write(id=report.nodeid, outcome=report.outcome, seconds=0, reason=_reason(report))
 
     def pytest_collection_modifyitems(self, items):

@@ -4,6 +4,8 @@ set -euo pipefail
 # theano-nose: nose does not run on this Python.
 rm bin/theano_nose.py
 
+cp "$RECIPE_DIR/conftest.py" theano/
+
 # Through a wheel: an installation of the directory itself would record its path.
 pip="$PYTHON -m pip --no-cache-dir"
 $pip wheel . --no-deps --no-index --no-build-isolation --wheel-dir dist

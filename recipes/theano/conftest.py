@@ -1,0 +1,120 @@
+"""Lets pytest run Theano's own tests, which were written for nose.
+
+It is installed with them. Stock Theano's tests run with it as well, on pytest 8 or newer.
+"""
+
+import functools
+import inspect
+import sys
+import types
+import unittest
+
+import numpy.testing
+import pytest
+
+
+def pytest_configure():
+    """Supply the names that the tests import and that are gone."""
+    _supply_nose()
+    _supply_decorators()
+
+
+def _supply_nose():
+    """What the tests use of nose, which has not been developed since 2015."""
+    case = unittest.TestCase()
+
+    def raises(*exceptions):
+        def decorate(test):
+            @functools.wraps(test)
+            def wrapper(*arguments):
+                with case.assertRaises(exceptions):
+                    test(*arguments)
+
+            return wrapper
+
+        return decorate
+
+    tools = {
+        "assert_equal": case.assertEqual,
+        "assert_equals": case.assertEqual,
+        "assert_raises": case.assertRaises,
+        "assert_true": case.assertTrue,
+        "raises": raises,
+    }
+    for name, names in {
+        "nose": {},
+        "nose.tools": tools,
+        "nose.plugins": {},
+        "nose.plugins.attrib": {"attr": lambda *_, **__: lambda test: test},
+        "nose.plugins.skip": {"SkipTest": unittest.SkipTest},
+    }.items():
+        module = types.ModuleType(name)
+        vars(module).update(names)
+        sys.modules[name] = module
+
+
+def _supply_decorators():
+    """What the tests use of numpy.testing.dec, gone in NumPy 1.25."""
+
+    def skipif(condition, reason):
+        return unittest.skipIf(condition() if callable(condition) else condition, reason)
+
+    def knownfailureif(condition, reason):
+        return unittest.expectedFailure if condition else lambda test: test
+
+    numpy.testing.dec = types.SimpleNamespace(
+        skipif=skipif, knownfailureif=knownfailureif, slow=lambda test: test
+    )
+
+
+class Case(pytest.Item):
+    """One case of a yield test, run on the instance that its generator ran on."""
+
+    def __init__(self, check, instance, **kwargs):
+        super().__init__(**kwargs)
+        self.check = check
+        self.instance = instance
+
+    def setup(self):
+        """Run setUp, which pytest leaves to unittest's classes."""
+        getattr(self.instance, "setUp", lambda: None)()
+
+    def runtest(self):
+        """Run the case."""
+        self.check()
+
+
+def pytest_pycollect_makeitem(collector, name, obj):
+    """Collect as nose did: yield tests, no class of an underscore, classes made by a function."""
+    if inspect.isclass(obj) and issubclass(obj, unittest.TestCase):
+        if name.startswith("_"):
+            return []
+        if not hasattr(sys.modules[obj.__module__], name):
+            # Where it can be found: test_basic.makeTester's classes look for themselves.
+            obj.__module__ = collector.obj.__name__
+    if name.startswith("test") and inspect.isgeneratorfunction(obj):
+        return [
+            Case.from_parent(collector, name=f"{name}[{number}]", check=check, instance=instance)
+            for number, (check, instance) in enumerate(_cases(collector, name))
+        ]
+    return None
+
+
+def _cases(collector, name):
+    """The cases that a generator yields; what it raises becomes the last one."""
+    instance = None
+    try:
+        if isinstance(collector, pytest.Class):
+            getattr(collector.obj, "setup_class", lambda: None)()
+            instance = collector.obj()
+            getattr(instance, "setUp", lambda: None)()
+        generate = getattr(collector.obj if instance is None else instance, name)
+        for case in generate():
+            check, *arguments = case if isinstance(case, tuple) else (case,)
+            yield functools.partial(check, *arguments), instance
+    except Exception as error:
+        yield functools.partial(_raise, error), None
+
+
+def _raise(error):
+    raise error

@@ -1,0 +1,209 @@
+"""Theano's tests in a stack's environment; and files that stand for them, in real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from builder import conformance, expectations, lending, paths, testruns
+from builder.errors import ConformanceFailed
+from builder.expectations import Failure
+from builder.outcomes import Outcome
+from builder.testruns import Interpreter, Part, Run
+
+FILE = "theano/tests/test_some.py"
+PART = Part("c", "", FILE, 0, 1)
+# As Theano's tests are written: with nose, whose yield tests pytest does not collect.
+TESTS = """
+import os
+import unittest
+from nose.plugins.attrib import attr
+from nose.plugins.skip import SkipTest
+from nose.tools import raises
+from numpy.testing import dec
+from parameterized import parameterized
+
+
+class T_cases(object):
+    def setUp(self):
+        self.numbers = [1, 2]
+
+    def check(self, number, other):
+        assert number == other
+
+    def test_numbers(self):
+        for number in self.numbers:
+            yield self.check, number, 1
+        raise SkipTest("no more")
+
+
+class SomeTester(unittest.TestCase):
+    @parameterized.expand([(1,), (2,)])
+    def test_one(self, number):
+        assert number == 1
+
+
+def test_lambdas():
+    yield lambda: None
+
+
+@attr("slow")
+@raises(ValueError)
+def test_raises():
+    raise ValueError
+
+
+@dec.skipif(True, "never")
+def test_skipped():
+    raise ValueError
+
+
+def test_crash():
+    os._exit(3)
+
+
+def test_after():
+    pass
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Where FILE is, as Theano's tests are in site-packages."""
+    file = tmp_path / "site" / FILE
+    file.parent.mkdir(parents=True)
+    file.write_text(TESTS)
+    return tmp_path / "site"
+
+
+@pytest.fixture
+def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    lending.lend(lent, *lending.PYTEST)
+    return Interpreter(prefix / "bin" / "python", site, (lent,))
+
+
+def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
+    Run(interpreter, tmp_path, os.environ, 1).run([PART])
+    results = testruns.results(tmp_path, [PART])
+    ended = {
+        test.partition("::")[2]: (outcome.outcome, outcome.reason.partition(":")[0])
+        for (_, test), outcome in results.outcomes.items()
+    }
+    assert ended == {
+        "T_cases::test_numbers[0]": ("passed", ""),
+        "T_cases::test_numbers[1]": ("failed", "AssertionError"),
+        "T_cases::test_numbers[2]": ("skipped", "Skipped"),
+        "SomeTester::test_one_0": ("passed", ""),
+        "SomeTester::test_one_1": ("failed", "AssertionError"),
+        "test_lambdas[0]": ("passed", ""),
+        "test_raises": ("passed", ""),
+        "test_skipped": ("skipped", "Skipped"),
+        "test_crash": ("failed", "its process ended with 3"),
+        "test_after": ("passed", ""),
+    }
+    assert set(results.collected["c", FILE]) == {test for _, test in results.outcomes}
+
+
+INTERRUPTED = """
+import os, sys
+from pathlib import Path
+from builder.testruns import Interpreter, Part, Run
+python, site, lent, directory, file = sys.argv[1:]
+interpreter = Interpreter(Path(python), Path(site), (Path(lent),))
+Run(interpreter, Path(directory), os.environ, 1).run([Part("c", "", file, 0, 1)])
+"""
+
+
+def test_a_killed_run_goes_on_where_it_was(
+    interpreter: Interpreter, site: Path, tmp_path: Path
+) -> None:
+    (site / FILE).write_text(
+        f"import os, time\nfrom pathlib import Path\nPID = Path({str(tmp_path / 'pid')!r})\n"
+        f"RAN = Path({str(tmp_path / 'ran')!r})\n"
+        "def test_first():\n    RAN.open('a').write('first ')\n"
+        "def test_second():\n"
+        "    RAN.open('a').write('second ')\n"
+        "    if not PID.exists():\n"
+        "        PID.write_text(str(os.getpid()))\n"
+        "        time.sleep(600)\n"
+    )
+    arguments = [interpreter.python, site, *interpreter.path, tmp_path, FILE]
+    host = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, *map(str, arguments)], cwd=paths.ROOT
+    )
+    _wait(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    host.send_signal(signal.SIGKILL)
+    host.wait()
+    process = Path("/proc", (tmp_path / "pid").read_text())
+    _wait(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
+    Run(interpreter, tmp_path, os.environ, 1).run([PART])
+    assert (tmp_path / "ran").read_text() == "first second second "
+    assert {o.outcome for o in testruns.events(tmp_path, PART).outcomes.values()} == {"passed"}
+
+
+def _wait(condition: object) -> None:
+    deadline = time.monotonic() + 120
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+SMALL = """quick_seconds = 8
+not_run = []
+seconds = {}
+failures = [FAILURES]
+[configurations]
+c = { flags = "", files = ["theano/tests/test_record.py"] }
+python = { flags = "cxx=", files = ["theano/tests/test_updates.py"] }
+"""
+
+
+def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: str) -> None:
+    table = tmp_path / "conformance.toml"
+    table.write_text(SMALL.replace("FAILURES", failures))
+    monkeypatch.setattr(paths, "CONFORMANCE", table)
+    for name in ("TEST_RUNS", "REPORTS"):
+        monkeypatch.setattr(paths, name, tmp_path / name)
+
+
+def test_theanos_tests_judge_the_stack(
+    prefix: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _small(monkeypatch, tmp_path, "")
+    quick = conformance.select("quick", "1/1")
+    conformance.judge("openblas", quick, 2)
+    assert "openblas: 7 passed, 0 failed, 0 expected failures, 0 skipped, 0 not run" in (
+        capsys.readouterr().out
+    )
+    # The same run with one of them listed.
+    test = "theano/tests/test_record.py::test_record_good"
+    _small(
+        monkeypatch,
+        tmp_path,
+        f'{{ tests = ["{test}"], configurations = ["c"], reason = "r", evidence = "e", '
+        "stock = false }",
+    )
+    with pytest.raises(ConformanceFailed, match=f"c: {test}: passed, but is listed: r"):
+        conformance.judge("openblas", quick, 2)
+
+
+def test_a_failure_that_is_not_listed_fails_the_run(
+    interpreter: Interpreter, tmp_path: Path
+) -> None:
+    Run(interpreter, tmp_path, os.environ, 1).run([PART])
+    results = testruns.results(tmp_path, [PART])
+    failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]
+    known = Failure(tuple(failed), ("c",), "r", "e", stock=False)
+    [complaint] = expectations.complaints([known], results, {("c", FILE): Outcome("failed", 0, "")})
+    assert complaint.startswith(f"c: {FILE}::SomeTester::test_one_1: failed: AssertionError")

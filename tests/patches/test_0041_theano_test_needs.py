@@ -1,0 +1,12 @@
+"""Without the patch, theano.test() finds no tests where none are installed, and says no more."""
+
+
+def test_what_is_missing_is_named(run_python):
+    result = run_python("import theano; theano.test()")
+    assert result.returncode == 1
+    assert "not installed: pytest, parameterized, theano-tests" in result.stderr
+
+
+def test_given_files_need_no_other_tests(run_python):
+    result = run_python("import theano; theano.test('some.py')")
+    assert result.stderr.endswith("not installed: pytest, parameterized\n")

@@ -1,0 +1,90 @@
+"""What is selected, and what an interrupted run leaves to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder import conformance, paths
+from builder.errors import EnvironmentFailed, UsageError
+from builder.expectations import Configuration, Expectations, NotRun
+
+TABLE = Expectations(
+    configurations={"c": Configuration("", ()), "python": Configuration("cxx=", ("a",))},
+    quick_seconds=8,
+    seconds={"a": 16, "b": 160},
+    not_run=(NotRun("gone", "needs MPI"),),
+    failures=(),
+)
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2"])
+def test_a_shard_is_one_of_n(shard: str) -> None:
+    with pytest.raises(UsageError, match="--shard"):
+        conformance.select("full", shard)
+
+
+def test_an_unknown_suite_lists_the_known() -> None:
+    with pytest.raises(UsageError, match="quick, full"):
+        conformance.select("half", "1/1")
+
+
+def selected(suite: str, shard: str) -> list[tuple[str, str, slice]]:
+    found = conformance.parts(TABLE, ["a", "b", "gone"], conformance.select(suite, shard))
+    return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in found]
+
+
+def test_full_runs_everything_the_longest_first() -> None:
+    everything = slice(0, None, 1)
+    assert selected("full", "1/1") == [
+        ("c", "b", everything),
+        ("c", "a", everything),
+        ("python", "a", everything),
+    ]
+
+
+def test_quick_runs_a_sample_of_long_files() -> None:
+    assert {file: part.step for _, file, part in selected("quick", "1/1")} == {"a": 2, "b": 20}
+
+
+@pytest.mark.parametrize("suite", conformance.SUITES)
+def test_shards_make_up_the_suite(suite: str) -> None:
+    tests = range(100)
+    whole = {(c, f, n) for c, f, part in selected(suite, "1/1") for n in tests[part]}
+    shards = [
+        (c, f, n)
+        for shard in ("1/3", "2/3", "3/3")
+        for c, f, part in selected(suite, shard)
+        for n in tests[part]
+    ]
+    assert len(shards) == len(set(shards))
+    assert set(shards) == whole
+
+
+def test_a_run_goes_on_only_with_the_same_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "conformance.toml"
+    table.write_text("")
+    monkeypatch.setattr(paths, "CONFORMANCE", table)
+    monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
+    quick = conformance.select("quick", "1/1")
+
+    def left(subject: str) -> bool:
+        directory = conformance._begin("openblas", quick, subject)
+        there = (directory / "events").exists()
+        (directory / "events").mkdir(exist_ok=True)
+        return there
+
+    assert [left("a"), left("a"), left("b")] == [False, True, False]
+    table.write_text("quick_seconds = 1")
+    assert not left("b")
+
+
+def test_the_reference_needs_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(EnvironmentFailed, match="stock"):
+        conformance.refer(conformance.select("quick", "1/1"), 1)

@@ -1,0 +1,122 @@
+"""The scheduler of test runs, with a process that stands for pytest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder import testruns
+from builder.outcomes import Outcome
+from builder.testruns import Interpreter, Part
+
+PART = Part("c", "mode=DebugMode", "theano/tests/test_a.py", 0, 2)
+TESTS = [f"{PART.file}::test_{number}" for number in range(4)]
+Pytest = Callable[[Path], None]
+
+
+def write(file: Path, *events: dict[str, object]) -> None:
+    with file.open("a") as stream:
+        stream.writelines(json.dumps(event) + "\n" for event in events)
+
+
+def passed(test: str) -> dict[str, object]:
+    return {"id": test, "outcome": "passed", "seconds": 1.0, "reason": ""}
+
+
+class Process:
+    pid = 0
+
+    def poll(self) -> int:
+        return -11
+
+    def wait(self) -> int:
+        return -11
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, str]]]:
+    """Run PART, each process it takes being the next of those given; their environments."""
+
+    def start(*processes: Pytest) -> list[dict[str, str]]:
+        pending = list(processes)
+        environs = []
+
+        def double(command: list[object], *, env: dict[str, str], **_: object) -> Process:
+            environs.append(env)
+            pending.pop(0)(Path(str(command[command.index("--events") + 1])))
+            return Process()
+
+        monkeypatch.setattr(testruns.run, "start", double)
+        interpreter = Interpreter(Path("/python"), Path("/site"), (Path("/lent"),))
+        testruns.Run(interpreter, tmp_path, {"LANG": "C"}, jobs=2).run([PART])
+        assert not pending
+        return environs
+
+    return start
+
+
+def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: object, tmp_path: Path) -> None:
+    def pytest_process(events: Path) -> None:
+        write(events, {"collected": TESTS}, passed(TESTS[0]), passed(TESTS[2]))
+
+    [environ] = run(pytest_process)  # type: ignore[operator]
+    assert environ["LANG"] == "C"
+    assert environ["THEANO_FLAGS"].endswith(",mode=DebugMode")
+    assert testruns.events(tmp_path, PART).complete
+    run()  # type: ignore[operator]
+    results = testruns.results(tmp_path, [PART])
+    assert [test for _, test in results.outcomes] == [TESTS[0], TESTS[2]]
+    assert results.collected == {("c", PART.file): tuple(TESTS)}
+
+
+def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
+    run: object, tmp_path: Path
+) -> None:
+    run(  # type: ignore[operator]
+        lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
+        lambda events: write(events, {"collected": TESTS}, passed(TESTS[2])),
+    )
+    assert testruns.events(tmp_path, PART).outcomes == {
+        TESTS[0]: Outcome("failed", 0, "its process ended with -11"),
+        TESTS[2]: Outcome("passed", 1.0, ""),
+    }
+
+
+def test_a_file_that_ends_its_process_failed(run: object, tmp_path: Path) -> None:
+    run(lambda events: None)  # type: ignore[operator]
+    reason = "its process ended with -11, before its first test"
+    assert testruns.events(tmp_path, PART).outcomes == {PART.file: Outcome("failed", 0, reason)}
+
+
+def test_a_test_that_hangs_is_killed(
+    run: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[object] = []
+    monkeypatch.setattr(testruns, "LIMIT", 0)
+    monkeypatch.setattr(Process, "poll", lambda self: None)
+    monkeypatch.setattr(testruns, "_kill", killed.append)
+    run(  # type: ignore[operator]
+        lambda events: write(events, {"collected": TESTS[:1]}, {"started": TESTS[0]})
+    )
+    assert len(killed) == 1
+    [outcome] = testruns.events(tmp_path, PART).outcomes.values()
+    assert outcome == Outcome("failed", 0, "took longer than 0 s")
+
+
+def test_nothing_keeps_running_after_an_interruption(
+    run: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[object] = []
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Process, "poll", lambda self: None)
+    monkeypatch.setattr(testruns, "_kill", killed.append)
+    monkeypatch.setattr(testruns.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(lambda events: None)  # type: ignore[operator]
+    assert len(killed) == 1
