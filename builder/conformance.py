@@ -147,10 +147,9 @@ def _interpreter(prefix: Path, *path: Path) -> Interpreter:
 
 def parts(expected: Expectations, files: Iterable[str], selection: Selection) -> list[Part]:
     """What to run of ``files``, the longest first."""
-    not_run = {row.file for row in expected.not_run}
     found = []
     for name, configuration in expected.configurations.items():
-        for file in sorted(set(configuration.files or files) - not_run):
+        for file in sorted(configuration.files or files):
             step = expected.step(file) if selection.suite == "quick" else 1
             first = (selection.shard - 1) * step
             found.append(Part(name, configuration.flags, file, first, step * selection.shards))
@@ -183,10 +182,11 @@ def _report(name: str, selection: Selection, results: Results, expected: Expecta
         "suite": str(selection),
         "counts": counts,
         "cpu_seconds": round(sum(outcome.seconds for outcome in results.outcomes.values())),
-        "files_not_run": {row.file: row.reason for row in expected.not_run},
-        "tests": outcomes.document(results),
+        **outcomes.document(results),
     }
     report.write(document, file)
+    rows = [[str(count), reason] for reason, count in outcomes.reasons(results.outcomes)]
+    progress.table(["skipped", "because"], rows)
     progress.say(f"{name}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
     progress.say(f"report: {file}")
 

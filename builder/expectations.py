@@ -27,14 +27,6 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class NotRun:
-    """A file that is not run, and why."""
-
-    file: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Failure:
     """Tests that are expected to fail for one reason.
 
@@ -50,12 +42,11 @@ class Failure:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The table: how tests are run, how long a file's take, what is not run and what fails."""
+    """The table: how tests are run, how long a file's take, and which fail."""
 
     configurations: Mapping[str, Configuration]
     quick_seconds: int
     seconds: Mapping[str, int]
-    not_run: tuple[NotRun, ...]
     failures: tuple[Failure, ...]
 
     def step(self, file: str) -> int:
@@ -66,7 +57,7 @@ class Expectations:
         return max(1, math.ceil(self.seconds.get(file, 0) / self.quick_seconds))
 
 
-Row = TypeVar("Row", Configuration, NotRun, Failure)
+Row = TypeVar("Row", Configuration, Failure)
 
 
 def load(file: Path) -> Expectations:
@@ -85,7 +76,6 @@ def load(file: Path) -> Expectations:
         },
         quick_seconds=table["quick_seconds"],
         seconds=table["seconds"],
-        not_run=tuple(_row(file, NotRun, row) for row in table["not_run"]),
         failures=tuple(_row(file, Failure, row) for row in table["failures"]),
     )
     for failure in found.failures:

@@ -49,11 +49,29 @@ def counts(results: Results, expected: Iterable[Key]) -> dict[str, int]:
 
 
 def document(results: Results) -> dict[str, dict[str, Any]]:
-    """The outcomes for JSON: by configuration, then by test."""
-    nested: dict[str, dict[str, Any]] = {}
+    """The outcomes for JSON, of files and of tests, by configuration."""
+    nested: dict[str, dict[str, Any]] = {"files": {}, "tests": {}}
     for (configuration, test), outcome in results.outcomes.items():
-        nested.setdefault(configuration, {})[test] = asdict(outcome)
+        nested["tests"].setdefault(configuration, {})[test] = asdict(outcome)
+    for (configuration, file), row in by_file(results.outcomes).items():
+        nested["files"].setdefault(configuration, {})[file] = row
     return nested
+
+
+def by_file(outcomes: Mapping[Key, Outcome]) -> dict[Key, dict[str, float]]:
+    """How many tests of each configuration and file ended in which way, and their CPU seconds."""
+    files: dict[Key, dict[str, float]] = {}
+    for (configuration, test), outcome in outcomes.items():
+        place = configuration, test.partition("::")[0]
+        row = files.setdefault(place, {**dict.fromkeys(KINDS, 0), "seconds": 0})
+        row[outcome.outcome] += 1
+        row["seconds"] = round(row["seconds"] + outcome.seconds, 2)
+    return files
+
+
+def reasons(outcomes: Mapping[Key, Outcome]) -> list[tuple[str, int]]:
+    """Why tests were skipped, the most frequent reason first."""
+    return Counter(o.reason for o in outcomes.values() if o.outcome == "skipped").most_common()
 
 
 def read(files: Iterable[Path]) -> dict[Key, Outcome]:
@@ -71,22 +89,22 @@ def side_by_side(
     """A row for each configuration and file, of the tests that ran in both.
 
     Returns:
-        configuration, file, how many passed/failed/skipped on either side, and how many failed
-        only in ``outcomes``.
+        configuration, file, how many passed/failed/skipped on either side, and how many passed
+        in ``reference`` and failed in ``outcomes``.
     """
-    pairs: dict[Key, list[tuple[str, str]]] = {}
-    for key in reference.keys() & outcomes.keys():
-        file = key[1].partition("::")[0]
-        pair = reference[key].outcome, outcomes[key].outcome
-        pairs.setdefault((key[0], file), []).append(pair)
+    both = sorted(reference.keys() & outcomes.keys())
+    sides = [by_file({key: side[key] for key in both}) for side in (reference, outcomes)]
+    worse = Counter(
+        (configuration, test.partition("::")[0])
+        for configuration, test in both
+        if (reference[configuration, test].outcome, outcomes[configuration, test].outcome)
+        == ("passed", "failed")
+    )
     return [
         [
             *place,
-            *(
-                "/".join(str([pair[side] for pair in found].count(kind)) for kind in KINDS)
-                for side in (0, 1)
-            ),
-            str(found.count(("passed", "failed"))),
+            *("/".join(str(side[place][kind]) for kind in KINDS) for side in sides),
+            str(worse[place]),
         ]
-        for place, found in sorted(pairs.items())
+        for place in sides[0]
     ]

@@ -157,7 +157,6 @@ def _wait(condition: object) -> None:
 
 
 SMALL = """quick_seconds = 8
-not_run = []
 seconds = {}
 failures = [FAILURES]
 [configurations]

@@ -8,13 +8,12 @@ import pytest
 
 from builder import conformance, paths
 from builder.errors import EnvironmentFailed, UsageError
-from builder.expectations import Configuration, Expectations, NotRun
+from builder.expectations import Configuration, Expectations
 
 TABLE = Expectations(
     configurations={"c": Configuration("", ()), "python": Configuration("cxx=", ("a",))},
     quick_seconds=8,
     seconds={"a": 16, "b": 160},
-    not_run=(NotRun("gone", "needs MPI"),),
     failures=(),
 )
 
@@ -31,7 +30,7 @@ def test_an_unknown_suite_lists_the_known() -> None:
 
 
 def selected(suite: str, shard: str) -> list[tuple[str, str, slice]]:
-    found = conformance.parts(TABLE, ["a", "b", "gone"], conformance.select(suite, shard))
+    found = conformance.parts(TABLE, ["a", "b"], conformance.select(suite, shard))
     return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in found]
 
 

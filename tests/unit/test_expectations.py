@@ -53,7 +53,7 @@ def test_evidence_that_the_reference_contradicts() -> None:
 
 
 def test_quick_runs_as_many_tests_of_a_file_as_take_the_same_time() -> None:
-    table = expectations.Expectations({}, 8, {"fast": 8, "slow": 9, "slower": 80}, (), ())
+    table = expectations.Expectations({}, 8, {"fast": 8, "slow": 9, "slower": 80}, ())
     assert [table.step(file) for file in ("fast", "slow", "slower", "unknown")] == [1, 2, 10, 1]
 
 
@@ -83,7 +83,7 @@ def test_the_table_is_read_and_each_test_is_listed_once() -> None:
     ],
 )
 def test_a_wrong_table_is_refused(old: str, new: str, tmp_path: Path) -> None:
-    text = "quick_seconds = 8\nnot_run = []\nfailures = []\nseconds = {}\n[configurations]\n"
+    text = "quick_seconds = 8\nfailures = []\nseconds = {}\n[configurations]\n"
     text += 'c = { flags = "", files = [] }\n'
     file = tmp_path / paths.CONFORMANCE.name
     file.write_text(text)

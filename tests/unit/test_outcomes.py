@@ -43,7 +43,7 @@ def test_a_file_that_skips_itself_is_counted_as_one_test() -> None:
 
 def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
-    file.write_text(json.dumps({"tests": outcomes.document(RESULTS)}))
+    file.write_text(json.dumps(outcomes.document(RESULTS)))
     assert outcomes.read([file]) == RESULTS.outcomes
 
 
@@ -52,3 +52,13 @@ def test_only_tests_that_ran_on_both_sides_are_compared() -> None:
     assert outcomes.side_by_side(reference, RESULTS.outcomes) == [
         ["c", FILE, "2/1/0", "1/2/0", "1"]
     ]
+
+
+def test_files_are_summed_up() -> None:
+    assert outcomes.document(RESULTS)["files"] == {
+        "c": {FILE: {"passed": 1, "failed": 2, "skipped": 1, "seconds": 2.5}}
+    }
+
+
+def test_reasons_of_what_was_skipped() -> None:
+    assert outcomes.reasons(RESULTS.outcomes) == [("no GPU", 1)]
