@@ -148,7 +148,13 @@ def verify(_: Context, stack: str, full: bool = False) -> None:
     pipeline.verify(stack, ["--full"] if full else [])
 
 
-@task(help={**IMAGE, "save": "write it to this file too, an OCI archive"})
+@task(
+    help={
+        **IMAGE,
+        "save": "write it to this file too, an OCI archive",
+        "rebuild": "build it a second time, and compare the digests",
+    }
+)
 @door
 def image(
     _: Context,
@@ -157,9 +163,11 @@ def image(
     offline: bool = False,
     base: str = "",
     save: str = "",
+    rebuild: bool = False,
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
-    pipeline.image(stack, _options(sources, offline), base, _path(save))
+    build = pipeline.rebuild_image if rebuild else pipeline.image
+    build(stack, _options(sources, offline), base, _path(save))
 
 
 @task(help={key: text for key, text in IMAGE.items() if key != "stack"})

@@ -12,6 +12,7 @@ from python_on_whales import DockerClient
 
 from builder import daemon, oci, paths
 from builder.base import Base
+from builder.engine import SOURCE_DATE_EPOCH
 from builder.envs import Lock
 from builder.errors import UsageError, VerifyFailed
 from builder.run import run, show
@@ -78,8 +79,13 @@ def claim(docker: DockerClient, stack: str) -> None:
         )
 
 
-def build(docker: DockerClient, lock: Lock, base: Base, context: Path) -> Image:
+def build(
+    docker: DockerClient, lock: Lock, base: Base, context: Path, *, anew: bool = False
+) -> Image:
     """Build a stack's image from its context, without a tag.
+
+    Args:
+        anew: take no layer from the image that was built before.
 
     Raises:
         ImageFailed: Docker could not build it.
@@ -93,6 +99,7 @@ def build(docker: DockerClient, lock: Lock, base: Base, context: Path) -> Image:
                 file=paths.DOCKERFILE,
                 build_args={"BASE_IMAGE": base.reference},
                 labels=labels(lock, base),
+                cache=not anew,
                 # Only to install what the base lacks.
                 network="none" if base.complete else "host",
             )
@@ -164,8 +171,11 @@ def tag(docker: DockerClient, image: Image) -> None:
         docker.image.prune(filters=[("label", f"{STACK_LABEL}={stack}")])
 
 
-def save(docker: DockerClient, image: Image, file: Path) -> None:
+def save(docker: DockerClient, image: Image, file: Path) -> str:
     """Write an image as an OCI archive that docker load reads too, all of it or nothing.
+
+    Returns:
+        The digest of its manifest: the same for each image of the same layers.
 
     Raises:
         ImageFailed: Docker could not save it.
@@ -173,6 +183,7 @@ def save(docker: DockerClient, image: Image, file: Path) -> None:
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
         saved, part = Path(directory, "saved.tar"), Path(directory, "oci.tar")
         with daemon.failures(f"{image.reference} could not be saved"):
-            docker.save(image.reference, output=saved)
-        oci.convert(saved, part)
+            docker.save(image.id, output=saved)
+        digest = oci.convert(saved, part, image.reference, SOURCE_DATE_EPOCH)
         part.replace(file)
+    return digest

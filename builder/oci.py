@@ -9,45 +9,55 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import tarfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
-LAYOUT = "oci-layout"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
 
 
-def convert(saved: Path, target: Path) -> None:
-    """Make an OCI archive of what ``docker save`` wrote for one image.
+def convert(saved: Path, target: Path, reference: str, epoch: int) -> str:
+    """Make an OCI archive of what ``docker save`` wrote for one image; its manifest's digest.
 
-    A Docker from version 25 on has done it already; this may go with those before.
+    Two builds of the same layers give the same digest: the times at which Docker built, and the
+    containers that it built in, stay behind.
+
+    Args:
+        reference: the image's name in the archive.
+        epoch: the time of the image and of its history, in seconds since 1970.
     """
-    with tarfile.open(saved) as tar:
-        if LAYOUT in tar.getnames():
-            shutil.copyfile(saved, target)
-            return
+    with tarfile.open(saved) as tar, tarfile.open(target, "w") as out:
         [image] = json.load(_open(tar, "manifest.json"))
-        with tarfile.open(target, "w") as out:
-            config = _blob(out, _open(tar, image["Config"]), CONFIG)
-            layers = [_blob(out, _open(tar, name), LAYER) for name in image["Layers"]]
-            content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
-            manifest = _blob(out, _json({**content, "layers": layers}), MANIFEST)
-            [reference] = image["RepoTags"]
-            manifest["annotations"] = {
-                # What podman takes for the name, and what containerd does.
-                "org.opencontainers.image.ref.name": reference,
-                "io.containerd.image.name": f"docker.io/library/{reference}",
-            }
-            _add(out, "index.json", _json({"schemaVersion": 2, "manifests": [manifest]}))
-            _add(out, LAYOUT, _json({"imageLayoutVersion": "1.0.0"}))
-            places = {
-                "Config": _place(config["digest"]),
-                "Layers": [_place(layer["digest"]) for layer in layers],
-            }
-            _add(out, "manifest.json", _json([{**image, **places}]))
+        config = _blob(out, _config(_open(tar, image["Config"]), epoch), CONFIG)
+        layers = [_blob(out, _open(tar, name), LAYER) for name in image["Layers"]]
+        content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
+        manifest = _blob(out, _json({**content, "layers": layers}), MANIFEST)
+        manifest["annotations"] = {
+            # What podman takes for the name, and what containerd does.
+            "org.opencontainers.image.ref.name": reference,
+            "io.containerd.image.name": f"docker.io/library/{reference}",
+        }
+        _add(out, "index.json", _json({"schemaVersion": 2, "manifests": [manifest]}))
+        _add(out, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
+        places = {
+            "Config": _place(config["digest"]),
+            "RepoTags": [reference],
+            "Layers": [_place(layer["digest"]) for layer in layers],
+        }
+        _add(out, "manifest.json", _json([places]))
+        return str(manifest["digest"])
+
+
+def _config(stream: IO[bytes], epoch: int) -> IO[bytes]:
+    """An image's configuration, as of ``epoch``, with the fields that OCI defines."""
+    given = json.load(stream)
+    time = datetime.fromtimestamp(epoch, timezone.utc).isoformat().replace("+00:00", "Z")
+    fields = {key: given[key] for key in ("architecture", "os", "config", "rootfs") if key in given}
+    history = [{**step, "created": time} for step in given.get("history", [])]
+    return _json({**fields, "created": time, "history": history})
 
 
 def _open(tar: tarfile.TarFile, name: str) -> IO[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -299,6 +300,34 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
         progress.say(f"{built.reference}: saved as {save}")
     progress.say(f"{built.reference}: verified; {built.size / 1e6:.0f} MB; report: {file}")
     return built
+
+
+def rebuild_image(
+    name: str, options: Options, base_name: str = "", save: Path | None = None
+) -> None:
+    """The stack's image built once more, none of its layers from before, and compared.
+
+    Raises:
+        ImageFailed: the image was not built.
+        NotReproducible: the digests of the two manifests differ.
+    """
+    docker = daemon.connect()
+    first = image(name, options, base_name, save)
+    _, resolved = lock(name, options)
+    second = images.build(docker, resolved, first.base, paths.IMAGES / name, anew=True)
+    with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
+        digests = [
+            images.save(docker, one, Path(directory, "image.tar")) for one in (first, second)
+        ]
+    if second.id != first.id:
+        docker.image.remove(second.id)
+    if digests[0] != digests[1]:
+        changed = [a for a, b in zip(first.diff_ids, second.diff_ids, strict=True) if a != b]
+        raise NotReproducible(
+            f"two builds of {first.reference} differ: {digests[0]}, {digests[1]}",
+            f"layers that differ: {', '.join(changed) or 'none, but the configuration does'}",
+        )
+    progress.say(f"{first.reference}: two builds have the manifest {digests[0]}")
 
 
 def images_of_all(options: Options, base_name: str = "") -> None:
