@@ -14,6 +14,7 @@ from builder import channel, paths, solver
 from builder.channel import Package
 from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
 from builder.recipes import METAPACKAGE, Recipe
+from builder.sources import sha256
 from builder.stacks import Stack
 
 # Written last into an environment: without it, or with another digest, the
@@ -145,6 +146,22 @@ def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = Non
         raise EnvironmentFailed(
             f"{what} could not be installed:\n{error}", "mend the cause and run again"
         ) from error
+
+
+def tree(prefix: Path) -> str:
+    """The SHA-256 of an environment: of path, mode and content of each file that was installed.
+
+    One lock gives one tree at one prefix. The records in ``conda-meta`` themselves, which tell
+    where this host has its channel and its cache, do not count.
+    """
+    records = (prefix / "conda-meta").glob("*.json")
+    listed = [name for file in records for name in json.loads(file.read_text("utf-8"))["files"]]
+    digest = hashlib.sha256()
+    for name in sorted(listed):
+        file = prefix / name
+        content = str(file.readlink()) if file.is_symlink() else sha256(file)
+        digest.update(f"{name} {file.lstat().st_mode:o} {content}\n".encode())
+    return digest.hexdigest()
 
 
 def create(lock: Lock) -> Environment:

@@ -248,6 +248,8 @@ def bill(name: str) -> Path:
     part.write_text(sbom.document(planned.plan, resolved), encoding="utf-8")
     part.replace(file)
     rows = [["lock", resolved.digest], ["bill of materials", sources.sha256(file)]]
+    if envs.installed(name) == resolved.digest:
+        rows.append(["environment", envs.tree(paths.ENVIRONMENTS / name)])
     if image_id := report.read(report.image_file(name)).get("id"):
         rows.append(["image", str(image_id).removeprefix("sha256:")])
     progress.table(["to be signed", "SHA-256"], rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import shutil
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +14,13 @@ import pytest
 
 from builder import envs, paths, solver
 from builder.sources import sha256
+
+
+def locked() -> list[tuple[str, str]]:
+    """Each package's place in the channel and SHA-256, by openblas' explicit lock."""
+    lines = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text().splitlines()
+    found = [line.removeprefix("CHANNEL/").partition("#sha256:") for line in lines]
+    return [(package, digest) for package, _, digest in found if digest]
 
 
 @pytest.fixture
@@ -28,17 +36,24 @@ def address() -> Iterator[str]:
 def test_an_environment_installs_from_the_lock_over_http(
     prefix: Path, address: str, tmp_path: Path
 ) -> None:
-    lock = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text().replace("CHANNEL", address)
     files = []
-    for line in lock.splitlines():
-        if not line.startswith(address):
-            continue
-        url, _, digest = line.partition("#sha256:")
-        file = tmp_path / url.rpartition("/")[2]
-        urllib.request.urlretrieve(url, file)
+    for package, digest in locked():
+        file = tmp_path / package.rpartition("/")[2]
+        urllib.request.urlretrieve(f"{address}/{package}", file)
         assert sha256(file) == digest
         files.append(str(file))
     environment = tmp_path / "env"
     solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / "cache"))
     assert (environment / "bin" / "theano-fast").exists()
     assert f"-L{environment}/lib" in (environment / "etc" / "theanorc").read_text()
+
+
+def test_one_lock_gives_one_tree(prefix: Path, tmp_path: Path) -> None:
+    environment = tmp_path / "env"
+    trees = set()
+    for cache in ("cache", "another-cache"):
+        files = [str(paths.CHANNEL / package) for package, _ in locked()]
+        solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / cache))
+        trees.add(envs.tree(environment))
+        shutil.rmtree(environment)
+    assert len(trees) == 1

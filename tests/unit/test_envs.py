@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,23 @@ def test_a_half_made_environment_is_made_anew(
     envs.create(LOCK)
     assert not (environments / "openblas" / "half").exists()
     assert [entry.name for entry in environments.iterdir()] == ["openblas"]
+
+
+def installed_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
+    (prefix / "conda-meta").mkdir(parents=True)
+    (prefix / "conda-meta" / "x-1.0-0.json").write_text(
+        json.dumps({"files": ["x", "link"], "url": str(prefix)})
+    )
+    (prefix / "x").write_text(content)
+    (prefix / "x").chmod(mode)
+    (prefix / "link").symlink_to("x")
+    return envs.tree(prefix)
+
+
+def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
+    first = installed_tree(tmp_path / "a")
+    assert installed_tree(tmp_path / "b") == first
+    assert installed_tree(tmp_path / "c", content="y") != first
+    assert installed_tree(tmp_path / "d", mode=0o755) != first
+    (tmp_path / "a" / "written-later").touch()
+    assert envs.tree(tmp_path / "a") == first
