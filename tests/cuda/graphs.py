@@ -186,6 +186,7 @@ def cudnn_layers():
     x, statistics = on_device(4), on_device(4)
     floatx = theano.config.floatX
     outputs = [
+        dnn.GpuDnnPoolDesc(ws=(2, 2), stride=(1, 1), mode="max", pad=(0, 0))(),
         dnn.GpuDnnPool("max")(x, (2, 2), (1, 1), (0, 0)),
         dnn.GpuDnnPoolGrad("max")(x, x, x, (2, 2), (1, 1), (0, 0)),
         dnn.GpuDnnSoftmax("accurate", "channel")(x),
