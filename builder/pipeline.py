@@ -155,10 +155,8 @@ def rebuild(name: str, options: Options, package: str = "") -> None:
     reports = paths.REPORTS / f"{name}-rebuild"
     found = rebuilds.rebuild(planned.plan, name, chosen, reports)
     report.write(report.rebuild_document(found), reports.with_suffix(".json"))
-    progress.table(
-        ["package", "identical", "SHA-256"],
-        [[item.package, "yes" if item.identical else "NO", item.second] for item in found],
-    )
+    for item in found:
+        progress.say(f"{'same   ' if item.identical else 'DIFFERS'}  {item.second}  {item.package}")
     if differing := [item for item in found if not item.identical]:
         lines = [f"{item.package}: {', '.join(item.differences)}" for item in differing]
         raise NotReproducible(
@@ -252,8 +250,9 @@ def bill(name: str) -> Path:
         rows.append(["environment", envs.tree(paths.ENVIRONMENTS / name)])
     if image_id := report.read(report.image_file(name)).get("id"):
         rows.append(["image", str(image_id).removeprefix("sha256:")])
-    progress.table(["to be signed", "SHA-256"], rows)
-    progress.say(str(file))
+    for what, digest in rows:
+        progress.say(f"{digest}  {what}")
+    progress.say(f"{name}: its bill of materials: {file}")
     return file
 
 
