@@ -31,7 +31,7 @@ COMPRESSION_LEVEL = 15
 # The note in which a linker leaves the SHA-1 of what it wrote (elf.h: Elf64_Nhdr).
 BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
 # pip's hash of a script, whose first line names the prefix: true in no environment.
-SCRIPT = re.compile(rb"^((?:\.\./)+bin/[^,\n]+),sha256=[^,]+,\d+$", re.MULTILINE)
+SCRIPT = re.compile(rb"^((?:\.\./)+bin/[^,\n]+),sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
 
