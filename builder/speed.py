@@ -31,7 +31,7 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     sizes = ["ntm-small"] if quick else ["ntm-small", "ntm"]
     best: dict[str, dict[str, float]] = {name: {} for name in environments}
     with contextlib.ExitStack() as stack:
-        talks = {name: stack.enter_context(_start(name, sizes)) for name in environments}
+        talks = {name: stack.enter_context(start(name, sizes)) for name in environments}
         for turn in range(ROUNDS):
             for name, talk in talks.items():
                 # In the first each compiles what it calls.
@@ -46,7 +46,8 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     return file
 
 
-def _start(environment: str, sizes: Sequence[str]) -> Conversation:
+def start(environment: str, sizes: Sequence[str]) -> Conversation:
+    """Start ``bench/speed.py`` in an environment: it answers a line with a round's times."""
     home = bench.home(environment, "run")
     return Conversation(
         [bench.python(environment), paths.BENCH / "speed.py", *sizes],

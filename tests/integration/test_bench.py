@@ -41,7 +41,7 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
 
 
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
-    with speed._start(prefix.name, []) as talk:
+    with speed.start(prefix.name, []) as talk:
         first = json.loads(talk.ask("round"))
         modules = set(paths.BENCHES.rglob("*.so"))
         second = json.loads(talk.ask("round"))

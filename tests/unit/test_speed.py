@@ -51,7 +51,7 @@ def test_the_best_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         graphs.append(sizes)
         return talks[name]
 
-    monkeypatch.setattr(speed, "_start", start)
+    monkeypatch.setattr(speed, "start", start)
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     found = report.read(speed.measure(["stock", "ours"], quick=True))
     assert found["seconds"] == {
