@@ -1,4 +1,4 @@
-"""Graphs of every op of Theano's gpuarray back end, in floatX: to be compiled, not to be run."""
+"""Graphs of every op of Theano's gpuarray back end, in float32: to be compiled, not to be run."""
 
 import theano
 import theano.tensor as T
@@ -23,52 +23,41 @@ from theano.gpuarray import (
 from theano.gpuarray.type import GpuArrayType
 from theano.tensor.nnet.sigm import scalar_sigmoid
 
-COORDINATES = (T.lscalar("i"), slice(None))
 
-
-def on_device(ndim, dtype=None):
-    """A variable on the device, of floatX unless told."""
-    return GpuArrayType(dtype or theano.config.floatX, (False,) * ndim)()
+def on_device(ndim, dtype="float32"):
+    """A variable on the device."""
+    return GpuArrayType(dtype, (False,) * ndim)()
 
 
 def transfers():
-    floatx = theano.config.floatX
     x, n = on_device(2), T.lscalar()
     return [
-        basic_ops.GpuFromHost(None)(T.TensorType(floatx, (False, False))()),
+        basic_ops.GpuFromHost(None)(T.TensorType("float32", (False, False))()),
         basic_ops.host_from_gpu(x),
         basic_ops.GpuToGpu(None)(x),
         basic_ops.gpu_contiguous(x),
         basic_ops.GpuAlloc(None)(x, n, 3, 4),
-        basic_ops.GpuAllocEmpty(floatx, None)(n, 3),
+        basic_ops.GpuAllocEmpty("float32", None)(n, 3),
         basic_ops.GpuReshape(1)(x, [-1]),
         basic_ops.GpuJoin()(0, x, x),
         *basic_ops.GpuSplit(2)(x, 0, [1, 1]),
-        basic_ops.GpuEye(floatx, None)(n, n, 0),
-        basic_ops.GpuTri(floatx, None)(n, n, 0),
+        basic_ops.GpuEye("float32", None)(n, n, 0),
+        basic_ops.GpuTri("float32", None)(n, n, 0),
     ]
 
 
 def products():
     vector, matrix, stack = on_device(1), on_device(2), on_device(3)
-    one = T.constant(1, dtype="float64" if theano.config.floatX == "float64" else "float32")
-    outputs = [
+    one, indices = T.constant(1, dtype="float32"), T.lmatrix()
+    return [
         blas.GpuDot22()(matrix, matrix),
         blas.GpuGemm()(matrix, one, matrix, matrix, one),
         blas.GpuGemmBatch()(stack, one, stack, stack, one),
+        blas.GpuGemv()(vector, one, matrix, vector, one),
+        blas.GpuGer()(matrix, one, vector, vector),
+        blocksparse.gpu_sparse_block_gemv(stack, on_device(4), stack, indices, indices),
+        blocksparse.gpu_sparse_block_outer(on_device(4), stack, stack, indices, indices),
     ]
-    if theano.config.floatX != "float16":
-        outputs += [
-            blas.GpuGemv()(vector, one, matrix, vector, one),
-            blas.GpuGer()(matrix, one, vector, vector),
-        ]
-    if theano.config.floatX == "float32":
-        indices = T.lmatrix()
-        outputs += [
-            blocksparse.gpu_sparse_block_gemv(stack, on_device(4), stack, indices, indices),
-            blocksparse.gpu_sparse_block_outer(on_device(4), stack, stack, indices, indices),
-        ]
-    return outputs
 
 
 def convolutions():
@@ -145,9 +134,9 @@ def classes():
 
 
 def samples():
-    x, u, floatx = on_device(2), on_device(1), theano.config.floatX
+    x, u = on_device(2), on_device(1)
     return [
-        *rng_mrg.GPUA_mrg_uniform.new(on_device(2, "int32"), 1, floatx, (T.lscalar(),)),
+        *rng_mrg.GPUA_mrg_uniform.new(on_device(2, "int32"), 1, "float32", (T.lscalar(),)),
         multinomial.GPUAMultinomialFromUniform("int64")(x, u),
         multinomial.GPUAChoiceFromUniform("int64")(x, u, T.iscalar()),
     ]
@@ -172,8 +161,6 @@ def cudnn_convolutions():
     for x in (on_device(4), on_device(5)):
         spatial = (1,) * (x.ndim - 2)
         desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision="float32")(x.shape)
-        if theano.config.floatX == "float64":
-            desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision="float64")(x.shape)
         for algo in ("none", "guess_once", "time_on_shape_change"):
             outputs += [
                 op(algo=algo)(x, x, x, desc)
@@ -184,8 +171,7 @@ def cudnn_convolutions():
 
 def cudnn_layers():
     x, statistics = on_device(4), on_device(4)
-    floatx = theano.config.floatX
-    outputs = [
+    return [
         dnn.GpuDnnPoolDesc(ws=(2, 2), stride=(1, 1), mode="max", pad=(0, 0))(),
         dnn.GpuDnnPool("max")(x, (2, 2), (1, 1), (0, 0)),
         dnn.GpuDnnPoolGrad("max")(x, x, x, (2, 2), (1, 1), (0, 0)),
@@ -194,10 +180,8 @@ def cudnn_layers():
         *dnn.GpuDnnBatchNorm("spatial")(x, statistics, statistics),
         dnn.GpuDnnBatchNormInference("spatial")(x, *[statistics] * 4),
         *dnn.GpuDnnBatchNormGrad("spatial")(x, x, *[statistics] * 3),
+        *dnn.GpuDnnReduction("maximum", (1,), "float32", "float32", True)(on_device(2)),
     ]
-    if floatx != "float16":
-        outputs += dnn.GpuDnnReduction("maximum", (1,), floatx, floatx, True)(on_device(2))
-    return outputs
 
 
 def cudnn_transformer():
@@ -211,12 +195,11 @@ def cudnn_transformer():
 
 
 def cudnn_recurrent():
-    floatx = theano.config.floatX
     x, state, weights = on_device(3), on_device(3), on_device(1)
     outputs = [dnn.DnnVersion()(), *dnn._DropoutDescriptor(None)(0, 1, None)]
     for mode in ("rnn_tanh", "lstm"):
-        block, typecode = dnn.RNNBlock(floatx, 3, 1, mode), dtype_to_typecode(floatx)
-        settings = ("linear", "unidirectional", mode, floatx)
+        block, typecode = dnn.RNNBlock("float32", 3, 1, mode), dtype_to_typecode("float32")
+        settings = ("linear", "unidirectional", mode, "float32")
         outputs.append(dnn._RNNDescriptor(None)(3, 1, block.ddesc, *settings))
         outputs.append(dnn._RNNParamSize(None)(block.desc, (2, 3), typecode))
         outputs += dnn._RNNSplitParams(mode)(weights, block.desc, 0, (2, 3), typecode)

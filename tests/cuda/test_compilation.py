@@ -7,14 +7,6 @@ import pytest
 
 COMPILE = Path(__file__).with_name("compile.py")
 
-# Turing, Ampere, Hopper; the types differ in the source, which one architecture proves.
-TARGETS = (
-    ("75", "float32"),
-    ("80", "float32"),
-    ("90", "float32"),
-    ("90", "float64"),
-    ("90", "float16"),
-)
 BASES = {
     "BaseGpuCorr3dMM",
     "BaseGpuCorrMM",
@@ -45,13 +37,13 @@ ELSEWHERE = {
 BROKEN = {"GpuDnnDropoutOp"}
 
 
-@pytest.mark.parametrize(("capability", "floatx"), TARGETS)
-def test_everything_compiles(run, capability, floatx):
-    done = run(COMPILE, flags=f"floatX={floatx}", CAPABILITY=capability)
+# Turing, Ampere, Hopper.
+@pytest.mark.parametrize("capability", ["75", "80", "90"])
+def test_everything_compiles(run, capability):
+    done = run(COMPILE, flags="floatX=float32", CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
-    print(f"sm_{capability} {floatx}: {len(found['compiled'])} ops, {len(done.kernels)} kernels")
+    print(f"sm_{capability}: {len(found['compiled'])} ops, {len(done.kernels)} kernels")
     assert found["failures"] == []
     assert set(done.kernels) == {(f"sm_{capability}", "0")}
-    if floatx == "float32":
-        assert set(found["missing"]) ^ (BASES | ALIASES | ELSEWHERE | BROKEN) == set()
+    assert set(found["missing"]) ^ (BASES | ALIASES | ELSEWHERE | BROKEN) == set()

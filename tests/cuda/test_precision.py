@@ -9,7 +9,6 @@ import compile as stubs
 stubs.start()
 import theano
 from theano.gpuarray import dnn
-op = dnn.RNNBlock("float32", 3, 1, "gru").desc
 print(dnn.GpuDnnConv().c_compile_args())
 """
 
