@@ -11,6 +11,7 @@ from pathlib import Path
 
 from builder import (
     envs,
+    events,
     expectations,
     lending,
     outcomes,
@@ -23,10 +24,11 @@ from builder import (
 )
 from builder.envs import Lock
 from builder.errors import ConformanceFailed, EnvironmentFailed, UsageError
+from builder.events import Part
 from builder.expectations import Expectations
 from builder.outcomes import Results
 from builder.recipes import METAPACKAGE
-from builder.testruns import Interpreter, Part
+from builder.testruns import Interpreter
 
 SUITES = ("quick", "full")
 REFERENCE = "stock"
@@ -169,7 +171,7 @@ def _run(
     environ = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
     workers = jobs or len(os.sched_getaffinity(0))
     testruns.Run(interpreter, directory, environ, workers).run(wanted)
-    return testruns.results(directory, wanted)
+    return events.results(directory, wanted)
 
 
 def _report(name: str, selection: Selection, results: Results, expected: Expectations) -> None:

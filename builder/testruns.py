@@ -1,7 +1,6 @@
 """Run files of Theano's tests, each in a process of its own; an interrupted run can go on.
 
-What happens is kept as events (see conformance/theano_events.py). A test that kills its process,
-or hangs, has failed; the file goes on with the next one.
+A test that kills its process, or hangs, has failed; the file goes on with the next one.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import paths, progress, run
-from builder.outcomes import Outcome, Results
+from builder import events, paths, progress, run
+from builder.events import Part
 
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
@@ -35,68 +34,6 @@ class Interpreter:
     python: Path
     site_packages: Path
     path: tuple[Path, ...]
-
-
-@dataclass(frozen=True)
-class Part:
-    """The tests ``[first::step]`` of a file, under a configuration's flags."""
-
-    configuration: str
-    flags: str
-    file: str
-    first: int
-    step: int
-
-    def __str__(self) -> str:
-        return f"{self.configuration} {self.file}"
-
-
-@dataclass(frozen=True)
-class Events:
-    """What is known of a part."""
-
-    collected: tuple[str, ...]
-    outcomes: Mapping[str, Outcome]
-    # Started and not ended.
-    open: str
-    complete: bool
-
-
-def events(directory: Path, part: Part) -> Events:
-    """Read what happened so far."""
-    collected: list[str] | None = None
-    outcomes: dict[str, Outcome] = {}
-    started = ""
-    file = _events_file(directory, part)
-    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
-        event = json.loads(line)
-        if "collected" in event:
-            collected = event["collected"]
-        elif "started" in event:
-            started = event["started"]
-        else:
-            test = event.pop("id")
-            outcomes[test] = Outcome(**event)
-    wanted = set(() if collected is None else collected[part.first :: part.step])
-    return Events(
-        collected=tuple(collected or ()),
-        outcomes=outcomes,
-        open="" if started in outcomes else started,
-        complete=collected is not None and wanted <= set(outcomes),
-    )
-
-
-def results(directory: Path, parts: Sequence[Part]) -> Results:
-    """What is known of all parts."""
-    found = {part: events(directory, part) for part in parts}
-    return Results(
-        outcomes={
-            (part.configuration, test): outcome
-            for part, known in found.items()
-            for test, outcome in known.outcomes.items()
-        },
-        collected={(part.configuration, part.file): e.collected for part, e in found.items()},
-    )
 
 
 @dataclass
@@ -118,7 +55,7 @@ class Run:
 
     def run(self, parts: Sequence[Part]) -> None:
         """Run what has not been run yet."""
-        pending = [part for part in parts if not events(self.directory, part).complete]
+        pending = [part for part in parts if not events.read(self.directory, part).complete]
         self.total, self.done = len(parts), len(parts) - len(pending)
         running: dict[int, _Running] = {}
         try:
@@ -138,7 +75,7 @@ class Run:
                 _kill(started.process)
 
     def _start(self, part: Part, worker: int) -> _Running:
-        file = _events_file(self.directory, part)
+        file = events.place(self.directory, part)
         file.parent.mkdir(parents=True, exist_ok=True)
         # It also tells how long nothing has happened.
         file.touch()
@@ -153,7 +90,7 @@ class Run:
             # As Theano's test classes are named.
             *("-o", "python_classes=Test* test_* T_* *Test"),
         ]
-        done = len(events(self.directory, part).outcomes)
+        done = len(events.read(self.directory, part).outcomes)
         process = run.start(
             command,
             env=self._environ(part, worker),
@@ -187,7 +124,7 @@ class Run:
         status = started.process.poll()
         if status is not None:
             return f"its process ended with {status}"
-        age = time.time() - _events_file(self.directory, started.part).stat().st_mtime
+        age = time.time() - events.place(self.directory, started.part).stat().st_mtime
         if age < LIMIT:
             return None
         _kill(started.process)
@@ -195,26 +132,22 @@ class Run:
 
     def _conclude(self, part: Part, status: str) -> bool:
         """Whether a part is complete; the test that ended its process failed."""
-        found = events(self.directory, part)
+        found = events.read(self.directory, part)
         if not found.complete:
             reason = status if found.open else f"{status}, before its first test"
             failed = {"id": found.open or part.file, "outcome": "failed"}
             lines: list[dict[str, object]] = [{**failed, "seconds": 0, "reason": reason}]
             if not found.open:
                 lines.append({"collected": []})
-            with _events_file(self.directory, part).open("a", encoding="utf-8") as stream:
+            with events.place(self.directory, part).open("a", encoding="utf-8") as stream:
                 stream.writelines(json.dumps(line) + "\n" for line in lines)
-            found = events(self.directory, part)
+            found = events.read(self.directory, part)
         if found.complete:
             self.done += 1
             counts = Counter(outcome.outcome for outcome in found.outcomes.values())
             text = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
             progress.say(f"{self.done}/{self.total} {part}: {text or 'no tests'}")
         return found.complete
-
-
-def _events_file(directory: Path, part: Part) -> Path:
-    return directory / "events" / part.configuration / f"{part.file.replace('/', '.')}.jsonl"
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -7,15 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from builder import conformance, expectations, lending, paths, testruns
+from builder import conformance, events, expectations, lending, paths
 from builder.errors import ConformanceFailed
+from builder.events import Part
 from builder.expectations import Failure
 from builder.outcomes import Outcome
-from builder.testruns import Interpreter, Part, Run
+from builder.testruns import Interpreter, Run
 
 FILE = "theano/tests/test_some.py"
 PART = Part("c", "", FILE, 0, 1)
@@ -92,7 +94,7 @@ def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
 
 def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = testruns.results(tmp_path, [PART])
+    results = events.results(tmp_path, [PART])
     ended = {
         test.partition("::")[2]: (outcome.outcome, outcome.reason.partition(":")[0])
         for (_, test), outcome in results.outcomes.items()
@@ -115,7 +117,8 @@ def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) ->
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
-from builder.testruns import Interpreter, Part, Run
+from builder.events import Part
+from builder.testruns import Interpreter, Run
 python, site, lent, directory, file = sys.argv[1:]
 interpreter = Interpreter(Path(python), Path(site), (Path(lent),))
 Run(interpreter, Path(directory), os.environ, 1).run([Part("c", "", file, 0, 1)])
@@ -146,12 +149,12 @@ def test_a_killed_run_goes_on_where_it_was(
     _wait(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     assert (tmp_path / "ran").read_text() == "first second second "
-    assert {o.outcome for o in testruns.events(tmp_path, PART).outcomes.values()} == {"passed"}
+    assert {o.outcome for o in events.read(tmp_path, PART).outcomes.values()} == {"passed"}
 
 
-def _wait(condition: object) -> None:
+def _wait(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 120
-    while not condition():  # type: ignore[operator]
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
@@ -201,7 +204,7 @@ def test_a_failure_that_is_not_listed_fails_the_run(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = testruns.results(tmp_path, [PART])
+    results = events.results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]
     known = Failure(tuple(failed), ("c",), "r", "e", stock=False)
     [complaint] = expectations.complaints([known], results, {("c", FILE): Outcome("failed", 0, "")})

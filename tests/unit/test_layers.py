@@ -17,6 +17,7 @@ LAYERS = (
     "progress",
     "outcomes",
     "expectations",
+    "events",
     "testruns",
     "stacks",
     "toolchain",

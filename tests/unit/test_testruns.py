@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from builder import testruns
+from builder import events, testruns
+from builder.events import Part
 from builder.outcomes import Outcome
-from builder.testruns import Interpreter, Part
+from builder.testruns import Interpreter
 
 PART = Part("c", "mode=DebugMode", "theano/tests/test_a.py", 0, 2)
 TESTS = [f"{PART.file}::test_{number}" for number in range(4)]
 Pytest = Callable[[Path], None]
+Start = Callable[..., list[dict[str, str]]]
 
 
 def write(file: Path, *events: dict[str, object]) -> None:
@@ -37,7 +39,7 @@ class Process:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[dict[str, str]]]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     """Run PART, each process it takes being the next of those given; their environments."""
 
     def start(*processes: Pytest) -> list[dict[str, str]]:
@@ -58,56 +60,54 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[d
     return start
 
 
-def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: object, tmp_path: Path) -> None:
+def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_path: Path) -> None:
     def pytest_process(events: Path) -> None:
         write(events, {"collected": TESTS}, passed(TESTS[0]), passed(TESTS[2]))
 
-    [environ] = run(pytest_process)  # type: ignore[operator]
+    [environ] = run(pytest_process)
     assert environ["LANG"] == "C"
     assert environ["THEANO_FLAGS"].endswith(",mode=DebugMode")
-    assert testruns.events(tmp_path, PART).complete
-    run()  # type: ignore[operator]
-    results = testruns.results(tmp_path, [PART])
+    assert events.read(tmp_path, PART).complete
+    run()
+    results = events.results(tmp_path, [PART])
     assert [test for _, test in results.outcomes] == [TESTS[0], TESTS[2]]
     assert results.collected == {("c", PART.file): tuple(TESTS)}
 
 
 def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
-    run: object, tmp_path: Path
+    run: Start, tmp_path: Path
 ) -> None:
-    run(  # type: ignore[operator]
+    run(
         lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
         lambda events: write(events, {"collected": TESTS}, passed(TESTS[2])),
     )
-    assert testruns.events(tmp_path, PART).outcomes == {
+    assert events.read(tmp_path, PART).outcomes == {
         TESTS[0]: Outcome("failed", 0, "its process ended with -11"),
         TESTS[2]: Outcome("passed", 1.0, ""),
     }
 
 
-def test_a_file_that_ends_its_process_failed(run: object, tmp_path: Path) -> None:
-    run(lambda events: None)  # type: ignore[operator]
+def test_a_file_that_ends_its_process_failed(run: Start, tmp_path: Path) -> None:
+    run(lambda events: None)
     reason = "its process ended with -11, before its first test"
-    assert testruns.events(tmp_path, PART).outcomes == {PART.file: Outcome("failed", 0, reason)}
+    assert events.read(tmp_path, PART).outcomes == {PART.file: Outcome("failed", 0, reason)}
 
 
 def test_a_test_that_hangs_is_killed(
-    run: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed: list[object] = []
     monkeypatch.setattr(testruns, "LIMIT", 0)
     monkeypatch.setattr(Process, "poll", lambda self: None)
     monkeypatch.setattr(testruns, "_kill", killed.append)
-    run(  # type: ignore[operator]
-        lambda events: write(events, {"collected": TESTS[:1]}, {"started": TESTS[0]})
-    )
+    run(lambda events: write(events, {"collected": TESTS[:1]}, {"started": TESTS[0]}))
     assert len(killed) == 1
-    [outcome] = testruns.events(tmp_path, PART).outcomes.values()
+    [outcome] = events.read(tmp_path, PART).outcomes.values()
     assert outcome == Outcome("failed", 0, "took longer than 0 s")
 
 
 def test_nothing_keeps_running_after_an_interruption(
-    run: object, monkeypatch: pytest.MonkeyPatch
+    run: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed: list[object] = []
 
@@ -118,5 +118,5 @@ def test_nothing_keeps_running_after_an_interruption(
     monkeypatch.setattr(testruns, "_kill", killed.append)
     monkeypatch.setattr(testruns.time, "sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run(lambda events: None)  # type: ignore[operator]
+        run(lambda events: None)
     assert len(killed) == 1
