@@ -2,7 +2,7 @@
 
 The engine records the directory that it builds in, as the prefix placeholder and as the
 channel's address, and it lists dependencies in the order of a hash table. Linkers digest the
-placeholder into build IDs, pip into the hashes of scripts. None of this says anything about
+placeholder into build IDs, pip into hashes. None of this says anything about
 the package: here it gives way to what every build has in common.
 """
 
@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import posixpath
 import re
 import tarfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -30,8 +31,8 @@ COMPRESSION_LEVEL = 15
 
 # The note in which a linker leaves the SHA-1 of what it wrote (elf.h: Elf64_Nhdr).
 BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
-# pip's hash of a script, whose first line names the prefix: true in no environment.
-SCRIPT = re.compile(rb"^((?:\.\./)+bin/[^,\n]+),sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
+# A line of pip's RECORD: a file, below the directory of modules, and its hash.
+HASHED = re.compile(rb"^([^,\r\n]+),sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
 
@@ -54,11 +55,18 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
     digests: dict[str, tuple[str, int]] = {}
     with zipfile.ZipFile(package) as given, zipfile.ZipFile(part, "w") as made:
         described = list(_members(given, info))
-        placeholder = _placeholder(described)
+        prefixed = _prefixed(described)
+        placeholder = next(iter(prefixed.values()), PLACEHOLDER)
+        # A binary's contents must not move.
+        assert len(placeholder) == len(PLACEHOLDER)
 
         def files() -> Iterator[Member]:
             for member, content in _members(given, payload):
-                found = _file(member.name, content.replace(placeholder, PLACEHOLDER), relinked)
+                found = content.replace(placeholder, PLACEHOLDER)
+                if member.name.endswith(".dist-info/RECORD"):
+                    found = _record(member.name, found, prefixed)
+                elif relinked and content.startswith(b"\x7fELF"):
+                    found = _with_build_id(found)
                 digests[_sha256(content)] = _sha256(found), len(found)
                 yield member, found
 
@@ -93,25 +101,35 @@ def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
             yield member, content.read() if content else b""
 
 
-def _placeholder(description: Iterable[Member]) -> bytes:
-    """What stands for the prefix in a package's files; the canonical one if no file holds it."""
+def _prefixed(description: Iterable[Member]) -> dict[str, bytes]:
+    """The files that hold the prefix, each with what stands for it there."""
     paths = next(content for member, content in description if member.name == "info/paths.json")
-    entries = json.loads(paths)["paths"]
-    held = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}
-    [placeholder] = held or {PLACEHOLDER.decode()}
-    # A binary's contents must not move.
-    assert len(placeholder) == len(PLACEHOLDER)
-    return str(placeholder).encode()
+    return {
+        entry["_path"]: entry["prefix_placeholder"].encode()
+        for entry in json.loads(paths)["paths"]
+        if "prefix_placeholder" in entry
+    }
 
 
-def _file(name: str, content: bytes, relinked: bool) -> bytes:
-    """A file of the package without what depends on the prefix it was built for."""
-    if name.endswith(".dist-info/RECORD"):
-        return SCRIPT.sub(rb"\1,,", content)
-    if relinked and content.startswith(b"\x7fELF"):
-        digest = hashlib.sha1(BUILD_ID.sub(b"", content)).digest()
-        return BUILD_ID.sub(lambda _: digest, content)
-    return content
+def _record(name: str, content: bytes, prefixed: Container[str]) -> bytes:
+    """pip's RECORD without the hashes of scripts and other files that name the prefix.
+
+    An installation puts another prefix there: these hashes are true in no environment.
+    """
+    modules = posixpath.dirname(posixpath.dirname(name))
+
+    def line(match: re.Match[bytes]) -> bytes:
+        file = match[1].decode()
+        place = posixpath.normpath(posixpath.join(modules, file))
+        return match[1] + b",," if file.startswith("../") or place in prefixed else match[0]
+
+    return HASHED.sub(line, content)
+
+
+def _with_build_id(content: bytes) -> bytes:
+    """A binary whose build ID is the SHA-1 of all the rest of it."""
+    digest = hashlib.sha1(BUILD_ID.sub(b"", content)).digest()
+    return BUILD_ID.sub(lambda _: digest, content)
 
 
 def _description(name: str, content: bytes, digests: dict[str, tuple[str, int]]) -> bytes:
