@@ -11,12 +11,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import posixpath
 import re
 import tarfile
 import time
 import zipfile
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -31,8 +30,9 @@ COMPRESSION_LEVEL = 15
 
 # The note in which a linker leaves the SHA-1 of what it wrote (elf.h: Elf64_Nhdr).
 BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
-# A line of pip's RECORD: a file, below the directory of modules, and its hash.
-HASHED = re.compile(rb"^([^,\r\n]+),sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
+# The hashes in pip's RECORD, which may be empty. They are of files for the prefix of the build,
+# before the engine relinked them; paths.json has those of the files in the package.
+HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
 
@@ -55,16 +55,13 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
     digests: dict[str, tuple[str, int]] = {}
     with zipfile.ZipFile(package) as given, zipfile.ZipFile(part, "w") as made:
         described = list(_members(given, info))
-        prefixed = _prefixed(described)
-        placeholder = next(iter(prefixed.values()), PLACEHOLDER)
-        # A binary's contents must not move.
-        assert len(placeholder) == len(PLACEHOLDER)
+        placeholder = _placeholder(described)
 
         def files() -> Iterator[Member]:
             for member, content in _members(given, payload):
                 found = content.replace(placeholder, PLACEHOLDER)
                 if member.name.endswith(".dist-info/RECORD"):
-                    found = _record(member.name, found, prefixed)
+                    found = HASH.sub(b",,", found)
                 elif relinked and content.startswith(b"\x7fELF"):
                     found = _with_build_id(found)
                 digests[_sha256(content)] = _sha256(found), len(found)
@@ -101,29 +98,15 @@ def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
             yield member, content.read() if content else b""
 
 
-def _prefixed(description: Iterable[Member]) -> dict[str, bytes]:
-    """The files that hold the prefix, each with what stands for it there."""
+def _placeholder(description: Iterable[Member]) -> bytes:
+    """What stands for the prefix in a package's files; the canonical one if no file holds it."""
     paths = next(content for member, content in description if member.name == "info/paths.json")
-    return {
-        entry["_path"]: entry["prefix_placeholder"].encode()
-        for entry in json.loads(paths)["paths"]
-        if "prefix_placeholder" in entry
-    }
-
-
-def _record(name: str, content: bytes, prefixed: Container[str]) -> bytes:
-    """pip's RECORD without the hashes of scripts and other files that name the prefix.
-
-    An installation puts another prefix there: these hashes are true in no environment.
-    """
-    modules = posixpath.dirname(posixpath.dirname(name))
-
-    def line(match: re.Match[bytes]) -> bytes:
-        file = match[1].decode()
-        place = posixpath.normpath(posixpath.join(modules, file))
-        return match[1] + b",," if file.startswith("../") or place in prefixed else match[0]
-
-    return HASHED.sub(line, content)
+    entries = json.loads(paths)["paths"]
+    held = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}
+    [placeholder] = held or {PLACEHOLDER.decode()}
+    # A binary's contents must not move.
+    assert len(placeholder) == len(PLACEHOLDER)
+    return str(placeholder).encode()
 
 
 def _with_build_id(content: bytes) -> bytes:

@@ -31,12 +31,11 @@ def tar(files: dict[str, bytes], mode: int) -> bytes:
 def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **more: bytes) -> Path:
     """A package as the engine makes it in ``directory``."""
     prefix = f"{directory}/host_env{'_placehold' * 25}"[:255].encode()
-    record = b"../../../bin/tool,sha256=%b,9\r\nx/config.py,sha256=%b,9\r\nx.py,sha256=0,1\r\n"
+    record = b"../../../bin/tool,sha256=%b,9\r\nx.so,sha256=%b,9\r\nRECORD,,\r\n"
     digest = directory.name.encode()
     files = {
         "bin/tool": b"#!" + prefix + b"/bin/python\n",
         "lib/x.so": b"\x7fELF" + NOTE + hashlib.sha1(prefix).digest() + prefix + b"\0code",
-        "lib/x/config.py": b"prefix = '" + prefix + b"'",
         "lib/x.dist-info/RECORD": record % (digest, digest),
         **more,
     }
@@ -89,9 +88,7 @@ def test_the_paths_tell_the_new_contents(tmp_path: Path) -> None:
     placeholders = {entry.get("prefix_placeholder") for entry in paths} - {None}
     assert placeholders == {canonical.PLACEHOLDER.decode()}
     assert files["bin/tool"] == b"#!" + canonical.PLACEHOLDER + b"/bin/python\n"
-    assert files["lib/x.dist-info/RECORD"] == (
-        b"../../../bin/tool,,\r\nx/config.py,,\r\nx.py,sha256=0,1\r\n"
-    )
+    assert files["lib/x.dist-info/RECORD"] == (b"../../../bin/tool,,\r\nx.so,,\r\nRECORD,,\r\n")
 
 
 def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
