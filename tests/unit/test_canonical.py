@@ -99,7 +99,7 @@ def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_file_that_names_the_build_directory_is_refused(tmp_path: Path) -> None:
-    leak = f"{tmp_path}/a/work/x.c".encode()
+    leak = f"{tmp_path}/a/build/x.c".encode()
     package = engine_package(tmp_path / "a", depends=[], **{"lib/leak.txt": leak})
     with pytest.raises(BuildFailed, match=r"lib/leak.txt names the directory it was built in"):
         write(package)
