@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from builder import envs, paths, pipeline, references, stacks
+from builder import envs, paths, references, stacks
 from builder.errors import EnvironmentFailed
 from builder.pipeline import Options
+from builder.run import clean_environ
 
 
 def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -61,5 +62,4 @@ def home(environment: str, name: str) -> Path:
 
 def variables(home: Path) -> dict[str, str]:
     """The environment variables of a measured program: those of a user who set nothing."""
-    clean = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
-    return {**clean, "HOME": str(home)}
+    return {**clean_environ(), "HOME": str(home)}

@@ -27,11 +27,10 @@ from builder.errors import ConformanceFailed, EnvironmentFailed, UsageError
 from builder.events import Part
 from builder.expectations import Expectations
 from builder.outcomes import Results
-from builder.recipes import METAPACKAGE
+from builder.references import STOCK
 from builder.testruns import Interpreter
 
 SUITES = ("quick", "full")
-REFERENCE = "stock"
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     interpreter = _install(lock, directory)
     results = _run(interpreter, directory, expected, selection, jobs)
     _report(name, selection, results, expected)
-    reference = outcomes.read(sorted(paths.REPORTS.glob(f"{REFERENCE}-conformance-*.json")))
+    reference = outcomes.read(sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json")))
     rows = outcomes.side_by_side(reference, results.outcomes)
     if rows:
         kinds = "/".join(outcomes.KINDS)
@@ -96,23 +95,22 @@ def refer(selection: Selection, jobs: int) -> None:
     Raises:
         EnvironmentFailed: its environment is not there.
     """
-    prefix = paths.ENVIRONMENTS / REFERENCE
+    prefix = paths.ENVIRONMENTS / STOCK
     if not prefix.exists():
         raise EnvironmentFailed(f"{prefix} is not there", "./invoke references")
     expected = expectations.load(paths.CONFORMANCE)
     interpreter = _interpreter(prefix)
-    directory = _begin(REFERENCE, selection, str(interpreter))
+    directory = _begin(STOCK, selection, str(interpreter))
     results = _run(interpreter, directory, expected, selection, jobs)
-    _report(REFERENCE, selection, results, replace(expected, failures=()))
+    _report(STOCK, selection, results, replace(expected, failures=()))
     _end(directory)
 
 
 def _lock(name: str) -> Lock:
     """A stack's lock with the package of Theano's tests."""
     planned, built = pipeline.packages(name, pipeline.Options())
-    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
     tests = next(package for package in built if package.name == "theano-tests")
-    lock = envs.resolve(planned.stack, metapackage, built)
+    lock = pipeline.resolve(planned, built)
     return replace(lock, packages=(*lock.packages, tests))
 
 
@@ -168,9 +166,8 @@ def _run(
     site = interpreter.site_packages
     files = [str(file.relative_to(site)) for file in site.glob("theano/**/tests/test_*.py")]
     wanted = parts(expected, files, selection)
-    environ = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
     workers = jobs or len(os.sched_getaffinity(0))
-    testruns.Run(interpreter, directory, environ, workers).run(wanted)
+    testruns.Run(interpreter, directory, run.clean_environ(), workers).run(wanted)
     return events.results(directory, wanted)
 
 

@@ -48,9 +48,6 @@ from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
 from builder.toolchain import Toolchain
 
-# What the user's shell may hold that would change what an environment does.
-FOREIGN = ("THEANO_FLAGS", "THEANORC", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
-
 
 @dataclass(frozen=True)
 class Options:
@@ -165,11 +162,16 @@ def rebuild(name: str, options: Options, package: str = "") -> None:
         )
 
 
+def resolve(planned: Planned, built: list[Package]) -> Lock:
+    """The stack resolved to exact packages among those that were built."""
+    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
+    return envs.resolve(planned.stack, metapackage, built)
+
+
 def lock(name: str, options: Options) -> tuple[Planned, Lock]:
     """The stack resolved to exact packages, written to ``envs/<stack>``."""
     planned, built = packages(name, options)
-    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
-    resolved = envs.resolve(planned.stack, metapackage, built)
+    resolved = resolve(planned, built)
     envs.write(resolved, paths.LOCKS / name)
     return planned, resolved
 
@@ -199,8 +201,7 @@ def verify(name: str, arguments: Iterable[str] = ()) -> dict[str, Any]:
     file = report.verification(stack.name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    clean = {key: value for key, value in os.environ.items() if key not in FOREIGN}
-    status = run.show([command, "verify", "--json", file, *arguments], env=clean)
+    status = run.show([command, "verify", "--json", file, *arguments], env=run.clean_environ())
     if status != 0:
         raise VerifyFailed(
             f"stack {stack.name} does not prove itself (exit status {status})",
@@ -241,10 +242,7 @@ def bill(name: str) -> Path:
         )
     _, resolved = lock(name, Options(offline=True))
     file = paths.REPORTS / f"{name}.cdx.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(sbom.document(planned.plan, resolved), encoding="utf-8")
-    part.replace(file)
+    report.write_text(sbom.document(planned.plan, resolved), file)
     rows = [["lock", resolved.digest], ["bill of materials", sources.sha256(file)]]
     if envs.installed(name) == resolved.digest:
         rows.append(["environment", envs.tree(paths.ENVIRONMENTS / name)])

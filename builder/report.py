@@ -72,9 +72,14 @@ def rebuild_document(comparisons: Iterable[Comparison]) -> dict[str, Any]:
 
 def write(content: dict[str, Any], file: Path) -> None:
     """Write JSON with sorted keys, all of it or nothing."""
+    write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", file)
+
+
+def write_text(text: str, file: Path) -> None:
+    """Write a text, all of it or nothing."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_suffix(".part")
-    part.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    part.write_text(text, encoding="utf-8")
     part.replace(file)
 
 

@@ -10,6 +10,14 @@ from pathlib import Path
 
 from builder.errors import CommandFailed
 
+# What the user's shell may hold that would change what an environment does.
+FOREIGN = ("THEANO_FLAGS", "THEANORC", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+def clean_environ() -> dict[str, str]:
+    """The environment variables of this process without FOREIGN ones."""
+    return {key: value for key, value in os.environ.items() if key not in FOREIGN}
+
 
 @dataclass(frozen=True)
 class Finished:

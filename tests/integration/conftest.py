@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from builder import envs, paths, pipeline
+from builder.run import clean_environ
 from builder.sources import collect, fetch
 
 Result = subprocess.CompletedProcess[str]
@@ -31,7 +32,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
     """Run a command as a user who set nothing, with a home of its own."""
 
     def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
-        clean = {key: value for key, value in os.environ.items() if key not in pipeline.FOREIGN}
+        clean = clean_environ()
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         return subprocess.run(
