@@ -7,7 +7,7 @@ import json
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from builder import envs
@@ -15,7 +15,6 @@ from builder.channel import Package
 from builder.engine import SOURCE_DATE_EPOCH
 from builder.envs import Lock
 from builder.recipes import METAPACKAGE
-from builder.run import run
 from builder.sources import sha256
 
 # Where the environment is in an image.
@@ -48,10 +47,9 @@ def write(lock: Lock, directory: Path) -> None:
         if not mark.exists() or mark.read_text(encoding="utf-8") != key:
             mark.unlink(missing_ok=True)
             everything = {file for file in prefix.rglob("*") if not file.is_dir()}
-            others = _compile(prefix, everything - own)
-            archive(directory / "dependencies.tar", prefix, others, SHARED)
+            archive(directory / "dependencies.tar", prefix, sorted(everything - own), SHARED)
             mark.write_text(key, encoding="utf-8")
-        archive(directory / "stack.tar", prefix, _compile(prefix, own))
+        archive(directory / "stack.tar", prefix, sorted(own))
 
 
 def _install(lock: Lock, prefix: Path) -> None:
@@ -74,30 +72,14 @@ def _record(prefix: Path, package: str) -> Path:
 
 def _files(prefix: Path, package: Package) -> list[Path]:
     record = _record(prefix, package.file.stem)
-    listed = json.loads(record.read_text(encoding="utf-8"))["files"]
+    listed = [prefix / name for name in json.loads(record.read_text(encoding="utf-8"))["files"]]
+    bytecode = [
+        file
+        for module in listed
+        for file in (module.parent / "__pycache__").glob(f"{module.stem}.*.pyc")
+    ]
     texts = [file for file in (prefix / LICENCES / package.name).rglob("*") if file.is_file()]
-    return [record, *texts, *(prefix / file for file in listed)]
-
-
-def _compile(prefix: Path, files: Iterable[Path]) -> list[Path]:
-    """Byte-compile the modules among ``files``; returns the files and what came of them.
-
-    Where it may not write, Python would compile its modules at every start. It compares hashes,
-    not times, to see whether a module was changed since.
-    """
-    found = set(files)
-    modules = [file for file in found if file.suffix == ".py" and prefix / "lib" in file.parents]
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listing:
-        listing.write("\n".join(map(str, modules)))
-        listing.flush()
-        # -B: what this very run imports would be compiled first, with times in it.
-        command = [str(prefix / "bin" / "python"), "-I", "-B", "-m", "compileall", "-q", "-j", "0"]
-        command += ["--invalidation-mode", "checked-hash", "-s", str(prefix), "-p", str(PREFIX)]
-        # It fails on files that are examples of bad Python.
-        run([*command, "-i", listing.name], check=False)
-    for file in modules:
-        found.update((file.parent / "__pycache__").glob(f"{file.stem}.*.pyc"))
-    return sorted(found)
+    return [record, *texts, *listed, *bytecode]
 
 
 def archive(

@@ -14,6 +14,7 @@ from builder import channel, paths, solver
 from builder.channel import Package
 from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
 from builder.recipes import METAPACKAGE, Recipe
+from builder.run import run
 from builder.sources import sha256
 from builder.stacks import Stack
 
@@ -125,7 +126,7 @@ def installed(stack: str) -> str | None:
 
 
 def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = None) -> None:
-    """Install a lock's packages into ``prefix``, an empty directory.
+    """Install a lock's packages into ``prefix``, an empty directory, and compile their modules.
 
     Args:
         what: what an error calls the environment.
@@ -146,6 +147,21 @@ def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = Non
         raise EnvironmentFailed(
             f"{what} could not be installed:\n{error}", "mend the cause and run again"
         ) from error
+    _compile(prefix, final_prefix or prefix)
+
+
+def _compile(prefix: Path, final_prefix: Path) -> None:
+    """Byte-compile what packages have put into site-packages.
+
+    Where it may not write, Python would compile it at every start. The bytecode has no times in
+    it, and depends on nothing but the modules: one process compiles them all, in order.
+    """
+    for site in prefix.glob("lib/python3*/site-packages"):
+        # -B: what this very run imports would be compiled first, with times in it.
+        command: list[str | Path] = [prefix / "bin" / "python", "-I", "-B", "-m", "compileall"]
+        command += ["-q", "--invalidation-mode", "checked-hash", "-s", prefix, "-p", final_prefix]
+        # It fails on files that are examples of bad Python.
+        run([*command, site], check=False)
 
 
 def tree(prefix: Path) -> str:

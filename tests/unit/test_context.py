@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import context, solver
+from builder import context, envs, solver
 from builder.channel import Package
 from builder.envs import Lock
 from builder.errors import CommandFailed, EnvironmentFailed
@@ -49,14 +49,14 @@ def installed(
             }
             record.write_text(json.dumps(found))
 
-    def compile_all(argv: list[str], **_: object) -> None:
-        for line in Path(argv[-1]).read_text().splitlines():
-            compiled = Path(line).parent / "__pycache__" / f"{Path(line).stem}.cpython-311.pyc"
+    def compile_all(argv: list[str | Path], **_: object) -> None:
+        for module in Path(argv[-1]).glob("*.py"):
+            compiled = module.parent / "__pycache__" / f"{module.stem}.cpython-311.pyc"
             compiled.parent.mkdir(exist_ok=True)
             compiled.write_bytes(b"pyc")
 
     monkeypatch.setattr(solver, "call", install)
-    monkeypatch.setattr(context, "run", compile_all)
+    monkeypatch.setattr(envs, "run", compile_all)
     return calls
 
 
