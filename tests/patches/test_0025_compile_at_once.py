@@ -85,6 +85,18 @@ def test_several_modules_in_a_run(run_python, compiler, tmp_path, temporary):
     assert list(temporary.iterdir()) == []
 
 
+def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_path):
+    program = """
+    import theano, theano.tensor as tt
+    x = tt.dmatrix()
+    print(theano.function([x], [tt.dot(x, x), tt.exp(x)])([[1.0]])[0])
+    """
+    flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
+    result = run_python(program, flags=flags)
+    assert result.stdout.split() == ["[[1.]]"], result.stderr
+    assert len([line for line in log(compiler) if line.startswith("start") and "-O3" in line]) == 1
+
+
 def test_the_same_values_from_another_process(run_python, tmp_path):
     """Each module is found again, though its library holds others too."""
     flags = f"base_compiledir={tmp_path}/compiled"

@@ -4,12 +4,14 @@ Without the patch it gives up on loops with many arrays, and on matrices that ar
 sliced: the first test finds no vectorised loop in the generated code.
 """
 
+import itertools
 import re
 
 import numpy as np
 import pytest
 import theano
 from theano import tensor
+from theano.gof.cc import CLinker
 
 MANY = 12
 
@@ -62,6 +64,27 @@ def test_every_layout_has_the_same_values(shape, openmp):
             np.testing.assert_allclose(first, np.sqrt(left * b + right) + c * s, rtol=1e-14)
             np.testing.assert_allclose(second, left / right + s, rtol=1e-14)
             np.testing.assert_array_equal(third, right > c)
+
+
+def test_every_order_of_four_dimensions():
+    """Loops follow the output's strides; those that lie next to each other are made one."""
+    x, y = tensor.dtensor4("x"), tensor.TensorType("float64", (False, True, False, True))("y")
+    function = theano.function([x, y], [x * y, x - x[:, ::-1]])
+    values = np.random.RandomState(0).uniform(0.5, 2, (2, 3, 4, 5))
+    for order in itertools.permutations(range(4)):
+        left = values.transpose(order)
+        right = left[:, :1, :, :1]
+        first, second = function(left, right)
+        np.testing.assert_array_equal(first, left * right)
+        np.testing.assert_array_equal(second, left - left[:, ::-1])
+
+
+def test_a_module_has_one_function_of_loops():
+    """Two loops: through elements next to each other, and through any."""
+    x, y = tensor.dmatrices("x", "y")
+    (node,) = theano.function([x, y], tensor.tanh(x * y)).maker.fgraph.apply_nodes
+    graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
+    assert CLinker().accept(graph).get_src_code().count("tanh(") == 2
 
 
 @pytest.mark.parametrize("shape", [(70,), (5, 70)])
