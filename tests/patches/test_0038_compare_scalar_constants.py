@@ -1,0 +1,34 @@
+"""Scalar constants are compared as Python's numbers, with the results that arrays give.
+
+Without the patch, each of them had NumPy look for NaN in it and sum it up.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from theano import tensor
+from theano.tensor import var
+
+NUMBERS = (0.0, -0.0, 1.5, float("nan"), -float("nan"), float("inf"), -float("inf"))
+
+
+@pytest.mark.parametrize(("left", "right"), itertools.product(NUMBERS, repeat=2))
+def test_equal_where_arrays_of_one_element_are(left, right):
+    one, other = (tensor.constant(number, dtype="float64").signature() for number in (left, right))
+    in_arrays = [tensor.constant(np.array([number])).signature() for number in (left, right)]
+    assert (one == other) == (in_arrays[0] == in_arrays[1])
+    if one == other:
+        assert hash(one) == hash(other)
+
+
+def test_types_differ():
+    assert tensor.constant(1, dtype="int8").signature() != tensor.constant(1.0).signature()
+    assert tensor.constant(np.array([1.0])).signature() != tensor.constant(1.0).signature()
+
+
+def test_without_numpy(monkeypatch):
+    monkeypatch.setattr(var.np, "isnan", lambda _: pytest.fail("NumPy was asked"))
+    one, other = tensor.constant(2.5).signature(), tensor.constant(2.5).signature()
+    assert one == other
+    assert hash(one) == hash(other)
