@@ -23,14 +23,19 @@ FETCH = {
     "sources": "directory looked into for sources before anything is downloaded",
     "offline": "download nothing",
 }
+AMDLIBM = {
+    "amdlibm_archive": "AMD's release archive of AOCL-LibM, in place of the open amdlibm",
+}
 BUILD = {
     **FETCH,
     "engine": "rattler-build, or conda-build (>= 26.3) if that is on PATH",
     "jobs": "recipes to build at once (default: the CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
+    **AMDLIBM,
 }
 IMAGE = {
     **FETCH,
+    **AMDLIBM,
     "base": "image to build on (default: what `invoke base-image` makes)",
 }
 INTERRUPTED = 130
@@ -59,9 +64,16 @@ def door(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(
-    sources: str, offline: bool, engine: str = "rattler-build", jobs: int = 0, bundle: str = ""
+    sources: str,
+    offline: bool,
+    engine: str = "rattler-build",
+    jobs: int = 0,
+    bundle: str = "",
+    amdlibm_archive: str = "",
 ) -> pipeline.Options:
-    return pipeline.Options(_path(sources), offline, engine, jobs, _path(bundle))
+    return pipeline.Options(
+        _path(sources), offline, engine, jobs, _path(bundle), _path(amdlibm_archive)
+    )
 
 
 def _path(text: str) -> Path | None:
@@ -110,8 +122,10 @@ def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary:
         engine: str = "rattler-build",
         jobs: int = 0,
         bundle: str = "",
+        amdlibm_archive: str = "",
     ) -> None:
-        stage(stack, _options(sources, offline, engine, jobs, bundle))
+        options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive)
+        stage(stack, options)
 
     run.__doc__ = summary
     return task(name=name, help=BUILD)(door(run))
@@ -164,13 +178,15 @@ def image(
     base: str = "",
     save: str = "",
     rebuild: bool = False,
+    amdlibm_archive: str = "",
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
     build = pipeline.rebuild_image if rebuild else pipeline.image
-    build(stack, _options(sources, offline), base, _path(save))
+    options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
+    build(stack, options, base, _path(save))
 
 
-@task(help={key: text for key, text in IMAGE.items() if key != "stack"})
+@task(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
 @door
 def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
     """Build and verify the images of all CPU stacks."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import channel, paths, solver
+from builder import channel, paths, solver, stacks
 from builder.channel import Package
 from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
 from builder.recipes import METAPACKAGE, Recipe
@@ -75,7 +75,7 @@ def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> L
 def explicit(lock: Lock) -> str:
     """The lock in conda's explicit format, with CHANNEL where the channel's address goes."""
     lines = [
-        f"# Written by: invoke lock --stack={lock.stack}",
+        f"# Written by: invoke lock {stacks.flags(lock.stack)}",
         "# Put the channel's address in, then install:",
         f"#   sed 's|^CHANNEL|file:///srv/channel|' {LOCK_NAME} > {lock.stack}.lock",
         f"#   conda create --name theano --file {lock.stack}.lock",
@@ -93,7 +93,7 @@ def environment_yml(lock: Lock) -> str:
     """The environment file; its channel is the name ``theano-fast``, which conda maps."""
     name, _, build = lock.spec.partition(" ")
     return (
-        f"# Written by: invoke lock --stack={lock.stack}\n"
+        f"# Written by: invoke lock {stacks.flags(lock.stack)}\n"
         "# Tell conda once where the channel is:\n"
         "#   conda config --set custom_channels.theano-fast file:///srv\n"
         f"name: theano-{lock.stack}\n"

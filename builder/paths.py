@@ -21,6 +21,8 @@ BUILD = ROOT / "build"
 SOURCES = BUILD / "sources"
 CHANNEL = BUILD / "channel"
 ENVIRONMENTS = BUILD / "envs"
+# Locks of stacks with a file of the user's, which are nobody else's.
+OWN_LOCKS = BUILD / "locks"
 IMAGES = BUILD / "images"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from builder import (
+    aocl,
     base,
     builds,
     bundles,
@@ -58,6 +59,7 @@ class Options:
     engine: str = engine.ENGINES[0]
     jobs: int = 0
     bundle: Path | None = None
+    amdlibm_archive: Path | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in engine.ENGINES:
@@ -73,6 +75,8 @@ class Options:
             raise UsageError(f"--sources: {self.sources} is not a directory")
         if self.bundle and not self.bundle.is_file():
             raise UsageError(f"--bundle: there is no file {self.bundle}")
+        if self.amdlibm_archive and not self.amdlibm_archive.is_file():
+            raise UsageError(f"--amdlibm-archive: there is no file {self.amdlibm_archive}")
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,17 @@ class Planned:
     plan: Plan
 
 
-def plan(name: str) -> Planned:
-    """Render a stack's recipes for this host and compute their input keys."""
+def load(name: str, options: Options) -> Stack:
+    """The stack called ``name``, with AMD's own library where ``options`` bring it."""
     stack = stacks.load(name)
+    if options.amdlibm_archive:
+        return stacks.with_amdlibm(stack, aocl.keep(options.amdlibm_archive))
+    return stack
+
+
+def plan(name: str, options: Options) -> Planned:
+    """Render a stack's recipes for this host and compute their input keys."""
+    stack = load(name, options)
     tools = toolchain.probe()
     rendered = recipes.load_all(stack, tools)
     needs = recipes.closure(rendered)
@@ -103,7 +115,7 @@ def fetch(
         to: a directory to copy them into.
         bundle: an archive to write, of them and all else that a build takes.
     """
-    files = _fetch(plan(name).plan.recipes, options)
+    files = _fetch(plan(name, options).plan.recipes, options)
     if to:
         sources.collect(files, to)
         progress.say(f"{name}: {len(files)} sources in {to}")
@@ -124,7 +136,7 @@ def _fetch(wanted: Iterable[Recipe], options: Options) -> list[Path]:
 
 def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
     """All packages of a stack, built where their inputs changed, in ``build/channel``."""
-    planned = plan(name)
+    planned = plan(name, options)
     _fetch(store.missing(planned.plan), options)
     jobs = options.jobs or len(os.sched_getaffinity(0))
     built = builds.build(planned.plan, jobs=jobs, engine_name=options.engine)
@@ -169,10 +181,14 @@ def resolve(planned: Planned, built: list[Package]) -> Lock:
 
 
 def lock(name: str, options: Options) -> tuple[Planned, Lock]:
-    """The stack resolved to exact packages, written to ``envs/<stack>``."""
+    """The stack resolved to exact packages, written to ``envs/<stack>``.
+
+    What holds a file of the user's is not for the repository: its lock is in ``build/locks``.
+    """
     planned, built = packages(name, options)
     resolved = resolve(planned, built)
-    envs.write(resolved, paths.LOCKS / name)
+    place = paths.OWN_LOCKS if planned.stack.amdlibm_archive else paths.LOCKS
+    envs.write(resolved, place / planned.stack.name)
     return planned, resolved
 
 
@@ -192,19 +208,19 @@ def verify(name: str, arguments: Iterable[str] = ()) -> dict[str, Any]:
         EnvironmentFailed: the environment was not built.
         VerifyFailed: a check failed.
     """
-    stack = stacks.load(name)
-    command = paths.ENVIRONMENTS / stack.name / "bin" / "theano-fast"
-    if envs.installed(stack.name) is None or not command.exists():
+    command = paths.ENVIRONMENTS / name / "bin" / "theano-fast"
+    if envs.installed(name) is None or not command.exists():
+        stack = stacks.load(name)
         raise EnvironmentFailed(
             f"{command.parent.parent} is not built", f"./invoke build --stack={stack.name}"
         )
-    file = report.verification(stack.name)
+    file = report.verification(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
     status = run.show([command, "verify", "--json", file, *arguments], env=run.clean_environ())
     if status != 0:
         raise VerifyFailed(
-            f"stack {stack.name} does not prove itself (exit status {status})",
+            f"stack {name} does not prove itself (exit status {status})",
             f"the failed checks are above and in {file}",
         )
     return report.read(file)
@@ -217,14 +233,15 @@ def build(name: str, options: Options) -> Environment:
     verified again; ``verify`` does it at any time.
     """
     planned, environment = create(name, options)
-    file = report.file(name)
-    document = report.document(planned.stack, planned.toolchain, planned.plan, environment.lock)
+    stack = planned.stack
+    file = report.file(stack.name)
+    document = report.document(stack, planned.toolchain, planned.plan, environment.lock)
     before = report.read(file)
     verified = before.pop("verify", None)
     if before != document or not verified:
-        document["verify"] = verify(name)
+        document["verify"] = verify(stack.name)
         report.write(document, file)
-    progress.say(f"{name}: verified; {environment.prefix}; report: {file}")
+    progress.say(f"{stack.name}: verified; {environment.prefix}; report: {file}")
     return environment
 
 
@@ -234,7 +251,7 @@ def bill(name: str) -> Path:
     Raises:
         EnvironmentFailed: the stack's packages were not built.
     """
-    planned = plan(name)
+    planned = plan(name, Options())
     if missing := store.missing(planned.plan):
         raise EnvironmentFailed(
             f"{name}: not built: {', '.join(recipe.name for recipe in missing)}",
@@ -266,7 +283,7 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
 
     An image that verified before is not verified again.
     """
-    stack = stacks.load(name)
+    stack = load(name, options)
     if save and not save.parent.is_dir():
         raise UsageError(f"--save: {save.parent} is not a directory")
     docker = daemon.connect()
@@ -275,7 +292,7 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
     found = base.find(docker, base_name, offline=options.offline)
     base.require(found, planned.toolchain.glibc)
     directory = paths.IMAGES / stack.name
-    progress.say(f"building {images.reference(name)} on {found.reference}")
+    progress.say(f"building {images.reference(stack.name)} on {found.reference}")
     began = time.monotonic()
     context.write(resolved, directory)
     written = time.monotonic()
@@ -283,7 +300,7 @@ def image(name: str, options: Options, base_name: str = "", save: Path | None = 
     ended = time.monotonic()
     seconds = {"context": round(written - began, 1), "build": round(ended - written, 1)}
     document = report.image_document(built, resolved)
-    file = report.image_file(name)
+    file = report.image_file(stack.name)
     before = report.read(file)
     if before.get("id") == built.id:
         document |= {key: before[key] for key in ("seconds", "verify")}
@@ -313,7 +330,7 @@ def rebuild_image(
     docker = daemon.connect()
     first = image(name, options, base_name, save)
     _, resolved = lock(name, options)
-    second = images.build(docker, resolved, first.base, paths.IMAGES / name, anew=True)
+    second = images.build(docker, resolved, first.base, paths.IMAGES / resolved.stack, anew=True)
     with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
         digests = [
             images.save(docker, one, Path(directory, "image.tar")) for one in (first, second)

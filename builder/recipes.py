@@ -60,6 +60,8 @@ def variant(stack: Stack, toolchain: Toolchain) -> dict[str, list[str]]:
     """The variant configuration a stack's recipes are rendered with."""
     # The metapackage's build string holds the stack's name; a `-` would end the version there.
     keys = {**stack.axes, **toolchain.variant, "stack": stack.name.replace("-", "_")}
+    if stack.amdlibm_archive:
+        keys["amdlibm_archive"] = stack.amdlibm_archive
     return {key: [value] for key, value in keys.items()}
 
 

@@ -80,6 +80,24 @@ def fetch(
     return cached
 
 
+def keep(file: Path, name: str) -> Source:
+    """Put a file that the user brings into the cache, as a source called by ``name`` and its hash.
+
+    Raises:
+        DiskFull: the cache's file system has no room.
+    """
+    digest = sha256(file)
+    source = Source(f"{name}-{digest[:16]}", digest)
+
+    def write(part: Path) -> None:
+        shutil.copyfile(file, part)
+        verify(part, source, file)
+
+    if not (place := _place_in_cache(source)).exists():
+        _place(place, write)
+    return source
+
+
 def collect(files: Sequence[Path], directory: Path) -> None:
     """Copy fetched files into one directory, to be carried to another machine."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -88,11 +106,9 @@ def collect(files: Sequence[Path], directory: Path) -> None:
 
 
 def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
-    # Named by its hash: a file that is there was verified when it came.
-    file = paths.source_cache() / source.sha256[:16] / source.file
+    file = _place_in_cache(source)
     if file.exists():
         return file
-    file.parent.mkdir(parents=True, exist_ok=True)
     given = directory / source.file if directory else None
     if given and not given.exists():
         given = None
@@ -112,6 +128,13 @@ def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
         verify(part, source, given)
 
     _place(file, write)
+    return file
+
+
+def _place_in_cache(source: Source) -> Path:
+    # Named by its hash: a file that is there was verified when it came.
+    file = paths.source_cache() / source.sha256[:16] / source.file
+    file.parent.mkdir(parents=True, exist_ok=True)
     return file
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from builder import paths
@@ -17,7 +17,12 @@ else:
 
 @dataclass(frozen=True)
 class Stack:
-    """One value on each axis, under a name."""
+    """One value on each axis, under a name.
+
+    Attributes:
+        amdlibm_archive: the SHA-256 of the release archive of AMD's library that its amdlibm is
+            made of; empty where that is the open one.
+    """
 
     name: str
     theano: str
@@ -25,16 +30,18 @@ class Stack:
     blas: str
     libm: str
     device: str
+    amdlibm_archive: str = ""
 
     @property
     def axes(self) -> dict[str, str]:
         """The value on each axis, by the axis' name."""
         values = asdict(self)
-        del values["name"]
-        return values
+        return {axis: values[axis] for axis in AXES}
 
 
-AXES = tuple(field.name for field in fields(Stack) if field.name != "name")
+AXES = tuple(field.name for field in fields(Stack) if field.name not in ("name", "amdlibm_archive"))
+# Ends the name of a stack with AMD's own library.
+AOCL = "-aocl"
 
 
 def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
@@ -75,3 +82,26 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
     if name not in stacks:
         raise UsageError(f"unknown stack {name!r}", f"choose one of: {', '.join(stacks)}")
     return stacks[name]
+
+
+def with_amdlibm(stack: Stack, archive: str) -> Stack:
+    """The stack with AMD's own library, from the archive of that SHA-256.
+
+    It has a name of its own, and so have its environment, lock, report and image.
+
+    Raises:
+        UsageError: the stack has no amdlibm.
+    """
+    if stack.libm != "amdlibm":
+        fitting = ", ".join(other.name for other in load_all() if other.libm == "amdlibm")
+        raise UsageError(
+            f"--amdlibm-archive: the libm of stack {stack.name} is {stack.libm}",
+            f"choose one of: {fitting}",
+        )
+    return replace(stack, name=stack.name + AOCL, amdlibm_archive=archive)
+
+
+def flags(name: str) -> str:
+    """The flags by which a task is told the stack called ``name``."""
+    row = name.removesuffix(AOCL)
+    return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"

@@ -8,7 +8,22 @@ options=(
     -mprefer-vector-width=512
     -fPIC -std=gnu11 -Wall -Wextra -Werror
 )
+sources=(amdlibm.c)
 mkdir -p "$PREFIX/lib" "$PREFIX/include"
-gcc "${options[@]}" -shared -Wl,-soname,libamdlibm.so -o "$PREFIX/lib/libamdlibm.so" amdlibm.c \
-    -Wl,--no-undefined -lmvec -lm
+
+if [[ -f aocl-libm ]]; then
+    mkdir aocl aocl-licence
+    tar -xf aocl-libm -C aocl
+    library=$(find aocl -name libalm.so -o -name libamdlibm.so | sort | head -n 1)
+    install -m 755 "$library" "$PREFIX/lib/libalm.so"
+    # AMD's headers begin with the licence in releases that have no file of it.
+    find aocl -type f \( -iname '*licen[cs]e*' -o -iname '*eula*' -o -name amdlibm.h \) \
+        -exec cp -t aocl-licence {} +
+    sources+=(aocl.c)
+    # The search path is AMD's library's too; calls within ours stay in it.
+    options+=(-DREPLACE_WITH_AMDLIBM
+        "-Wl,--disable-new-dtags,-rpath,\$ORIGIN,-Bsymbolic")
+fi
+gcc "${options[@]}" -shared -Wl,-soname,libamdlibm.so -o "$PREFIX/lib/libamdlibm.so" \
+    "${sources[@]}" -Wl,--no-undefined -lmvec -lm
 cp amdlibm.h "$PREFIX/include"

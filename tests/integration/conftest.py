@@ -68,20 +68,18 @@ PROJECT = (
 
 
 class Project:
-    """A copy of this project whose one stack is zlib: real sources and builds, in seconds."""
+    """A copy of parts of this project, whose tasks can be run."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, parts: tuple[str, ...], cache: Path) -> None:
         self.root = root
-        self.cache = root / "cache"
-        for name in PROJECT:
+        self.cache = cache
+        for name in parts:
             origin, target = paths.ROOT / name, root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             if origin.is_dir():
                 shutil.copytree(origin, target, ignore=shutil.ignore_patterns("__pycache__"))
             else:
                 shutil.copy(origin, target)
-        (root / "recipes" / "theano-stack").mkdir()
-        (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
 
     def start(
         self, *arguments: str, wrap: tuple[str, ...] = (), **env: str
@@ -120,13 +118,19 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return Project(tmp_path / "project")
+    """A project whose one stack is zlib: real sources and builds, in seconds."""
+    root = tmp_path / "project"
+    made = Project(root, PROJECT, root / "cache")
+    (root / "recipes" / "theano-stack").mkdir()
+    (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
+    return made
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
     """A directory with zlib's source, as `invoke fetch --to` makes it."""
-    recipes = {recipe.name: recipe for recipe in pipeline.plan("openblas").plan.recipes}
+    planned = pipeline.plan("openblas", pipeline.Options())
+    recipes = {recipe.name: recipe for recipe in planned.plan.recipes}
     directory = tmp_path / "sources"
     collect(fetch(recipes["zlib"].sources), directory)
     return directory

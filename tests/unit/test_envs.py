@@ -126,3 +126,10 @@ def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
     assert installed_tree(tmp_path / "d", mode=0o755) != first
     (tmp_path / "a" / "written-later").touch()
     assert envs.tree(tmp_path / "a") == first
+
+
+def test_a_lock_with_amds_own_library_says_so() -> None:
+    lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
+    flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
+    assert envs.explicit(lock).startswith(flags)
+    assert envs.environment_yml(lock).startswith(flags)

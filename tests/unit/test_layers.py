@@ -25,6 +25,7 @@ LAYERS = (
     "debian",
     "pypi",
     "sources",
+    "aocl",
     "solver",
     "channel",
     "canonical",

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths, pipeline, report, run
-from builder.envs import MARK
+from builder import paths, pipeline, report, run, stacks
+from builder.envs import MARK, Lock
 from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
+from builder.packages import Plan
+from builder.toolchain import Toolchain
 
 
 def test_options_are_checked(tmp_path: Path) -> None:
@@ -16,6 +18,8 @@ def test_options_are_checked(tmp_path: Path) -> None:
         pipeline.Options(engine="conda-build")
     with pytest.raises(UsageError, match="is not a directory"):
         pipeline.Options(sources=tmp_path / "none")
+    with pytest.raises(UsageError, match="--amdlibm-archive: there is no file"):
+        pipeline.Options(amdlibm_archive=tmp_path / "none")
 
 
 @pytest.fixture
@@ -56,3 +60,19 @@ def test_a_failed_check_fails_the_build(environment: Path, monkeypatch: pytest.M
     monkeypatch.setattr(run, "show", lambda *_, **__: 1)
     with pytest.raises(VerifyFailed, match="stack openblas does not prove itself"):
         pipeline.verify("openblas")
+
+
+@pytest.mark.parametrize("archive", ["", "ab" * 32])
+def test_only_what_anybody_can_build_is_locked_in_the_repository(
+    archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = stacks.load("openblas-amdlibm")
+    stack = stacks.with_amdlibm(stack, archive) if archive else stack
+    planned = pipeline.Planned(stack, Toolchain("12", "2.36", ""), Plan((), {}, {}, {}))
+    monkeypatch.setattr(paths, "LOCKS", tmp_path / "envs")
+    monkeypatch.setattr(paths, "OWN_LOCKS", tmp_path / "build" / "locks")
+    monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
+    monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock(stack.name, "a==1 0", ()))
+    pipeline.lock("openblas-amdlibm", pipeline.Options())
+    assert (tmp_path / "envs").exists() != bool(archive)
+    assert (tmp_path / "build" / "locks" / "openblas-amdlibm-aocl").exists() == bool(archive)

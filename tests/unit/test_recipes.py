@@ -124,3 +124,33 @@ def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
             assert not unknown, recipe.name
             assert about["license_file"], recipe.name
             assert about["summary"], recipe.name
+
+
+def test_amds_own_library_is_a_package_of_its_own() -> None:
+    stack = stacks.load("openblas-amdlibm")
+    own = stacks.with_amdlibm(stack, SHA)
+    packages = {}
+    for each in (stack, own):
+        rendered = recipes.load_all(each, TOOLCHAIN)
+        recipes.closure(rendered)
+        packages[each.name] = rendered
+    amdlibm = packages[own.name]["amdlibm"]
+    assert amdlibm.sources == (Source(f"aocl-libm-{SHA[:16]}", SHA),)
+    assert amdlibm.outputs[0].build == "aocl_00000000_0"
+    assert amdlibm.outputs[0].build != packages[stack.name]["amdlibm"].outputs[0].build
+    assert "LicenseRef-AOCL-LibM" in amdlibm.rendered[0]["about"]["license"]
+    assert "aocl-licence/" in amdlibm.rendered[0]["about"]["license_file"]
+    differing = {
+        name
+        for name, recipe in packages[own.name].items()
+        if recipe.rendered != packages[stack.name][name].rendered
+    }
+    assert differing == {"amdlibm", recipes.METAPACKAGE}
+
+
+def test_a_stack_with_amds_own_library_takes_no_other() -> None:
+    own = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), SHA)
+    rendered = recipes.load_all(own, TOOLCHAIN)
+    rendered["amdlibm"] = load("openblas-amdlibm")["amdlibm"]
+    with pytest.raises(ConfigurationError, match="aocl_00000000_0"):
+        recipes.closure(rendered)

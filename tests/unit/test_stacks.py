@@ -51,3 +51,18 @@ def test_a_wrong_row_is_refused(tmp_path: Path, row: str, reason: str) -> None:
 def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="expected the tables"):
         stacks.load_all(write(tmp_path, AXES + "\n[extra]\na = 1\n"))
+
+
+def test_a_stack_with_amds_own_library_has_another_name() -> None:
+    stack = stacks.load("openblas-amdlibm")
+    own = stacks.with_amdlibm(stack, "ab")
+    assert own.name == "openblas-amdlibm-aocl"
+    assert own.amdlibm_archive == "ab"
+    assert own.axes == stack.axes
+    assert stacks.flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
+    assert stacks.flags(stack.name) == "--stack=openblas-amdlibm"
+
+
+def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:
+    with pytest.raises(UsageError, match=r"(?s)stack mkl is system.*openblas-amdlibm, mkl-amdlibm"):
+        stacks.with_amdlibm(stacks.load("mkl"), "ab")

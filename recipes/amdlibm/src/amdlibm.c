@@ -4,6 +4,7 @@
    the scalar functions of libm, and chooses among its variants by processor. */
 #include "amdlibm.h"
 
+#ifndef REPLACE_WITH_AMDLIBM
 /* A definition with attribute simd makes GCC define the vector variants too
    (x86-64 vector function ABI: _ZGVbN2v_amd_exp for SSE, c for AVX, d for AVX2,
    e for AVX-512). They jump to libmvec's, except SSE's of doubles, for which
@@ -21,6 +22,7 @@
     float amd_##name##f(float x, float y) { return name##f(x, y); }
 AMDLIBM_SCALARS(UNARY, BINARY)
 
+#endif
 /* Chosen when the library is loaded. */
 #define FOR_EACH_PROCESSOR \
     __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
