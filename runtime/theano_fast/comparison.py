@@ -1,10 +1,10 @@
 """Which of the stacks built on this machine multiplies matrices fastest on its CPU, and why."""
 
 import json
-import math
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 from theano_fast import stack
@@ -47,7 +47,7 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
         dtype, size, _, count = key.split()
         row = f"{dtype}, {size}, {count} thread{'s' * (count != '1')}"
         lines.append(f"{row:<24}" + "".join(f"{best[name]['rates'][key]:>20.1f}" for name in names))
-    means = {name: mean(best[name]["rates"].values()) for name in names}
+    means = {name: geometric_mean(best[name]["rates"].values()) for name in names}
     lines.append(f"{'geometric mean':<24}" + "".join(f"{means[name]:>20.1f}" for name in names))
     lines += [f"{name}: {best[name]['blas']}" for name in names]
     if len(names) == 1:
@@ -55,12 +55,6 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
     first, second = sorted(names, key=means.__getitem__, reverse=True)[:2]
     ratio = means[first] / means[second]
     return "\n".join([*lines, f"{first} is the fastest here, by {ratio:.2f} x before {second}"])
-
-
-def mean(rates: Iterable[float]) -> float:
-    """Return the geometric mean."""
-    logarithms = [math.log(rate) for rate in rates]
-    return math.exp(sum(logarithms) / len(logarithms))
 
 
 def built() -> dict[str, Path]:
