@@ -93,8 +93,8 @@ def keep(file: Path, name: str) -> Source:
         shutil.copyfile(file, part)
         verify(part, source, file)
 
-    if not (place := _place_in_cache(source)).exists():
-        _place(place, write)
+    if not (cached := _cache_file(source)).exists():
+        _place(cached, write)
     return source
 
 
@@ -106,7 +106,7 @@ def collect(files: Sequence[Path], directory: Path) -> None:
 
 
 def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
-    file = _place_in_cache(source)
+    file = _cache_file(source)
     if file.exists():
         return file
     given = directory / source.file if directory else None
@@ -131,7 +131,7 @@ def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
     return file
 
 
-def _place_in_cache(source: Source) -> Path:
+def _cache_file(source: Source) -> Path:
     # Named by its hash: a file that is there was verified when it came.
     file = paths.source_cache() / source.sha256[:16] / source.file
     file.parent.mkdir(parents=True, exist_ok=True)
