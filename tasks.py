@@ -148,11 +148,11 @@ def rebuild(
     pipeline.rebuild(stack, _options(sources, offline), package)
 
 
-@task(help=STACK)
+@task(help={**STACK, **AMDLIBM})
 @door
-def sbom(_: Context, stack: str) -> None:
+def sbom(_: Context, stack: str, amdlibm_archive: str = "") -> None:
     """Write a built stack's software bill of materials (CycloneDX)."""
-    pipeline.bill(stack)
+    pipeline.bill(stack, _options("", offline=True, amdlibm_archive=amdlibm_archive))
 
 
 @task(help={**STACK, "full": "the training step in its full size"})

@@ -245,19 +245,20 @@ def build(name: str, options: Options) -> Environment:
     return environment
 
 
-def bill(name: str) -> Path:
+def bill(name: str, options: Options) -> Path:
     """Write a stack's software bill of materials, and print the digests that one would sign.
 
     Raises:
         EnvironmentFailed: the stack's packages were not built.
     """
-    planned = plan(name, Options())
+    planned = plan(name, options)
     if missing := store.missing(planned.plan):
         raise EnvironmentFailed(
             f"{name}: not built: {', '.join(recipe.name for recipe in missing)}",
-            f"./invoke build --stack={name}",
+            f"./invoke build {stacks.flags(planned.stack.name)}",
         )
-    _, resolved = lock(name, Options(offline=True))
+    _, resolved = lock(name, options)
+    name = planned.stack.name
     file = paths.REPORTS / f"{name}.cdx.json"
     report.write_text(sbom.document(planned.plan, resolved), file)
     rows = [["lock", resolved.digest], ["bill of materials", sources.sha256(file)]]

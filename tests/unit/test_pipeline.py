@@ -39,6 +39,15 @@ def test_verify_needs_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyP
         pipeline.verify("openblas")
 
 
+def test_a_stack_with_amds_own_library_is_verified_by_its_name(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment.rename(environment.with_name("openblas-amdlibm-aocl"))
+    monkeypatch.setattr(run, "show", lambda *_, **__: 1)
+    with pytest.raises(VerifyFailed, match="stack openblas-amdlibm-aocl does not"):
+        pipeline.verify("openblas-amdlibm-aocl")
+
+
 def test_verify_hides_the_users_settings(
     environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
