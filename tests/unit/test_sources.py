@@ -33,6 +33,14 @@ def test_a_carried_file_is_cached_and_linked_for_recipes(carried: Path) -> None:
     assert sources.fetch([GOOD], offline=True) == [file]
 
 
+def test_a_file_that_the_user_brings_is_cached_by_its_hash(tmp_path: Path) -> None:
+    (tmp_path / "release-5.0.tar.gz").write_bytes(CONTENT)
+    source = sources.keep(tmp_path / "release-5.0.tar.gz", "release")
+    assert source == Source(f"release-{GOOD.sha256[:16]}", GOOD.sha256)
+    [file] = sources.fetch([source], offline=True)
+    assert file.read_bytes() == CONTENT
+
+
 def test_wrong_bytes_are_named_and_not_kept(carried: Path) -> None:
     (carried / GOOD.file).write_bytes(CONTENT[:-1])
     with pytest.raises(HashMismatch) as failure:

@@ -56,6 +56,7 @@ __attribute__((constructor)) static void bind(void)
 {
     void *library = dlopen("libalm.so", RTLD_NOW | RTLD_LOCAL), *found;
 
+    /* All of glibc's, in silence, would not be what was asked for. */
     if (library == NULL) {
         fprintf(stderr, "libamdlibm.so: %s\n", dlerror());
         abort();
