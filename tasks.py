@@ -14,7 +14,7 @@ from invoke.exceptions import Exit
 from invoke.tasks import task
 
 from builder import bench as benches
-from builder import checks, compilation, conformance, pipeline, references, speed
+from builder import checks, compilation, conformance, imaging, pipeline, references, speed
 from builder.errors import DiskFull, TheanoFastError, UsageError
 
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
@@ -181,23 +181,23 @@ def image(
     amdlibm_archive: str = "",
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
-    build = pipeline.rebuild_image if rebuild else pipeline.image
+    make = imaging.rebuild if rebuild else imaging.build
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
-    build(stack, options, base, _path(save))
+    make(stack, options, base, _path(save))
 
 
 @task(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
 @door
 def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
     """Build and verify the images of all CPU stacks."""
-    pipeline.images_of_all(_options(sources, offline), base)
+    imaging.build_all(_options(sources, offline), base)
 
 
 @task(name="base-image")
 @door
 def base_image(_: Context) -> None:
     """Make the images' base from the host's Debian mirrors, anew."""
-    pipeline.base_image()
+    imaging.build_base()
 
 
 @task(

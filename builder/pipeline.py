@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +11,11 @@ from typing import Any
 
 from builder import (
     aocl,
-    base,
     builds,
     bundles,
     channel,
-    context,
-    daemon,
     engine,
     envs,
-    images,
     paths,
     progress,
     rebuilds,
@@ -43,7 +37,6 @@ from builder.errors import (
     UsageError,
     VerifyFailed,
 )
-from builder.images import Image
 from builder.packages import Plan
 from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
@@ -270,88 +263,6 @@ def bill(name: str, options: Options) -> Path:
         progress.say(f"{digest}  {what}")
     progress.say(f"{name}: its bill of materials: {file}")
     return file
-
-
-def base_image() -> str:
-    """The base image, made anew from the host's Debian mirrors; its reference."""
-    reference = base.create(daemon.connect())
-    progress.say(reference)
-    return reference
-
-
-def image(name: str, options: Options, base_name: str = "", save: Path | None = None) -> Image:
-    """The stack's image: built, verified in a container, tagged, reported, and saved to ``save``.
-
-    An image that verified before is not verified again.
-    """
-    stack = load(name, options)
-    if save and not save.parent.is_dir():
-        raise UsageError(f"--save: {save.parent} is not a directory")
-    docker = daemon.connect()
-    images.claim(docker, stack.name)
-    planned, resolved = lock(name, options)
-    found = base.find(docker, base_name, offline=options.offline)
-    base.require(found, planned.toolchain.glibc)
-    directory = paths.IMAGES / stack.name
-    progress.say(f"building {images.reference(stack.name)} on {found.reference}")
-    began = time.monotonic()
-    context.write(resolved, directory)
-    written = time.monotonic()
-    built = images.build(docker, resolved, found, directory)
-    ended = time.monotonic()
-    seconds = {"context": round(written - began, 1), "build": round(ended - written, 1)}
-    document = report.image_document(built, resolved)
-    file = report.image_file(stack.name)
-    before = report.read(file)
-    if before.get("id") == built.id:
-        document |= {key: before[key] for key in ("seconds", "verify")}
-    else:
-        document |= {"seconds": seconds, "verify": images.prove(docker, built)}
-    images.tag(docker, built)
-    report.write(document, file)
-    progress.table(
-        ["layer", "MB"], [[layer, f"{size / 1e6:.1f}"] for layer, size in built.layers.items()]
-    )
-    if save:
-        images.save(docker, built, save)
-        progress.say(f"{built.reference}: saved as {save}")
-    progress.say(f"{built.reference}: verified; {built.size / 1e6:.0f} MB; report: {file}")
-    return built
-
-
-def rebuild_image(
-    name: str, options: Options, base_name: str = "", save: Path | None = None
-) -> None:
-    """The stack's image built once more, none of its layers from before, and compared.
-
-    Raises:
-        ImageFailed: the image was not built.
-        NotReproducible: the digests of the two manifests differ.
-    """
-    docker = daemon.connect()
-    first = image(name, options, base_name, save)
-    _, resolved = lock(name, options)
-    second = images.build(docker, resolved, first.base, paths.IMAGES / resolved.stack, anew=True)
-    with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
-        digests = [
-            images.save(docker, one, Path(directory, "image.tar")) for one in (first, second)
-        ]
-    if second.id != first.id:
-        docker.image.remove(second.id)
-    if digests[0] != digests[1]:
-        changed = [a for a, b in zip(first.diff_ids, second.diff_ids, strict=True) if a != b]
-        raise NotReproducible(
-            f"two builds of {first.reference} differ: {digests[0]}, {digests[1]}",
-            f"layers that differ: {', '.join(changed) or 'none, but the configuration does'}",
-        )
-    progress.say(f"{first.reference}: two builds have the manifest {digests[0]}")
-
-
-def images_of_all(options: Options, base_name: str = "") -> None:
-    """The image of each stack that needs no GPU."""
-    for stack in stacks.load_all():
-        if stack.device == "cpu":
-            image(stack.name, options, base_name)
 
 
 def overview() -> None:

@@ -19,7 +19,7 @@ from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
 from test_environment import TRAIN
 
-from builder import base, context, daemon, errors, images, paths, pipeline, report
+from builder import base, context, daemon, errors, images, imaging, paths, pipeline, report
 from builder.channel import Package
 from builder.envs import Lock
 from builder.images import Image
@@ -71,7 +71,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 def image(docker: DockerClient) -> Image:
     """The openblas image, which proved itself."""
     try:
-        return pipeline.image("openblas", pipeline.Options())
+        return imaging.build("openblas", pipeline.Options())
     except errors.HostToolMissing as error:
         pytest.skip(str(error))
 

@@ -43,6 +43,7 @@ LAYERS = (
     "images",
     "report",
     "pipeline",
+    "imaging",
     "references",
     "bench",
     "picture",
