@@ -14,7 +14,7 @@ from typing import Any
 from builder import envs, paths, references, stacks
 from builder.errors import EnvironmentFailed
 from builder.pipeline import Options
-from builder.run import clean_environ
+from builder.run import clean_environ, cpus
 
 
 def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -44,7 +44,7 @@ def machine() -> dict[str, Any]:
     """The processor that is measured, and how many of it."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
-    return {"processor": model, "cpus": len(os.sched_getaffinity(0))}
+    return {"processor": model, "cpus": cpus()}
 
 
 def circumstances() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -166,8 +165,7 @@ def _run(
     site = interpreter.site_packages
     files = [str(file.relative_to(site)) for file in site.glob("theano/**/tests/test_*.py")]
     wanted = parts(expected, files, selection)
-    workers = jobs or len(os.sched_getaffinity(0))
-    testruns.Run(interpreter, directory, run.clean_environ(), workers).run(wanted)
+    testruns.Run(interpreter, directory, run.clean_environ(), jobs or run.cpus()).run(wanted)
     return events.results(directory, wanted)
 
 

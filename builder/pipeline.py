@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -131,7 +130,7 @@ def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
     """All packages of a stack, built where their inputs changed, in ``build/channel``."""
     planned = plan(name, options)
     _fetch(store.missing(planned.plan), options)
-    jobs = options.jobs or len(os.sched_getaffinity(0))
+    jobs = options.jobs or run.cpus()
     built = builds.build(planned.plan, jobs=jobs, engine_name=options.engine)
     found = [package for row in built.values() for package in row]
     channel.place(found, paths.CHANNEL)

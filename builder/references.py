@@ -7,7 +7,6 @@ successors, on the interpreter of the stacks. ``references/`` says what each is 
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from builder.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.packages import Plan
 from builder.pipeline import Options
 from builder.recipes import Source
-from builder.run import run
+from builder.run import cpus, run
 
 STOCK = "stock"
 # Each reference, and the recipe of the interpreter it runs on.
@@ -82,7 +81,7 @@ def _fetch(wanted: list[Source], options: Options) -> list[Path]:
 def _interpreter(prefix: Path, plan: Plan, options: Options) -> None:
     """Build and install the packages of an interpreter. They stay out of the stacks' channel."""
     _fetch([source for each in packages.missing(plan) for source in each.sources], options)
-    jobs = options.jobs or len(os.sched_getaffinity(0))
+    jobs = options.jobs or cpus()
     built = builds.build(plan, jobs=jobs, engine_name=options.engine)
     prefix.mkdir(parents=True)
     progress.say(f"installing {prefix}")

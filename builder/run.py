@@ -14,6 +14,11 @@ from builder.errors import CommandFailed
 FOREIGN = ("THEANO_FLAGS", "THEANORC", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
+def cpus() -> int:
+    """How many CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def clean_environ() -> dict[str, str]:
     """The environment variables of this process without FOREIGN ones."""
     return {key: value for key, value in os.environ.items() if key not in FOREIGN}
