@@ -132,7 +132,7 @@ def _install(lock: Lock, directory: Path) -> Interpreter:
     if not lent.exists():
         shutil.rmtree(prefix, ignore_errors=True)
         prefix.mkdir()
-        envs.install(lock, prefix, str(prefix))
+        envs.install(lock.files, prefix, str(prefix))
         lent.mkdir()
         lending.lend(lent, *lending.PYTEST)
     return _interpreter(prefix, lent)

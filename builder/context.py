@@ -53,7 +53,7 @@ def write(lock: Lock, directory: Path) -> None:
 
 
 def _install(lock: Lock, prefix: Path) -> None:
-    envs.install(lock, prefix, "the image's environment", PREFIX)
+    envs.install(lock.files, prefix, "the image's environment", PREFIX)
     for package in lock.packages:
         file = _record(prefix, package.file.stem)
         record = json.loads(file.read_text(encoding="utf-8"))

@@ -36,6 +36,11 @@ class Lock:
         """The SHA-256 of the explicit lock's text."""
         return hashlib.sha256(explicit(self).encode()).hexdigest()
 
+    @property
+    def files(self) -> list[Path]:
+        """The packages, where the channel has them."""
+        return [paths.CHANNEL / package.path for package in self.packages]
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -125,10 +130,13 @@ def installed(stack: str) -> str | None:
     return str(json.loads(mark)["lock"])
 
 
-def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = None) -> None:
-    """Install a lock's packages into ``prefix``, an empty directory, and compile their modules.
+def install(
+    files: Iterable[Path], prefix: Path, what: str, final_prefix: Path | None = None
+) -> None:
+    """Install packages into ``prefix``, an empty directory, and compile their modules.
 
     Args:
+        files: the packages, in a channel or elsewhere.
         what: what an error calls the environment.
         final_prefix: where it will be used, if it is only prepared in ``prefix``.
 
@@ -138,7 +146,7 @@ def install(lock: Lock, prefix: Path, what: str, final_prefix: Path | None = Non
     try:
         solver.call(
             "install",
-            files=[str(paths.CHANNEL / package.path) for package in lock.packages],
+            files=[str(file) for file in files],
             prefix=str(prefix),
             cache=str(paths.engine_cache() / "pkgs"),
             final_prefix=str(final_prefix) if final_prefix else None,
@@ -195,7 +203,7 @@ def create(lock: Lock) -> Environment:
         prefix.replace(trash / "old")
         shutil.rmtree(trash)
     prefix.mkdir(parents=True)
-    install(lock, prefix, str(prefix))
+    install(lock.files, prefix, str(prefix))
     mark = {"stack": lock.stack, "lock": lock.digest}
     (prefix / MARK).write_text(json.dumps(mark, sort_keys=True) + "\n", encoding="utf-8")
     return Environment(prefix, lock)

@@ -107,7 +107,7 @@ def fetch(
         to: a directory to copy them into.
         bundle: an archive to write, of them and all else that a build takes.
     """
-    files = _fetch(plan(name, options).plan.recipes, options)
+    files = fetch_sources(plan(name, options).plan.recipes, options)
     if to:
         sources.collect(files, to)
         progress.say(f"{name}: {len(files)} sources in {to}")
@@ -118,7 +118,8 @@ def fetch(
     return files
 
 
-def _fetch(wanted: Iterable[Recipe], options: Options) -> list[Path]:
+def fetch_sources(wanted: Iterable[Recipe], options: Options) -> list[Path]:
+    """The sources of recipes, verified, in the cache."""
     files = {source for recipe in wanted for source in recipe.sources}
     if options.bundle and files:
         with bundles.unpacked(options.bundle) as directory:
@@ -129,12 +130,17 @@ def _fetch(wanted: Iterable[Recipe], options: Options) -> list[Path]:
 def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
     """All packages of a stack, built where their inputs changed, in ``build/channel``."""
     planned = plan(name, options)
-    _fetch(store.missing(planned.plan), options)
+    built = build_packages(planned.plan, options)
+    channel.place(built, paths.CHANNEL)
+    return planned, built
+
+
+def build_packages(plan: Plan, options: Options) -> list[Package]:
+    """All packages of a plan, built where their inputs changed."""
+    fetch_sources(store.missing(plan), options)
     jobs = options.jobs or run.cpus()
-    built = builds.build(planned.plan, jobs=jobs, engine_name=options.engine)
-    found = [package for row in built.values() for package in row]
-    channel.place(found, paths.CHANNEL)
-    return planned, found
+    built = builds.build(plan, jobs=jobs, engine_name=options.engine)
+    return [package for row in built.values() for package in row]
 
 
 def rebuild(name: str, options: Options, package: str = "") -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from builder import builds, packages, paths, progress, recipes, solver, sources, stacks, toolchain
+from builder import envs, packages, paths, pipeline, progress, recipes, stacks, toolchain
 from builder.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.packages import Plan
 from builder.pipeline import Options
-from builder.recipes import Source
-from builder.run import cpus, run
+from builder.recipes import Recipe
+from builder.run import run
 
 STOCK = "stock"
 # Each reference, and the recipe of the interpreter it runs on.
@@ -50,8 +50,12 @@ def create(name: str, options: Options) -> Path:
     mark.unlink(missing_ok=True)
     if prefix.exists():
         shutil.rmtree(prefix)
-    fetched = _fetch(installers, options)
-    _interpreter(prefix, plan, options)
+    fetched = pipeline.fetch_sources(installers, options)
+    # They stay out of the stacks' channel.
+    interpreter = pipeline.build_packages(plan, options)
+    prefix.mkdir(parents=True)
+    progress.say(f"installing {prefix}")
+    envs.install([package.file for package in interpreter], prefix, str(prefix))
     try:
         _install(prefix, fetched, requirements, options)
     except CommandFailed as error:
@@ -63,34 +67,15 @@ def create(name: str, options: Options) -> Path:
     return prefix
 
 
-def _plan(name: str) -> tuple[Plan, list[Source]]:
-    """What builds a reference's interpreter, and the sources of its installers."""
+def _plan(name: str) -> tuple[Plan, list[Recipe]]:
+    """What builds a reference's interpreter, and the recipes of its installers."""
     # Of any stack: neither the interpreter nor what it needs reads an axis.
     stack, tools = stacks.load_all()[0], toolchain.probe()
     rendered = recipes.load_all(stack, tools)
     variant = recipes.variant(stack, tools)
     rendered["python"] = recipes.render(INTERPRETERS[name], variant)
     plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant, tools)
-    return plan, [source for each in INSTALLERS for source in rendered[each].sources]
-
-
-def _fetch(wanted: list[Source], options: Options) -> list[Path]:
-    return sources.fetch(wanted, directory=options.sources, offline=options.offline)
-
-
-def _interpreter(prefix: Path, plan: Plan, options: Options) -> None:
-    """Build and install the packages of an interpreter. They stay out of the stacks' channel."""
-    _fetch([source for each in packages.missing(plan) for source in each.sources], options)
-    jobs = options.jobs or cpus()
-    built = builds.build(plan, jobs=jobs, engine_name=options.engine)
-    prefix.mkdir(parents=True)
-    progress.say(f"installing {prefix}")
-    solver.call(
-        "install",
-        files=[str(package.file) for row in built.values() for package in row],
-        prefix=str(prefix),
-        cache=str(paths.engine_cache() / "pkgs"),
-    )
+    return plan, [rendered[each] for each in INSTALLERS]
 
 
 def _install(prefix: Path, installers: list[Path], requirements: Path, options: Options) -> None:
