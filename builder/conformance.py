@@ -17,12 +17,13 @@ from builder import (
     paths,
     pipeline,
     progress,
+    references,
     report,
     run,
     testruns,
 )
 from builder.envs import Lock
-from builder.errors import ConformanceFailed, EnvironmentFailed, UsageError
+from builder.errors import ConformanceFailed, UsageError
 from builder.events import Part
 from builder.expectations import Expectations
 from builder.outcomes import Results
@@ -89,16 +90,9 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
 
 def refer(selection: Selection, jobs: int) -> None:
-    """Run the same tests on stock Theano, and keep how they end as the reference.
-
-    Raises:
-        EnvironmentFailed: its environment is not there.
-    """
-    prefix = paths.ENVIRONMENTS / STOCK
-    if not prefix.exists():
-        raise EnvironmentFailed(f"{prefix} is not there", "./invoke references")
+    """Run the same tests on stock Theano, and keep how they end as the reference."""
     expected = expectations.load(paths.CONFORMANCE)
-    interpreter = _interpreter(prefix)
+    interpreter = _interpreter(references.create(STOCK, pipeline.Options()))
     directory = _begin(STOCK, selection, str(interpreter))
     results = _run(interpreter, directory, expected, selection, jobs)
     _report(STOCK, selection, results, replace(expected, failures=()))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import conformance, paths
+from builder import conformance, paths, references
 from builder.errors import EnvironmentFailed, UsageError
 from builder.expectations import Configuration, Expectations
+from builder.pipeline import Options
 
 TABLE = Expectations(
     configurations={"c": Configuration("", ()), "python": Configuration("cxx=", ("a",))},
@@ -81,9 +82,10 @@ def test_a_run_goes_on_only_with_the_same_inputs(
     assert not left("b")
 
 
-def test_the_reference_needs_its_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def create(name: str, _: Options) -> Path:
+        raise EnvironmentFailed(f"{name} could not be installed")
+
+    monkeypatch.setattr(references, "create", create)
     with pytest.raises(EnvironmentFailed, match="stock"):
         conformance.refer(conformance.select("quick", "1/1"), 1)
