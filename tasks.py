@@ -13,6 +13,7 @@ from invoke.context import Context
 from invoke.exceptions import Exit
 from invoke.tasks import task
 
+from builder import audit as audits
 from builder import bench as benches
 from builder import checks, compilation, conformance, imaging, pipeline, references, speed
 from builder.errors import DiskFull, TheanoFastError, UsageError
@@ -84,11 +85,17 @@ def _names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
 
 
-@task
+@task(
+    optional=["audit"],
+    help={"audit": "how old the sources are, and which have newer releases; =NAME for one stack's"},
+)
 @door
-def stacks(_: Context) -> None:
+def stacks(_: Context, audit: bool | str = False) -> None:
     """List the stacks, and which are built and verified."""
-    pipeline.overview()
+    if audit:
+        audits.audit("" if audit is True else str(audit))
+    else:
+        pipeline.overview()
 
 
 @task(

@@ -9,7 +9,7 @@ import re
 import shutil
 import threading
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from builder.errors import CommandFailed
@@ -22,6 +22,8 @@ FILE = re.compile(
     r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
     r"(\.orig\.tar\.(gz|xz|bz2)|_(amd64|all)\.(?P<binary>deb))"
 )
+# apt-cache's command for each kind of entry: deb-src for source packages, deb for binary ones.
+SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
 
 _lock = threading.Lock()
 
@@ -31,7 +33,7 @@ def sources_list(targets: str, kind: str = "deb-src") -> str:
 
     Args:
         targets: lines of ``<repository URI> <release>``, as ``apt-get indextargets`` prints.
-        kind: ``deb-src`` for source packages, ``deb`` for binary ones.
+        kind: one of SHOW.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
     lines = set()
@@ -73,14 +75,14 @@ def download(file: str, destination: Path, state: Path) -> None:
         CommandFailed: apt could not download it.
     """
     match = FILE.fullmatch(file)
-    if not match or shutil.which("apt-get") is None:
-        raise LookupError(f"apt cannot provide {file} on this host")
-    kind, show = ("deb", ["show"]) if match["binary"] else ("deb-src", ["showsrc", "--only-source"])
+    if not match:
+        raise LookupError(f"{file} is not named as Debian's files are")
+    kind = _kind(match)
     # Apart, so that sources need no lists of binary packages, which are large.
     state /= kind
     with _lock:
         options = _configure(state, kind)
-        query = ["apt-cache", *options, *show, match["package"]]
+        query = ["apt-cache", *options, *SHOW[kind], match["package"]]
         pools = directories(run(query, check=False).output, file)
         if not pools:
             run(["apt-get", *options, "update"], check=False)
@@ -98,6 +100,31 @@ def download(file: str, destination: Path, state: Path) -> None:
         except CommandFailed as error:
             failure = error
     raise failure
+
+
+def listed(files: Iterable[str], state: Path) -> set[str]:
+    """All that the mirrors list now of the packages that ``files`` are of.
+
+    Raises:
+        LookupError: the host has no apt, or no Debian mirror, or one does not answer.
+    """
+    matches = [match for file in files if (match := FILE.fullmatch(file))]
+    found: set[str] = set()
+    for kind, show in SHOW.items():
+        packages = sorted({match["package"] for match in matches if _kind(match) == kind})
+        if packages:
+            options = _configure(state / kind, kind)
+            update = ["apt-get", *options, "-o", "APT::Update::Error-Mode=any", "update"]
+            if (done := run(update, check=False)).status != 0:
+                errors = [line for line in done.output.splitlines() if line.startswith("E: ")]
+                raise LookupError(f"apt-get update: {errors[0]}")
+            found |= names(run(["apt-cache", *options, *show, *packages]).output)
+    return found
+
+
+def names(shown: str) -> set[str]:
+    """The files in what ``apt-cache showsrc`` or ``show`` printed."""
+    return {word for word in re.split(r"[\s/]+", shown) if FILE.fullmatch(word)}
 
 
 def release() -> str:
@@ -139,12 +166,18 @@ def bootstrap(tarball: Path, packages: Sequence[str], omit: Sequence[str], epoch
     )
 
 
+def _kind(match: re.Match[str]) -> str:
+    return "deb" if match["binary"] else "deb-src"
+
+
 def _targets() -> str:
     return run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
 
 
 def _configure(state: Path, kind: str) -> list[str]:
     """apt options for a configuration of our own: the host's mirrors, but entries of ``kind``."""
+    if shutil.which("apt-get") is None:
+        raise LookupError("this host has no apt")
     entries = sources_list(_targets(), kind)
     if not entries.strip():
         raise LookupError("apt is not configured with a Debian mirror")

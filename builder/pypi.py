@@ -1,16 +1,19 @@
-"""Download one wheel or sdist by its exact file name, as the user's pip is configured.
+"""Wheels and sdists by their exact file names, as the user's pip is configured.
 
-``python -m builder.pypi FILE DESTINATION``; a program of its own because pip's
-parts keep process-wide state (logging, session). ``pip download`` cannot do
-this: for an sdist it runs the project's build to learn its metadata, and for a
-wheel it refuses other Pythons'. So pip's own finder and session are used, in
-the exact release that requirements.txt pins.
+``python -m builder.pypi download FILE DESTINATION`` writes one; ``python -m builder.pypi list
+PROJECT...`` prints, as JSON, which files the indexes have. A program of its own because pip's
+parts keep process-wide state (logging, session). ``pip download`` cannot do this: for an sdist it
+runs the project's build to learn its metadata, and for a wheel it refuses other Pythons'. So pip's
+own finder and session are used, in the exact release that requirements.txt pins.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +33,54 @@ def download(file: str, destination: Path) -> None:
     Raises:
         LookupError: no configured index or --find-links directory has it.
     """
+    with _pip() as (session, collector):
+        for link in _links(collector, project(file)):
+            if link.filename == file:
+                _write(session, link.url_without_fragment, destination)
+                return
+    raise LookupError(f"no configured package index has {file}")
+
+
+def listed(projects: Iterable[str]) -> dict[str, str | None]:
+    """The files of projects, without withdrawn ones, and the day each was uploaded, if known.
+
+    Raises:
+        LookupError: no configured index has one of the projects, or none answers.
+    """
+    files: dict[str, str | None] = {}
+    with _pip() as (_, collector):
+        for name in projects:
+            links = [link for link in _links(collector, name) if not link.is_yanked]
+            if not links:
+                raise LookupError(f"no configured package index has {name}, or none answers")
+            for link in links:
+                # Only indexes that answer in JSON tell it (PEP 700).
+                day = link.upload_time and str(link.upload_time.date())
+                files[link.filename] = day or files.get(link.filename)
+    return files
+
+
+@contextmanager
+def _pip() -> Iterator[tuple[Any, Any]]:
+    """pip's session and link collector."""
     # Any: pip types its own commands for its own use only.
     command: Any = create_command("download")
-    options, _ = command.parse_args(["--quiet", "--quiet", project(file)])
+    options, _ = command.parse_args(["--quiet", "--quiet", "a-project"])
     with command.main_context():
         session = command.get_default_session(options)
-        collector = command._build_package_finder(options, session)._link_collector
+        yield session, command._build_package_finder(options, session)._link_collector
 
-        def links(page: Any) -> list[Any]:
-            content = collector.fetch_response(page)
-            return list(parse_links(content)) if content else []
 
-        found = collector.collect_sources(project(file), candidates_from_page=links)
-        for source in (*found.index_urls, *found.find_links):
-            for link in source.page_candidates() if source else ():
-                if link.filename == file:
-                    _write(session, link.url_without_fragment, destination)
-                    return
-    raise LookupError(f"no configured package index has {file}")
+def _links(collector: Any, name: str) -> Iterator[Any]:
+    """All that the configured indexes and --find-links directories have of a project."""
+
+    def links(page: Any) -> list[Any]:
+        content = collector.fetch_response(page)
+        return list(parse_links(content)) if content else []
+
+    found = collector.collect_sources(name, candidates_from_page=links)
+    for source in (*found.index_urls, *found.find_links):
+        yield from source.page_candidates() if source else ()
 
 
 def _write(session: Any, url: str, destination: Path) -> None:
@@ -60,7 +93,11 @@ def _write(session: Any, url: str, destination: Path) -> None:
 
 
 if __name__ == "__main__":
+    verb, *arguments = sys.argv[1:]
     try:
-        download(sys.argv[1], Path(sys.argv[2]))
+        if verb == "download":
+            download(arguments[0], Path(arguments[1]))
+        else:
+            print(json.dumps(listed(arguments)))
     except LookupError as error:
         sys.exit(str(error))

@@ -93,7 +93,7 @@ def keep(file: Path, name: str) -> Source:
         shutil.copyfile(file, part)
         verify(part, source, file)
 
-    if not (cached := _cache_file(source)).exists():
+    if not (cached := cache_file(source)).exists():
         _place(cached, write)
     return source
 
@@ -105,8 +105,14 @@ def collect(files: Sequence[Path], directory: Path) -> None:
         _place(directory / file.name, partial(shutil.copyfile, file))
 
 
+def cache_file(source: Source) -> Path:
+    """Where a source is in the cache, once it was fetched."""
+    # Named by its hash: a file that is there was verified when it came.
+    return paths.source_cache() / source.sha256[:16] / source.file
+
+
 def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
-    file = _cache_file(source)
+    file = cache_file(source)
     if file.exists():
         return file
     given = directory / source.file if directory else None
@@ -131,15 +137,9 @@ def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
     return file
 
 
-def _cache_file(source: Source) -> Path:
-    # Named by its hash: a file that is there was verified when it came.
-    file = paths.source_cache() / source.sha256[:16] / source.file
-    file.parent.mkdir(parents=True, exist_ok=True)
-    return file
-
-
 def _place(file: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` make a temporary file, then give it its name: never a half-written file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
     os.close(handle)
     part = Path(name)
@@ -190,14 +190,20 @@ def _from_debian(source: Source, destination: Path) -> None:
 
 
 def _from_index(source: Source, destination: Path) -> None:
-    done = run(
-        [sys.executable, "-m", "builder.pypi", source.file, destination],
-        cwd=paths.ROOT,
-        check=False,
-    )
+    ask_pip("download", source.file, destination)
+
+
+def ask_pip(*arguments: str | Path) -> str:
+    """Run :mod:`builder.pypi`, and return the last line of what it printed.
+
+    Raises:
+        CommandFailed: it failed; the message is that line.
+    """
+    done = run([sys.executable, "-m", "builder.pypi", *arguments], cwd=paths.ROOT, check=False)
+    last = (done.output.strip().splitlines() or ["no output"])[-1]
     if done.status != 0:
-        last = done.output.strip().splitlines()[-1:] or ["no output"]
-        raise CommandFailed(f"pip: {last[0]}")
+        raise CommandFailed(f"pip: {last}")
+    return last
 
 
 def _from_upstream(source: Source, destination: Path) -> None:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
+import pytest
+
 from builder import debian
+from builder.run import Finished
 
 SHOWSRC = """Package: zlib
 Version: 1:1.2.13.dfsg-1
@@ -85,3 +91,26 @@ def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
         "deb http://mirror.example/security/ bookworm-security main",
     ]
     assert debian.package_list(TARGETS, "trixie") == []
+
+
+def test_what_the_mirrors_list_is_read_from_each_stanza() -> None:
+    both = {"zlib_1.2.13.dfsg.orig.tar.bz2", "zlib_1.3.orig.tar.bz2"}
+    assert debian.names(SHOWSRC) == both
+    assert debian.names(SHOW) == {
+        "libgpuarray3_0.7.6-13+b1_amd64.deb",
+        "libgpuarray3_0.7.6-14_amd64.deb",
+    }
+
+
+def test_a_mirror_that_does_not_answer_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(argv: list[str], **_: object) -> Finished:
+        if argv[-1] == "update":
+            return Finished(100, "Err:1 mirror\nE: Failed to fetch InRelease\nE: Some failed")
+        return Finished(0, TARGETS)
+
+    monkeypatch.setattr(debian, "run", run)
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
+    with pytest.raises(LookupError, match=r"update: E: Failed to fetch InRelease$"):
+        debian.listed(["zlib_1.3.orig.tar.bz2"], tmp_path)

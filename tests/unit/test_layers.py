@@ -44,6 +44,7 @@ LAYERS = (
     "report",
     "pipeline",
     "imaging",
+    "audit",
     "references",
     "bench",
     "picture",

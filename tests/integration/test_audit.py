@@ -1,0 +1,27 @@
+"""The audit of sources against the configured indexes."""
+
+from __future__ import annotations
+
+from conftest import Project
+
+from builder import audit, errors
+
+NUMPY, ZLIB = "numpy-1.26.4.tar.gz", "zlib_1.2.13.dfsg.orig.tar.bz2"
+
+
+def test_the_configured_indexes_answer() -> None:
+    offered = audit.ask([NUMPY, ZLIB])
+    assert {NUMPY, ZLIB} <= set(offered)
+    # Older ones stay, so that it finds what is newer.
+    releases = audit.group(offered)
+    assert audit.newer("numpy-1.26.3.tar.gz", releases) == "1.26.4"
+    assert audit.newer(ZLIB.replace("2.13", "2.11"), releases) == "1.2.13"
+
+
+def test_without_a_network_it_is_one_clear_error(
+    project: Project, no_network: tuple[str, ...]
+) -> None:
+    status, output = project.invoke("stacks", "--audit", wrap=no_network)
+    assert status == errors.SourceUnavailable.exit_code, output
+    assert "the indexes cannot be asked" in output
+    assert "Traceback" not in output
