@@ -33,6 +33,7 @@ BUILD = {
     "jobs": "recipes to build at once (default: the CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
     **AMDLIBM,
+    "locked": "fail if packages differ from those in envs/<stack>, instead of writing it",
 }
 IMAGE = {
     **FETCH,
@@ -71,10 +72,10 @@ def _options(
     jobs: int = 0,
     bundle: str = "",
     amdlibm_archive: str = "",
+    locked: bool = False,
 ) -> pipeline.Options:
-    return pipeline.Options(
-        _path(sources), offline, engine, jobs, _path(bundle), _path(amdlibm_archive)
-    )
+    archive = _path(amdlibm_archive)
+    return pipeline.Options(_path(sources), offline, engine, jobs, _path(bundle), archive, locked)
 
 
 def _path(text: str) -> Path | None:
@@ -130,8 +131,9 @@ def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary:
         jobs: int = 0,
         bundle: str = "",
         amdlibm_archive: str = "",
+        locked: bool = False,
     ) -> None:
-        options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive)
+        options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive, locked)
         stage(stack, options)
 
     run.__doc__ = summary
@@ -146,13 +148,24 @@ build = _stage(
 )
 
 
-@task(help={**FETCH, "package": "only this package, and those made by the same recipe"})
+@task(
+    help={
+        **FETCH,
+        "package": "only this package, and those made by the same recipe",
+        "turn": "of those that take minutes only one: a number, of the day for one, tells which",
+    }
+)
 @door
 def rebuild(
-    _: Context, stack: str, sources: str = "", offline: bool = False, package: str = ""
+    _: Context,
+    stack: str,
+    sources: str = "",
+    offline: bool = False,
+    package: str = "",
+    turn: int = 0,
 ) -> None:
     """Build a stack's packages a second time, elsewhere and otherwise, and compare the bytes."""
-    pipeline.rebuild(stack, _options(sources, offline), package)
+    pipeline.rebuild(stack, _options(sources, offline), package, turn)
 
 
 @task(help={**STACK, **AMDLIBM})

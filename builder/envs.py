@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import shutil
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from builder import channel, paths, solver, stacks
 from builder.channel import Package
-from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
+from builder.errors import CommandFailed, EnvironmentFailed, NotReproducible, SolveFailed
 from builder.recipes import METAPACKAGE, Recipe
 from builder.run import run
 from builder.sources import sha256
@@ -119,6 +120,23 @@ def write(lock: Lock, directory: Path) -> None:
             part = file.with_suffix(".part")
             part.write_text(text, encoding="utf-8")
             part.replace(file)
+
+
+def check(lock: Lock, directory: Path) -> None:
+    """Compare a lock with the one that ``directory`` has.
+
+    Raises:
+        NotReproducible: they differ; the message has the packages that do.
+    """
+    file = directory / LOCK_NAME
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    lines = difflib.unified_diff(before.splitlines(), explicit(lock).splitlines(), n=0, lineterm="")
+    if differing := [line for line in lines if "CHANNEL/" in line]:
+        raise NotReproducible(
+            f"{file} (-) has other packages than were built (+):\n" + "\n".join(differing),
+            "if recipes, builder or compilers changed, commit what ./invoke lock "
+            f"{stacks.flags(lock.stack)} writes; else ./invoke rebuild tells which files differ",
+        )
 
 
 def installed(stack: str) -> str | None:

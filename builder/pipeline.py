@@ -52,6 +52,7 @@ class Options:
     jobs: int = 0
     bundle: Path | None = None
     amdlibm_archive: Path | None = None
+    locked: bool = False
 
     def __post_init__(self) -> None:
         if self.engine not in engine.ENGINES:
@@ -143,22 +144,23 @@ def build_packages(plan: Plan, options: Options) -> list[Package]:
     return [package for row in built.values() for package in row]
 
 
-def rebuild(name: str, options: Options, package: str = "") -> None:
+def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> None:
     """Build a stack's packages, or the one of them, a second time, and compare the bytes.
+
+    Args:
+        turn: if not 0, leave out all that take minutes but one, the ``turn``-th by turns; that
+            too if one of them was just built for the first time.
 
     Raises:
         UsageError: no recipe of the stack makes ``package``.
         NotReproducible: a package differs.
     """
+    missing = store.missing(plan(name, options).plan)
     planned, _ = packages(name, options)
-    chosen = [
-        recipe
-        for recipe in planned.plan.recipes
-        if not package or package in (recipe.name, *(output.name for output in recipe.outputs))
-    ]
-    if not chosen:
-        known = ", ".join(recipe.name for recipe in planned.plan.recipes)
-        raise UsageError(f"no recipe of {name} makes {package!r}", f"choose one of: {known}")
+    chosen = rebuilds.choose(planned.plan.recipes, package)
+    if turn:
+        chosen = rebuilds.take_turns(chosen, turn, missing)
+    progress.say(f"a second time: {', '.join(recipe.name for recipe in chosen)}")
     reports = paths.REPORTS / f"{name}-rebuild"
     found = rebuilds.rebuild(planned.plan, name, chosen, reports)
     report.write(report.rebuild_document(found), reports.with_suffix(".json"))
@@ -179,14 +181,17 @@ def resolve(planned: Planned, built: list[Package]) -> Lock:
 
 
 def lock(name: str, options: Options) -> tuple[Planned, Lock]:
-    """The stack resolved to exact packages, written to ``envs/<stack>``.
+    """The stack resolved to exact packages, written to ``envs/<stack>`` or compared with that.
 
     What holds a file of the user's is not for the repository: its lock is in ``build/locks``.
+
+    Raises:
+        NotReproducible: with ``options.locked``, they are other packages.
     """
     planned, built = packages(name, options)
     resolved = resolve(planned, built)
     place = paths.OWN_LOCKS if planned.stack.amdlibm_archive else paths.LOCKS
-    envs.write(resolved, place / planned.stack.name)
+    (envs.check if options.locked else envs.write)(resolved, place / planned.stack.name)
     return planned, resolved
 
 

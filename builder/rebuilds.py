@@ -13,7 +13,7 @@ from pathlib import Path
 
 from builder import canonical, packages, paths, progress, sources
 from builder.channel import Package
-from builder.errors import BuildFailed
+from builder.errors import BuildFailed, UsageError
 from builder.packages import Plan
 from builder.recipes import Recipe
 from builder.run import run, show
@@ -34,6 +34,8 @@ ENVIRONMENT = {
     "CONDA_OVERRIDE_LINUX": "5.4",
     "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
 }
+# Each takes minutes to build, all others together a few.
+EXPENSIVE = frozenset({"libopenblas", "netlib-lapack", "numpy", "openssl", "python", "scipy"})
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,35 @@ class Comparison:
     def identical(self) -> bool:
         """Whether the two builds have the same bytes."""
         return self.first == self.second
+
+
+def choose(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
+    """The recipes, or the one of them that makes ``package``.
+
+    Raises:
+        UsageError: none does.
+    """
+    chosen = [
+        recipe
+        for recipe in recipes
+        if not package or package in (recipe.name, *(output.name for output in recipe.outputs))
+    ]
+    if not chosen:
+        known = ", ".join(recipe.name for recipe in recipes)
+        raise UsageError(f"no recipe makes {package!r}", f"choose one of: {known}")
+    return chosen
+
+
+def take_turns(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
+    """The recipes without the EXPENSIVE ones but the ``turn``-th, counted round.
+
+    Args:
+        missing: what had to be built the first time; where one of it is EXPENSIVE, none is chosen.
+    """
+    left_out = [recipe for recipe in recipes if recipe.name in EXPENSIVE]
+    if left_out and not EXPENSIVE & {recipe.name for recipe in missing}:
+        del left_out[turn % len(left_out)]
+    return [recipe for recipe in recipes if recipe not in left_out]
 
 
 def rebuild(plan: Plan, stack: str, chosen: Sequence[Recipe], reports: Path) -> list[Comparison]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from rattler import MatchSpec
 from builder import envs, paths, solver
 from builder.channel import Package
 from builder.envs import Lock
-from builder.errors import CommandFailed, EnvironmentFailed, SolveFailed
+from builder.errors import CommandFailed, EnvironmentFailed, NotReproducible, SolveFailed
 from builder.recipes import Output, Recipe
 from builder.stacks import load
 
@@ -59,6 +60,21 @@ def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
     assert len(before) == 2
     envs.write(LOCK, tmp_path / "out")
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
+
+
+def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
+    envs.write(LOCK, tmp_path)
+    envs.check(LOCK, tmp_path)
+    other = Lock(LOCK.stack, LOCK.spec, (replace(PACKAGE, sha256="cd" * 32),))
+    with pytest.raises(NotReproducible) as failure:
+        envs.check(other, tmp_path)
+    assert f"-CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in str(failure.value)
+    assert f"+CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'cd' * 32}\n" in str(failure.value)
+
+
+def test_no_lock_is_another_lock(tmp_path: Path) -> None:
+    with pytest.raises(NotReproducible, match=r"(?s)\+CHANNEL/.*invoke lock --stack=openblas"):
+        envs.check(LOCK, tmp_path)
 
 
 def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,15 @@ from pathlib import Path
 import pytest
 
 from builder import paths, pipeline, report, run, stacks
+from builder.channel import Package
 from builder.envs import MARK, Lock
-from builder.errors import EnvironmentFailed, HostToolMissing, UsageError, VerifyFailed
+from builder.errors import (
+    EnvironmentFailed,
+    HostToolMissing,
+    NotReproducible,
+    UsageError,
+    VerifyFailed,
+)
 from builder.packages import Plan
 from builder.toolchain import Toolchain
 
@@ -20,6 +27,21 @@ def test_options_are_checked(tmp_path: Path) -> None:
         pipeline.Options(sources=tmp_path / "none")
     with pytest.raises(UsageError, match="--amdlibm-archive: there is no file"):
         pipeline.Options(amdlibm_archive=tmp_path / "none")
+
+
+def test_a_locked_build_writes_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "LOCKS", tmp_path)
+    planned = pipeline.Planned(
+        stacks.load("openblas"), Toolchain("12", "2.36", ""), Plan((), {}, {}, {})
+    )
+    monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
+    package = Package(Path("/c/zlib-1.2.13-h0_0.conda"), "linux-64", "ab" * 32, 5)
+    monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock("openblas", "spec 0", (package,)))
+    with pytest.raises(NotReproducible, match="zlib"):
+        pipeline.lock("openblas", pipeline.Options(locked=True))
+    assert list(tmp_path.iterdir()) == []
+    pipeline.lock("openblas", pipeline.Options())
+    pipeline.lock("openblas", pipeline.Options(locked=True))
 
 
 @pytest.fixture

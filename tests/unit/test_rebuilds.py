@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from builder import canonical, packages, paths, rebuilds
-from builder.errors import BuildFailed
+from builder.errors import BuildFailed, UsageError
 from builder.packages import Plan
-from builder.recipes import Recipe
+from builder.recipes import Output, Recipe
 from builder.run import Finished
 
 A, B = (Recipe(name, Path(name), (), (), (), ()) for name in ("a", "b"))
@@ -82,3 +82,31 @@ def test_a_second_build_that_fails_is_told(second: dict[str, Any], tmp_path: Pat
     second["status"] = 7
     with pytest.raises(BuildFailed, match=r"the second build failed \(exit status 7\)"):
         rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+
+
+def test_a_recipe_is_chosen_by_what_it_makes() -> None:
+    output = Output("libcblas", "1", "0", ())
+    blas = Recipe("blas", Path("blas"), (output,), (), (), ())
+    assert rebuilds.choose([A, blas], "libcblas") == [blas]
+    assert rebuilds.choose([A, blas], "") == [A, blas]
+    with pytest.raises(UsageError, match=r"'lapack'\n.*a, blas"):
+        rebuilds.choose([A, blas], "lapack")
+
+
+NUMPY, SCIPY = (Recipe(name, Path(name), (), (), (), ()) for name in ("numpy", "scipy"))
+
+
+def test_expensive_recipes_take_turns() -> None:
+    recipes = [A, NUMPY, B, SCIPY]
+    turns = [rebuilds.take_turns(recipes, turn, []) for turn in (2, 3, 4)]
+    assert turns == [[A, NUMPY, B], [A, B, SCIPY], [A, NUMPY, B]]
+    assert rebuilds.take_turns([A, B], 3, []) == [A, B]
+
+
+def test_no_expensive_recipe_is_built_twice_in_one_run() -> None:
+    assert rebuilds.take_turns([A, NUMPY, SCIPY], 2, [SCIPY]) == [A]
+    assert rebuilds.take_turns([A, NUMPY, SCIPY], 2, [A]) == [A, NUMPY]
+
+
+def test_what_is_expensive_is_a_recipe() -> None:
+    assert {file.parent.name for file in paths.RECIPES.glob("*/recipe.yaml")} >= rebuilds.EXPENSIVE
