@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from invoke import __version__
 from invoke.context import Context
-from invoke.exceptions import Exit
+from invoke.exceptions import Exit, ParseError
+from invoke.program import Program
 from invoke.tasks import task
 
 from builder import audit as audits
@@ -308,3 +310,20 @@ def lint(_: Context) -> None:
 def test(_: Context, unit: bool = False, select: str = "") -> None:
     """Run the unit tests, then the integration tests on the built openblas stack."""
     checks.test(unit, select)
+
+
+class Invoke(Program):
+    """Invoke, but for words that it does not know."""
+
+    def parse_tasks(self) -> None:
+        """Invoke's own, with this project's message and exit code."""
+        try:
+            super().parse_tasks()
+        except ParseError as error:
+            hint = "./invoke --list tells the tasks, ./invoke --help TASK its flags"
+            unknown = UsageError(str(error), hint)
+            raise Exit(f"error: {unknown}", unknown.exit_code) from error
+
+
+if __name__ == "__main__":
+    Invoke(__version__, name="Invoke", binary="./invoke").run()

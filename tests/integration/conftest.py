@@ -86,7 +86,7 @@ class Project:
     ) -> subprocess.Popen[str]:
         """Start an Invoke task of the copy."""
         return subprocess.Popen(
-            [*wrap, sys.executable, "-m", "invoke", *arguments],
+            [*wrap, sys.executable, "tasks.py", *arguments],
             cwd=self.root,
             env={**os.environ, "THEANO_FAST_CACHE": str(self.cache), **env},
             stdin=subprocess.DEVNULL,

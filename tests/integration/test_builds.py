@@ -158,7 +158,10 @@ def test_a_full_disk_is_told_and_the_next_build_goes_on(project: Project, source
         (("build", "--stack=openblas", "--engine=make"), 2, "rattler-build, conda-build"),
         (("build", "--stack=openblas", "--sources=/nowhere"), 2, "not a directory"),
         (("verify", "--stack=openblas"), 9, "invoke build --stack=openblas"),
-        (("build", "--stak=openblas"), 1, "No idea what"),
+        (("build", "--stak=openblas"), 2, "No idea what"),
+        (("--offline", "build"), 2, "No idea what '--offline' is"),
+        (("bulid",), 2, "./invoke --list"),
+        (("build",), 2, "did not receive required positional arguments: 'stack'"),
     ],
 )
 def test_wrong_words(project: Project, arguments: tuple[str, ...], status: int, words: str) -> None:
