@@ -112,7 +112,8 @@ def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -
         )
     if not entry.get("sha256"):
         raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
-    return Source(where.name, entry["sha256"], upstream.get(where.name))
+    address = next((url for name, url in upstream.items() if where.name.startswith(name)), None)
+    return Source(where.name, entry["sha256"], address)
 
 
 def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:

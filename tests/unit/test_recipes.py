@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import license_expression
@@ -41,6 +42,31 @@ def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) 
     upstream = "extra: {upstream: {a.tar.gz: 'https://a.example/a.tar.gz'}}\n"
     write(recipes_dir, "a", package("a", extra=source + upstream))
     assert load()["a"].sources == (Source("a.tar.gz", SHA, "https://a.example/a.tar.gz"),)
+
+
+def test_an_upstream_address_is_for_names_that_begin_so(recipes_dir: Path) -> None:
+    files = ("a1_1.0.orig.tar.gz", "b.tar.gz")
+    entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
+    extra = f"source:\n{entries}extra: {{upstream: {{a: 'https://a.example/a.tar.gz'}}}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    assert [source.upstream for source in load()["a"].sources] == [
+        "https://a.example/a.tar.gz",
+        None,
+    ]
+
+
+def test_one_pin_raises_cpython(tmp_path: Path) -> None:
+    text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
+    raised, count = re.subn(r"3\.11\.\d+", "3.11.99", text)
+    assert count == 1
+    write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
+    variant = recipes.variant(stacks.load("openblas"), TOOLCHAIN)
+    python = recipes.render(tmp_path / "python", variant)
+    [source] = python.sources
+    assert python.outputs[0].version == "3.11.99"
+    assert source.file == "python3.11_3.11.99.orig.tar.gz"
+    assert source.upstream is not None
+    assert source.upstream.endswith("/3.11.99/Python-3.11.99.tgz")
 
 
 def test_a_source_without_a_hash_is_refused(recipes_dir: Path) -> None:

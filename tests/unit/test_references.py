@@ -104,7 +104,8 @@ def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(toolchain, "probe", lambda: Toolchain("12.2.0", "2.36", "gcc"))
     plans = {name: references._plan(name)[0] for name in references.INTERPRETERS}
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
-    assert versions == {"stock": "3.9.2", "jax": "3.11.2", "pytensor": "3.11.2"}
+    lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
+    assert lines == {"stock": "3.9", "jax": "3.11", "pytensor": "3.11"}
     # It is built by the same script: what changes that builds it anew.
     script = paths.RECIPES / "python" / "build.sh"
     assert script in plans["stock"].recipes[-1].own
