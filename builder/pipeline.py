@@ -161,6 +161,7 @@ def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> No
     if turn:
         chosen = rebuilds.take_turns(chosen, turn, missing)
     progress.say(f"a second time: {', '.join(recipe.name for recipe in chosen)}")
+    fetch_sources(chosen, options)
     reports = paths.REPORTS / f"{name}-rebuild"
     found = rebuilds.rebuild(planned.plan, name, chosen, reports)
     report.write(report.rebuild_document(found), reports.with_suffix(".json"))
