@@ -8,10 +8,11 @@ export CMAKE=false
 export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
 export PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 
-# Cython writes the absolute path of its source into the module.
+# Cython writes the absolute path of its source into the module; and what is in the
+# host environment is not always as many directories away from the source.
 sed -i "/^from Cython/a\\
 import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
-FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$SRC_DIR')
+FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$PREFIX' if self.filename.startswith('$PREFIX') else '$SRC_DIR')
 " "$tools/bin/cython"
 
 # The g77 wrappers call the functions that return a complex number by way of
