@@ -5,7 +5,7 @@ BLAS: on random graphs, and on those of the bench. Values and gradients must be 
 last bit, every Scan must make the same steps, and the optimized graphs must have the same nodes.
 
 THEANO_FAST_EXAMPLES is how many random graphs there are of each kind, of which a few are compiled
-to C; they are the same in each run, unless it is set.
+to C. Unless it is set, they are the same in each run, and graphs that take minutes are left out.
 """
 
 from __future__ import annotations
@@ -139,9 +139,18 @@ def test_random_graphs(
     assert len(refused) <= examples / 4
 
 
+# Minutes of g++ without the patches.
+THOROUGH = pytest.mark.skipif(CHOSEN is None, reason="THEANO_FAST_EXAMPLES is not set")
+
+
 @pytest.mark.parametrize(
     ("graph", "flags"),
-    [("mlp", IN_C), ("conv", IN_C), ("lstm", NO_COMPILER), ("ntm-small", NO_COMPILER)],
+    [
+        ("ntm-small", NO_COMPILER),
+        ("conv", IN_C),
+        pytest.param("mlp", IN_C, marks=THOROUGH),
+        pytest.param("lstm", IN_C, marks=THOROUGH),
+    ],
 )
 def test_graphs_of_the_bench(
     prefix: Path, without: Path, tmp_path: Path, graph: str, flags: str
