@@ -1,0 +1,112 @@
+"""Processes that share a compile directory neither break it nor wait longer than they have to.
+
+Without the patch, a lock outlived a process that was killed on another host, and an error.
+"""
+
+import errno
+import subprocess
+import sys
+
+import pytest
+import theano
+from theano.gof import compilelock
+
+# It seems to run on another host, where nobody here can ask whether it is alive.
+HOLD = """
+import socket, sys
+socket.gethostname = lambda: "elsewhere"
+from theano.gof.compilelock import get_lock
+get_lock()
+print("locked", flush=True)
+sys.stdin.read()
+"""
+COUNT = """
+import pathlib
+from theano.gof.compilelock import get_lock, release_lock
+for _ in range(20):
+    get_lock()
+    file = pathlib.Path({file!r})
+    file.write_text(str(int(file.read_text()) + 1))
+    release_lock()
+"""
+COMPILE = """
+import numpy as np, theano, theano.tensor as tt
+x = tt.dvector()
+ops = [tt.exp, tt.sin, lambda x: x + {number}]
+print([float(theano.function([x], op(x))([0.0])[0]) for op in ops])
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start code in a new interpreter; all use one compile directory, and end with the test."""
+    processes = []
+
+    def start(code):
+        environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "PYTHONPATH": theano.__file__.removesuffix("/theano/__init__.py"),
+            "THEANO_FLAGS": f"base_compiledir={tmp_path}/compiled",
+        }
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        process = subprocess.Popen([sys.executable, "-c", code], env=environ, text=True, **pipes)
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def test_a_killed_process_holds_nothing(start):
+    holder = start(HOLD)
+    assert holder.stdout.readline() == "locked\n"
+    waiting = start(COMPILE.format(number=1))
+    assert "held by process" in waiting.stderr.readline()
+    holder.kill()
+    stdout, stderr = waiting.communicate(timeout=100)
+    assert stdout == "[1.0, 0.0, 1.0]\n", stderr
+
+
+def test_one_at_a_time(start, tmp_path):
+    file = tmp_path / "count"
+    file.write_text("0")
+    processes = [start(COUNT.format(file=str(file))) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert file.read_text() == "60"
+
+
+def test_eight_processes_compile_at_once(start):
+    processes = [start(COMPILE.format(number=number)) for number in range(8)]
+    for number, process in enumerate(processes):
+        stdout, stderr = process.communicate()
+        assert stdout == f"[1.0, 0.0, {number}.0]\n", stderr
+        assert "WARNING" not in stderr
+
+
+def test_an_error_ends_the_lock():
+    before = compilelock.get_lock.n_lock
+    with pytest.raises(ZeroDivisionError), compilelock.lock_ctx(keep_lock=True):
+        _ = 1 / 0
+    assert compilelock.get_lock.n_lock == before
+
+
+def test_a_file_system_without_locks(monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(compilelock.fcntl, "lockf", refuse)
+    with pytest.raises(OSError, match=r"No locks available: .*base_compiledir.*lock_dir/lock"):
+        compilelock.get_lock()
+    assert compilelock.get_lock.n_lock == 0
+
+
+def test_unlock_lets_the_next_one_pass(start):
+    holder = start(HOLD)
+    assert holder.stdout.readline() == "locked\n"
+    unlocked = start("from theano.gof.compilelock import force_unlock; force_unlock()")
+    assert unlocked.wait() == 0
+    assert start(COMPILE.format(number=2)).wait() == 0
+    assert holder.poll() is None
