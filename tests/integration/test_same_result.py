@@ -46,7 +46,11 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources of Theano with all patches but COMPILATION."""
     if shutil.which("patch") is None:
         pytest.skip("needs the program patch")
-    recipe = next(each for each in pipeline.plan("openblas").plan.recipes if each.name == "theano")
+    recipe = next(
+        each
+        for each in pipeline.plan("openblas", pipeline.Options()).plan.recipes
+        if each.name == "theano"
+    )
     directory = tmp_path_factory.mktemp("without")
     (archive,) = fetch(recipe.sources)
     with tarfile.open(archive) as opened:
