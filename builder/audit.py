@@ -10,10 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date, datetime, timezone
 
-from packaging.utils import (
-    parse_sdist_filename,
-    parse_wheel_filename,
-)
+from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
 from builder import debian, paths, pipeline, progress, report, sources, stacks
 from builder.errors import CommandFailed, SourceUnavailable

@@ -36,7 +36,9 @@ def write(lock: Lock, directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     last = [package for package in lock.packages if package.name in LAST]
     rest = [package for package in lock.packages if package.name not in LAST]
-    inputs = [sha256(Path(__file__)), *(package.sha256 for package in rest)]
+    # Its bytes are made here, and where an environment is installed and compiled.
+    code = (__file__, envs.__file__)
+    inputs = [*(sha256(Path(file)) for file in code), *(package.sha256 for package in rest)]
     key = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
     # Beside the context, not in it. Its absence says that dependencies.tar is to be written.
     mark = directory.with_suffix(".dependencies")
