@@ -20,14 +20,22 @@ def compiledir(tmp_path_factory):
 
 
 @pytest.fixture
-def run_python(tmp_path, compiledir):
-    """Run code in a new interpreter that sees this Theano, an empty home and no user's settings."""
+def variables(tmp_path):
+    """The environment of an interpreter that sees this Theano, an empty home and no settings."""
+    return {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(Path(theano.__file__).parents[1]),
+        "HOME": str(tmp_path),
+    }
+
+
+@pytest.fixture
+def run_python(variables, compiledir):
+    """Run code in a new interpreter; it has a compile directory with other tests' modules."""
 
     def run(code, *options, flags="", **environ):
         environ = {
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": str(Path(theano.__file__).parents[1]),
-            "HOME": str(tmp_path),
+            **variables,
             "THEANO_FLAGS": f"base_compiledir={compiledir},{flags}",
             **environ,
         }

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 import pytest
-import theano
 from theano.gof import compilelock
 
 # It seems to run on another host, where nobody here can ask whether it is alive.
@@ -38,17 +37,12 @@ print([float(theano.function([x], op(x))([0.0])[0]) for op in ops])
 
 
 @pytest.fixture
-def start(tmp_path):
+def start(variables, tmp_path):
     """Start code in a new interpreter; all use one compile directory, and end with the test."""
     processes = []
 
     def start(code):
-        environ = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "PYTHONPATH": theano.__file__.removesuffix("/theano/__init__.py"),
-            "THEANO_FLAGS": f"base_compiledir={tmp_path}/compiled",
-        }
+        environ = {**variables, "THEANO_FLAGS": f"base_compiledir={tmp_path}/compiled"}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         process = subprocess.Popen([sys.executable, "-c", code], env=environ, text=True, **pipes)
         processes.append(process)
