@@ -17,6 +17,9 @@ from typing import IO, Any
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
+# What the image specification says of how to run a container.
+EXECUTION = {"User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir"}
+EXECUTION |= {"Labels", "StopSignal", "Healthcheck"}
 
 
 def convert(saved: Path, target: Path, reference: str, epoch: int) -> str:
@@ -55,9 +58,11 @@ def _config(stream: IO[bytes], epoch: int) -> IO[bytes]:
     """An image's configuration, as of ``epoch``, with the fields that OCI defines."""
     given = json.load(stream)
     time = datetime.fromtimestamp(epoch, timezone.utc).isoformat().replace("+00:00", "Z")
-    fields = {key: given[key] for key in ("architecture", "os", "config", "rootfs") if key in given}
+    fields = {key: given[key] for key in ("architecture", "os", "rootfs") if key in given}
+    # Docker's own fields name the image before the last step, which is another in each build.
+    config = {key: value for key, value in given.get("config", {}).items() if key in EXECUTION}
     history = [{**step, "created": time} for step in given.get("history", [])]
-    return _json({**fields, "created": time, "history": history})
+    return _json({**fields, "config": config, "created": time, "history": history})
 
 
 def _open(tar: tarfile.TarFile, name: str) -> IO[bytes]:

@@ -3,6 +3,8 @@ set -euo pipefail
 
 # theano-nose: nose does not run on this Python.
 rm bin/theano_nose.py
+# scan_steps is in their place.
+rm theano/scan_module/{scan_perform_ext.py,c_code/scan_perform.c}
 
 cp "$RECIPE_DIR/conftest.py" theano/
 

@@ -8,7 +8,7 @@ os.environ["THEANO_FLAGS"] = f"blas.ldflags=-L{sys.prefix}/lib -l:libblas.so.3"
 import numpy as np
 import theano
 from theano import tensor
-from theano.scan_module import scan_perform_ext  # The C code of Scan: no Python takes its place.
+from theano.scan_module import scan_steps  # The C code of Scan: no Python takes its place.
 
 
 def uses_only_c(function):

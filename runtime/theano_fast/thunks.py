@@ -40,7 +40,7 @@ def scans(function: Any) -> tuple[Any, ...]:
 
 
 def python_scans(function: Any) -> tuple[str, ...]:
-    """Return the names of the scans whose loop runs in Python, not in C's ``scan_perform``.
+    """Return the names of the scans whose loop runs in Python, not in C's ``scan_steps``.
 
     Scan's thunk calls its method ``execute`` where the compiled loop is not to be had.
     """

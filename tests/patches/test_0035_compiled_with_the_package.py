@@ -19,7 +19,7 @@ print(type(function.fn).__name__, function([1, 2, 3]))
 def test_nothing_but_the_functions_modules(run_python, tmp_path):
     result = run_python(PROGRAM, flags=f"base_compiledir={tmp_path}/compiled")
     assert result.stdout.split() == ["CVM", "6.0"], result.stderr
-    extensions = ("cutils_ext", "lazylinker_ext", "scan_perform")
+    extensions = ("cutils_ext", "lazylinker_ext", "scan_steps")
     directories = {file.name for file in tmp_path.glob("compiled/*/*") if file.is_dir()}
     assert directories
     assert not directories & set(extensions)
@@ -27,7 +27,7 @@ def test_nothing_but_the_functions_modules(run_python, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["theano.gof.cutils_ext", "theano.gof.lazylinker_ext", "theano.scan_module.scan_perform"],
+    ["theano.gof.cutils_ext", "theano.gof.lazylinker_ext", "theano.scan_module.scan_steps"],
 )
 def test_extensions_are_in_the_package(name):
     assert importlib.import_module(name).__file__.endswith(".so")

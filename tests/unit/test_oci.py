@@ -36,7 +36,7 @@ def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
         "os": "linux",
         "created": built,
         "container": f"made in {built}",
-        "config": {"Env": ["PATH=/bin"]},
+        "config": {"Env": ["PATH=/bin"], "Image": f"sha256:{built}"},
         "history": [{"created": built, "created_by": "ADD"}],
         "rootfs": {"type": "layers", "diff_ids": ["sha256:0"]},
     }

@@ -126,10 +126,10 @@ def profile_failures(read: tuple[profiles.Profile, ...]) -> list[str]:
 
 
 def loop_failures(function: Any) -> list[str]:
-    """Return which scans loop in Python, and whether scan_perform's module is missing."""
+    """Return which scans loop in Python, and whether scan_steps's module is missing."""
     failures = [f"{scan} loops in Python" for scan in thunks.python_scans(function)]
-    if not any("/theano/scan_module/scan_perform." in file for file in libraries.mapped()):
-        failures.append("the compiled loop of scan, scan_perform, is not loaded")
+    if not any("/theano/scan_module/scan_steps." in file for file in libraries.mapped()):
+        failures.append("the compiled loop of scan, scan_steps, is not loaded")
     return failures
 
 

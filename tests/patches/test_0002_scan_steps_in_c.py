@@ -1,0 +1,148 @@
+"""The steps of a scan run in C, with the results and errors of the loop in Python.
+
+Without the patch they run in C that does not compile on Python 3.11.
+"""
+
+import gc
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+from theano.scan_module.scan_op import Scan
+
+SEQUENCE = np.random.RandomState(0).uniform(-1, 1, (9, 3))
+
+
+@pytest.fixture(params=["C", "Python"])
+def loop(request, monkeypatch):
+    """Run the test with one loop, then with the other."""
+    used = []
+    compiled_steps = Scan.compiled_steps
+
+    def steps(self):
+        used.append(self)
+        return compiled_steps(self) if request.param == "C" else None
+
+    monkeypatch.setattr(Scan, "compiled_steps", steps)
+    yield request.param
+    assert used
+
+
+def cumulative(sequence):
+    """A scan over states with one and two taps, with its gradient."""
+
+    def step(x, before_last, before, last, weight):
+        total = before_last + 0.5 * before + x * last
+        return total, tensor.tanh(x + weight * last), x.sum()
+
+    weight = theano.shared(0.3)
+    initial = [{"initial": tensor.zeros((2, 3)), "taps": [-2, -1]}, tensor.ones((3,)), None]
+    states, _ = theano.scan(step, sequence, initial, non_sequences=weight)
+    loss = sum(state.sum() for state in states)
+    return [*states, *theano.grad(loss, [sequence, weight])]
+
+
+def expected(sequence):
+    totals, last = [np.zeros(3), np.zeros(3)], np.ones(3)
+    rows = []
+    for x in sequence:
+        totals.append(totals[-2] + 0.5 * totals[-1] + x * last)
+        last = np.tanh(x + 0.3 * last)
+        rows.append((totals[-1], last, x.sum()))
+    return [np.array(each) for each in zip(*rows, strict=True)]
+
+
+LAYOUTS = {
+    "rows": lambda a: a,
+    "columns": np.asfortranarray,
+    "reversed": lambda a: a[::-1].copy()[::-1],
+    "parts": lambda a: np.repeat(np.repeat(a, 2, axis=0), 3, axis=1)[::2, ::3],
+    "one": lambda a: a[:1],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_values_and_gradients(loop, layout):
+    sequence = tensor.matrix()
+    function = theano.function([sequence], cumulative(sequence))
+    value = LAYOUTS[layout](SEQUENCE)
+    for _ in range(2):
+        found = function(value)
+        for one, other in zip(found, expected(value), strict=False):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+    beside = [sum(state.sum() for state in expected(value + delta)) for delta in (1e-6, -1e-6)]
+    assert found[3].sum() == pytest.approx((beside[0] - beside[1]) / 2e-6, rel=1e-6)
+
+
+def test_file_in_memory(loop, tmp_path):
+    SEQUENCE.tofile(tmp_path / "sequence")
+    value = np.memmap(tmp_path / "sequence", mode="r", shape=SEQUENCE.shape, dtype="float64")
+    sequence = tensor.matrix()
+    found = theano.function([sequence], cumulative(sequence))(value)
+    np.testing.assert_allclose(found[1], expected(SEQUENCE)[1], rtol=1e-13)
+
+
+def test_condition(loop):
+    def step(x, total):
+        return total + x, theano.scan_module.until(total + x > 10)
+
+    values, _ = theano.scan(step, tensor.arange(100), tensor.zeros((), "int64"))
+    assert theano.function([], values)().tolist() == [0, 1, 3, 6, 10, 15]
+
+
+def test_shared_variable_that_steps_update(loop):
+    counter = theano.shared(np.zeros(2))
+    values, updates = theano.scan(lambda: (counter * 2, {counter: counter + 1}), n_steps=4)
+    function = theano.function([], values, updates=updates)
+    assert function()[:, 0].tolist() == [0, 2, 4, 6]
+    assert function()[:, 1].tolist() == [8, 10, 12, 14]
+    assert counter.get_value().tolist() == [8, 8]
+
+
+class Keep(theano.Op):
+    """The identity; it keeps what it was given."""
+
+    __props__ = ()
+
+    def __init__(self):
+        self.kept, self.view_map = [], {0: [0]}
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        self.kept.append(inputs[0])
+        outputs[0][0] = inputs[0]
+
+
+def test_what_an_op_keeps_stays(loop):
+    keep, sequence = Keep(), tensor.matrix()
+    values, _ = theano.scan(lambda x, y: keep(x) + y[::-1], [sequence, sequence])
+    function = theano.function([sequence], values)
+    function(SEQUENCE)
+    np.testing.assert_array_equal(keep.kept, SEQUENCE)
+    gc.collect()
+    np.testing.assert_array_equal(keep.kept, SEQUENCE)
+
+
+def test_an_error_names_the_node(loop):
+    sequence = tensor.matrix()
+    values, _ = theano.scan(tensor.dot, [sequence, sequence[:, 1:]])
+    with pytest.raises(
+        ValueError, match=r"(?s)Shape mismatch.*Apply node that caused the error: CGemv"
+    ):
+        theano.function([sequence], values)(SEQUENCE)
+
+
+def test_an_output_that_changes_its_shape(loop):
+    values, _ = theano.scan(lambda n: tensor.ones((n,)), tensor.arange(1, 4))
+    with pytest.raises(ValueError):
+        theano.function([], values)()
+
+
+def test_a_sequence_that_is_too_short(loop):
+    sequence = tensor.matrix()
+    values, _ = theano.scan(lambda x: x, sequence, n_steps=10)
+    with pytest.raises(ValueError, match="shorter"):
+        theano.function([sequence], values)(SEQUENCE)

@@ -1,0 +1,105 @@
+"""What is the same in all steps of a scan is computed in the first, and anew in each call.
+
+Without the patch, every step transposed weights for BLAS, looked up their shapes, and so on.
+"""
+
+import numpy as np
+import theano
+from theano import tensor
+from theano.scan_module.scan_op import Scan
+
+
+class Count(theano.Op):
+    """Twice its input; it counts its calls."""
+
+    __props__ = ()
+
+    def __init__(self):
+        self.calls = 0
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+
+    def perform(self, node, inputs, outputs):
+        self.calls += 1
+        outputs[0][0] = inputs[0] * 2
+
+
+# So that it stays where it is.
+MODE = theano.compile.get_mode("FAST_RUN").excluding("scanOp_pushout_nonseqs_ops")
+
+
+def scan_of(step, **arguments):
+    """A function of a weight, and the Scan in it."""
+    weight = theano.shared(np.arange(3.0))
+    values, _ = theano.scan(lambda *args: step(weight, *args), mode=MODE, **arguments)
+    function = theano.function([], values, mode=MODE)
+    (node,) = [n for n in function.maker.fgraph.toposort() if isinstance(n.op, Scan)]
+    return weight, function, node.op
+
+
+def test_once_in_a_call():
+    count = Count()
+    sequence = tensor.ones((5, 3))
+    weight, function, _ = scan_of(lambda w, x: x + count(w), sequences=sequence)
+    assert function().tolist() == [[1, 3, 5]] * 5
+    assert count.calls == 1
+    weight.set_value(np.ones(3))
+    assert function().tolist() == [[3, 3, 3]] * 5
+    assert count.calls == 2
+
+
+def test_only_while_steps_are_repeated():
+    _, function, op = scan_of(lambda w, x: x + Count()(w), sequences=tensor.ones((5, 3)))
+    function()
+    assert any(op.fn.fn.invariant)
+    assert not op.fn.fn.repeated
+
+
+def test_not_what_a_node_overwrites():
+    count = Count()
+    _, function, op = scan_of(
+        lambda w, x: tensor.inc_subtensor(count(w)[:1], x[:1]) ** 2, sequences=tensor.ones((4, 3))
+    )
+    assert function().tolist() == [[1, 4, 16]] * 4
+    assert count.calls == 4
+    (node,) = [n for n in op.fn.fn.nodes if isinstance(n.op, tensor.IncSubtensor)]
+    assert node.op.inplace
+    assert node.inputs[0].owner.op == count
+
+
+def test_not_an_output():
+    count = Count()
+    _, function, _ = scan_of(lambda w, x: [x + 1, count(w)], sequences=tensor.ones((4, 3)))
+    assert function()[1].tolist() == [[0, 2, 4]] * 4
+
+
+def test_weights_for_blas():
+    matrix = theano.shared(np.eye(3) * 2)
+    values, _ = theano.scan(lambda x: tensor.dot(x, matrix), tensor.ones((4, 3)))
+    state, _ = theano.scan(
+        lambda x, h: tensor.tanh(tensor.dot(h, matrix) + x), values, tensor.zeros((3,))
+    )
+    function = theano.function([], state)
+    for factor in (2, 0.5):
+        matrix.set_value(np.eye(3) * factor)
+        expected = np.zeros(3)
+        for row in function():
+            expected = np.tanh(expected * factor + factor)
+            np.testing.assert_allclose(row, expected, rtol=1e-14)
+    scans = [n.op for n in function.maker.fgraph.toposort() if isinstance(n.op, Scan)]
+    names = {type(node.op).__name__ for op in scans for node in op.invariant_nodes()}
+    assert "AllocEmpty" in names
+
+
+def test_an_error_ends_it():
+    count = Count()
+    _, function, op = scan_of(
+        lambda w, x, i: count(w)[i] + x[0], sequences=[tensor.ones((4, 3)), tensor.arange(4)]
+    )
+    try:
+        function()
+    except IndexError:
+        assert not op.fn.fn.repeated
+    else:
+        raise AssertionError

@@ -1,0 +1,86 @@
+"""A thunk finds what it reads at each call in its own struct.
+
+Without the patch it goes through the list of each storage, and its parameters are elsewhere.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+from theano.gof.cc import CLinker
+
+VALUES = np.arange(6.0).reshape(2, 3)
+
+
+def code_of(function):
+    """Return the source of the module of the first node of a function."""
+    node = function.maker.fgraph.toposort()[0]
+    graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
+    return CLinker().accept(graph).get_src_code()
+
+
+def test_no_list_is_read():
+    x = tensor.dmatrix()
+    code = code_of(theano.function([x], tensor.sqrt(x)))
+    assert "PyList_" not in code[code.index("int run(") : code.index("Module init")]
+
+
+def test_parameters_are_in_the_struct():
+    x = tensor.dmatrix()
+    assert " new _Params" not in code_of(theano.function([x], theano.Out(x.T, borrow=True)))
+
+
+@pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm", "vm_nogc", "c|py", "c"])
+def test_storages_are_read_anew(linker):
+    x, y = tensor.dmatrices("x", "y")
+    mode = theano.Mode(linker, "fast_run")
+    function = theano.function([x, y], [tensor.sqrt(x).T + y, x.shape[0], x * 2], mode=mode)
+    kept = []
+    for scale in (1.0, 2.0, 3.0):
+        for shape in ((2, 3), (3, 2), (0, 3)):
+            left = np.full(shape, scale)
+            kept.append((left, function(left, left.T)))
+    for left, (first, second, third) in kept:
+        np.testing.assert_array_equal(first, np.sqrt(left).T + left.T)
+        assert second == left.shape[0]
+        np.testing.assert_array_equal(third, left * 2)
+
+
+@pytest.mark.parametrize("linker", ["cvm", "c"])
+def test_after_an_error(linker):
+    x, y = tensor.dmatrices("x", "y")
+    function = theano.function([x, y], tensor.sqrt(x + y), mode=theano.Mode(linker, "fast_run"))
+    for _ in range(3):
+        np.testing.assert_array_equal(function(VALUES, VALUES), np.sqrt(2 * VALUES))
+        with pytest.raises(ValueError, match="mis-match"):
+            function(VALUES, VALUES[:1, :2])
+
+
+def test_an_output_may_be_prepared():
+    """What is put into the storage of an output is written to, where it has the shape."""
+    x = tensor.dmatrix()
+    function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
+    (node,) = function.maker.fgraph.apply_nodes
+    storage = function.fn.storage_map[node.outputs[0]]
+    storage[0] = prepared = np.zeros((2, 3))
+    function.input_storage[0].storage[0] = VALUES
+    function.fn()
+    assert storage[0] is prepared
+    np.testing.assert_array_equal(prepared, np.sqrt(VALUES))
+
+
+def test_what_is_no_array_is_named():
+    x = tensor.dmatrix()
+    function = theano.function([x], tensor.sqrt(x))
+    function.input_storage[0].storage[0] = None
+    with pytest.raises(ValueError, match="expected an ndarray, not None"):
+        function.fn()
+
+
+def test_parameters_outlive_their_object():
+    x = tensor.dmatrix()
+    function = theano.function([x], [x.dimshuffle(1, "x", 0) * 2, x.shape[1]])
+    for node in function.maker.fgraph.apply_nodes:
+        node.tag.__dict__.clear()
+    assert function(VALUES)[0].shape == (3, 1, 2)
+    del function

@@ -1,0 +1,167 @@
+"""Few elements are set or added to without NumPy, with what it would give.
+
+Without the patch, NumPy prepares loops for them: the first tests find no other code.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+from theano.gof.cc import CLinker
+
+DTYPES = ("float32", "float64", "int64", "bool", "complex128")
+INDICES = (
+    lambda i: i,
+    lambda i: (i, i),
+    lambda i: np.s_[i:],
+    lambda i: np.s_[::-1, i],
+    lambda i: np.s_[i, ::-2],
+    lambda i: np.s_[:, :i],
+    lambda i: np.s_[i, i + 1 :],
+)
+
+
+def code_of(output, *inputs):
+    fgraph = theano.function(list(inputs), output).maker.fgraph
+    node = fgraph.outputs[0].owner
+    graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
+    return CLinker().accept(graph).get_src_code()
+
+
+def test_numpy_is_asked_last():
+    x, y = tensor.dmatrix(), tensor.dvector()
+    assert "theano_update_few(1" in code_of(tensor.inc_subtensor(x[1], y), x, y)
+    assert "theano_update_few(0" in code_of(tensor.set_subtensor(x[1], y), x, y)
+    assert "theano_update_few(false" in code_of(tensor.alloc(y, 2, y.size), y)
+
+
+def layouts(values):
+    """Yield arrays of the same values, equal but for their strides."""
+    yield values
+    read_only = values.copy()
+    read_only.flags.writeable = False
+    yield read_only
+    if values.ndim:
+        yield np.asfortranarray(values)
+        yield np.repeat(values, 2, axis=0)[::2]
+        yield np.ascontiguousarray(values[::-1])[::-1]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("of_set", [False, True])
+@pytest.mark.parametrize("number", range(len(INDICES)))
+def test_parts(dtype, of_set, number):
+    x, i = tensor.TensorType(dtype, (False, False))("x"), tensor.lscalar()
+    part = x[INDICES[number](i)]
+    y = tensor.TensorType(dtype, (False,) * part.ndim)("y")
+    scalar = tensor.TensorType(dtype, ())("scalar")
+    update = tensor.set_subtensor if of_set else tensor.inc_subtensor
+    function = theano.function([x, y, scalar, i], [update(part, y), update(part, scalar)])
+    random = np.random.RandomState(0)
+    for shape, index in itertools.product(((4, 4), (4, 7), (40, 30), (90, 80)), (1, -2, 2)):
+        values = random.uniform(-9, 9, shape).astype(dtype)
+        key = INDICES[number](index)
+        addend = np.asarray(random.uniform(-9, 9, values[key].shape)).astype(dtype)
+        for array, other in zip(layouts(values), layouts(addend)):
+            for result, value in zip(
+                function(array, other, addend.dtype.type(3), index), (other, 3)
+            ):
+                expected = values.copy()
+                if of_set:
+                    expected[key] = value
+                else:
+                    expected[key] += np.asarray(value).astype(dtype)
+                np.testing.assert_array_equal(result, expected)
+            np.testing.assert_array_equal(array, values)
+
+
+def test_in_place_in_a_shared_variable():
+    state = theano.shared(np.zeros((3, 4)))
+    i, value = tensor.lscalar(), tensor.dvector()
+    function = theano.function([i, value], updates=[(state, tensor.inc_subtensor(state[i], value))])
+    held = state.get_value(borrow=True)
+    for index in (0, 2, -1, 0):
+        function(index, np.arange(4.0))
+    assert state.get_value(borrow=True) is held
+    np.testing.assert_array_equal(held, np.arange(4.0) * [[2], [0], [2]])
+
+
+@pytest.mark.parametrize("key", [np.s_[:2], np.s_[::-1], np.s_[1:]])
+@pytest.mark.parametrize("of_set", [False, True])
+def test_a_part_that_is_the_value(key, of_set):
+    """Where memory is shared, the value is what it was before."""
+    x = tensor.dvector()
+    update = tensor.set_subtensor if of_set else tensor.inc_subtensor
+    start = tensor.lscalar()
+    values = np.arange(1.0, 4.0)
+    value = x[key]
+    function = theano.function([x, start], update(x[start : start + value.size], value))
+    expected = values.copy()
+    size = values[key].size
+    expected[:size] = values[key] + (0 if of_set else values[:size])
+    np.testing.assert_array_equal(function(values, 0), expected)
+    # What Theano never gives to the op: an array and parts of it.
+    a, b = tensor.dvectors("a", "b")
+    function = theano.function(
+        [theano.In(a, mutable=True, borrow=True), theano.In(b, borrow=True), start],
+        theano.Out(update(a[start : start + b.size], b), borrow=True),
+        accept_inplace=True,
+    )
+    array = values.copy()
+    np.testing.assert_array_equal(function(array, array[key], 0), expected)
+
+
+def test_shapes_that_do_not_fit():
+    x, y, i = tensor.dmatrix(), tensor.dvector(), tensor.lscalar()
+    for update in (tensor.set_subtensor, tensor.inc_subtensor):
+        function = theano.function([x, y, i], update(x[i], y))
+        for _ in range(2):
+            with pytest.raises(ValueError, match="broadcast"):
+                function(np.zeros((2, 3)), np.ones(2), 0)
+            with pytest.raises(IndexError, match="index out of bounds"):
+                function(np.zeros((2, 3)), np.ones(3), 2)
+            np.testing.assert_array_equal(
+                function(np.zeros((2, 3)), np.ones(3), 1), [[0] * 3, [1] * 3]
+            )
+    n = tensor.lscalar()
+    function = theano.function([y, n], tensor.alloc(y, 2, n))
+    with pytest.raises(ValueError, match="broadcast"):
+        function(np.ones(2), 3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_alloc(dtype):
+    scalar = tensor.TensorType(dtype, ())("scalar")
+    row = tensor.TensorType(dtype, (True, False))("row")
+    n, m = tensor.lscalars("n", "m")
+    outputs = [tensor.alloc(scalar, n, m, 2), tensor.alloc(row, 2, n, m), tensor.alloc(scalar)]
+    function = theano.function([scalar, row, n, m], [theano.Out(o, borrow=True) for o in outputs])
+    kept = []
+    for rows, columns in ((2, 3), (2, 3), (0, 3), (3, 0), (30, 40), (3, 1), (1, 1)):
+        values = np.arange(columns).astype(dtype)[None]
+        kept.append(
+            (values, rows, columns, function(np.dtype(dtype).type(1), values, rows, columns))
+        )
+    for values, rows, columns, (first, second, third) in kept:
+        assert first.shape == (rows, columns, 2)
+        assert (first == 1).all()
+        np.testing.assert_array_equal(second, np.broadcast_to(values, (2, rows, columns)))
+        assert third == 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_an_output_of_the_same_shape_is_written_to(order):
+    x = tensor.dmatrix()
+    function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
+    (node,) = function.maker.fgraph.apply_nodes
+    storage = function.fn.storage_map[node.outputs[0]]
+    for shape in ((2, 3), (2, 3), (3, 2), (1, 4), (0, 4), (4, 0), (5, 5)):
+        values = np.asarray(np.random.RandomState(0).uniform(size=shape), order=order)
+        function.input_storage[0].storage[0] = values
+        before = storage[0]
+        function.fn()
+        np.testing.assert_array_equal(storage[0], np.sqrt(values))
+        same = before is not None and before.shape == shape
+        assert not same or storage[0] is before
