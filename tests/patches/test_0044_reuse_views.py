@@ -130,7 +130,7 @@ def test_outputs_are_the_users(name, linker):
     function = theano.function([theano.In(x, borrow=True)], view, mode=mode)
     given = [np.full((2, 3), float(i)) for i in range(4)]
     results = [function(array) for array in given]
-    for array, result in zip(given, results):
+    for array, result in zip(given, results, strict=True):
         np.testing.assert_array_equal(result, VIEWS[name][1](array))
 
 
@@ -177,7 +177,7 @@ def test_in_a_loop():
     for array in (values, values[::-1], np.asfortranarray(values)):
         state = np.ones(3)
         first, second = function(array)
-        for row, one, other in zip(array, first, second):
+        for row, one, other in zip(array, first, second, strict=True):
             state = (row[:, None] * state).T[0]
             np.testing.assert_array_equal(one, state)
             np.testing.assert_array_equal(other, row[::-1])

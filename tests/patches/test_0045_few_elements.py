@@ -64,9 +64,9 @@ def test_parts(dtype, of_set, number):
         values = random.uniform(-9, 9, shape).astype(dtype)
         key = INDICES[number](index)
         addend = np.asarray(random.uniform(-9, 9, values[key].shape)).astype(dtype)
-        for array, other in zip(layouts(values), layouts(addend)):
+        for array, other in zip(layouts(values), layouts(addend), strict=False):
             for result, value in zip(
-                function(array, other, addend.dtype.type(3), index), (other, 3)
+                function(array, other, addend.dtype.type(3), index), (other, 3), strict=True
             ):
                 expected = values.copy()
                 if of_set:
