@@ -1,11 +1,22 @@
 """numpy and scipy compute by the implementation that is named, and load no other."""
 
+import os
 import pathlib
 import re
 import sys
 
+os.environ |= {"MKL_NUM_THREADS": "2", "OMP_NUM_THREADS": "2", "MKL_DYNAMIC": "FALSE"}
+
 import numpy
 import scipy.linalg
+
+if sys.argv[1] == "mkl":
+    # A team of threads is called upon for large products only.
+    for size, threads in ((64, 1), (500, 2)):
+        square = numpy.ones((size, size), order="F")
+        scipy.linalg.blas.dgemm(1.0, square, square)
+        scipy.linalg.blas.dgemv(1.0, square, square[0])
+        assert len(os.listdir("/proc/self/task")) == threads
 
 rng = numpy.random.default_rng(0)
 a = rng.standard_normal((300, 300))

@@ -3,7 +3,8 @@ set -euo pipefail
 
 case $BLAS in
     openblas) libraries=-lopenblas ;;
-    mkl) libraries="-lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -lgomp" ;;
+    # First the library that runs small products on one thread: recipes/blas/mkl.c.
+    mkl) libraries="-l:libblas.so.3 -lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -lgomp" ;;
     *) echo "no link flags are known for blas = $BLAS" >&2; exit 1 ;;
 esac
 

@@ -69,9 +69,18 @@ def misbound(name: str, made: tuple[thunks.Thunk, ...], family: str) -> list[str
     for thunk in found:
         if thunk.implementation != "C":
             failures.append(f"{name} runs in Python")
-        elif not any(libraries.BLAS[family].fullmatch(n) for n in elf.read(thunk.module).needed):
+        elif not linked(thunk.module, family):
             failures.append(f"{name}'s compiled module is not linked with {family}")
     return failures
+
+
+def linked(module: str, family: str) -> bool:
+    """Return whether a module needs a BLAS, itself or through the interface's libblas.so.3."""
+    needed = elf.read(module).needed
+    interface = Path(sys.prefix, "lib", "libblas.so.3")
+    if interface.name in needed:
+        needed += elf.read(interface).needed
+    return any(libraries.BLAS[family].fullmatch(name) for name in needed)
 
 
 def run_openmp() -> list[str]:
