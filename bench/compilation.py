@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-CALLS = 5
+CALLS = 20
 LOSSES = 3
 
 
