@@ -84,6 +84,13 @@ class Case(pytest.Item):
         self.check()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_setup(item):
+    """Run setUp of classes that are not unittest's, as nose did."""
+    if isinstance(item, pytest.Function) and not isinstance(item.instance, unittest.TestCase):
+        getattr(item.instance, "setUp", lambda: None)()
+
+
 def pytest_pycollect_makeitem(collector, name, obj):
     """Collect as nose did: yield tests, no class of an underscore, classes made by a function."""
     if inspect.isclass(obj) and issubclass(obj, unittest.TestCase):

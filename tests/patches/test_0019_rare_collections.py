@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import weakref
 
 import pytest
 import theano
@@ -71,3 +72,39 @@ def test_nested_and_in_threads(threshold):
     leave.set()
     thread.join(10)
     assert gc.get_threshold() == threshold
+
+
+def test_what_is_new_becomes_old_unwalked(threshold, monkeypatch):
+    monkeypatch.setattr(rare_collections, "spared", 0)
+    kept = []
+    with rare_collections:
+        kept.extend([] for _ in range(5000))
+    young = {id(each) for generation in (0, 1) for each in gc.get_objects(generation)}
+    assert not young.intersection(map(id, kept))
+    assert rare_collections.spared >= 5000
+
+
+def test_garbage_is_collected_in_the_end(threshold, monkeypatch):
+    monkeypatch.setattr(rare_collections, "spared", 0)
+    monkeypatch.setattr(rare_collections, "threshold", 1000)
+    cyclic = Probe()
+    cyclic.itself = cyclic
+    gone = weakref.ref(cyclic)
+    with rare_collections:
+        del cyclic
+    assert gone() is not None
+    with rare_collections:
+        kept = [[] for _ in range(2000)]
+    assert gone() is None
+    assert len(kept) == 2000
+
+
+def test_what_the_caller_froze_stays_frozen(threshold):
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with rare_collections:
+            pass
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()

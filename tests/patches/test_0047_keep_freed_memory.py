@@ -1,0 +1,60 @@
+"""Without the patch, each call has the system clear the pages of large arrays anew."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import resource
+import numpy
+import theano
+
+x = theano.tensor.dvector()
+f = theano.function([x], [x + 1.0, x + 2.0, x + 3.0, x + 4.0, x + 5.0], mode="FAST_COMPILE")
+value = numpy.ones(384 << 10)
+
+
+def faults(calls):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(calls):
+        f(value)
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / calls
+
+
+faults(2)
+print(faults(10))
+"""
+# Of five arrays of 3 MB; NumPy asks for huge pages for those from 4 MB on.
+PAGES = 5 * 768
+
+
+def faults(flags="", **environment):
+    """The page faults of a call; the environment's own settings of malloc are taken away."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**clean, "THEANO_FLAGS": f"cxx=,{flags}", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return float(done.stdout)
+
+
+def test_memory_is_kept_for_the_next_call():
+    assert faults() < PAGES / 10
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment"),
+    [
+        ("malloc.keep=0", {}),
+        ("malloc.keep=1", {}),
+        ("", {"MALLOC_TRIM_THRESHOLD_": "131072"}),
+        ("", {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}),
+    ],
+)
+def test_unless_the_user_says_so(flags, environment):
+    assert faults(flags, **environment) > PAGES / 2

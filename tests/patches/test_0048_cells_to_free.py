@@ -1,0 +1,33 @@
+"""Without the patch, each call of Function.free walks its storage map."""
+
+import numpy as np
+import theano
+from theano import tensor
+
+
+def make():
+    """A function that keeps what it computes."""
+    x = tensor.dvector()
+    mode = theano.compile.get_default_mode().excluding("fusion")
+    f = theano.function([x], tensor.exp(x) * 3.0 + tensor.tanh(x), mode=mode)
+    f.fn.allow_gc = False
+    return f
+
+
+def test_all_is_freed_but_constants():
+    f = make()
+    for _ in range(3):
+        np.testing.assert_allclose(f([0.0, 1.0])[0], 3)
+        f.free()
+        kinds = {
+            isinstance(variable, theano.Constant): cell[0] is None
+            for variable, cell in f.fn.storage_map.items()
+        }
+        assert kinds == {True: False, False: True}
+
+
+def test_the_map_is_walked_once():
+    f = make()
+    f.free()
+    f.fn.storage_map = None
+    f.free()
