@@ -1,6 +1,7 @@
 """Split the weights of an RNNBlock, numbered from 0: ``weights.py MODE DIRECTION INPUT``.
 
-Prints JSON: the number of weights, and each part of both layers, as libcudnn itself places them.
+Prints JSON: the number of weights, and each part of both layers, as libcudnn itself places them;
+the number and the parts of theano_fast.nn.
 """
 
 import json
@@ -16,13 +17,19 @@ if __name__ == "__main__":
     stubs.start()
     import theano
     from theano.gpuarray.dnn import RNNBlock
+    from theano_fast import nn
 
     block = RNNBlock("float32", UNITS, 2, mode, input_mode, direction)
     size = (BATCH, UNITS if input_mode == "skip" else INPUTS)
-    weights = theano.shared(np.arange(block.get_param_size(size), dtype="float32"))
+    numbers = np.arange(block.get_param_size(size), dtype="float32")
+    weights = theano.shared(numbers)
     layers = 4 if direction == "bidirectional" else 2
     parts = [block.split_params(weights, layer, size) for layer in range(layers)]
     shown = [[np.asarray(part).tolist() for part in layer] for layer in parts]
     shapes = [[part.shape for part in layer] for layer in parts]
     count = int(weights.get_value(borrow=True, return_internal_type=True).size)
-    print(json.dumps({"size": count, "parts": shown, "shapes": shapes}))
+    layer = nn.RNN(mode, size[1], UNITS, 2, direction == "bidirectional", input_mode, "float32")
+    layer.weights.set_value(numbers)
+    ours = {name: part.tolist() for name, part in layer.split().items()}
+    found = {"size": count, "parts": shown, "shapes": shapes, "nn": [layer.size, ours]}
+    print(json.dumps(found))

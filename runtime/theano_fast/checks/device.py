@@ -4,9 +4,10 @@ Skipped where there is none, unless one was named. float32 is compared with floa
 a sum of n products of numbers below 1 errs by less than n units of the 24 bits.
 """
 
+import functools
 import gc
+import itertools
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import theano.gpuarray
 import theano.tensor as T
 from theano.gpuarray import driver
 
+from theano_fast import nn
 from theano_fast.checks import scan
 from theano_fast.checks.result import Options, Result
 
@@ -23,6 +25,9 @@ UNIT = 2.0**-24
 SIZE, CALLS = 5000, 10
 # cuDNN and cuBLAS keep some of what they took: kernels, handles and workspaces.
 KEPT_BYTES = 256 << 20
+# Recurrent networks: bidirectional or not, and the input mode.
+KINDS = ((False, "linear"), (True, "linear"), (False, "skip"))
+INPUTS, UNITS = 5, 7
 
 
 def run(options: Options) -> Result:
@@ -35,11 +40,13 @@ def run(options: Options) -> Result:
     except driver.DeviceError as error:
         reason = f"no NVIDIA device: {error}"
         return Result(failures=(reason,)) if options.device else Result(skipped=reason)
+    # The steps of a scan are optimized for a device as soon as one is in use.
+    expected = networks("float64", "scan")
     theano.gpuarray.use(name, force=True)
     context = theano.gpuarray.get_context(None)
     free = context.free_gmem
     failures, measurements = [], {"device": context.devname}
-    for proof in (gemm, convolutions, networks, training):
+    for proof in (gemm, convolutions, functools.partial(recurrence, expected), training):
         wrong, measured = proof()
         failures += wrong
         measurements |= measured
@@ -110,62 +117,31 @@ def convolutions() -> tuple[list[str], dict[str, Any]]:
     return failures, {}
 
 
-def sigmoid(x: Any) -> Any:
-    """Return the logistic function of an array."""
-    return 1 / (1 + np.exp(-x))
+def networks(dtype: str, backend: str) -> dict[str, Any]:
+    """Return what recurrent networks of all kinds compute by a back end, and their gradients."""
+    results = {}
+    for mode, (bidirectional, input_mode) in itertools.product(nn.GATES, KINDS):
+        inputs = UNITS if input_mode == "skip" else INPUTS
+        layer = nn.RNN(mode, inputs, UNITS, 2, bidirectional, input_mode, dtype)
+        layer.weights.set_value(uniform(layer.size).astype(dtype))
+        x = T.TensorType(dtype, (False,) * 3)()
+        outputs = layer(x, backend=backend)
+        loss = sum((output**2).sum() for output in outputs)
+        named = dict(zip(("y", "h", "c"), outputs, strict=False))
+        named["the gradient of x"], named["that of the weights"] = T.grad(loss, [x, layer.weights])
+        values = theano.function([x], list(named.values()))(uniform(6, 4, inputs).astype(dtype))
+        kind = f"{mode}, {input_mode}, {'both directions' if bidirectional else 'one direction'}"
+        for name, value in zip(named, values, strict=True):
+            results[f"RNNBlock ({kind}): {name}"] = np.asarray(value)
+    return results
 
 
-def lstm_step(x: Any, h: Any, c: Any, weights: list[Any]) -> tuple[Any, Any]:
-    """cuDNN's LSTM: gates are input, forget, new memory and output."""
-    gates = [
-        x @ weights[i][0] + weights[i][1] + h @ weights[i + 4][0] + weights[i + 4][1]
-        for i in range(4)
-    ]
-    c = sigmoid(gates[1]) * c + sigmoid(gates[0]) * np.tanh(gates[2])
-    return sigmoid(gates[3]) * np.tanh(c), c
-
-
-def gru_step(x: Any, h: Any, c: Any, weights: list[Any]) -> tuple[Any, Any]:
-    """cuDNN's GRU: gates are reset, update and new memory; reset applies after the product."""
-    seen = [x @ weights[i][0] + weights[i][1] for i in range(3)]
-    kept = [h @ weights[i + 3][0] + weights[i + 3][1] for i in range(3)]
-    reset, update = (sigmoid(seen[i] + kept[i]) for i in range(2))
-    return (1 - update) * np.tanh(seen[2] + reset * kept[2]) + update * h, c
-
-
-def networks() -> tuple[list[str], dict[str, Any]]:
-    """RNNBlock's LSTM and GRU, outputs and gradient, against their definitions in NumPy."""
-    return network("lstm", lstm_step) + network("gru", gru_step), {}
-
-
-def network(mode: str, step: Callable[..., tuple[Any, Any]]) -> list[str]:
-    """Return how one kind of network differs: 6 steps, 4 sequences, 5 inputs, 7 units."""
-    block = theano.gpuarray.dnn.RNNBlock("float32", 7, 1, mode)
-    weights = theano.shared(uniform(block.get_param_size((4, 5))))
-    parts = [np.asarray(part, "float64") for part in block.split_params(weights, 0, (4, 5))]
-    pairs = list(zip(parts[::2], parts[1::2], strict=True))
-    inputs, state = uniform(6, 4, 5), uniform(1, 4, 7)
-
-    x, h = T.TensorType("float32", (False,) * 3)(), theano.shared(state)
-    y = block.apply(weights, x, h, *([h] if mode == "lstm" else []))[0]
-    outputs, slopes = theano.function([x], [y, T.grad((y**2).sum(), x)])(inputs)
-
-    def expected(values: Any) -> Any:
-        now = cell = state[0].astype("float64")
-        states = []
-        for value in values:
-            now, cell = step(value, now, cell, pairs)
-            states.append(now)
-        return np.array(states)
-
-    direction = uniform(6, 4, 5).astype("float64")[::-1]
-    above, below = (
-        (expected(inputs + sign * scan.DIFFERENCE * direction) ** 2).sum() for sign in (1, -1)
-    )
-    slope = np.array((above - below) / (2 * scan.DIFFERENCE))
-    failures = differs(f"RNNBlock's {mode}", outputs, expected(inputs), 1000)
-    got = (slopes * direction).sum()
-    return failures + differs(f"the gradient of RNNBlock's {mode}", got, slope, 10000)
+def recurrence(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """RNNBlock's networks and their gradients, against theano.scan's on the CPU."""
+    failures = []
+    for name, got in networks("float32", "cudnn").items():
+        failures += differs(name, got, expected[name], 1000)
+    return failures, {}
 
 
 def training() -> tuple[list[str], dict[str, Any]]:
