@@ -13,6 +13,7 @@ from builder import (
     events,
     expectations,
     lending,
+    opencl,
     outcomes,
     paths,
     pipeline,
@@ -20,6 +21,7 @@ from builder import (
     references,
     report,
     run,
+    stacks,
     testruns,
 )
 from builder.envs import Lock
@@ -65,7 +67,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     Raises:
         ConformanceFailed: a test failed that is not listed, or one passed that is.
     """
-    expected = expectations.load(paths.CONFORMANCE)
+    expected = expectations.load(paths.CONFORMANCE).on(stacks.load(name).device)
     lock = _lock(name)
     directory = _begin(name, selection, lock.digest)
     interpreter = _install(lock, directory)
@@ -91,7 +93,8 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
 def refer(selection: Selection, jobs: int) -> None:
     """Run the same tests on stock Theano, and keep how they end as the reference."""
-    expected = expectations.load(paths.CONFORMANCE)
+    # Stock Theano is run as the stacks without a GPU are.
+    expected = expectations.load(paths.CONFORMANCE).on("cpu")
     interpreter = _interpreter(references.create(STOCK, pipeline.Options()))
     directory = _begin(STOCK, selection, str(interpreter))
     results = _run(interpreter, directory, expected, selection, jobs)
@@ -159,8 +162,18 @@ def _run(
     site = interpreter.site_packages
     files = [str(file.relative_to(site)) for file in site.glob("theano/**/tests/test_*.py")]
     wanted = parts(expected, files, selection)
-    testruns.Run(interpreter, directory, run.clean_environ(), jobs or run.cpus()).run(wanted)
+    environ = _environ(interpreter, directory, wanted)
+    testruns.Run(interpreter, directory, environ, jobs or run.cpus()).run(wanted)
     return events.results(directory, wanted)
+
+
+def _environ(interpreter: Interpreter, directory: Path, wanted: Iterable[Part]) -> dict[str, str]:
+    """Environment variables of the tests; those that OpenCL takes, where some run on it."""
+    environ = run.clean_environ()
+    if any(opencl.wanted(part.flags) for part in wanted):
+        environ |= opencl.environ(directory / "opencl")
+        opencl.probe(interpreter.python, environ)
+    return environ
 
 
 def _report(name: str, selection: Selection, results: Results, expected: Expectations) -> None:

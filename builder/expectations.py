@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,8 +20,9 @@ else:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Flags that files run under."""
+    """Flags that files run under, in stacks whose axis ``device`` has a value."""
 
+    device: str
     flags: str
     files: tuple[str, ...]
 
@@ -48,6 +49,11 @@ class Expectations:
     quick_seconds: int
     seconds: Mapping[str, int]
     failures: tuple[Failure, ...]
+
+    def on(self, device: str) -> Expectations:
+        """The table with the configurations for stacks on a device."""
+        chosen = {name: row for name, row in self.configurations.items() if row.device == device}
+        return replace(self, configurations=chosen)
 
     def step(self, file: str) -> int:
         """``--suite=quick`` runs every how many-th test of a file.

@@ -51,6 +51,9 @@ def _supply_nose():
         module = types.ModuleType(name)
         vars(module).update(names)
         sys.modules[name] = module
+        parent, _, child = name.rpartition(".")
+        if parent:
+            setattr(sys.modules[parent], child, module)
 
 
 def _supply_decorators():
@@ -118,9 +121,21 @@ def _cases(collector, name):
         generate = getattr(collector.obj if instance is None else instance, name)
         for case in generate():
             check, *arguments = case if isinstance(case, tuple) else (case,)
-            yield functools.partial(check, *arguments), instance
+            yield functools.partial(_as_it_is_now(check), *arguments), instance
     except Exception as error:
         yield functools.partial(_raise, error), None
+
+
+def _as_it_is_now(check):
+    """A function of the generator with the values that its variables have when it yields."""
+    if not getattr(check, "__closure__", None) or not inspect.isfunction(check):
+        return check
+    cells = tuple(types.CellType(cell.cell_contents) for cell in check.__closure__)
+    now = types.FunctionType(
+        check.__code__, check.__globals__, check.__name__, check.__defaults__, cells
+    )
+    now.__kwdefaults__ = check.__kwdefaults__
+    return now
 
 
 def _raise(error):

@@ -1,4 +1,4 @@
-"""Graphs of every op of Theano's gpuarray back end, in float32: to be compiled, not to be run."""
+"""Graphs of every op of Theano's gpuarray back end, in floatX: to be compiled, not to be run."""
 
 import theano
 import theano.tensor as T
@@ -23,8 +23,10 @@ from theano.gpuarray import (
 from theano.gpuarray.type import GpuArrayType
 from theano.tensor.nnet.sigm import scalar_sigmoid
 
+FLOAT = theano.config.floatX
 
-def on_device(ndim, dtype="float32"):
+
+def on_device(ndim, dtype=FLOAT):
     """A variable on the device."""
     return GpuArrayType(dtype, (False,) * ndim)()
 
@@ -32,23 +34,23 @@ def on_device(ndim, dtype="float32"):
 def transfers():
     x, n = on_device(2), T.lscalar()
     return [
-        basic_ops.GpuFromHost(None)(T.TensorType("float32", (False, False))()),
+        basic_ops.GpuFromHost(None)(T.TensorType(FLOAT, (False, False))()),
         basic_ops.host_from_gpu(x),
         basic_ops.GpuToGpu(None)(x),
         basic_ops.gpu_contiguous(x),
         basic_ops.GpuAlloc(None)(x, n, 3, 4),
-        basic_ops.GpuAllocEmpty("float32", None)(n, 3),
+        basic_ops.GpuAllocEmpty(FLOAT, None)(n, 3),
         basic_ops.GpuReshape(1)(x, [-1]),
         basic_ops.GpuJoin()(0, x, x),
         *basic_ops.GpuSplit(2)(x, 0, [1, 1]),
-        basic_ops.GpuEye("float32", None)(n, n, 0),
-        basic_ops.GpuTri("float32", None)(n, n, 0),
+        basic_ops.GpuEye(FLOAT, None)(n, n, 0),
+        basic_ops.GpuTri(FLOAT, None)(n, n, 0),
     ]
 
 
 def products():
     vector, matrix, stack = on_device(1), on_device(2), on_device(3)
-    one, indices = T.constant(1, dtype="float32"), T.lmatrix()
+    one, indices = T.constant(1, dtype=FLOAT), T.lmatrix()
     return [
         blas.GpuDot22()(matrix, matrix),
         blas.GpuGemm()(matrix, one, matrix, matrix, one),
@@ -57,20 +59,6 @@ def products():
         blas.GpuGer()(matrix, one, vector, vector),
         blocksparse.gpu_sparse_block_gemv(stack, on_device(4), stack, indices, indices),
         blocksparse.gpu_sparse_block_outer(on_device(4), stack, stack, indices, indices),
-    ]
-
-
-def convolutions():
-    """Those by gemm; cuDNN's are further down."""
-    images, volumes = on_device(4), on_device(5)
-    return [
-        blas.GpuCorrMM()(images, images),
-        blas.GpuCorrMM_gradWeights()(images, images),
-        blas.GpuCorrMM_gradInputs()(images, images),
-        blas.GpuCorr3dMM()(volumes, volumes),
-        blas.GpuCorr3dMM_gradWeights()(volumes, volumes),
-        blas.GpuCorr3dMM_gradInputs()(volumes, volumes),
-        neighbours.GpuImages2Neibs("valid")(images, [2, 2], [1, 1]),
     ]
 
 
@@ -95,8 +83,6 @@ def reductions():
                 outputs.append(reduce(x))
     x = on_device(2)
     outputs += reduction.GpuMaxAndArgmax((1,))(x)
-    outputs += [extra_ops.GpuCumOp(axis, mode="add")(x) for axis in (0, 1)]
-    outputs += [extra_ops.GpuCumOp(0, mode="mul")(x), elemwise.GpuCAReduceCPY(scalar.add, [0])(x)]
     for kind in (x, on_device(1)):
         outputs += sort.GpuTopKOp(axis=0, sorted=False)(kind, T.lscalar())
     return outputs
@@ -119,6 +105,7 @@ def indices():
         subtensor.GpuAdvancedBooleanIncSubtensor()(x, x, mask),
         subtensor.GpuExtractDiag(view=True)(x),
         subtensor.GpuAllocDiag()(y),
+        neighbours.GpuImages2Neibs("valid")(on_device(4), [2, 2], [1, 1]),
     ]
     return outputs
 
@@ -136,8 +123,35 @@ def classes():
 def samples():
     x, u = on_device(2), on_device(1)
     return [
-        *rng_mrg.GPUA_mrg_uniform.new(on_device(2, "int32"), 1, "float32", (T.lscalar(),)),
+        *rng_mrg.GPUA_mrg_uniform.new(on_device(2, "int32"), 1, FLOAT, (T.lscalar(),)),
         multinomial.GPUAMultinomialFromUniform("int64")(x, u),
+    ]
+
+
+def not_float16():
+    """Ops whose kernels libgpuarray makes for no float16, or which treat it as a number of C's."""
+    if FLOAT == "float16":
+        return []
+    images, volumes = on_device(4), on_device(5)
+    return [
+        blas.GpuCorrMM()(images, images),
+        blas.GpuCorrMM_gradWeights()(images, images),
+        blas.GpuCorrMM_gradInputs()(images, images),
+        blas.GpuCorr3dMM()(volumes, volumes),
+        blas.GpuCorr3dMM_gradWeights()(volumes, volumes),
+        blas.GpuCorr3dMM_gradInputs()(volumes, volumes),
+        elemwise.GpuCAReduceCPY(scalar.add, [0])(on_device(2)),
+    ]
+
+
+def only_float32():
+    """Ops that refuse another type."""
+    if FLOAT != "float32":
+        return []
+    x, u = on_device(2), on_device(1)
+    return [
+        *(extra_ops.GpuCumOp(axis, mode="add")(x) for axis in (0, 1)),
+        extra_ops.GpuCumOp(0, mode="mul")(x),
         multinomial.GPUAChoiceFromUniform("int64")(x, u, T.iscalar()),
     ]
 
@@ -160,7 +174,7 @@ def cudnn_convolutions():
     outputs = []
     for x in (on_device(4), on_device(5)):
         spatial = (1,) * (x.ndim - 2)
-        desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision="float32")(x.shape)
+        desc = dnn.GpuDnnConvDesc("valid", spatial, spatial, precision=FLOAT)(x.shape)
         for algo in ("none", "guess_once", "time_on_shape_change"):
             outputs += [
                 op(algo=algo)(x, x, x, desc)
@@ -180,7 +194,7 @@ def cudnn_layers():
         *dnn.GpuDnnBatchNorm("spatial")(x, statistics, statistics),
         dnn.GpuDnnBatchNormInference("spatial")(x, *[statistics] * 4),
         *dnn.GpuDnnBatchNormGrad("spatial")(x, x, *[statistics] * 3),
-        *dnn.GpuDnnReduction("maximum", (1,), "float32", "float32", True)(on_device(2)),
+        *dnn.GpuDnnReduction("maximum", (1,), FLOAT, FLOAT, True)(on_device(2)),
     ]
 
 
@@ -198,8 +212,8 @@ def cudnn_recurrent():
     x, state, weights = on_device(3), on_device(3), on_device(1)
     outputs = [dnn.DnnVersion()(), *dnn._DropoutDescriptor(None)(0, 1, None)]
     for mode in ("rnn_tanh", "lstm"):
-        block, typecode = dnn.RNNBlock("float32", 3, 1, mode), dtype_to_typecode("float32")
-        settings = ("linear", "unidirectional", mode, "float32")
+        block, typecode = dnn.RNNBlock(FLOAT, 3, 1, mode), dtype_to_typecode(FLOAT)
+        settings = ("linear", "unidirectional", mode, FLOAT)
         outputs.append(dnn._RNNDescriptor(None)(3, 1, block.ddesc, *settings))
         outputs.append(dnn._RNNParamSize(None)(block.desc, (2, 3), typecode))
         outputs += dnn._RNNSplitParams(mode)(weights, block.desc, 0, (2, 3), typecode)
@@ -211,12 +225,13 @@ def cudnn_recurrent():
 ALL = (
     transfers,
     products,
-    convolutions,
     loops,
     reductions,
     indices,
     classes,
     samples,
+    not_float16,
+    only_float32,
     pools,
     cudnn_convolutions,
     cudnn_layers,

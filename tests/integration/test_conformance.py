@@ -163,8 +163,8 @@ SMALL = """quick_seconds = 8
 seconds = {}
 failures = [FAILURES]
 [configurations]
-c = { flags = "", files = ["theano/tests/test_record.py"] }
-python = { flags = "cxx=", files = ["theano/tests/test_updates.py"] }
+c = { device = "cpu", flags = "", files = ["theano/tests/test_record.py"] }
+python = { device = "cpu", flags = "cxx=", files = ["theano/tests/test_updates.py"] }
 """
 
 

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from builder import conformance, paths, references
+from builder import conformance, opencl, paths, references
 from builder.errors import EnvironmentFailed, UsageError
+from builder.events import Part
 from builder.expectations import Configuration, Expectations
 from builder.pipeline import Options
+from builder.testruns import Interpreter
 
 TABLE = Expectations(
-    configurations={"c": Configuration("", ()), "python": Configuration("cxx=", ("a",))},
+    configurations={
+        "c": Configuration("cpu", "", ()),
+        "python": Configuration("cpu", "cxx=", ("a",)),
+    },
     quick_seconds=8,
     seconds={"a": 16, "b": 160},
     failures=(),
@@ -80,6 +85,22 @@ def test_a_run_goes_on_only_with_the_same_inputs(
     assert [left("a"), left("a"), left("b")] == [False, True, False]
     table.write_text("quick_seconds = 1")
     assert not left("b")
+
+
+def test_opencl_is_set_up_where_tests_run_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreter = Interpreter(Path("/python"), Path("/site"), ())
+    probed = []
+    monkeypatch.setattr(opencl, "environ", lambda directory: {"NAMES": str(directory)})
+    monkeypatch.setattr(opencl, "probe", lambda python, environ: probed.append(environ["NAMES"]))
+
+    def environ(flags: str) -> dict[str, str]:
+        return conformance._environ(interpreter, tmp_path, [Part("c", flags, "a", 0, 1)])
+
+    assert "NAMES" not in environ("mode=DebugMode")
+    assert environ("device=opencl0:0")["NAMES"] == str(tmp_path / "opencl")
+    assert probed == [str(tmp_path / "opencl")]
 
 
 def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:

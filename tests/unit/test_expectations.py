@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import expectations, paths
+from builder import expectations, paths, stacks
 from builder.errors import ConfigurationError
 from builder.expectations import Failure
 from builder.outcomes import Outcome, Results
@@ -57,6 +57,16 @@ def test_quick_runs_as_many_tests_of_a_file_as_take_the_same_time() -> None:
     assert [table.step(file) for file in ("fast", "slow", "slower", "unknown")] == [1, 2, 10, 1]
 
 
+def test_a_stack_has_the_configurations_of_its_device() -> None:
+    table = expectations.load(paths.CONFORMANCE)
+    devices = {stack.device for stack in stacks.load_all()}
+    names = {value: set(table.on(value).configurations) for value in devices}
+    assert all(names.values())
+    assert set.union(*names.values()) == set(table.configurations)
+    assert not set.intersection(*names.values())
+    assert table.on("cpu").failures == table.failures
+
+
 def test_the_table_is_read_and_each_test_is_listed_once() -> None:
     table = expectations.load(paths.CONFORMANCE)
     keys = [
@@ -74,6 +84,7 @@ def test_the_table_is_read_and_each_test_is_listed_once() -> None:
     [
         ("quick_seconds", "quick_minutes"),
         ("flags = ", "theano_flags = "),
+        ('device = "cpu", ', ""),
         ("failures = []", 'failures = [{tests = ["a"], reason = "", evidence = ""}]'),
         (
             "failures = []",
@@ -84,7 +95,7 @@ def test_the_table_is_read_and_each_test_is_listed_once() -> None:
 )
 def test_a_wrong_table_is_refused(old: str, new: str, tmp_path: Path) -> None:
     text = "quick_seconds = 8\nfailures = []\nseconds = {}\n[configurations]\n"
-    text += 'c = { flags = "", files = [] }\n'
+    text += 'c = { device = "cpu", flags = "", files = [] }\n'
     file = tmp_path / paths.CONFORMANCE.name
     file.write_text(text)
     expectations.load(file)

@@ -14,6 +14,7 @@ LAYERS = (
     "paths",
     "run",
     "lending",
+    "opencl",
     "progress",
     "outcomes",
     "expectations",

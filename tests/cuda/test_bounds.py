@@ -1,0 +1,28 @@
+"""What C code passes to kernels has room; without patch 0058 the last argument has none."""
+
+import json
+from pathlib import Path
+
+CODE = """
+import json, re
+import compile as stubs
+stubs.start()
+import graphs
+from theano import scalar
+from theano.gpuarray.elemwise import GpuCAReduceCPY
+found = []
+for ndim in (1, 2, 3):
+    node = GpuCAReduceCPY(scalar.add, [0])(graphs.on_device(ndim)).owner
+    code = node.op.c_code(node, "name", ["x"], ["z"], {"fail": "", "params": "context"})
+    room = int(re.search(r"void \\*args\\[(\\d+)\\]", code).group(1))
+    last = max(eval(place) for place in re.findall(r"(?<!\\*)args\\[([\\d+]+)\\] =", code))
+    found.append([room, last + 1])
+print(json.dumps(found))
+"""
+
+
+def test_all_arguments_have_room(run):
+    done = run("-c", CODE, flags="floatX=float32", PYTHONPATH=str(Path(__file__).parent))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert [room for room, _ in found] == [used for _, used in found] == [7, 9, 11]

@@ -1,0 +1,23 @@
+"""A scan over arrays of a device ends; without patch 0057 it cannot store its first slice."""
+
+from pathlib import Path
+
+SCAN = """
+import compile as stubs
+stubs.start()
+import numpy as np
+import theano
+import theano.tensor as T
+x = T.fmatrix()
+y, _ = theano.scan(lambda row, state: T.tanh(row + state), sequences=x, outputs_info=x[0])
+# Of an odd length, which is put in order at the end.
+last_three = theano.function([x], y[-3:])
+assert any(getattr(node.op, "gpua", False) for node in last_three.maker.fgraph.toposort())
+print(last_three(np.ones((7, 3), "float32")).shape)
+"""
+
+
+def test_slices_are_stored(run):
+    done = run("-c", SCAN, flags="floatX=float32", PYTHONPATH=str(Path(__file__).parent))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("(3, 3)\n")

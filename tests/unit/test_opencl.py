@@ -1,0 +1,57 @@
+"""What OpenCL takes of the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder import opencl
+from builder.errors import CommandFailed, HostToolMissing
+from builder.run import Finished
+
+LISTING = """3 libs found in cache `/etc/ld.so.cache'
+\tlibclblast.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libclblast.so.1
+\tlibOpenCL.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libOpenCL.so.1
+\tlibOpenCL.so.1 (libc6) => /lib/i386-linux-gnu/libOpenCL.so.1
+"""
+
+
+def answer(listing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencl.run, "run", lambda _: Finished(0, listing))
+
+
+def test_it_is_wanted_by_a_device() -> None:
+    assert opencl.wanted("floatX=float32,device=opencl0:0")
+    assert not opencl.wanted("device=cuda")
+
+
+def test_libraries_get_the_names_that_are_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(LISTING, monkeypatch)
+    # An interrupted run left them.
+    for _ in range(2):
+        variables = opencl.environ(tmp_path)
+    links = Path(variables["LD_LIBRARY_PATH"]).iterdir()
+    assert {link.name: str(link.readlink()) for link in links} == {
+        "libOpenCL.so": "/lib/x86_64-linux-gnu/libOpenCL.so.1",
+        "libclblast.so": "/lib/x86_64-linux-gnu/libclblast.so.1",
+    }
+
+
+def test_a_missing_library_is_named_and_its_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(LISTING.replace("libclblast.so.1", "libclblast.so.2"), monkeypatch)
+    with pytest.raises(HostToolMissing, match=r"no libclblast\.so\.1\n.*apt-get .* libclblast1"):
+        opencl.environ(tmp_path)
+
+
+def test_a_device_that_does_not_compute_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> Finished:
+        raise CommandFailed("No OpenCL platform")
+
+    monkeypatch.setattr(opencl.run, "run", run)
+    with pytest.raises(HostToolMissing, match=r"No OpenCL platform\n.*pocl-opencl-icd"):
+        opencl.probe(Path("python"), {})
