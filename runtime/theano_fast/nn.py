@@ -22,7 +22,7 @@ import numpy as np
 import theano
 import theano.tensor as T
 from theano import gpuarray
-from theano.gpuarray import basic_ops, dnn
+from theano.gpuarray import dnn
 
 # The gates' names, in cuDNN's order.
 GATES = {"rnn_relu": "h", "rnn_tanh": "h", "lstm": "ifco", "gru": "rzh"}
@@ -197,12 +197,8 @@ class RNN:
         block = _block(self.dtype, *settings)
         if (size := block.get_param_size((1, self.inputs))) != self.size:
             raise ValueError(f"this cuDNN has {size} weights where the layer has {self.size}")
-        given = [
-            basic_ops.gpu_contiguous(basic_ops.as_gpuarray_variable(variable, None))
-            for variable in (x, *states)
-        ]
-        results = block.apply(self.weights, *given)
-        return tuple(T.as_tensor_variable(_GradientInCOrder()(result)) for result in results)
+        results = block.apply(self.weights, x, *states)
+        return tuple(map(T.as_tensor_variable, results))
 
     def _scan(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
         last: list[list[Any]] = [[] for _ in states]
@@ -249,13 +245,6 @@ class RNN:
         place, (gates, units, *columns) = self._places[name]
         rows = self.weights[place].reshape((gates * units, *columns))
         return T.unbroadcast(rows, *range(rows.ndim))
-
-
-class _GradientInCOrder(theano.compile.ViewOp):  # type: ignore[misc]
-    """The identity, with a gradient in C order: RNNBlock's takes that for granted."""
-
-    def grad(self, inputs: list[Any], slopes: list[Any]) -> list[Any]:
-        return [basic_ops.gpu_contiguous(slopes[0])]
 
 
 @functools.cache

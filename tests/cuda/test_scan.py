@@ -1,4 +1,4 @@
-"""A scan over arrays of a device ends; without patch 0057 it cannot store its first slice."""
+"""A scan over arrays of a device ends; see patches 0002 and 0057."""
 
 from pathlib import Path
 
