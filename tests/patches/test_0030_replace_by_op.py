@@ -1,4 +1,4 @@
-"""Without the patch, forced_replace compares the graphs of all variables with the one it looks for."""
+"""Without the patch, forced_replace compares each variable's graph with the one it looks for."""
 
 from theano import tensor
 from theano.scan_module import scan_utils
