@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+RUNTIME = HERE.parents[1] / "runtime"
 STUBS = {"DRIVER": "libcuda.so.1", "CUBLAS": "libcublas.so.13", "NVRTC": "libnvrtc.so.13"}
 
 
@@ -46,6 +47,7 @@ def run(folder, tmp_path):
             env={
                 **clean,
                 "HOME": str(tmp_path),
+                "PYTHONPATH": f"{HERE}:{RUNTIME}",
                 "THEANO_FLAGS": f"device=cpu,base_compiledir={folder},gcc.cxxflags=-O0,{flags}",
                 "LD_PRELOAD": ":".join(str(folder / soname) for soname in STUBS.values()),
                 "NVRTC": f"{sys.prefix}/lib/{STUBS['NVRTC']}",

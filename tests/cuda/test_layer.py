@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 LAYER = Path(__file__).with_name("layer.py")
-RUNTIME = str(Path(__file__).parents[2] / "runtime")
 
 
 @pytest.mark.parametrize("mode", ["rnn_relu", "rnn_tanh", "lstm", "gru"])
 def test_a_layer_is_an_rnnblock(run, mode):
-    done = run(LAYER, mode, flags="floatX=float32", PYTHONPATH=RUNTIME)
+    done = run(LAYER, mode, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     ours = {"GpuDnnRNNOp", "GpuDnnRNNGradInputs", "GpuDnnRNNGradWeights"}

@@ -1,7 +1,5 @@
 """float32 stays float32 in cuDNN unless dnn.tf32 is set."""
 
-from pathlib import Path
-
 import pytest
 
 SHOW = """
@@ -15,6 +13,6 @@ print(dnn.GpuDnnConv().c_compile_args())
 
 @pytest.mark.parametrize("tf32", [False, True])
 def test_tf32_is_compiled_in_when_asked(run, tf32):
-    done = run("-c", SHOW, flags=f"dnn.tf32={tf32}", PYTHONPATH=str(Path(__file__).parent))
+    done = run("-c", SHOW, flags=f"dnn.tf32={tf32}")
     assert done.returncode == 0, done.stderr
     assert ("-DTHEANO_DNN_TF32" in done.stdout) is tf32

@@ -16,14 +16,13 @@ GATES = {"rnn_relu": 1, "rnn_tanh": 1, "gru": 3, "lstm": 4}
 NAMES = {"rnn_relu": "h", "rnn_tanh": "h", "gru": "rzh", "lstm": "ifco"}
 INPUTS, UNITS = 5, 7
 # The checkout's, before the environment's.
-RUNTIME = str(Path(__file__).parents[2] / "runtime")
 
 
 @pytest.mark.parametrize("input_mode", ["linear", "skip"])
 @pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
 @pytest.mark.parametrize("mode", GATES)
 def test_the_parts_are_all_the_weights(run, mode, direction, input_mode):
-    done = run(WEIGHTS, mode, direction, input_mode, PYTHONPATH=RUNTIME)
+    done = run(WEIGHTS, mode, direction, input_mode)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     directions = 2 if direction == "bidirectional" else 1
