@@ -1,5 +1,5 @@
-/* The array functions: every length and alignment, in place and not, and more
-   elements than an int counts. */
+/* The array functions: every length and alignment, in place and not, special
+   values between others, and more elements than an int counts. */
 #define _GNU_SOURCE
 #include <amdlibm.h>
 #include <stdio.h>
@@ -13,6 +13,14 @@ static void check(int right, const char *name, ptrdiff_t n)
 {
     if (!right && failures++ < 20)
         printf("%s is wrong on %td elements\n", name, n);
+}
+
+/* Whether x and y are neighbours or one value, the sign of zeros included, or both NaN. */
+static int near(float x, float y)
+{
+    if (isnan(x))
+        return isnan(y);
+    return (x == y && !signbit(x) == !signbit(y)) || fabsf(x - y) < 0x1p-22f * fabsf(y);
 }
 
 /* Make a test of functions (n, x, z) of one type, whose rounding is unit. */
@@ -63,6 +71,36 @@ static long double power_cubed(long double x)
     return x * x * x;
 }
 
+/* Special values of powf wherever they are, and the other elements as without. */
+static void test_powf_special(void)
+{
+    static const float special[] = {
+        0, -0.0f, 1, -1, -2, -3, 0.5f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f,
+        0x1.fffffep127f, -0x1.fffffep127f, 0x1p24f, 200, -200,
+    };
+    enum { SPECIAL = sizeof special / sizeof *special, LANES = 16 };
+    float x[LANES], y[LANES], z[LANES], one[LANES];
+
+    for (int pair = 0; pair < SPECIAL * SPECIAL; pair++)
+        for (int at = 0; at < LANES; at++) {
+            const float xs = special[pair / SPECIAL], ys = special[pair % SPECIAL];
+            const float right = powf(xs, ys);
+
+            for (int i = 0; i < LANES; i++) {
+                x[i] = i == at ? xs : 2;
+                y[i] = i == at ? ys : i - 8;
+            }
+            amd_vrsa_powf(LANES, x, y, z);
+            amd_vrsa_powxf(LANES, x, ys, one);
+            check(near(z[at], right), "amd_vrsa_powf", LANES);
+            check(near(one[at], right), "amd_vrsa_powxf", LANES);
+            for (int i = 0; i < LANES; i++) {
+                check(i == at || z[i] == ldexpf(1, i - 8), "amd_vrsa_powf", LANES);
+                check(i == at || near(one[i], powf(2, ys)), "amd_vrsa_powxf", LANES);
+            }
+        }
+}
+
 /* Zeros, 2^31 and a page of them, in little memory: all but the last page are
    one block of a file over and over. NULL if there is no address space. */
 static float *map(void)
@@ -104,6 +142,7 @@ int main(void)
     DOUBLE(cos) DOUBLE(exp) DOUBLE(log) DOUBLE(log10) DOUBLE(log2) DOUBLE(sin)
     test_float("amd_vrsa_powf", powf_self, power_self);
     test_float("amd_vrsa_powxf", powxf_cubed, power_cubed);
+    test_powf_special();
     test_huge();
     return failures != 0;
 }

@@ -1,12 +1,16 @@
 /* In loops for the processor that this is compiled for, the C library's
-   functions are amdlibm's: they err by 4 units in the last place at most, and
-   treat special values as the C library does. */
+   functions are amdlibm's: they err by 4 units in the last place at most, powf by
+   POWF_BOUND, and treat special values as the C library does. */
 #define REPLACE_WITH_AMDLIBM
 #include <amdlibm.h>
 #include <float.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+#ifndef POWF_BOUND
+#define POWF_BOUND 4
+#endif
 
 enum { N = 1 << 16 };
 static const double special[] = {
@@ -20,9 +24,9 @@ static double xd[N], yd[N], zd[N];
 static float xf[N], yf[N], zf[N];
 static int failures;
 
-/* Whether got is as good a value of a type as exact, which is rounded to the
-   type. digits and least are the type's, as in float.h. */
-static int good(double got, long double exact, double rounded, int digits, int least)
+/* Whether got errs by at most bound units in the last place of exact, which is
+   rounded to the type. digits and least are the type's, as in float.h. */
+static int good(double got, long double exact, double rounded, int digits, int least, int bound)
 {
     int exponent;
 
@@ -33,7 +37,7 @@ static int good(double got, long double exact, double rounded, int digits, int l
     frexp(rounded, &exponent);
     if (rounded == 0 || exponent < least)
         exponent = least;
-    return fabsl(got - exact) <= 4 * ldexpl(1, exponent - digits);
+    return fabsl(got - exact) <= bound * ldexpl(1, exponent - digits);
 }
 
 static void check(int right, const char *name, double x, double y)
@@ -84,14 +88,45 @@ static void fill(double *operandd, float *operandf, int period)
         for (int i = 0; i < N; i++) {                                                       \
             long double d = name##l arguments_d, f = name##l arguments_f;                   \
                                                                                             \
-            check(good(zd[i], d, d, DBL_MANT_DIG, DBL_MIN_EXP), #name, xd[i], yd[i]);       \
-            check(good(zf[i], f, (float)f, FLT_MANT_DIG, FLT_MIN_EXP), #name "f", xf[i],    \
+            check(good(zd[i], d, d, DBL_MANT_DIG, DBL_MIN_EXP, 4), #name, xd[i], yd[i]);    \
+            check(good(zf[i], f, (float)f, FLT_MANT_DIG, FLT_MIN_EXP, 4), #name "f", xf[i], \
                   yf[i]);                                                                   \
         }                                                                                   \
     }
 #define UNARY(name) TEST(name, (xd[i]), (xf[i]))
 #define BINARY(name) TEST(name, (xd[i], yd[i]), (xf[i], yf[i]))
 AMDLIBM_SCALARS(UNARY, BINARY)
+
+static const double powers[] = {2, 3, -1, -2, 0.5, -0.5, 1.5, 1 / 3.0, 0.25, 10, 0, 1};
+enum { POWERS = sizeof powers / sizeof *powers };
+
+/* What rounding does to a logarithm shows in its largest multiples: results over
+   the whole range and beyond, of any positive x, and of x at any distance from 1.
+   And powers as they are mostly used. */
+static void test_large_powers(void)
+{
+    for (int round = 0; round < 16; round++) {
+        for (int i = 0; i < N; i++) {
+            const uint32_t bits = 1 + draw() % 0x7f7fffff;
+            const double unit = draw() / (double)UINT64_MAX;
+
+            if (i % 3 == 0)
+                xf[i] = 1 + ldexp(unit - 0.5, -(int)(draw() % 24));
+            else
+                memcpy(&xf[i], &bits, sizeof bits);
+            yf[i] = i % 3 == 2 ? powers[i % POWERS] : (280 * unit - 151) / log2(xf[i]);
+        }
+        _Pragma("GCC ivdep")
+        for (int i = 0; i < N; i++)
+            zf[i] = powf(xf[i], yf[i]);
+        for (int i = 0; i < N; i++) {
+            const long double exact = powl(xf[i], yf[i]);
+
+            check(good(zf[i], exact, (float)exact, FLT_MANT_DIG, FLT_MIN_EXP, POWF_BOUND), "powf",
+                  xf[i], yf[i]);
+        }
+    }
+}
 
 #define CALL(name) test_##name();
 
@@ -100,5 +135,6 @@ int main(void)
     fill(xd, xf, SPECIAL);
     fill(yd, yf, 1);
     AMDLIBM_SCALARS(CALL, CALL)
+    test_large_powers();
     return failures != 0;
 }

@@ -1,4 +1,5 @@
-/* glibc's vector mathematics, libmvec, under the names in amdlibm.h.
+/* glibc's vector mathematics, libmvec, under the names in amdlibm.h, and powf.c's
+   powf.
 
    libmvec errs by 4 units in the last place at most, hands special values to
    the scalar functions of libm, and chooses among its variants by processor. */
@@ -20,6 +21,8 @@
     AMDLIBM_VECTOR float name##f(float, float);                               \
     double amd_##name(double x, double y) { return name(x, y); }              \
     float amd_##name##f(float x, float y) { return name##f(x, y); }
+/* In this file too, powf and its variants are those of powf.c. */
+float __REDIRECT_NTH(powf, (float, float), own_powf) AMDLIBM_VECTOR;
 AMDLIBM_SCALARS(UNARY, BINARY)
 
 #endif
