@@ -153,6 +153,7 @@ build = _stage(
 @task(
     help={
         **FETCH,
+        **AMDLIBM,
         "package": "only this package, and those made by the same recipe",
         "turn": "of those that take minutes only one: a number, of the day for one, tells which",
     }
@@ -165,9 +166,11 @@ def rebuild(
     offline: bool = False,
     package: str = "",
     turn: int = 0,
+    amdlibm_archive: str = "",
 ) -> None:
     """Build a stack's packages a second time, elsewhere and otherwise, and compare the bytes."""
-    pipeline.rebuild(stack, _options(sources, offline), package, turn)
+    options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
+    pipeline.rebuild(stack, options, package, turn)
 
 
 @task(help={**STACK, **AMDLIBM})

@@ -162,8 +162,8 @@ def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> No
         chosen = rebuilds.take_turns(chosen, turn, missing)
     progress.say(f"a second time: {', '.join(recipe.name for recipe in chosen)}")
     fetch_sources(chosen, options)
-    reports = paths.REPORTS / f"{name}-rebuild"
-    found = rebuilds.rebuild(planned.plan, name, chosen, reports)
+    reports = paths.REPORTS / f"{planned.stack.name}-rebuild"
+    found = rebuilds.rebuild(planned.plan, name, chosen, reports, options.amdlibm_archive)
     report.write(report.rebuild_document(found), reports.with_suffix(".json"))
     for item in found:
         progress.say(f"{'same   ' if item.identical else 'DIFFERS'}  {item.second}  {item.package}")

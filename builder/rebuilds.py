@@ -82,7 +82,13 @@ def take_turns(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) 
     return [recipe for recipe in recipes if recipe not in left_out]
 
 
-def rebuild(plan: Plan, stack: str, chosen: Sequence[Recipe], reports: Path) -> list[Comparison]:
+def rebuild(
+    plan: Plan,
+    stack: str,
+    chosen: Sequence[Recipe],
+    reports: Path,
+    amdlibm_archive: Path | None = None,
+) -> list[Comparison]:
     """Build ``chosen`` again, all else coming from the package cache, and compare.
 
     Directory, home, environment and time always differ; of WRAPPERS, what this host allows.
@@ -90,6 +96,7 @@ def rebuild(plan: Plan, stack: str, chosen: Sequence[Recipe], reports: Path) -> 
     Args:
         plan: the stack's plan, all of it in the package cache.
         reports: where diffoscope's reports go, if it is on PATH.
+        amdlibm_archive: the release archive of AMD's library that the plan was made with.
 
     Raises:
         BuildFailed: the second build failed.
@@ -100,12 +107,15 @@ def rebuild(plan: Plan, stack: str, chosen: Sequence[Recipe], reports: Path) -> 
         ignored = shutil.ignore_patterns(".*", "build", "__pycache__")
         shutil.copytree(paths.ROOT, checkout, ignore=ignored)
         _seed(plan, chosen, cache)
+        flags = [f"--stack={stack}", "--offline"]
+        if amdlibm_archive:
+            # The user who builds may not be allowed to read the original.
+            copy = shutil.copyfile(amdlibm_archive, away / amdlibm_archive.name)
+            flags.append(f"--amdlibm-archive={copy}")
         wrappers = _allowed(Path(place), checkout)
-        command = [*wrappers, sys.executable, "-m", "invoke", "packages", f"--stack={stack}"]
+        command = [*wrappers, sys.executable, "-m", "invoke", "packages", *flags]
         home = {"HOME": str(away), "THEANO_FAST_CACHE": str(cache)}
-        status = show(
-            [*command, "--offline"], env={**os.environ, **ENVIRONMENT, **home}, cwd=checkout
-        )
+        status = show(command, env={**os.environ, **ENVIRONMENT, **home}, cwd=checkout)
         if status != 0:
             raise BuildFailed(
                 f"the second build failed (exit status {status}) where the first did not",

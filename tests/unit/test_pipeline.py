@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths, pipeline, report, run, stacks
+from builder import paths, pipeline, rebuilds, report, run, stacks
 from builder.channel import Package
 from builder.envs import MARK, Lock
 from builder.errors import (
@@ -107,3 +107,28 @@ def test_only_what_anybody_can_build_is_locked_in_the_repository(
     pipeline.lock("openblas-amdlibm", pipeline.Options())
     assert (tmp_path / "envs").exists() != bool(archive)
     assert (tmp_path / "build" / "locks" / "openblas-amdlibm-aocl").exists() == bool(archive)
+
+
+def test_what_amds_own_library_is_rebuilt_of_goes_to_the_second_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "aocl.tar.gz"
+    archive.touch()
+    stack = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), "ab" * 32)
+    planned = pipeline.Planned(stack, Toolchain("12", "2.36", ""), Plan((), {}, {}, {}))
+    given: list[object] = []
+
+    def rebuild(*arguments: object) -> list[rebuilds.Comparison]:
+        given.extend(arguments)
+        return [rebuilds.Comparison("a", "1", "1", ())]
+
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    monkeypatch.setattr(pipeline, "plan", lambda *_: planned)
+    monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
+    monkeypatch.setattr(pipeline, "fetch_sources", lambda *_: [])
+    monkeypatch.setattr(rebuilds, "choose", lambda *_: [])
+    monkeypatch.setattr(rebuilds, "rebuild", rebuild)
+    pipeline.rebuild("openblas-amdlibm", pipeline.Options(amdlibm_archive=archive))
+    assert given[1] == "openblas-amdlibm"
+    assert given[-1] == archive
+    assert (tmp_path / "openblas-amdlibm-aocl-rebuild.json").is_file()

@@ -32,6 +32,9 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
         given.update(argv=argv, env=env, cwd=cwd)
+        given["files"] = {
+            file: file.read_bytes() for file in cwd.parent.iterdir() if file.is_file()
+        }
         cache = Path(env["THEANO_FAST_CACHE"])
         given["seeded"] = sorted(entry.name for entry in (cache / "packages").iterdir())
         monkeypatch.setenv("THEANO_FAST_CACHE", str(cache))
@@ -60,6 +63,18 @@ def test_the_same_bytes_are_identical(second: dict[str, Any], tmp_path: Path) ->
     assert second["seeded"] == ["1" * 32]
     assert second["cwd"] != paths.ROOT
     assert second["env"]["HOME"].startswith(str(second["cwd"].parent))
+
+
+def test_the_second_build_has_a_copy_of_amds_archive(
+    second: dict[str, Any], tmp_path: Path
+) -> None:
+    archive = tmp_path / "aocl-libm-linux.tar.gz"
+    archive.write_bytes(b"AMD's")
+    rebuilds.rebuild(PLAN, "openblas-amdlibm", [B], tmp_path / "reports", archive)
+    assert "--stack=openblas-amdlibm" in second["argv"]
+    copy = second["cwd"].parent / archive.name
+    assert f"--amdlibm-archive={copy}" in second["argv"]
+    assert second["files"][copy] == b"AMD's"
 
 
 def test_what_the_host_does_not_allow_is_left_out_and_told(
