@@ -1,0 +1,272 @@
+"""A graph that was optimized once is not optimized again, by this process or another.
+
+Without the patch, the flag cache_optimizations was off, and its cache was not finished.
+"""
+
+import json
+import os
+import time
+
+import pytest
+
+# Prints what was optimized, how it turned out and what it computes.
+PREPARE = """
+import json, re, sys
+import numpy as np, theano, theano.tensor as tt
+from theano.gof import opt
+optimized = []
+apply = opt.SeqOptimizer.apply
+def counting(self, fgraph, *rest):
+    optimized.append(self)
+    return apply(self, fgraph, *rest)
+opt.SeqOptimizer.apply = counting
+def tell(function, *values):
+    graph = theano.printing.debugprint(function, file="str", ids="int")
+    # Nodes that do not need each other may change places.
+    graph = re.sub(r"'[^']*'   \\d+", "", graph)
+    results = [np.asarray(each).tolist() for each in function(*values)]
+    print(json.dumps([len(optimized), graph, results]))
+    optimized.clear()
+"""
+TRAINING = """
+x = tt.matrix("x")
+w = theano.shared(np.linspace(-1, 1, 9).reshape(3, 3), name="w")
+def step(row, state):
+    state = tt.tanh(tt.dot(state, w) + row)
+    return state, state.sum()
+(states, sums), _ = theano.scan(step, x, [tt.zeros(3), None], name="loop")
+loss = (states[-1] ** 2).sum() + theano.ifelse.ifelse(sums[-1] > 0, sums.mean(), sums.max())
+train = theano.function(
+    [theano.In(x, borrow=True)], [loss, x * 2, x.T], updates=[(w, w - 0.1 * tt.grad(loss, w))])
+tell(train, np.ones((4, 3)))
+tell(train, np.ones((4, 3)))
+"""
+
+
+@pytest.fixture
+def tell(run_python, tmp_path):
+    """Run a program that calls tell(); return what it printed, and how many graphs are kept."""
+
+    def tell(code, *, flags="cxx=", **environ):
+        flags = f"floatX=float64,compiledir={tmp_path}/compiled,{flags}"
+        done = run_python(PREPARE + code, flags=flags, **environ)
+        assert done.returncode == 0, done.stderr
+        kept = tmp_path / "compiled" / "optimized_graphs"
+        told = [json.loads(line) for line in done.stdout.splitlines()]
+        return told, len(list(kept.iterdir())) if kept.exists() else 0
+
+    return tell
+
+
+def test_another_process_finds_the_graph(tell):
+    (first, again), kept = tell(TRAINING, flags="", PYTHONHASHSEED="1")
+    assert first[0] > 0
+    (other, other_again), still_kept = tell(TRAINING, flags="", PYTHONHASHSEED="2")
+    assert other[0] == 0
+    assert other[1:] == first[1:]
+    assert other_again[1:] == again[1:]
+    assert first[2] != again[2]
+    assert still_kept == kept
+
+
+def test_same_process_finds_it(tell):
+    compile_twice = """
+    for value in (1.0, 2.0):
+        x, w = tt.dvector(), theano.shared(value)
+        tell(theano.function([x], [tt.exp(x) * w + 1]), [0.0])
+    """
+    (first, second), kept = tell(compile_twice.replace("\n    ", "\n"))
+    assert first[0] > second[0] == 0
+    assert (first[2], second[2], kept) == ([[2.0]], [[3.0]], 1)
+
+
+FUNCTION = """
+x, y = tt.dvectors("x", "y")
+c = tt.constant(np.arange(3.0) + {constant})
+tell(theano.function(
+    [theano.In(x, borrow={borrow}), y], [{output}], mode={mode}), [1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
+"""
+USUAL = {"constant": 0, "borrow": False, "output": "x.sum() * c", "mode": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "flags"),
+    [
+        ({"constant": 1}, ""),
+        ({"borrow": True}, ""),
+        ({"output": "y.sum() * c"}, ""),
+        ({"output": "x.max() * c"}, ""),
+        ({"output": "x.sum(dtype='float32') * c"}, ""),
+        ({"output": "theano.Out(x.sum() * c, borrow=True)"}, ""),
+        ({"output": "x.sum() * c + x.sum() * c"}, ""),
+        ({"mode": "'FAST_COMPILE'"}, ""),
+        ({"mode": "theano.compile.get_default_mode().excluding('fusion')"}, ""),
+        ({}, "optimizer_excluding=inplace"),
+        ({}, "openmp=True"),
+    ],
+)
+def test_what_differs_is_another_graph(tell, change, flags):
+    usual = "cxx=,on_unused_input=ignore,"
+    _, kept = tell(FUNCTION.format(**USUAL), flags=usual)
+    assert kept == 1
+    ((optimized, *_),), kept = tell(FUNCTION.format(**{**USUAL, **change}), flags=usual + flags)
+    assert optimized > 0
+    assert kept == 2
+
+
+OWN_OP = """
+class Twice(theano.Op):
+    __props__ = ()
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = 2 * inputs[0]
+output = Twice()(x)
+"""
+AS_OP = """
+@theano.compile.ops.as_op(itypes=[tt.dvector], otypes=[tt.dvector])
+def twice(x):
+    return 2 * x
+output = twice(x)
+"""
+OWN_OPTIMIZER = """
+@theano.gof.local_optimizer([tt.Elemwise])
+def local_nothing(node):
+    return False
+theano.compile.optdb["{database}"].register("local_nothing", local_nothing, "fast_run")
+output = 2 * x
+"""
+OWN_TAG = """
+theano.compile.optdb.remove_tags("elemwise_fusion", "fast_run")
+output = 2 * x
+"""
+OWN_FEATURE = """
+class Watching(theano.gof.toolbox.Feature):
+    pass
+optimizer = theano.compile.mode.AddFeatureOptimizer(Watching())
+theano.config.mode = "FAST_RUN"
+mode = theano.compile.get_default_mode().register((optimizer, 10))
+output = 2 * x
+"""
+LOGGED = """
+import logging
+@theano.gof.local_optimizer([tt.Elemwise])
+def careless(node):
+    raise ValueError("careless")
+theano.tensor.opt.local_fill_to_alloc.transform = lambda node: careless.transform(node)
+output = 2 * tt.zeros_like(x) + 2 * x
+"""
+PRINTING = """
+output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        OWN_OP,
+        AS_OP,
+        OWN_OPTIMIZER.format(database="canonicalize"),
+        OWN_TAG,
+        OWN_FEATURE,
+        LOGGED,
+        PRINTING,
+    ],
+    ids=["op", "as_op", "optimizer", "tags", "feature", "logged", "function"],
+)
+def test_what_may_change_unseen_is_not_kept(tell, code):
+    program = (
+        "x, mode = tt.dvector(), None\n"
+        + code
+        + """
+tell(theano.function([x], [output], mode=mode), [1.0, 2.0])
+"""
+    )
+    for _ in range(2):
+        ((optimized, _, results),), kept = tell(program)
+        assert optimized > 0
+        assert kept == 0
+        assert results == [[2.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "cache_optimizations=False",
+        "optimizer_verbose=True",
+        "compute_test_value=warn",
+        "profile=True,profile_optimizer=True",
+    ],
+)
+def test_flags_to_watch_optimization(tell, flags):
+    program = """
+x = tt.dvector()
+x.tag.test_value = np.ones(2)
+theano.printing.stdout = sys.stderr
+sys.stdout, stdout = sys.stderr, sys.stdout
+function = theano.function([x], [2 * x])
+sys.stdout = stdout
+tell(function, [1.0])
+"""
+    for _ in range(2):
+        ((optimized, *_),), kept = tell(program, flags="cxx=," + flags)
+        assert (optimized > 0, kept) == (True, 0)
+
+
+def test_errors_name_the_lines_of_this_program(run_python, tmp_path):
+    program = tmp_path / "program.py"
+    code = """import theano, theano.tensor as tt
+x, y = tt.dvectors("x", "y")
+z = x + y
+function = theano.function([x, y], z)
+function([1.0, 2.0], [1.0, 2.0, 3.0])
+"""
+    for first in ("", "\n\n"):
+        program.write_text(first + code)
+        done = run_python(
+            f"import runpy; runpy.run_path({str(program)!r})",
+            flags=f"cxx=,compiledir={tmp_path}/compiled",
+        )
+        line = 3 + first.count("\n")
+        assert f'File "{program}", line {line}, in <module>\n    z = x + y' in done.stderr
+    assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == 1
+
+
+def test_damaged_file(tell, tmp_path):
+    (first, _), _ = tell(TRAINING)
+    for file in (tmp_path / "compiled" / "optimized_graphs").iterdir():
+        file.write_bytes(file.read_bytes()[:-100])
+    (second, _), _ = tell(TRAINING)
+    assert second == first
+    (third, _), _ = tell(TRAINING)
+    assert third[0] == 0
+
+
+def test_cannot_be_written(tell, tmp_path):
+    (tmp_path / "compiled").mkdir()
+    (tmp_path / "compiled" / "optimized_graphs").symlink_to("/proc")
+    code = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
+    ((optimized, _, results),), _ = tell(code)
+    assert (optimized > 0, results) == (True, [[2.0]])
+
+
+def test_old_ones_are_removed(tell, tmp_path):
+    code = "x = tt.dvector(); tell(theano.function([x], [{number} * x]), [1.0])"
+    tell(code.format(number=2), flags="")
+    (old,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
+    os.utime(old, (0, time.time() - 32 * 24 * 3600))
+    _, kept = tell(code.format(number=3), flags="")
+    assert not old.exists()
+    assert kept == 1
+
+
+@pytest.mark.parametrize(("command", "left"), [("clear", 0), ("cleanup", 1)])
+def test_theano_cache(tell, run_python, tmp_path, command, left):
+    tell("x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])")
+    done = run_python(
+        f"import sys; sys.argv[1:] = [{command!r}]\n"
+        "from theano.bin.theano_cache import main; main()",
+        flags=f"compiledir={tmp_path}/compiled",
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == left
