@@ -1,0 +1,59 @@
+"""Nodes of one function that need the same module have its key computed once.
+
+Without the patch, it was computed for each node.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+from theano.gof.cc import CLinker
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """The nodes whose keys are computed."""
+    nodes = []
+    compute = CLinker.cmodule_key_
+
+    def counting(self, fgraph, *args, **kwargs):
+        nodes.extend(fgraph.toposort())
+        return compute(self, fgraph, *args, **kwargs)
+
+    monkeypatch.setattr(CLinker, "cmodule_key_", counting)
+    return nodes
+
+
+def test_alike(computed):
+    inputs = [tt.dmatrix() for _ in range(6)]
+    function = theano.function(inputs, [each.sum() for each in inputs])
+    assert len(computed) == 1
+    values = [np.full((2, 2), number) for number in range(6)]
+    assert function(*values) == [0, 4, 8, 12, 16, 20]
+
+
+def test_what_differs(computed):
+    x, y, z = tt.dvector(), tt.dvector(), tt.fvector()
+    outputs = [x * y, x * x, x * z, z * z, x + y, x * 2, x * 3, 2 * x, y * 3]
+    mode = (
+        theano.compile.get_default_mode()
+        .including("fast_run")
+        .excluding("canonicalize", "specialize", "fusion", "inplace")
+    )
+    function = theano.function([x, y, z], outputs, mode=mode)
+    assert len(computed) < len(function.maker.fgraph.apply_nodes)
+    values = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0], dtype="float32")
+    given = dict(zip((x, y, z), values, strict=True))
+    expected = [
+        given[x] * given[y],
+        given[x] ** 2,
+        given[x] * given[z],
+        given[z] ** 2,
+        given[x] + given[y],
+        given[x] * 2,
+        given[x] * 3,
+        given[x] * 2,
+        given[y] * 3,
+    ]
+    for result, value in zip(function(*values), expected, strict=True):
+        assert result.tolist() == value.tolist()
