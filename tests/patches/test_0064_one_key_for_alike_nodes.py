@@ -57,3 +57,32 @@ def test_what_differs(computed):
     ]
     for result, value in zip(function(*values), expected, strict=True):
         assert result.tolist() == value.tolist()
+
+
+class Unhashable(theano.gof.Type):
+    """A type of a user's who did not think of hashes."""
+
+    def __eq__(self, other):
+        return type(self) is type(other)
+
+    __hash__ = None
+
+    def filter(self, value, strict=False, allow_downcast=None):
+        return value
+
+
+class Wrap(theano.Op):
+    """What it is given, as such a type."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [Unhashable()()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = float(inputs[0])
+
+
+def test_unhashable_type_of_an_output():
+    x = tt.dscalar()
+    assert theano.function([x], Wrap()(x))(3) == 3.0
