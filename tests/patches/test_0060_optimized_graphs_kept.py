@@ -8,6 +8,7 @@ import os
 import time
 
 import pytest
+from theano.gof import graph_cache
 
 # Prints what was optimized, how it turned out and what it computes.
 PREPARE = """
@@ -156,6 +157,9 @@ def careless(node):
 theano.tensor.opt.local_fill_to_alloc.transform = lambda node: careless.transform(node)
 output = 2 * tt.zeros_like(x) + 2 * x
 """
+LARGE = """
+output = 2 * x + tt.constant(np.zeros(2**21 + 1))[:2]
+"""
 PRINTING = """
 output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
 """
@@ -170,11 +174,12 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
         OWN_TAG,
         OWN_FEATURE,
         LOGGED,
+        LARGE,
         PRINTING,
     ],
-    ids=["op", "as_op", "optimizer", "tags", "feature", "logged", "function"],
+    ids=["op", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
 )
-def test_what_may_change_unseen_is_not_kept(tell, code):
+def test_what_is_not_kept(tell, code):
     program = (
         "x, mode = tt.dvector(), None\n"
         + code
@@ -258,6 +263,20 @@ def test_old_ones_are_removed(tell, tmp_path):
     _, kept = tell(code.format(number=3), flags="")
     assert not old.exists()
     assert kept == 1
+
+
+def test_all_together_are_bounded(tmp_path, monkeypatch):
+    graphs = tmp_path / "optimized_graphs"
+    graphs.mkdir()
+    for number, name in enumerate(["oldest", "old", "new"]):
+        (graphs / name).write_bytes(bytes(10))
+        os.utime(graphs / name, (0, time.time() - 100 + number))
+    monkeypatch.setattr(graph_cache, "MAX_TOTAL", 25)
+    graph_cache.remove_old(tmp_path, 1000)
+    assert {file.name for file in graphs.iterdir()} == {"new", "old"}
+    graph_cache.remove_old(tmp_path, 99)
+    assert {file.name for file in graphs.iterdir()} == {"new"}
+    graph_cache.remove_old(tmp_path / "missing", 0)
 
 
 @pytest.mark.parametrize(("command", "left"), [("clear", 0), ("cleanup", 1)])
