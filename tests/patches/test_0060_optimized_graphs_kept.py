@@ -124,6 +124,16 @@ class Twice(theano.Op):
         outputs[0][0] = 2 * inputs[0]
 output = Twice()(x)
 """
+NO_STATE = """
+class Twice(theano.Op):
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = 2 * inputs[0]
+    def __getstate__(self):
+        raise RuntimeError("not to be pickled")
+output = Twice()(x)
+"""
 AS_OP = """
 @theano.compile.ops.as_op(itypes=[tt.dvector], otypes=[tt.dvector])
 def twice(x):
@@ -169,6 +179,7 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
     "code",
     [
         OWN_OP,
+        NO_STATE,
         AS_OP,
         OWN_OPTIMIZER.format(database="canonicalize"),
         OWN_TAG,
@@ -177,7 +188,7 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
         LARGE,
         PRINTING,
     ],
-    ids=["op", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
+    ids=["op", "no state", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
 )
 def test_what_is_not_kept(tell, code):
     program = (
