@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from builder import (
     testruns,
 )
 from builder.envs import Lock
-from builder.errors import ConformanceFailed, UsageError
+from builder.errors import CommandFailed, ConformanceFailed, UsageError
 from builder.events import Part
 from builder.expectations import Expectations
 from builder.outcomes import Results
@@ -65,14 +67,16 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     """Run Theano's tests in a stack, and hold what happens against what is expected.
 
     Raises:
+        CommandFailed: another process runs the same tests in this stack.
         ConformanceFailed: a test failed that is not listed, or one passed that is.
     """
     expected = expectations.load(paths.CONFORMANCE).on(stacks.load(name).device)
     lock = _lock(name)
-    directory = _begin(name, selection, lock.digest)
-    interpreter = _install(lock, directory)
-    results = _run(interpreter, directory, expected, selection, jobs)
-    _report(name, selection, results, expected)
+    with _directory(name, selection, lock.digest) as directory:
+        interpreter = _install(lock, directory)
+        results = _run(interpreter, directory, expected, selection, jobs)
+        _report(name, selection, results, expected)
+        _end(directory)
     reference = outcomes.read(sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json")))
     rows = outcomes.side_by_side(reference, results.outcomes)
     if rows:
@@ -80,7 +84,6 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
         columns = ["", kinds, "on stock Theano", f"on {name}", f"failed on {name} only"]
         progress.table(columns, rows)
     found = expectations.complaints(expected.failures, results, reference)
-    _end(directory)
     if found:
         raise ConformanceFailed(
             f"stack {name}: Theano's tests did not end as expected:\n"
@@ -92,14 +95,18 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
 
 def refer(selection: Selection, jobs: int) -> None:
-    """Run the same tests on stock Theano, and keep how they end as the reference."""
+    """Run the same tests on stock Theano, and keep how they end as the reference.
+
+    Raises:
+        CommandFailed: another process does so.
+    """
     # Stock Theano is run as the stacks without a GPU are.
     expected = expectations.load(paths.CONFORMANCE).on("cpu")
     interpreter = _interpreter(references.create(STOCK, pipeline.Options()))
-    directory = _begin(STOCK, selection, str(interpreter))
-    results = _run(interpreter, directory, expected, selection, jobs)
-    _report(STOCK, selection, results, replace(expected, failures=()))
-    _end(directory)
+    with _directory(STOCK, selection, str(interpreter)) as directory:
+        results = _run(interpreter, directory, expected, selection, jobs)
+        _report(STOCK, selection, results, replace(expected, failures=()))
+        _end(directory)
 
 
 def _lock(name: str) -> Lock:
@@ -110,9 +117,28 @@ def _lock(name: str) -> Lock:
     return replace(lock, packages=(*lock.packages, tests))
 
 
-def _begin(name: str, selection: Selection, subject: str) -> Path:
-    """The directory of a run; it holds what an interrupted run of the same inputs left."""
+@contextlib.contextmanager
+def _directory(name: str, selection: Selection, subject: str) -> Iterator[Path]:
+    """The directory of a run, which no other run has meanwhile.
+
+    It holds what an interrupted run of the same inputs left.
+    """
     directory = paths.TEST_RUNS / f"{name}-{selection}"
+    paths.TEST_RUNS.mkdir(parents=True, exist_ok=True)
+    with Path(f"{directory}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CommandFailed(
+                f"Theano's tests ({selection}) run on {name} already, in {directory}",
+                "wait until they have ended, or choose another suite or shard",
+            ) from error
+        _begin(directory, subject)
+        yield directory
+
+
+def _begin(directory: Path, subject: str) -> None:
+    """Remove what a run of other inputs left."""
     files = testruns.PLUGIN, testruns.CONFTEST, paths.CONFORMANCE
     inputs = [subject.encode(), *(file.read_bytes() for file in files)]
     mark = directory / hashlib.sha256(b"".join(inputs)).hexdigest()
@@ -120,7 +146,6 @@ def _begin(name: str, selection: Selection, subject: str) -> Path:
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir(parents=True)
         mark.touch()
-    return directory
 
 
 def _install(lock: Lock, directory: Path) -> Interpreter:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from builder import conformance, opencl, paths, references
-from builder.errors import EnvironmentFailed, UsageError
+from builder.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.events import Part
 from builder.expectations import Configuration, Expectations
 from builder.pipeline import Options
@@ -77,14 +77,30 @@ def test_a_run_goes_on_only_with_the_same_inputs(
     quick = conformance.select("quick", "1/1")
 
     def left(subject: str) -> bool:
-        directory = conformance._begin("openblas", quick, subject)
-        there = (directory / "events").exists()
-        (directory / "events").mkdir(exist_ok=True)
+        with conformance._directory("openblas", quick, subject) as directory:
+            there = (directory / "events").exists()
+            (directory / "events").mkdir(exist_ok=True)
         return there
 
     assert [left("a"), left("a"), left("b")] == [False, True, False]
     table.write_text("quick_seconds = 1")
     assert not left("b")
+
+
+def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
+    quick, full = (conformance.select(suite, "1/1") for suite in conformance.SUITES)
+    with conformance._directory("openblas", quick, "a") as directory:
+        with (
+            pytest.raises(CommandFailed, match="run on openblas already"),
+            conformance._directory("openblas", quick, "b"),
+        ):
+            pass
+        assert directory.exists()
+        with conformance._directory("openblas", full, "a"):
+            pass
+    with conformance._directory("openblas", quick, "a"):
+        pass
 
 
 def test_opencl_is_set_up_where_tests_run_on_it(
