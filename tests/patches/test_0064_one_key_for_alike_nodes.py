@@ -71,18 +71,18 @@ class Unhashable(theano.gof.Type):
         return value
 
 
-class Wrap(theano.Op):
-    """What it is given, as such a type."""
+class Nothing(theano.Op):
+    """Makes something of nothing."""
 
     __props__ = ()
 
-    def make_node(self, x):
-        return theano.Apply(self, [x], [Unhashable()()])
+    def make_node(self):
+        return theano.Apply(self, [], [Unhashable()()])
 
     def perform(self, node, inputs, outputs):
-        outputs[0][0] = float(inputs[0])
+        outputs[0][0] = "something"
 
 
-def test_unhashable_type_of_an_output():
-    x = tt.dscalar()
-    assert theano.function([x], Wrap()(x))(3) == 3.0
+def test_unhashable_types():
+    # What a function without inputs returns is copied, by an op that has C code for other types.
+    assert theano.function([], Nothing()())() == "something"
