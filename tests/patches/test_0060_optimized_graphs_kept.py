@@ -29,6 +29,8 @@ def tell(function, *values):
     print(json.dumps([len(optimized), graph, results]))
     optimized.clear()
 """
+# theano.scan compiles what it was given once by the linker py, to see its shared variables.
+NOT_KEPT = 1
 TRAINING = """
 x = tt.matrix("x")
 w = theano.shared(np.linspace(-1, 1, 9).reshape(3, 3), name="w")
@@ -61,9 +63,9 @@ def tell(run_python, tmp_path):
 
 def test_another_process_finds_the_graph(tell):
     (first, again), kept = tell(TRAINING, flags="", PYTHONHASHSEED="1")
-    assert first[0] > 0
+    assert first[0] > NOT_KEPT
     (other, other_again), still_kept = tell(TRAINING, flags="", PYTHONHASHSEED="2")
-    assert other[0] == 0
+    assert other[0] == NOT_KEPT
     assert other[1:] == first[1:]
     assert other_again[1:] == again[1:]
     assert first[2] != again[2]
@@ -255,7 +257,7 @@ def test_damaged_file(tell, tmp_path):
     (second, _), _ = tell(TRAINING)
     assert second == first
     (third, _), _ = tell(TRAINING)
-    assert third[0] == 0
+    assert third[0] == NOT_KEPT
 
 
 def test_cannot_be_written(tell, tmp_path):
