@@ -162,7 +162,6 @@ mode = theano.compile.get_default_mode().register((optimizer, 10))
 output = 2 * x
 """
 LOGGED = """
-import logging
 @theano.gof.local_optimizer([tt.Elemwise])
 def careless(node):
     raise ValueError("careless")
