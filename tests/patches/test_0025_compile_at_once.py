@@ -111,9 +111,11 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
 def test_macros_that_stay_defined():
     module = cmodule.DynamicModule()
     module.add_support_code("#ifndef A\n#define A 1\n#endif\n#define B 2\n#undef B\n")
-    assert not module.leaves_macros()
-    module.add_support_code("# define C 3")
-    assert module.leaves_macros()
+    assert module.macros_left() == ()
+    left = [*module.support_code, "# define C 3"]
+    module.add_support_code(left[-1])
+    module.add_support_code("int after;")
+    assert module.macros_left() == tuple(left)
 
 
 def test_an_error_of_the_compiler(run_python, tmp_path, temporary):

@@ -1,4 +1,4 @@
-"""Constants that are only moved about are folded without a compiler, to what C gives.
+"""Constants that are moved about or rounded once are folded without a compiler, to what C gives.
 
 Without the patch, a C module was compiled for each op.
 """
@@ -10,7 +10,11 @@ import theano.tensor as tt
 from theano.tensor.opt import constant_folding
 
 NUMBERS = np.arange(6, dtype="int8").reshape(2, 3)
-MOVED = {
+LARGE = np.float32([3e38, 1e-38])
+FOLDED = {
+    "Add": lambda: tt.constant(LARGE) + tt.constant(LARGE),
+    "Mul": lambda: tt.constant(LARGE) * tt.constant(LARGE),
+    "Sub": lambda: tt.constant(NUMBERS) - tt.constant(NUMBERS + 100),
     "Cast": lambda: tt.cast(tt.constant(NUMBERS), "float64"),
     "DimShuffle": lambda: tt.constant(NUMBERS).dimshuffle(1, "x", 0),
     "Join": lambda: tt.join(0, tt.constant(NUMBERS), tt.constant(NUMBERS)),
@@ -30,13 +34,14 @@ def no_compiler(monkeypatch):
     monkeypatch.setattr(theano.gof.Op, "make_c_thunk", refuse)
 
 
-@pytest.mark.parametrize("build", MOVED.values(), ids=MOVED)
+@pytest.mark.parametrize("build", [*FOLDED.values()], ids=FOLDED)
+@pytest.mark.filterwarnings("error")
 def test_folded_in_python(build, no_compiler):
     (constant,) = constant_folding.transform(build().owner)
     assert isinstance(constant, theano.Constant)
 
 
-@pytest.mark.parametrize("build", MOVED.values(), ids=MOVED)
+@pytest.mark.parametrize("build", [*FOLDED.values()], ids=FOLDED)
 def test_as_in_c(build, monkeypatch):
     (folded,) = constant_folding.transform(build().owner)
     monkeypatch.setattr(theano.tensor.opt, "moving_ops", ())
@@ -49,3 +54,8 @@ def test_as_in_c(build, monkeypatch):
 def test_a_cast_that_loses_numbers_is_left_to_c():
     cast = tt.cast(tt.constant([1.5, 2.5]), "int8").owner
     assert not cast.op.python_constant_folding(cast)
+
+
+def test_what_is_rounded_twice_is_left_to_c():
+    total = tt.add(*[tt.constant(LARGE)] * 3).owner
+    assert not total.op.python_constant_folding(total)

@@ -1,0 +1,107 @@
+"""The graphs of Scans are optimized while g++ compiles what is around them.
+
+Without the patch, each was optimized when its node's turn came, after a wait for the modules of
+the nodes before it, and g++ had nothing to do meanwhile.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+from theano.gof import cc
+from theano.scan_module.scan_op import Scan
+
+# Prints in which order modules are given to g++, graphs of Scans optimized, and modules waited for.
+EVENTS = """
+import theano, theano.tensor as tt
+from theano.gof import cmodule
+from theano.scan_module.scan_op import Scan
+
+def note(owner, name):
+    original = getattr(owner, name)
+    def noting(*args):
+        print(name)
+        return original(*args)
+    setattr(owner, name, noting)
+
+x = tt.dvector()
+{graph}
+note(cmodule.CompilationPool, "compile")
+note(cmodule.Compilation, "wait")
+note(Scan, "optimize_inner")
+theano.function([x], results)
+"""
+SIDE_BY_SIDE = """
+def scanned(steps):
+    return theano.scan(lambda last: tt.tanh(last * x) + tt.cos(last.sum()) * steps,
+                       outputs_info=x, n_steps=steps)[0]
+results = [scanned(2), scanned(3), tt.exp(x).sum(), tt.sin(x).prod()]
+"""
+ONE_IN_ANOTHER = """
+def outer(last):
+    results, _ = theano.scan(lambda each: tt.cos(each.sum()) - each, outputs_info=last, n_steps=2)
+    return tt.tanh(results[-1] * x)
+results = [theano.scan(outer, outputs_info=x, n_steps=2)[0], tt.exp(x).sum(), tt.sin(x).prod()]
+"""
+
+
+@pytest.mark.parametrize("graph", [SIDE_BY_SIDE, ONE_IN_ANOTHER], ids=["side by side", "nested"])
+def test_all_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
+    result = run_python(EVENTS.format(graph=graph), flags=f"base_compiledir={tmp_path}")
+    assert result.returncode == 0, result.stderr
+    events = result.stdout.split()
+    first_wait = events.index("wait")
+    assert events[:2] == ["compile", "optimize_inner"]
+    assert events[:first_wait].count("optimize_inner") == 2
+    assert events[:first_wait].count("compile") == 3
+    assert set(events[first_wait:]) == {"wait"}
+
+
+def scanned(x):
+    """Return what a Scan computes, and what is computed without one."""
+    results, _ = theano.scan(lambda last: tt.tanh(last * x), outputs_info=x, n_steps=3)
+    return results, tt.exp(x).sum() + tt.cosh(x).prod()
+
+
+def test_values():
+    x = tt.dvector()
+    value = last = np.array([0.1, 0.2])
+    expected = []
+    for _ in range(3):
+        last = np.tanh(last * value)
+        expected.append(last)
+    values, total = theano.function([x], scanned(x))(value)
+    assert np.allclose(values, expected)
+    assert np.isclose(total, np.exp(value).sum() + np.cosh(value).prod())
+
+
+def test_nothing_is_left_of_what_fails(monkeypatch):
+    def refuse(_):
+        raise ValueError("refused")
+
+    monkeypatch.setattr(Scan, "optimize_inner", refuse)
+    x = tt.dvector()
+    results, outside = scanned(x)
+    with pytest.raises(ValueError, match="refused") as info:
+        theano.function([x], [results, outside])
+    assert isinstance(info.value.args[1].op, Scan), "the error does not say for which node"
+    assert cc.linkers == cc.inner_functions == {}
+
+
+def test_the_time_of_both_parts_is_in_the_profile():
+    x = tt.dvector()
+    results, outside = scanned(x)
+    with theano.change_flags(profile=True):
+        function = theano.function([x], [results, outside])
+    (node,) = [node for node in function.maker.fgraph.apply_nodes if isinstance(node.op, Scan)]
+    profile = node.op.fn.profile
+    assert profile.compile_time > profile.optimizer_time > 0
+    assert profile.compile_time > profile.linker_time > 0
+
+
+def test_a_compiler_is_not_needed():
+    x = tt.dvector()
+    results, _ = theano.scan(lambda last: last * 0.5, outputs_info=x, n_steps=2)
+    mode = theano.Mode(linker=theano.gof.vm.VM_Linker(c_thunks=False, use_cloop=False))
+    function = theano.function([x], results, mode=mode)
+    assert function([1.0])[:, 0].tolist() == [0.5, 0.25]

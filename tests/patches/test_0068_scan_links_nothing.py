@@ -1,0 +1,42 @@
+"""`theano.scan` makes no thunks: it only builds a graph.
+
+Without the patch, it made those of the steps' graph, which nobody called; where that graph has a
+Scan in it, C code was compiled.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+
+
+@pytest.fixture
+def no_thunks(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a thunk was made")
+
+    for op in (theano.gof.Op, theano.scan_module.scan_op.Scan):
+        monkeypatch.setattr(op, "make_thunk", refuse)
+
+
+def power(x, steps=3):
+    results, _ = theano.scan(lambda last: last * x, outputs_info=x, n_steps=steps)
+    return results[-1]
+
+
+def test_no_thunks(no_thunks):
+    x = tt.dvector()
+    theano.scan(power, outputs_info=x, n_steps=2)
+    with pytest.raises(AssertionError, match="a thunk"):
+        theano.function([x], power(x))
+
+
+def test_shared_variables_are_found():
+    x, factor = tt.dvector(), theano.shared(2.0)
+    count = theano.shared(0)
+    results, updates = theano.scan(
+        lambda last: (last * factor, {count: count + 1}), outputs_info=x, n_steps=3
+    )
+    function = theano.function([x], results, updates=updates)
+    assert np.array_equal(function([1.0]), [[2.0], [4.0], [8.0]])
+    assert count.get_value() == 3
