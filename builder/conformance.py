@@ -110,11 +110,11 @@ def refer(selection: Selection, jobs: int) -> None:
 
 
 def _lock(name: str) -> Lock:
-    """A stack's lock with the package of Theano's tests."""
+    """A stack's lock with the packages of tests: Theano's, and pygpu's where it is in the stack."""
     planned, built = pipeline.packages(name, pipeline.Options())
-    tests = next(package for package in built if package.name == "theano-tests")
+    tests = [package for package in built if package.name.endswith("-tests")]
     lock = pipeline.resolve(planned, built)
-    return replace(lock, packages=(*lock.packages, tests))
+    return replace(lock, packages=(*lock.packages, *tests))
 
 
 @contextlib.contextmanager

@@ -44,6 +44,8 @@ def environ(directory: Path) -> dict[str, str]:
         "POCL_CACHE_DIR": str(directory / "kernels"),
         # Files run side by side, each on one CPU.
         "POCL_MAX_PTHREAD_COUNT": "1",
+        # Read by pygpu's own tests; Theano has a flag for it.
+        "GPUARRAY_TEST_DEVICE": "opencl0:0",
     }
 
 
