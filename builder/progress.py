@@ -25,7 +25,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     drawn = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         drawn.add_row(*row)
-    console.print(drawn, width=WIDEST_TABLE, crop=False)
+    # Not print's argument: of it and the terminal's width, 80 without one, the smaller counts.
+    Console(width=WIDEST_TABLE, highlight=False).print(drawn, crop=False)
 
 
 def seconds(duration: float) -> str:

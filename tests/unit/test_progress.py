@@ -18,6 +18,12 @@ def test_the_last_line_of_a_long_log(tmp_path: Path) -> None:
     assert progress.last_line(tmp_path / "none") == ""
 
 
+def test_a_table_is_printed_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ["a" * 70, "b" * 70]
+    progress.table(["first", "second"], [cells])
+    assert capsys.readouterr().out.splitlines()[1].split() == cells
+
+
 def test_plain_lines_without_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = progress.Progress(2)
     with progress.shown(table):
