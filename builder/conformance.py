@@ -114,7 +114,8 @@ def _lock(name: str) -> Lock:
     planned, built = pipeline.packages(name, pipeline.Options())
     tests = [package for package in built if package.name.endswith("-tests")]
     lock = pipeline.resolve(planned, built)
-    return replace(lock, packages=(*lock.packages, *tests))
+    packages = sorted((*lock.packages, *tests), key=lambda package: package.path)
+    return replace(lock, packages=tuple(packages))
 
 
 @contextlib.contextmanager

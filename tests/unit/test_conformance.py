@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from builder import conformance, opencl, paths, references
+from builder.channel import Package
+from builder.envs import Lock
 from builder.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.events import Part
 from builder.expectations import Configuration, Expectations
@@ -65,6 +67,24 @@ def test_shards_make_up_the_suite(suite: str) -> None:
     ]
     assert len(shards) == len(set(shards))
     assert set(shards) == whole
+
+
+def test_the_lock_of_a_run_does_not_depend_on_the_order_of_builds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = [
+        Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", "ab" * 32, 5)
+        for name in ("theano-tests", "pygpu-tests", "theano")
+    ]
+    lock = Lock("cuda", "", (built[2],))
+    monkeypatch.setattr(conformance.pipeline, "resolve", lambda *_: lock)
+
+    def found(built: list[Package]) -> Lock:
+        monkeypatch.setattr(conformance.pipeline, "packages", lambda *_: (None, built))
+        return conformance._lock("cuda")
+
+    assert found(built) == found(built[::-1])
+    assert set(found(built).packages) == set(built)
 
 
 def test_a_run_goes_on_only_with_the_same_inputs(
