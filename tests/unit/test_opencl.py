@@ -48,10 +48,28 @@ def test_a_missing_library_is_named_and_its_package(
         opencl.environ(tmp_path)
 
 
-def test_a_device_that_does_not_compute_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(*_: object, **__: object) -> Finished:
-        raise CommandFailed("No OpenCL platform")
+class Device:
+    """Ends processes with these statuses, one after another."""
 
-    monkeypatch.setattr(opencl.run, "run", run)
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+
+    def run(self, _: object, *, check: bool = True, **__: object) -> Finished:
+        status = self.statuses.pop(0)
+        if check and status:
+            raise CommandFailed("No OpenCL platform")
+        return Finished(status, "")
+
+
+def test_a_device_that_does_not_compute_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opencl.run, "run", Device(1, 1).run)
     with pytest.raises(HostToolMissing, match=r"No OpenCL platform\n.*pocl-opencl-icd"):
         opencl.probe(Path("python"), {})
+
+
+@pytest.mark.parametrize("statuses", [[0], [-11, 0]])
+def test_one_crash_is_not(statuses: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(*statuses)
+    monkeypatch.setattr(opencl.run, "run", device.run)
+    opencl.probe(Path("python"), {})
+    assert device.statuses == []
