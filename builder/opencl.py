@@ -53,8 +53,8 @@ def probe(python: Path, variables: Mapping[str, str]) -> None:
     """Multiply matrices on the device.
 
     Raises:
-        HostToolMissing: that failed, twice: PoCL 3.1 crashes in one of ten processes that find no
-            kernels of earlier ones.
+        HostToolMissing: that failed, twice: PoCL 3.1 crashes now and then in a process that
+            finds no kernels of earlier ones.
     """
     command = [str(python), "-c", PROBE]
     if run.run(command, env=variables, check=False).status == 0:
