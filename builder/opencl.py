@@ -11,10 +11,12 @@ from builder.errors import CommandFailed, HostToolMissing
 # libgpuarray opens them by names that only Debian's packages for developers have.
 LIBRARIES = {"libOpenCL.so": "libOpenCL.so.1", "libclblast.so": "libclblast.so.1"}
 HINT = "as root: apt-get install pocl-opencl-icd ocl-icd-libopencl1 libclblast1"
+# PoCL, where the host has no other OpenCL.
+DEVICE = "opencl0:0"
 # All that Theano asks of them: a context, memory, BLAS.
-PROBE = """
+PROBE = f"""
 import pygpu.blas
-context = pygpu.init("opencl0:0")
+context = pygpu.init("{DEVICE}")
 matrix = pygpu.zeros((2, 2), dtype="float32", context=context)
 pygpu.blas.gemm(1, matrix, matrix, 0)
 """
@@ -45,7 +47,7 @@ def environ(directory: Path) -> dict[str, str]:
         # Files run side by side, each on one CPU.
         "POCL_MAX_PTHREAD_COUNT": "1",
         # Read by pygpu's own tests; Theano has a flag for it.
-        "GPUARRAY_TEST_DEVICE": "opencl0:0",
+        "GPUARRAY_TEST_DEVICE": DEVICE,
     }
 
 

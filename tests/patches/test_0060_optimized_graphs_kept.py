@@ -29,7 +29,7 @@ def tell(function, *values):
     print(json.dumps([len(optimized), graph, results]))
     optimized.clear()
 """
-# theano.scan compiles what it was given once by the linker py, to see its shared variables.
+# theano.scan optimizes, by nothing, what it was given once, to see its shared variables.
 NOT_KEPT = 1
 TRAINING = """
 x = tt.matrix("x")
