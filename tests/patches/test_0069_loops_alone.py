@@ -1,0 +1,203 @@
+"""Of an Elemwise, only its loops are compiled, without Python's headers and NumPy's.
+
+Without the patch, each module read them, and had a thunk of its own.
+"""
+
+import gc
+import itertools
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import theano
+from theano import scalar
+from theano import tensor as tt
+from theano.gof.op import Op
+from theano.gof.utils import MethodNotDefined
+from theano.tensor.elemwise import Elemwise
+
+DTYPES = ("bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float64")
+
+def code_of(output):
+    """The source of the module of the node that computes a variable."""
+    return output.owner.op.c_linker(output.owner, []).get_src_code()
+
+
+def is_alone(output):
+    return "Python.h" not in code_of(output)
+
+
+def thunk_of(inputs, output):
+    """The node's C thunk, the lists of its inputs, and that of its output."""
+    storage = {variable: [None] for variable in (*inputs, output)}
+    computed = {variable: [False] for variable in storage}
+    thunk = output.owner.op.make_c_thunk(output.owner, storage, computed, [])
+    return thunk, [storage[variable] for variable in inputs], storage[output]
+
+
+def scalar_ops():
+    """Theano's own operations on one, two or three numbers."""
+    ops = {
+        op
+        for name in ("basic", "basic_scipy")
+        for op in vars(getattr(scalar, name)).values()
+        if isinstance(op, scalar.ScalarOp) and not isinstance(op, scalar.Composite)
+    }
+    ops |= {tt.nnet.sigm.scalar_sigmoid, tt.nnet.sigm.scalar_softplus, tt.xlogx.xlogx.scalar_op}
+    return sorted(ops, key=str)
+
+
+def test_the_headers_are_not_read():
+    x, y = tt.dmatrices("x", "y")
+    for output in (x + y, tt.exp(x), (x + 1) // 2, tt.neq(x, y), x.sum() * 3):
+        assert is_alone(output)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_op_compiles(dtype):
+    """What the code of Theano's own operations names is in the header."""
+    inputs, outputs = [], []
+    for op, arity in itertools.product(scalar_ops(), (1, 2, 3)):
+        variables = [tt.TensorType(dtype, (False,))() for _ in range(arity)]
+        try:
+            output = Elemwise(op)(*variables)
+            alone = is_alone(output)
+        # It takes another number of arguments, or has no code for their type.
+        except (AttributeError, TypeError, NotImplementedError, MethodNotDefined):
+            continue
+        if alone:
+            inputs.extend(variables)
+            outputs.append(output)
+    assert len(outputs) > (60 if dtype.startswith("float") else 30)
+    compiled = theano.function(inputs, outputs, mode=theano.Mode("cvm", None))
+    assert all(value.shape == (3,) for value in compiled(*[np.ones(3, dtype)] * len(inputs)))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (3, 4), (2, 1, 3), (2, 3, 4, 5)])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
+def test_values(shape, dtype):
+    """Of arrays in any order, slices of them, and what is broadcast."""
+    values = np.random.RandomState(0).randint(1, 9, size=(2, *shape)).astype(dtype)
+    x, y = (tt.TensorType(dtype, [False] * len(shape))() for _ in range(2))
+    function = theano.function([x, y], [x * y + x, x - y])
+    backwards = values[0][..., ::-1] if shape else values[0]
+    for first in (values[0], np.array(values[0], order="F"), backwards):
+        product, difference = function(first, values[1])
+        assert np.array_equal(product, first * values[1] + first)
+        assert np.array_equal(difference, first - values[1])
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4), (3, 1), (1, 1)])
+def test_broadcast_inputs(shape):
+    x, y = tt.dmatrix(), tt.TensorType("float64", [size == 1 for size in shape])()
+    function = theano.function([x, y], x - y)
+    value = np.random.RandomState(1).normal(size=shape)
+    expected = np.arange(12.0).reshape(3, 4) - value
+    assert np.array_equal(function(np.arange(12.0).reshape(3, 4), value), expected)
+
+
+def test_in_place():
+    """The input's array is the output, whatever was there before."""
+    x, y = tt.dvectors("x", "y")
+    output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
+    assert is_alone(output)
+    thunk, (first, second), result = thunk_of([x, y], output)
+    first[0], second[0], result[0] = np.arange(3.0), np.ones(3), np.zeros(7)
+    array = second[0]
+    thunk()
+    assert result[0] is array
+    assert array.tolist() == [-1, 0, 1]
+
+
+def test_several_outputs():
+    x, y = scalar.float64(), scalar.float64()
+    op = Elemwise(scalar.Composite([x, y], [x + y, x * y]))
+    a, b = tt.dmatrices("a", "b")
+    outputs = op(a, b)
+    assert is_alone(outputs[0])
+    total, product = theano.function([a, b], outputs, mode=theano.Mode("cvm", None))(
+        [[1, 2]], [[3, 4]]
+    )
+    assert (total.tolist(), product.tolist()) == ([[4, 6]], [[3, 8]])
+
+
+def test_an_output_is_computed_into_again():
+    x, y = tt.dvectors("x", "y")
+    thunk, storages, result = thunk_of([x, y], x + y)
+    for storage in storages:
+        storage[0] = np.ones(4)
+    thunk()
+    kept = result[0]
+    storages[0][0] = np.arange(4.0)
+    thunk()
+    assert result[0] is kept
+    assert kept.tolist() == [1, 2, 3, 4]
+
+
+def test_fortran_order_is_kept():
+    x, y = tt.dmatrices("x", "y")
+    thunk, storages, result = thunk_of([x, y], x + y)
+    for storage in storages:
+        storage[0] = np.ones((3, 4), order="F")
+    thunk()
+    assert result[0].flags.f_contiguous
+
+
+@pytest.mark.parametrize("dimensions", [0, 1, 2])
+def test_division_by_zero(dimensions):
+    """An error in the middle of the loops: nothing is lost, and the output is not stored."""
+    x, y = (tt.TensorType("int64", [False] * dimensions)() for _ in range(2))
+    assert is_alone(x // y)
+    thunk, (first, second), result = thunk_of([x, y], x // y)
+    first[0], second[0] = np.ones((2,) * dimensions, int), np.zeros((2,) * dimensions, int)
+    references = [sys.getrefcount(storage[0]) for storage in (first, second)]
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError, match="integer division by zero"):
+            thunk()
+    assert result == [None]
+    assert [sys.getrefcount(storage[0]) for storage in (first, second)] == references
+
+
+def test_nothing_is_leaked():
+    x = tt.dvector()
+    thunk, (storage,), result = thunk_of([x], tt.exp(x))
+    storage[0] = np.ones(3)
+    before = sys.getrefcount(storage[0])
+    for _ in range(5):
+        thunk()
+    references = sys.getrefcount(storage[0]), sys.getrefcount(result[0])
+    assert references == (before, 2)
+    kept = weakref.ref(storage[0])
+    del thunk, storage, result
+    gc.collect()
+    assert kept() is None
+
+
+class OfPython(scalar.UnaryScalarOp):
+    """An operation of a user's own, which needs Python's headers."""
+
+    def impl(self, x):
+        return x + 1
+
+    def c_code(self, node, name, inputs, outputs, sub):
+        return f"{outputs[0]} = {inputs[0]} + PyLong_AsLong(Py_False) + 1;"
+
+
+def test_what_needs_more_is_compiled_as_before():
+    x, z = tt.dvector(), tt.zvector()
+    own = Elemwise(OfPython(scalar.same_out))(x)
+    for output in (own, z + z, Elemwise(scalar.add, openmp=True)(x, x)):
+        assert not is_alone(output)
+    assert theano.function([x], own)([1.0]).tolist() == [2]
+    assert theano.function([z], z * z)([1j]).tolist() == [-1]
+    # Not only one node.
+    assert "Python.h" in theano.gof.CLinker().accept(
+        theano.gof.FunctionGraph([x], [tt.exp(x) + 1], clone=True)
+    ).get_dynamic_module().code()
+
+
+def test_other_ops_are_compiled_as_before():
+    assert Op.c_linker is Elemwise.c_linker
+    x = tt.dmatrix()
+    assert "Python.h" in code_of(x.sum())

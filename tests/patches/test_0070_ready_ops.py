@@ -1,0 +1,207 @@
+"""Ops that move elements, or look at dimensions, run code that was compiled with the package.
+
+Without the patch, a module was compiled for each kind of them.
+"""
+
+import gc
+import sys
+import weakref
+
+import numpy as np
+import pytest
+import theano
+from theano import compile as tc
+from theano import scalar
+from theano import tensor as tt
+from theano.tensor import opt, subtensor
+from theano.tensor.elemwise import DimShuffle
+
+MATRIX = np.arange(12.0).reshape(3, 4)
+# What computes each op, of a matrix, and its value.
+OPS = {
+    "Alloc": (lambda x: tt.alloc(x[0], 2, 4), np.tile(MATRIX[0], (2, 1))),
+    "AllocEmpty": (lambda x: tt.AllocEmpty("int8")(2, 5).shape, [2, 5]),
+    "DeepCopyOp": (lambda x: tc.deep_copy_op(x), MATRIX),
+    "DimShuffle": (lambda x: x.dimshuffle(1, "x", 0), MATRIX.T[:, None]),
+    "Join": (lambda x: tt.join(-1, x, x[:, 1:]), np.concatenate([MATRIX, MATRIX[:, 1:]], 1)),
+    "MakeVector": (lambda x: opt.MakeVector("float64")(x[0, 1], x[2, 3]), [1, 11]),
+    "Rebroadcast": (lambda x: tc.Rebroadcast((0, True))(x[1:2]), MATRIX[1:2]),
+    "Reshape": (lambda x: x.reshape((2, 1, -1)), MATRIX.reshape(2, 1, 6)),
+    "ScalarFromTensor": (lambda x: x[: tt.argmax(x[0]) - 1], MATRIX[:2]),
+    "Shape_i": (lambda x: tc.Shape_i(1)(x), 4),
+    "SpecifyShape": (lambda x: tc.specify_shape(x, (3, 4)), MATRIX),
+    "Split": (lambda x: tt.Split(2)(x, 1, [1, 3])[1], MATRIX[:, 1:]),
+    "Subtensor": (lambda x: x[::-2, 1:], MATRIX[::-2, 1:]),
+    "IncSubtensor": (lambda x: tt.inc_subtensor(x[1], 5.0)[1], MATRIX[1] + 5),
+}
+FAST = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None)
+
+
+def ready_thunk(inputs, output):
+    """The thunk of one node, and the lists of its inputs and output."""
+    storage = {variable: [getattr(variable, "data", None)] for variable in output.owner.inputs}
+    storage[output] = [None]
+    computed = {variable: [False] for variable in storage}
+    thunk = output.owner.op.make_c_thunk(output.owner, storage, computed, [])
+    return thunk, [storage[variable] for variable in inputs], storage[output]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_values(op):
+    x = tt.dmatrix("x")
+    build, expected = OPS[op]
+    function = theano.function([x], build(x), mode=FAST, on_unused_input="ignore")
+    nodes = [n for n in function.maker.fgraph.toposort() if type(n.op).__name__ == op]
+    assert nodes
+    for node in nodes:
+        missing = {}
+        node.op.c_linker(node, []).add_missing(missing)
+        assert missing == {}
+    for _ in range(3):
+        result = function(MATRIX)
+        assert np.array_equal(result, expected)
+        assert result.dtype == function.maker.fgraph.outputs[0].dtype
+
+
+def test_no_compiler_runs(run_python, tmp_path):
+    program = """
+    import theano, theano.tensor as tt
+    x = tt.dmatrix()
+    y = tt.inc_subtensor(x.T[::-1, 1:], 2.0)
+    f = theano.function([x], tt.join(0, y, tt.alloc(y[0], 2, 2)), mode=theano.Mode("cvm", None))
+    print(f([[1, 2], [3, 4]]).tolist())
+    """
+    compiler = tmp_path / "g++"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *mod.cpp*) exit 1;; esac\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled"
+    result = run_python(program, flags=flags)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.strip() == "[[1.0, 5.0], [2.0, 6.0], [1.0, 5.0], [1.0, 5.0]]"
+
+
+def slices(random, length):
+    """An index of one dimension: mostly a slice, with ends out of bounds too."""
+    if random.uniform() < 0.3:
+        return int(random.randint(-length, length))
+    start, stop = (
+        None if random.uniform() < 0.3 else int(random.randint(-length - 2, length + 3))
+        for _ in range(2)
+    )
+    return slice(start, stop, [None, 1, 2, -1, -3][random.randint(5)])
+
+
+def symbolic(index, variables):
+    """The same index of scalars, which the function is called with."""
+    if isinstance(index, slice):
+        ends = (symbolic(end, variables) for end in (index.start, index.stop, index.step))
+        return slice(*ends)
+    if index is None:
+        return None
+    variables.append((tt.lscalar(), index))
+    return variables[-1][0]
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("seed", range(8))
+def test_indices(seed, constant):
+    """As NumPy's, of constants and of variables; set, added, in place and in a copy."""
+    random = np.random.RandomState(seed)
+    x = tt.dtensor3()
+    array = random.normal(size=(3, 4, 5))
+    outputs, expected, variables = [], [], []
+    for _ in range(12):
+        index = tuple(slices(random, n) for n in array.shape[: random.randint(1, 4)])
+        own = index if constant else tuple(symbolic(each, variables) for each in index)
+        changed, added = array.copy(), array.copy()
+        changed[index] = 7
+        added[index] += 2
+        outputs += [x[own], tt.set_subtensor(x[own], 7.0), tt.inc_subtensor(x[own], 2.0)]
+        expected += [array[index], changed, added]
+    symbols = [variable for variable, _ in variables]
+    function = theano.function([x, *symbols], outputs, mode=theano.Mode("cvm", None))
+    for _ in range(2):
+        results = function(array, *[value for _, value in variables])
+        for result, value in zip(results, expected, strict=True):
+            assert np.array_equal(result, value)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda x, i: x[i + 3], IndexError, "index out of bounds"),
+        (lambda x, i: x[i - 4], IndexError, "index out of bounds"),
+        (lambda x, i: x[:: i * 0], ValueError, "slice step cannot be zero"),
+        (lambda x, i: x.reshape((i + 6, 1)), ValueError, "cannot reshape"),
+        (lambda x, i: tt.Split(2)(x, 1, tt.stack([i, i]))[0], ValueError, "sums to 0, expected 4"),
+        (lambda x, i: tt.Split(2)(x, 1, tt.stack([i - 1, i + 5]))[0], ValueError, "negative"),
+        (lambda x, i: tt.Split(1)(x, i + 2, tt.stack([i]))[0], IndexError, "invalid axis 2"),
+        (lambda x, i: tt.join(i + 5, x, x), IndexError, "invalid axis 5"),
+        (lambda x, i: tc.specify_shape(x, tt.stack([i, i])), AssertionError, "dim 0 of input"),
+        (lambda x, i: tc.Rebroadcast((0, True))(x), ValueError, "supposed to be 1 .got 3"),
+        (lambda x, i: tt.alloc(x, i, 4), ValueError, "broadcast"),
+        (lambda x, i: tt.AllocEmpty("int8")(i - 1), ValueError, "negative dimensions"),
+    ],
+)
+def test_errors(build, error, message):
+    x, i = tt.dmatrix(), tt.lscalar()
+    function = theano.function([x, i], build(x, i), mode=FAST, on_unused_input="ignore")
+    array = MATRIX.copy()
+    references = set()
+    for _ in range(3):
+        with pytest.raises(error, match=message):
+            function(array, 0)
+        gc.collect()
+        references.add(sys.getrefcount(array))
+    assert len(references) == 1
+
+
+def test_in_place():
+    x, y = tt.dmatrix(), tt.dvector()
+    output = tt.set_subtensor(x[0], y, inplace=True)
+    thunk, (to, value), result = ready_thunk([x, y], output)
+    to[0], value[0] = MATRIX.copy(), np.ones(4)
+    thunk()
+    assert result[0] is to[0]
+    assert to[0][0].tolist() == [1, 1, 1, 1]
+
+
+def test_memory_is_used_again():
+    x, n = tt.dscalar(), tt.lscalar()
+    thunk, (value, size), result = ready_thunk([x, n], tt.Alloc()(x, n))
+    value[0], size[0] = np.array(3.0), np.array(4)
+    thunk()
+    kept = result[0]
+    value[0] = np.array(5.0)
+    thunk()
+    assert result[0] is kept
+    assert kept.tolist() == [5] * 4
+    size[0] = np.array(2)
+    thunk()
+    assert result[0].tolist() == [5] * 2
+
+
+def test_a_view_keeps_its_array():
+    """Nothing is leaked, nor freed too early."""
+    x = tt.dmatrix()
+    thunk, (storage,), result = ready_thunk([x], DimShuffle((False, False), [1, 0])(x))
+    storage[0] = np.ones((2, 3))
+    array = weakref.ref(storage[0])
+    for _ in range(3):
+        thunk()
+    storage[0] = None
+    assert array() is not None
+    assert result[0].shape == (3, 2)
+    result[0] = None
+    assert array() is None
+
+
+def test_subclasses_have_their_own_code():
+    """Those of devices are subclasses."""
+
+    class Other(subtensor.Subtensor):
+        pass
+
+    x = tt.dmatrix()
+    node = Other([scalar.int64])(x, scalar.constant(0, dtype="int64")).owner
+    assert "Python.h" in node.op.c_linker(node, []).get_src_code()

@@ -1,0 +1,81 @@
+"""To try an optimizer on a node costs little more than the try, which mostly changes nothing.
+
+Without the patch, each try looked the optimizer up in a dictionary, by a hash made in Python, and
+seven pairs of functions were asked whether they are each other's inverse.
+"""
+
+import numpy as np
+import theano
+from theano import tensor as tt
+from theano.gof import opt as gof_opt
+from theano.tensor import opt
+
+
+def chain(length):
+    x = tt.dvector("x")
+    y = x
+    for i in range(length):
+        y = tt.sqr(y) + i
+    return x, y
+
+
+def test_tries_do_not_hash(monkeypatch):
+    hashes, tries = [], []
+    count_hash, process = gof_opt.LocalOptimizer.__hash__, gof_opt.NavigatorOptimizer.process_node
+    monkeypatch.setattr(
+        gof_opt.LocalOptimizer, "__hash__", lambda self: hashes.append(1) or count_hash(self)
+    )
+    monkeypatch.setattr(
+        gof_opt.NavigatorOptimizer,
+        "process_node",
+        lambda self, *arguments: tries.append(1) or process(self, *arguments),
+    )
+    counts = []
+    for length in (20, 60):
+        hashes.clear()
+        tries.clear()
+        x, y = chain(length)
+        theano.function([x], y, mode=theano.Mode("py", "fast_run"))
+        counts.append((len(tries), len(hashes)))
+    (few_tries, few_hashes), (tries, hashes) = counts
+    assert tries - few_tries > 2000
+    assert hashes - few_hashes < (tries - few_tries) / 2
+
+
+def test_the_profile_tells_the_time_of_each_optimizer():
+    x, y = chain(10)
+    graph = theano.gof.FunctionGraph([x], [tt.log(tt.exp(y))])
+    optimizer = theano.compile.optdb.query("+canonicalize", "+specialize")
+    with theano.change_flags(profile=True, profile_optimizer=True):
+        profile = optimizer.optimize(graph)
+    found = []
+
+    def search(part):
+        if isinstance(part, (tuple, list)):
+            if len(part) > 6 and isinstance(part[0], gof_opt.EquilibriumOptimizer):
+                found.append((part[0], part[6]))
+            for each in part:
+                search(each)
+
+    search(profile)
+    assert found
+    for equilibrium, seconds in found:
+        assert set(equilibrium.get_local_optimizers()) <= set(seconds)
+    assert sum(sum(seconds.values()) for _, seconds in found) > 0
+
+
+def test_inverses(monkeypatch):
+    """They are found as before, and sought of invertible functions only."""
+    x = tt.dvector()
+    for function, inverse in ((tt.tanh, tt.arctanh), (tt.arctanh, tt.tanh), (tt.neg, tt.neg)):
+        compiled = theano.function([x], inverse(function(x)), mode=theano.Mode("py", "fast_run"))
+        names = [str(node.op) for node in compiled.maker.fgraph.toposort()]
+        assert names == ["DeepCopyOp"], names
+        assert np.array_equal(compiled([0.5, 0.25]), [0.5, 0.25])
+    sought = []
+    pair = opt.is_inverse_pair
+    monkeypatch.setattr(opt, "is_inverse_pair", lambda *of: sought.append(of) or pair(*of))
+    assert not opt.local_func_inv.transform(tt.exp(tt.sqr(x)).owner)
+    assert sought == []
+    assert opt.local_func_inv.transform(tt.neg(tt.neg(x)).owner) == [x]
+    assert sought

@@ -1,0 +1,110 @@
+"""A slice of a slice is one slice, of which the ends take few operations.
+
+Without the patch, formulas for unknown steps computed them: up to 52 operations for each merge.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.tensor.opt import merge_two_slices
+from theano.tensor.subtensor import get_canonical_form_slice
+
+STEPS = (None, 1, -1, 2, -3)
+PYTHON = theano.Mode("py", None)
+
+
+def ends(given, start, stop):
+    """The ends that are given, and the variables among them."""
+    chosen = [end if each else None for each, end in zip(given, (start, stop), strict=True)]
+    return chosen, [each for each in chosen if each is not None]
+
+
+def evaluate(inputs, outputs):
+    outputs = [tt.as_tensor_variable(output) for output in outputs]
+    return theano.function(inputs, outputs, mode=PYTHON, on_unused_input="ignore")
+
+
+def operations(outputs):
+    variables = [each for each in outputs if isinstance(each, theano.Variable)]
+    return len(theano.gof.graph.io_toposort([], variables))
+
+
+@pytest.mark.parametrize("given", list(itertools.product([False, True], repeat=2)))
+@pytest.mark.parametrize("step", STEPS)
+def test_canonical(step, given):
+    """0 <= start <= stop <= length, and what is between them is what NumPy takes."""
+    length = tt.lscalar()
+    chosen, variables = ends(given, *tt.lscalars("start", "stop"))
+    canonical, reverse = get_canonical_form_slice(slice(*chosen, step), length)
+    assert reverse == (-1 if step is not None and step < 0 else 1)
+    function = evaluate([length, *variables], [canonical.start, canonical.stop])
+    for size in range(5):
+        for values in itertools.product(range(-7, 8), repeat=len(variables)):
+            start, stop = function(size, *values)
+            assert 0 <= start <= stop <= size
+            values = iter(values)
+            numpy = slice(*(next(values) if each else None for each in given), step)
+            taken = np.arange(size)[start : stop : abs(step or 1)][::reverse]
+            assert np.array_equal(taken, np.arange(size)[numpy])
+
+
+@pytest.mark.parametrize("first", STEPS)
+@pytest.mark.parametrize("second", STEPS)
+def test_merged(first, second):
+    random = np.random.RandomState(0)
+    before, after = tt.lscalars("before", "after")
+    for given in itertools.product([False, True], repeat=4):
+        (one, of_one), (two, of_two) = (
+            ends(given[:2], *tt.lscalars("a", "b")),
+            ends(given[2:], *tt.lscalars("c", "d")),
+        )
+        merged = merge_two_slices(slice(*one, first), before, slice(*two, second), after)
+        variables = [before, after, *of_one, *of_two]
+        function = evaluate(variables, [merged.start, merged.stop, merged.step])
+        for _ in range(40):
+            values = [random.randint(-6, 7) if each else None for each in given]
+            array = np.arange(random.randint(5))
+            once = array[slice(*values[:2], first)]
+            result = function(len(array), len(once), *[v for v in values if v is not None])
+            expected = once[slice(*values[2:], second)]
+            assert np.array_equal(array[slice(*map(int, result))], expected)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "most"),
+    [
+        (slice(None, None, -1), slice(None, None, -1), 4),
+        (slice(None, None, -1), slice("a", "b", 1), 32),
+        (slice(None, "a", None), slice("b", None, None), 16),
+        (slice("a", "b", 1), slice("c", "d", -1), 56),
+    ],
+)
+def test_few_operations(first, second, most):
+    before, after = tt.lscalars("before", "after")
+
+    def symbolic(each):
+        return slice(
+            *(tt.lscalar(end) if isinstance(end, str) else end for end in (each.start, each.stop)),
+            each.step,
+        )
+
+    merged = merge_two_slices(symbolic(first), before, symbolic(second), after)
+    assert operations([merged.start, merged.stop, merged.step]) <= most
+
+
+def test_in_a_graph():
+    """With lengths that are constant, and that are not."""
+    x = tt.dvector()
+    fixed = tt.alloc(x[0], 6)
+    i, j = tt.lscalars("i", "j")
+    for array in (x, fixed):
+        outputs = [array[::-1][i:j], array[i:][::-1][:j], array[:j][::-1][i:][::-1]]
+        function = theano.function([x, i, j], outputs)
+        for a, b in itertools.product((-9, -2, 0, 1, 3, 9), repeat=2):
+            value = np.arange(6.0) if array is x else np.zeros(6)
+            expected = [value[::-1][a:b], value[a:][::-1][:b], value[:b][::-1][a:][::-1]]
+            for result, wanted in zip(function(np.arange(6.0), a, b), expected, strict=True):
+                assert np.array_equal(result, wanted)
