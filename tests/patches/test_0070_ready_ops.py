@@ -205,3 +205,9 @@ def test_subclasses_have_their_own_code():
     x = tt.dmatrix()
     node = Other([scalar.int64])(x, scalar.constant(0, dtype="int64")).owner
     assert "Python.h" in node.op.c_linker(node, []).get_src_code()
+
+
+def test_numbers_are_no_arrays():
+    """Ops of them have the code of before, if any."""
+    x = scalar.float64()
+    assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
