@@ -19,6 +19,7 @@ from theano.tensor.elemwise import Elemwise
 
 DTYPES = ("bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float64")
 
+
 def code_of(output):
     """The source of the module of the node that computes a variable."""
     return output.owner.op.c_linker(output.owner, []).get_src_code()
@@ -191,10 +192,8 @@ def test_what_needs_more_is_compiled_as_before():
         assert not is_alone(output)
     assert theano.function([x], own)([1.0]).tolist() == [2]
     assert theano.function([z], z * z)([1j]).tolist() == [-1]
-    # Not only one node.
-    assert "Python.h" in theano.gof.CLinker().accept(
-        theano.gof.FunctionGraph([x], [tt.exp(x) + 1], clone=True)
-    ).get_dynamic_module().code()
+    graph = theano.gof.FunctionGraph([x], [tt.exp(x) + 1], clone=True)
+    assert "Python.h" in theano.gof.CLinker().accept(graph).get_dynamic_module().code()
 
 
 def test_other_ops_are_compiled_as_before():

@@ -45,8 +45,8 @@ def test_canonical(step, given):
         for values in itertools.product(range(-7, 8), repeat=len(variables)):
             start, stop = function(size, *values)
             assert 0 <= start <= stop <= size
-            values = iter(values)
-            numpy = slice(*(next(values) if each else None for each in given), step)
+            given_values = iter(values)
+            numpy = slice(*(next(given_values) if each else None for each in given), step)
             taken = np.arange(size)[start : stop : abs(step or 1)][::reverse]
             assert np.array_equal(taken, np.arange(size)[numpy])
 
