@@ -48,3 +48,18 @@ def run_python(variables, compiledir):
         )
 
     return run
+
+
+@pytest.fixture
+def thunk_of():
+    """Make a node's C thunk: it, the lists of some of its inputs, and that of its output."""
+
+    def make(inputs, output):
+        node = output.owner
+        storage = {variable: [getattr(variable, "data", None)] for variable in node.inputs}
+        storage[output] = [None]
+        computed = {variable: [False] for variable in storage}
+        thunk = node.op.make_c_thunk(node, storage, computed, [])
+        return thunk, [storage[variable] for variable in inputs], storage[output]
+
+    return make

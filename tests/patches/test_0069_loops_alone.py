@@ -29,14 +29,6 @@ def is_alone(output):
     return "Python.h" not in code_of(output)
 
 
-def thunk_of(inputs, output):
-    """The node's C thunk, the lists of its inputs, and that of its output."""
-    storage = {variable: [None] for variable in (*inputs, output)}
-    computed = {variable: [False] for variable in storage}
-    thunk = output.owner.op.make_c_thunk(output.owner, storage, computed, [])
-    return thunk, [storage[variable] for variable in inputs], storage[output]
-
-
 def scalar_ops():
     """Theano's own operations on one, two or three numbers."""
     ops = {
@@ -98,7 +90,7 @@ def test_broadcast_inputs(shape):
     assert np.array_equal(function(np.arange(12.0).reshape(3, 4), value), expected)
 
 
-def test_in_place():
+def test_in_place(thunk_of):
     """The input's array is the output, whatever was there before."""
     x, y = tt.dvectors("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
@@ -123,7 +115,7 @@ def test_several_outputs():
     assert (total.tolist(), product.tolist()) == ([[4, 6]], [[3, 8]])
 
 
-def test_an_output_is_computed_into_again():
+def test_an_output_is_computed_into_again(thunk_of):
     x, y = tt.dvectors("x", "y")
     thunk, storages, result = thunk_of([x, y], x + y)
     for storage in storages:
@@ -136,7 +128,7 @@ def test_an_output_is_computed_into_again():
     assert kept.tolist() == [1, 2, 3, 4]
 
 
-def test_fortran_order_is_kept():
+def test_fortran_order_is_kept(thunk_of):
     x, y = tt.dmatrices("x", "y")
     thunk, storages, result = thunk_of([x, y], x + y)
     for storage in storages:
@@ -146,7 +138,7 @@ def test_fortran_order_is_kept():
 
 
 @pytest.mark.parametrize("dimensions", [0, 1, 2])
-def test_division_by_zero(dimensions):
+def test_division_by_zero(thunk_of, dimensions):
     """An error in the middle of the loops: nothing is lost, and the output is not stored."""
     x, y = (tt.TensorType("int64", [False] * dimensions)() for _ in range(2))
     assert is_alone(x // y)
@@ -160,7 +152,7 @@ def test_division_by_zero(dimensions):
     assert [sys.getrefcount(storage[0]) for storage in (first, second)] == references
 
 
-def test_nothing_is_leaked():
+def test_nothing_is_leaked(thunk_of):
     x = tt.dvector()
     thunk, (storage,), result = thunk_of([x], tt.exp(x))
     storage[0] = np.ones(3)

@@ -37,15 +37,6 @@ OPS = {
 FAST = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None)
 
 
-def ready_thunk(inputs, output):
-    """The thunk of one node, and the lists of its inputs and output."""
-    storage = {variable: [getattr(variable, "data", None)] for variable in output.owner.inputs}
-    storage[output] = [None]
-    computed = {variable: [False] for variable in storage}
-    thunk = output.owner.op.make_c_thunk(output.owner, storage, computed, [])
-    return thunk, [storage[variable] for variable in inputs], storage[output]
-
-
 @pytest.mark.parametrize("op", OPS)
 def test_values(op):
     x = tt.dmatrix("x")
@@ -156,19 +147,19 @@ def test_errors(build, error, message):
     assert len(references) == 1
 
 
-def test_in_place():
+def test_in_place(thunk_of):
     x, y = tt.dmatrix(), tt.dvector()
     output = tt.set_subtensor(x[0], y, inplace=True)
-    thunk, (to, value), result = ready_thunk([x, y], output)
+    thunk, (to, value), result = thunk_of([x, y], output)
     to[0], value[0] = MATRIX.copy(), np.ones(4)
     thunk()
     assert result[0] is to[0]
     assert to[0][0].tolist() == [1, 1, 1, 1]
 
 
-def test_memory_is_used_again():
+def test_memory_is_used_again(thunk_of):
     x, n = tt.dscalar(), tt.lscalar()
-    thunk, (value, size), result = ready_thunk([x, n], tt.Alloc()(x, n))
+    thunk, (value, size), result = thunk_of([x, n], tt.Alloc()(x, n))
     value[0], size[0] = np.array(3.0), np.array(4)
     thunk()
     kept = result[0]
@@ -181,10 +172,10 @@ def test_memory_is_used_again():
     assert result[0].tolist() == [5] * 2
 
 
-def test_a_view_keeps_its_array():
+def test_a_view_keeps_its_array(thunk_of):
     """Nothing is leaked, nor freed too early."""
     x = tt.dmatrix()
-    thunk, (storage,), result = ready_thunk([x], DimShuffle((False, False), [1, 0])(x))
+    thunk, (storage,), result = thunk_of([x], DimShuffle((False, False), [1, 0])(x))
     storage[0] = np.ones((2, 3))
     array = weakref.ref(storage[0])
     for _ in range(3):
