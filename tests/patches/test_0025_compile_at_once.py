@@ -89,7 +89,7 @@ def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_pa
     program = """
     import theano, theano.tensor as tt
     x = tt.dmatrix()
-    print(theano.function([x], [tt.dot(x, x), x.sum()])([[1.0]])[0])
+    print(theano.function([x], [tt.dot(x, x), tt.nnet.softmax(x)])([[1.0]])[0])
     """
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(program, flags=flags)

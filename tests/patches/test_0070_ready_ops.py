@@ -21,6 +21,7 @@ MATRIX = np.arange(12.0).reshape(3, 4)
 OPS = {
     "Alloc": (lambda x: tt.alloc(x[0], 2, 4), np.tile(MATRIX[0], (2, 1))),
     "AllocEmpty": (lambda x: tt.AllocEmpty("int8")(2, 5).shape, [2, 5]),
+    "Assert": (lambda x: opt.Assert("why")(x, tt.ge(x[0, 0], 0), 1), MATRIX),
     "DeepCopyOp": (tc.deep_copy_op, MATRIX),
     "DimShuffle": (lambda x: x.dimshuffle(1, "x", 0), MATRIX.T[:, None]),
     "Join": (lambda x: tt.join(-1, x, x[:, 1:]), np.concatenate([MATRIX, MATRIX[:, 1:]], 1)),
@@ -129,6 +130,7 @@ def test_indices(seed, constant):
         (lambda x, i: tt.Split(1)(x, i + 2, tt.stack([i]))[0], IndexError, "invalid axis 2"),
         (lambda x, i: tt.join(i + 5, x, x), IndexError, "invalid axis 5"),
         (lambda x, i: tc.specify_shape(x, tt.stack([i, i])), AssertionError, "dim 0 of input"),
+        (lambda x, i: opt.Assert('a "reason"\n€')(x, 1, i), AssertionError, '^a "reason"\n€'),
         (lambda x, i: tc.Rebroadcast((0, True))(x), ValueError, "supposed to be 1 .got 3"),
         (lambda x, i: tt.alloc(x, i, 4), ValueError, "broadcast"),
         (lambda x, i: tt.AllocEmpty("int8")(i - 1), ValueError, "negative dimensions"),

@@ -1,0 +1,164 @@
+"""Comparisons of integers that have one outcome for all shapes are not computed.
+
+Without the patch, only a shape, or a sum of shapes, was known not to be negative.
+"""
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.scan_module.scan_utils import equal_computations
+from theano.tensor.order import Order
+
+PYTHON = theano.Mode("py", None)
+MATRIX = tt.matrix("matrix")
+SHAPES = (MATRIX.shape[0], MATRIX.shape[1])
+ANY = tt.lscalar("any")
+ARITHMETIC = (operator.add, operator.sub, operator.mul, tt.maximum, tt.minimum)
+COMPARISONS = (tt.lt, tt.le, tt.gt, tt.ge, tt.eq, tt.neq)
+
+
+def chosen(random, among):
+    return among[random.randint(len(among))]
+
+
+def condition(random, size):
+    if size > 2 and random.randint(4) == 0:
+        return chosen(random, (tt.and_, tt.or_))(
+            condition(random, size // 2), condition(random, size // 2)
+        )
+    return chosen(random, COMPARISONS)(expression(random, size // 2), expression(random, size // 2))
+
+
+def expression(random, size):
+    """An integer that is computed from shapes, any integer and constants."""
+    if size <= 1:
+        return chosen(random, (*SHAPES, ANY, tt.constant(random.randint(-2, 3))))
+    kind, part = random.randint(6), size // 2
+    if kind == 0:
+        return -expression(random, size - 1)
+    if kind == 1:
+        return tt.cast(condition(random, size), "int64")
+    if kind < 4:
+        return chosen(random, ARITHMETIC)(expression(random, part), expression(random, part))
+    part = size // 3
+    return tt.switch(
+        condition(random, size - 2 * part), expression(random, part), expression(random, part)
+    )
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_true(seed):
+    """What is known of any expressions, and of what they consist of, is so for all values."""
+    random = np.random.RandomState(seed)
+    expressions = [expression(random, 12) for _ in range(20)]
+    order, pairs = Order(), []
+    for node in theano.gof.graph.io_toposort([], expressions):
+        known = order.known(node.outputs[0])
+        if known is not None:
+            pairs += [node.outputs[0], known]
+    assert pairs
+    function = theano.function(
+        [MATRIX, ANY],
+        [tt.as_tensor_variable(each) for each in pairs],
+        mode=PYTHON,
+        on_unused_input="ignore",
+    )
+    for rows, columns, value in itertools.product(range(3), range(3), range(-3, 4)):
+        values = iter(function(np.zeros((rows, columns), MATRIX.dtype), value))
+        assert all(one == other for one, other in zip(values, values, strict=True))
+
+
+N, M = SHAPES
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (tt.lt(N + 1, 0), 0),
+        (tt.eq(MATRIX.shape[-1], M), 1),
+        (tt.ge(N + M - 2, N - 2), 1),
+        (tt.eq(N + 1, -M), 0),
+        (tt.neq(N + N, 2 * N), 0),
+        (tt.le(ANY, ANY + N), 1),
+        (tt.switch(tt.lt(1, N + 1), 1, N + 1), 1),
+        (tt.maximum(N - 3, -3 - M), N - 3),
+        # A case is told from the others by what chooses it.
+        (tt.lt(tt.switch(tt.lt(ANY, 0), 0, ANY), 0), 0),
+        (tt.le(tt.switch(tt.lt(ANY, N), ANY, N), N), 1),
+        (tt.lt(tt.maximum(tt.minimum(ANY, N), 0), N + 1), 1),
+        (tt.switch(tt.and_(tt.lt(ANY, N), tt.lt(N, ANY)), 0, M), M),
+        # Not known, and not to be answered.
+        (tt.lt(N - 1, 0), None),
+        (tt.lt(ANY, 0), None),
+        (tt.lt(N, M), None),
+        (tt.le(ANY * ANY, N), None),
+    ],
+)
+def test_known(expression, expected):
+    known = Order().known(expression)
+    if isinstance(expected, tt.TensorVariable):
+        assert equal_computations([known], [expected])
+    else:
+        assert expected == (None if known is None else known.data)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "uint64", "float64"])
+def test_what_can_overflow(dtype):
+    """Sums of narrow integers, and what is no integer that others are compared with as it is."""
+    x = tt.scalar("x", dtype)
+    one = tt.constant(1, dtype=dtype)
+    assert Order().known(tt.lt(x + one, x)) is None
+    assert Order().known(tt.ge(tt.cast(x, "int64") - 1, -1)) is None
+
+
+def test_many_cases_end():
+    """A proof is given up before it takes long."""
+    x = ANY
+    for each in tt.lscalars(30):
+        x = tt.switch(tt.lt(x, each), x, each) + tt.maximum(each, x)
+    order = Order()
+    assert order.known(tt.lt(x, 0)) is None
+    assert order.left > -50
+
+
+def layers(x, n):
+    for _ in range(n):
+        x, _ = theano.scan(lambda a, b: tt.tanh(a + b), sequences=x, outputs_info=[tt.zeros(3)])
+    return x
+
+
+def test_scans():
+    """Layers of scans and their gradient: the same values, of few operations on integers."""
+    x = tt.matrix()
+    last = layers(x, 3)[-1].sum()
+    outputs = [last, theano.grad(last, x)]
+    function = theano.function([x], outputs)
+    plain = theano.function([x], outputs, mode=theano.Mode("py", "fast_compile"))
+    fusing = theano.function([x], outputs, mode=theano.Mode("py").excluding("fusion"))
+    for length in (1, 2, 5):
+        value = np.random.RandomState(length).normal(size=(length, 3)).astype(x.dtype)
+        for result, expected in zip(function(value), plain(value), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-4)
+    integers = [
+        node
+        for node in fusing.maker.fgraph.apply_nodes
+        if node.outputs[0].ndim == 0 and node.outputs[0].dtype == "int64"
+    ]
+    assert len(integers) < 250
+
+
+def test_all_steps():
+    """A slice up to the length needs all steps, also where another one needs few."""
+    x = tt.matrix()
+    hidden = layers(x, 1)
+    for outputs in ([hidden, hidden[0]], [hidden[1:], hidden[:2][::-1]]):
+        function = theano.function([x], outputs)
+        for length in (2, 5):
+            value = np.ones((length, 3), x.dtype)
+            whole = np.tanh(np.ones(3))
+            assert len(function(value)[0]) == length - (outputs[0] is not hidden)
+            np.testing.assert_allclose(function(value)[1].reshape(-1, 3)[-1], whole, rtol=1e-5)
