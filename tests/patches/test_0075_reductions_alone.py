@@ -46,15 +46,16 @@ def module(node):
 
 
 def values(dtype):
-    """In C order, transposed, backwards, of one element, and of none along a dimension."""
+    """In C order, transposed, backwards, wide, of one element, and of none along a dimension."""
     random = np.random.RandomState(0)
     least = 0 if dtype.startswith("u") else -3
-    plain, transposed, large = (
+    plain, transposed, large, wide = (
         (random.uniform(least, 3, size) * 9).astype(dtype)
-        for size in ((3, 4, 5), (5, 4, 3), (3, 4, 10))
+        for size in ((3, 4, 5), (5, 4, 3), (3, 4, 10), (3, 4, 9))
     )
     plain.flat[::7] = 0
-    return [plain, transposed.T, large[:, ::-1, ::-2], plain[:1, :1, :1], plain[:, :0]]
+    one, none = plain[:1, :1, :1], plain[:, :0]
+    return [plain, transposed.T, large[:, ::-1, ::-2], wide, wide.transpose(2, 0, 1), one, none]
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
