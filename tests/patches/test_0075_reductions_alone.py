@@ -49,9 +49,10 @@ def values(dtype):
     """In C order, transposed, backwards, wide, of one element, and of none along a dimension."""
     random = np.random.RandomState(0)
     least = 0 if dtype.startswith("u") else -3
+    # Products of so many that were larger would overflow, to 0, of which there is to be none.
     plain, transposed, large, wide = (
-        (random.uniform(least, 3, size) * 9).astype(dtype)
-        for size in ((3, 4, 5), (5, 4, 3), (3, 4, 10), (3, 4, 9))
+        (random.uniform(least, 3, size) * factor).astype(dtype)
+        for size, factor in (((3, 4, 5), 9), ((5, 4, 3), 9), ((3, 4, 10), 9), ((3, 4, 9), 0.6))
     )
     plain.flat[::7] = 0
     one, none = plain[:1, :1, :1], plain[:, :0]
