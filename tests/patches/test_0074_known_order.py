@@ -1,6 +1,7 @@
 """Comparisons of integers that have one outcome for all shapes are not computed.
 
-Without the patch, only a shape, or a sum of shapes, was known not to be negative.
+Without the patch, only a shape, or a sum of shapes, was known not to be negative, and the ends of
+slices of slices were chains of comparisons.
 """
 
 import itertools
@@ -14,6 +15,7 @@ from theano.scan_module.scan_utils import equal_computations
 from theano.tensor.order import Order
 
 PYTHON = theano.Mode("py", None)
+SIMPLER = theano.Mode("py", "fast_run").excluding("fusion")
 MATRIX = tt.matrix("matrix")
 SHAPES = (MATRIX.shape[0], MATRIX.shape[1])
 ANY = tt.lscalar("any")
@@ -123,6 +125,95 @@ def test_many_cases_end():
     order = Order()
     assert order.known(tt.lt(x, 0)) is None
     assert order.left > -50
+
+
+def operations(variable):
+    return len(theano.gof.graph.io_toposort([], [variable]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_simplest_is_equal(seed):
+    random = np.random.RandomState(seed)
+    expressions = [expression(random, 8) for _ in range(20)]
+    simplest = [Order().simplest(each) for each in expressions]
+    function = theano.function(
+        [MATRIX, ANY],
+        [tt.as_tensor_variable(each) for each in expressions + simplest],
+        mode=PYTHON,
+        on_unused_input="ignore",
+    )
+    for rows, columns, value in itertools.product(range(4), range(3), range(-4, 5)):
+        values = function(np.zeros((rows, columns), MATRIX.dtype), value)
+        assert values[:20] == values[20:]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        (tt.maximum(tt.maximum(N - 1, 0) - 2, 0), tt.maximum(N - 3, 0)),
+        (tt.minimum(1, N) + tt.minimum(1, N - tt.minimum(1, N)), tt.minimum(2, N)),
+        (N - tt.maximum(N - 3, 0), tt.minimum(N, 3)),
+        (M + (N - M), N),
+        (tt.switch(tt.lt(N, 0), N, 4) + 1, 5),
+        (tt.minimum(1, N) + tt.minimum(1, M), None),
+        (tt.minimum(ANY, N) - ANY, tt.minimum(0, N + ANY * -1)),
+    ],
+)
+def test_simplest(expression, expected):
+    simplest = Order().simplest(expression)
+    if expected is None:
+        assert simplest is expression
+    else:
+        order, expected = Order(), tt.as_tensor_variable(expected)
+        order.left = order.budget
+        assert order.same(simplest, expected)
+        assert operations(simplest) <= operations(expected)
+
+
+def chain(array, slices):
+    for each in slices:
+        array = array[each]
+    return array
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_chains(seed):
+    """Slices of slices take what they take in NumPy."""
+    random = np.random.RandomState(seed)
+    ends = (None, None, 0, 1, 2, 3, -1, -2, 7)
+    chains = [
+        [
+            slice(chosen(random, ends), chosen(random, ends), chosen(random, (None, 1, 1, 2, -1)))
+            for _ in range(random.randint(2, 5))
+        ]
+        for _ in range(12)
+    ]
+    x = tt.lvector()
+    function = theano.function([x], [chain(x, slices) for slices in chains], mode=SIMPLER)
+    for length in range(12):
+        value = np.arange(length)
+        for result, slices in zip(function(value), chains, strict=True):
+            assert np.array_equal(result, chain(value, slices))
+
+
+@pytest.mark.parametrize("ends", [(slice(1, None),), (slice(1, None), slice(None, -1))])
+def test_long_chain(ends):
+    """No more is computed than the end: 200 slices were 1,001 operations, or did not compile."""
+    x = tt.lvector()
+    function = theano.function([x], chain(x, ends * (200 // len(ends))))
+    assert len(function.maker.fgraph.apply_nodes) < 7
+    for length in (0, 1, 100, 200, 201, 210):
+        value = np.arange(length)
+        assert np.array_equal(function(value), chain(value, ends * (200 // len(ends))))
+
+
+def test_long_chain_of_unknown_slices():
+    x, starts = tt.lvectors("x", "starts")
+    function = theano.function([x, starts], chain(x, [slice(starts[i], None) for i in range(60)]))
+    values = np.array([0, 1, -3, 2] * 15)
+    for length in (0, 5, 50):
+        expected = chain(np.arange(length), [slice(start, None) for start in values])
+        assert np.array_equal(function(np.arange(length), values), expected)
 
 
 def layers(x, n):
