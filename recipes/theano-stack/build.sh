@@ -17,6 +17,9 @@ base_compiledir = ~/.theano/${STACK//_/-}
 
 [blas]
 ldflags = -L$PREFIX/lib $libraries
+
+[cmodule]
+shipped = $PREFIX/lib/theano-modules
 END
 
 case $LIBM in
@@ -52,3 +55,7 @@ blas = "$BLAS"
 libm = "$LIBM"
 device = "$DEVICE"
 END
+
+mkdir "$PREFIX/lib/theano-modules"
+HOME=$SRC_DIR THEANO_FLAGS=device=cpu \
+    "$PREFIX/bin/python" shipped_modules.py "$PREFIX/lib/theano-modules"

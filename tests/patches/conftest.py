@@ -31,12 +31,12 @@ def variables(tmp_path):
 
 @pytest.fixture
 def run_python(variables, compiledir):
-    """Run code in a new interpreter; it has a compile directory with other tests' modules."""
+    """Run code in a new interpreter; it has other tests' modules, and none of the environment."""
 
     def run(code, *options, flags="", **environ):
         environ = {
             **variables,
-            "THEANO_FLAGS": f"base_compiledir={compiledir},{flags}",
+            "THEANO_FLAGS": f"base_compiledir={compiledir},cmodule.shipped=,{flags}",
             **environ,
         }
         return subprocess.run(

@@ -1,0 +1,116 @@
+"""Compile the modules that the environment comes with: `shipped_modules.py DIRECTORY`.
+
+They are of the ops that many programs use and whose C code no program changes, in
+float32 and float64, as the optimizer puts them into a graph: inputs are variables, or
+constants where it makes them so.
+"""
+
+import itertools
+import sys
+
+import numpy as np
+from theano import tensor
+from theano.gof import shipped
+from theano.sandbox import rng_mrg
+from theano.tensor import blas, blas_c, nnet, subtensor
+from theano.tensor.nnet import corr
+from theano.tensor.signal import pool
+
+DTYPES = ["float32", "float64"]
+INDICES = ["int32", "int64"]
+
+
+def variable(ndim, dtype):
+    return tensor.TensorType(dtype, [False] * ndim)()
+
+
+def scale(value, dtype):
+    return tensor.constant(np.asarray(value, dtype))
+
+
+def factors(dtype):
+    """Yield what alpha and beta of a product are: variables, constants, or one constant."""
+    one = scale(1, dtype)
+    yield one, one
+    for alpha, beta in itertools.product([one, variable(0, dtype)], [scale(0, dtype), variable(0, dtype)]):
+        yield alpha, beta
+
+
+def products(dtype):
+    scalar, vector, matrix = (lambda n=n: variable(n, dtype) for n in range(3))
+    yield blas._dot22(matrix(), matrix())
+    yield blas._dot22scalar(matrix(), matrix(), scalar())
+    yield blas._dot22scalar(matrix(), matrix(), scale(2, dtype))
+    for alpha, beta in factors(dtype):
+        for gemm in blas.gemm_inplace, blas.gemm_no_inplace:
+            yield gemm(matrix(), alpha, matrix(), matrix(), beta)
+        for gemv in blas_c.cgemv_inplace, blas_c.cgemv_no_inplace:
+            yield gemv(vector(), alpha, matrix(), vector(), beta)
+    for alpha in scale(1, dtype), scalar():
+        for ger in blas_c.cger_inplace, blas_c.cger_no_inplace:
+            yield ger(matrix(), alpha, vector(), vector())
+    yield blas.batched_dot(variable(3, dtype), variable(3, dtype))
+
+
+def networks(dtype):
+    vector, matrix = variable(1, dtype), variable(2, dtype)
+    yield nnet.softmax_op(matrix)
+    yield nnet.softmax_grad(matrix, variable(2, dtype))
+    yield nnet.softmax_with_bias(matrix, vector)
+    yield nnet.logsoftmax_op(matrix)
+    for index in INDICES:
+        one_hot = variable(1, index)
+        yield nnet.crossentropy_softmax_argmax_1hot_with_bias(matrix, vector, one_hot)[0]
+        yield nnet.crossentropy_softmax_1hot_with_bias_dx(vector, matrix, one_hot)
+
+
+def lookups(dtype):
+    for ndim, index in itertools.product([1, 2, 3], INDICES):
+        rows = variable(1, index)
+        yield subtensor.advanced_subtensor1(variable(ndim, dtype), rows)
+        for inplace, set_ in itertools.product([False, True], repeat=2):
+            op = subtensor.AdvancedIncSubtensor1(inplace, set_)
+            yield op(variable(ndim, dtype), variable(ndim, dtype), rows)
+
+
+def convolutions(dtype):
+    image, kernel, top = (variable(4, dtype) for _ in range(3))
+    sizes = [variable(0, "int64") for _ in range(2)]
+    for border, stride in itertools.product(["valid", "half", "full"], [1, 2]):
+        how = border, (stride, stride)
+        yield corr.CorrMM(*how)(image, kernel)
+        yield corr.CorrMM_gradInputs(*how)(kernel, top, sizes if stride > 1 else None)
+        known = stride == 1 and border != "half"
+        yield corr.CorrMM_gradWeights(*how)(image, top, None if known else sizes)
+
+
+def poolings(dtype):
+    image, pooled, top = (variable(4, dtype) for _ in range(3))
+    # The size is the stride.
+    size = tensor.constant([2, 2])
+    where = size, size, tensor.constant([0, 0])
+    yield pool.Pool(True)(image, *where)
+    yield pool.MaxPoolGrad(True)(image, pooled, top, *where)
+    for mode in "average_inc_pad", "average_exc_pad":
+        yield pool.Pool(True, mode)(image, *where)
+        yield pool.AveragePoolGrad(True, mode)(image, top, *where)
+
+
+def random_numbers(dtype):
+    for ndim in 1, 2, 3, 4:
+        type = tensor.TensorType(dtype, [False] * ndim)
+        op = rng_mrg.mrg_uniform(type, inplace=True)
+        yield op(tensor.imatrix(), variable(1, "int64"))[1]
+
+
+def linkers():
+    kinds = [products, networks, lookups, convolutions, poolings, random_numbers]
+    for kind, dtype in itertools.product(kinds, DTYPES):
+        for output in kind(dtype):
+            node = output.owner
+            node.op.prepare_node(node, None, None, "c")
+            yield node.op.c_linker(node, [])
+
+
+for level in shipped.LEVELS:
+    shipped.write(linkers(), level, sys.argv[1])
