@@ -1,0 +1,30 @@
+"""Modules of loops are linked to the C library alone.
+
+Without the patch, ld read the C++ library for each run, of which loops use nothing.
+"""
+
+import subprocess
+
+import theano
+from theano import tensor as tt
+from theano.gof import cc
+
+
+def test_libraries():
+    x = tt.fvector("x")
+    output = tt.exp(x) + tt.arctan2(x, 3)
+    theano.function([x], output, mode=theano.Mode("cvm", None))([1])
+    for node in output.owner.inputs[0].owner, output.owner:
+        linker = node.op.c_linker(node, [])
+        path = cc.get_module_cache().entry_from_key[linker.cmodule_key()]
+        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
+        assert "libm.so.6" in listed
+        assert "libstdc++" not in listed
+
+
+def test_other_modules_keep_theirs():
+    x, y = tt.dmatrices("x", "y")
+    node = tt.nnet.softmax_op(x).owner
+    assert "-nodefaultlibs" not in node.op.c_linker(node, []).compile_arguments()["preargs"]
+    node = (x + y).owner
+    assert "-nodefaultlibs" in node.op.c_linker(node, []).compile_arguments()["preargs"]
