@@ -31,7 +31,7 @@ from builder.sources import fetch
 
 PROGRAM = Path(__file__).with_name("graph_program.py")
 # The patches that change how a graph is optimized, compiled and run, not what it means.
-SPEED = {*range(17, 31), *range(32, 39), *range(42, 50), *range(60, 73), 75, 76}
+SPEED = {*range(17, 31), *range(32, 39), *range(42, 50), *range(60, 73), 75, 76, 79, 80, 81}
 CHOSEN = os.environ.get("THEANO_FAST_EXAMPLES")
 EXAMPLES = int(CHOSEN or 25)
 # Each as Theano's flags. Without a compiler Theano fuses nothing and leaves BLAS to NumPy; the
