@@ -253,3 +253,18 @@ def test_all_steps():
             whole = np.tanh(np.ones(3))
             assert len(function(value)[0]) == length - (outputs[0] is not hidden)
             np.testing.assert_allclose(function(value)[1].reshape(-1, 3)[-1], whole, rtol=1e-5)
+
+
+def test_shapes_of_scans_in_scans():
+    """The length of an inner graph's input is a variable outside of it, and here it is a shape."""
+    w, n = tt.vector(), tt.lscalar()
+    zero = tt.constant(0, dtype=w.dtype)
+
+    def outer(total, w):
+        parts, _ = theano.scan(lambda part, w: part + (w**2).sum(), [], zero, w, 1)
+        return total + parts[-1]
+
+    totals, _ = theano.scan(outer, [], zero, w, n)
+    with theano.configparser.change_flags(on_opt_error="raise", on_shape_error="raise"):
+        function = theano.function([w, n], theano.gradient.hessian(totals[-1], w))
+    np.testing.assert_allclose(function(np.ones(3, w.dtype), 2), 4 * np.eye(3))
