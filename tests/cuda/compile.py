@@ -7,10 +7,12 @@ import ctypes
 import json
 
 import graphs
+import pygpu
 import theano
 import theano.gpuarray
 from theano import gof
 from theano.gpuarray import dnn
+from theano.gpuarray.type import get_context
 
 
 def capsule(pointer):
@@ -24,7 +26,7 @@ def dropout_descriptor(dropout, seed, context_name):
     """A descriptor as cuDNN makes it, without the random states that a device fills."""
     descriptor = ctypes.c_void_p()
     assert dnn._dnn_lib().cudnnCreateDropoutDescriptor(ctypes.byref(descriptor)) == 0
-    return capsule(descriptor), None
+    return capsule(descriptor), pygpu.zeros(1, "uint8", context=get_context(context_name))
 
 
 def start(name="cuda0"):
@@ -40,7 +42,8 @@ def compile_each(outputs):
     ops, failures = set(), []
     mode = theano.Mode(linker="vm", optimizer=None)
     for output in outputs:
-        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, gof.Constant)]
+        known = gof.Constant, theano.compile.SharedVariable
+        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, known)]
         try:
             function = theano.function(inputs, output, mode=mode, on_unused_input="ignore")
         except Exception as error:

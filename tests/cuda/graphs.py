@@ -185,7 +185,10 @@ def cudnn_convolutions():
 
 def cudnn_layers():
     x, statistics = on_device(4), on_device(4)
+    dropped = dnn.dropout(x, 0.5)[0]
     return [
+        dropped,
+        theano.grad(dropped.sum(), x),
         dnn.GpuDnnPoolDesc(ws=(2, 2), stride=(1, 1), mode="max", pad=(0, 0))(),
         dnn.GpuDnnPool("max")(x, (2, 2), (1, 1), (0, 0)),
         dnn.GpuDnnPoolGrad("max")(x, x, x, (2, 2), (1, 1), (0, 0)),
