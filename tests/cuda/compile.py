@@ -42,8 +42,8 @@ def compile_each(outputs):
     ops, failures = set(), []
     mode = theano.Mode(linker="vm", optimizer=None)
     for output in outputs:
-        known = gof.Constant, theano.compile.SharedVariable
-        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, known)]
+        own = gof.Constant, theano.compile.SharedVariable
+        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, own)]
         try:
             function = theano.function(inputs, output, mode=mode, on_unused_input="ignore")
         except Exception as error:
