@@ -274,6 +274,7 @@ def bench(
         "suite": "quick (about 10 minutes on 2 cores) or full",
         "shard": "I/N: of N parts of the suite, run the I-th",
         "jobs": "files to run at once (default: the CPUs at hand)",
+        "gpu": "compute on this machine's NVIDIA GPU, not with PoCL (--stack=cuda)",
         "reference": "run them on stock Theano instead, to compare with",
     },
 )
@@ -284,10 +285,11 @@ def conform(
     suite: str = "quick",
     shard: str = "1/1",
     jobs: int = 0,
+    gpu: bool = False,
     reference: bool = False,
 ) -> None:
     """Run Theano's own tests, and hold them against recipes/theano/conformance.toml."""
-    selection = conformance.select(suite, shard)
+    selection = conformance.select(suite, shard, gpu)
     if reference:
         conformance.refer(selection, jobs)
     else:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import fnmatch
 import hashlib
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from builder import (
     events,
     expectations,
     lending,
+    nvidia,
     opencl,
     outcomes,
     paths,
@@ -27,29 +29,31 @@ from builder import (
     testruns,
 )
 from builder.envs import Lock
-from builder.errors import CommandFailed, ConformanceFailed, UsageError
+from builder.errors import CommandFailed, ConfigurationError, ConformanceFailed, UsageError
 from builder.events import Part
 from builder.expectations import Expectations
 from builder.outcomes import Results
 from builder.references import STOCK
-from builder.testruns import Interpreter
+from builder.testruns import Interpreter, Run
 
 SUITES = ("quick", "full")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What to run: a suite, and of its tests the ``shard``-th of ``shards`` parts."""
+    """What to run: of a suite's tests the ``shard``-th of ``shards`` parts, on a GPU or not."""
 
     suite: str
     shard: int
     shards: int
+    gpu: bool
 
     def __str__(self) -> str:
-        return self.suite if self.shards == 1 else f"{self.suite}-{self.shard}-of-{self.shards}"
+        shard = "" if self.shards == 1 else f"-{self.shard}-of-{self.shards}"
+        return f"{self.suite}{shard}{'-gpu' if self.gpu else ''}"
 
 
-def select(suite: str, shard: str) -> Selection:
+def select(suite: str, shard: str, gpu: bool = False) -> Selection:
     """A selection from its flags.
 
     Raises:
@@ -60,7 +64,7 @@ def select(suite: str, shard: str) -> Selection:
     part, _, parts = shard.partition("/")
     if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
         raise UsageError(f"--shard={shard}: expected I/N, from 1/N to N/N")
-    return Selection(suite, int(part), int(parts))
+    return Selection(suite, int(part), int(parts), gpu)
 
 
 def judge(name: str, selection: Selection, jobs: int) -> None:
@@ -69,13 +73,17 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     Raises:
         CommandFailed: another process runs the same tests in this stack.
         ConformanceFailed: a test failed that is not listed, or one passed that is.
+        UsageError: a GPU is asked for, of a stack that has none.
+        HostToolMissing: the host has not got the device that the stack computes on.
     """
-    expected = expectations.load(paths.CONFORMANCE).on(stacks.load(name).device)
+    device = _device(name, selection)
+    expected = expectations.load(paths.CONFORMANCE).on(device)
     lock = _lock(name)
     with _directory(name, selection, lock.digest) as directory:
         interpreter = _install(lock, directory)
-        results = _run(interpreter, directory, expected, selection, jobs)
-        _report(name, selection, results, expected)
+        environ, device_name = _environ(device, interpreter, directory)
+        results = _run(Run(interpreter, directory, environ, jobs), expected, selection)
+        _report(name, device_name, selection, results, expected)
         _end(directory)
     reference = outcomes.read(sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json")))
     rows = outcomes.side_by_side(reference, results.outcomes)
@@ -99,14 +107,25 @@ def refer(selection: Selection, jobs: int) -> None:
 
     Raises:
         CommandFailed: another process does so.
+        UsageError: it is to be run on a GPU.
     """
+    if selection.gpu:
+        raise UsageError("--reference: stock Theano is run on the CPU", "leave out --gpu")
     # Stock Theano is run as the stacks without a GPU are.
     expected = expectations.load(paths.CONFORMANCE).on("cpu")
     interpreter = _interpreter(references.create(STOCK, pipeline.Options()))
     with _directory(STOCK, selection, str(interpreter)) as directory:
-        results = _run(interpreter, directory, expected, selection, jobs)
-        _report(STOCK, selection, results, replace(expected, failures=()))
+        results = _run(Run(interpreter, directory, run.clean_environ(), jobs), expected, selection)
+        _report(STOCK, "cpu", selection, results, replace(expected, failures=()))
         _end(directory)
+
+
+def _device(name: str, selection: Selection) -> str:
+    """What a stack's tests compute on, as the table names it."""
+    device = stacks.load(name).device
+    if selection.gpu and device != "cuda":
+        raise UsageError(f"--gpu: the stack {name} knows no GPU", "add --stack=cuda")
+    return "opencl" if device == "cuda" and not selection.gpu else device
 
 
 def _lock(name: str) -> Lock:
@@ -167,48 +186,59 @@ def _interpreter(prefix: Path, *path: Path) -> Interpreter:
     return Interpreter(python, Path(run.run([python, "-c", query]).output.strip()), path)
 
 
-def parts(expected: Expectations, files: Iterable[str], selection: Selection) -> list[Part]:
-    """What to run of ``files``, the longest first."""
+def parts(expected: Expectations, files: Sequence[str], selection: Selection) -> list[Part]:
+    """What to run of ``files``, the longest first.
+
+    Raises:
+        ConfigurationError: a configuration names a file that is not among them.
+    """
     found = []
     for name, configuration in expected.configurations.items():
-        for file in sorted(configuration.files or files):
-            step = expected.step(file) if selection.suite == "quick" else 1
-            first = (selection.shard - 1) * step
-            found.append(Part(name, configuration.flags, file, first, step * selection.shards))
+        for pattern in configuration.files:
+            matching = sorted(fnmatch.filter(files, pattern))
+            if not matching:
+                raise ConfigurationError(f"{paths.CONFORMANCE}: {name}: no file is {pattern}")
+            for file in matching:
+                step = expected.step(file) if selection.suite == "quick" else 1
+                first = (selection.shard - 1) * step
+                found.append(Part(name, configuration.flags, file, first, step * selection.shards))
     return sorted(found, key=lambda part: -expected.seconds.get(part.file, 0) / part.step)
 
 
-def _run(
-    interpreter: Interpreter,
-    directory: Path,
-    expected: Expectations,
-    selection: Selection,
-    jobs: int,
-) -> Results:
-    site = interpreter.site_packages
-    files = [str(file.relative_to(site)) for file in site.glob("theano/**/tests/test_*.py")]
-    wanted = parts(expected, files, selection)
-    environ = _environ(interpreter, directory, wanted)
-    testruns.Run(interpreter, directory, environ, jobs or run.cpus()).run(wanted)
-    return events.results(directory, wanted)
-
-
-def _environ(interpreter: Interpreter, directory: Path, wanted: Iterable[Part]) -> dict[str, str]:
-    """Environment variables of the tests; those that OpenCL takes, where some run on it."""
+def _environ(device: str, interpreter: Interpreter, directory: Path) -> tuple[dict[str, str], str]:
+    """Environment variables of tests that compute on a device, and its name."""
     environ = run.clean_environ()
-    if any(opencl.wanted(part.flags) for part in wanted):
+    if device == "opencl":
         environ |= opencl.environ(directory / "opencl")
         opencl.probe(interpreter.python, environ)
-    return environ
+    elif device == "cuda":
+        environ |= nvidia.ENVIRON
+        device = nvidia.probe(interpreter.python, environ)
+    return environ, device
 
 
-def _report(name: str, selection: Selection, results: Results, expected: Expectations) -> None:
+def _run(tests: Run, expected: Expectations, selection: Selection) -> Results:
+    site = tests.interpreter.site_packages
+    files = [
+        str(file.relative_to(site))
+        for package in ("pygpu", "theano")
+        for file in site.glob(f"{package}/**/tests/test_*.py")
+    ]
+    wanted = parts(expected, files, selection)
+    tests.run(wanted)
+    return events.results(tests.directory, wanted)
+
+
+def _report(
+    name: str, device: str, selection: Selection, results: Results, expected: Expectations
+) -> None:
     """Write the report, and show its counts."""
     counts = outcomes.counts(results, expectations.listed(expected.failures))
     file = paths.REPORTS / f"{name}-conformance-{selection}.json"
     document = {
         "schema_version": report.SCHEMA_VERSION,
         "environment": name,
+        "device": device,
         "suite": str(selection),
         "counts": counts,
         "cpu_seconds": round(sum(outcome.seconds for outcome in results.outcomes.values())),

@@ -20,7 +20,10 @@ else:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Flags that files run under, in stacks whose axis ``device`` has a value."""
+    """Flags that files run under, named by patterns, where tests compute on a device.
+
+    That is ``cpu``, ``opencl``, which is the CPU of a stack for GPUs, or ``cuda``.
+    """
 
     device: str
     flags: str
@@ -51,7 +54,7 @@ class Expectations:
     failures: tuple[Failure, ...]
 
     def on(self, device: str) -> Expectations:
-        """The table with the configurations for stacks on a device."""
+        """The table with the configurations for a device."""
         chosen = {name: row for name, row in self.configurations.items() if row.device == device}
         return replace(self, configurations=chosen)
 

@@ -22,11 +22,6 @@ pygpu.blas.gemm(1, matrix, matrix, 0)
 """
 
 
-def wanted(flags: str) -> bool:
-    """Whether THEANO_FLAGS ask for a device of OpenCL's."""
-    return "device=opencl" in flags
-
-
 def environ(directory: Path) -> dict[str, str]:
     """Environment variables for processes; names of the libraries are made in ``directory``.
 

@@ -43,7 +43,7 @@ class _Running:
 
 
 class Run:
-    """Runs parts below a directory, at most ``jobs`` at once."""
+    """Runs parts below a directory, at most ``jobs`` at once; 0 means as many as there are CPUs."""
 
     def __init__(
         self, interpreter: Interpreter, directory: Path, environ: Mapping[str, str], jobs: int
@@ -51,7 +51,7 @@ class Run:
         self.interpreter = interpreter
         self.directory = directory
         self.environ = environ
-        self.jobs = jobs
+        self.jobs = jobs or run.cpus()
 
     def run(self, parts: Sequence[Part]) -> None:
         """Run what has not been run yet."""

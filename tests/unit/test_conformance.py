@@ -6,18 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from builder import conformance, opencl, paths, references
+from builder import conformance, nvidia, opencl, paths, references
 from builder.channel import Package
 from builder.envs import Lock
-from builder.errors import CommandFailed, EnvironmentFailed, UsageError
-from builder.events import Part
+from builder.errors import CommandFailed, ConfigurationError, EnvironmentFailed, UsageError
 from builder.expectations import Configuration, Expectations
 from builder.pipeline import Options
 from builder.testruns import Interpreter
 
 TABLE = Expectations(
     configurations={
-        "c": Configuration("cpu", "", ()),
+        "c": Configuration("cpu", "", ("*",)),
         "python": Configuration("cpu", "cxx=", ("a",)),
     },
     quick_seconds=8,
@@ -53,6 +52,12 @@ def test_full_runs_everything_the_longest_first() -> None:
 
 def test_quick_runs_a_sample_of_long_files() -> None:
     assert {file: part.step for _, file, part in selected("quick", "1/1")} == {"a": 2, "b": 20}
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    everything = conformance.select("full", "1/1")
+    with pytest.raises(ConfigurationError, match="python: no file is a"):
+        conformance.parts(TABLE, ["b"], everything)
 
 
 @pytest.mark.parametrize("suite", conformance.SUITES)
@@ -123,20 +128,33 @@ def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.M
         pass
 
 
-def test_opencl_is_set_up_where_tests_run_on_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
     probed = []
     monkeypatch.setattr(opencl, "environ", lambda directory: {"NAMES": str(directory)})
     monkeypatch.setattr(opencl, "probe", lambda python, environ: probed.append(environ["NAMES"]))
+    monkeypatch.setattr(nvidia, "probe", lambda python, environ: "NVIDIA T4")
 
-    def environ(flags: str) -> dict[str, str]:
-        return conformance._environ(interpreter, tmp_path, [Part("c", flags, "a", 0, 1)])
+    def named(device: str) -> tuple[set[str], str]:
+        environ, name = conformance._environ(device, interpreter, tmp_path)
+        return set(environ) & {"NAMES", *nvidia.ENVIRON}, name
 
-    assert "NAMES" not in environ("mode=DebugMode")
-    assert environ("device=opencl0:0")["NAMES"] == str(tmp_path / "opencl")
+    assert named("cpu") == (set(), "cpu")
+    assert named("opencl") == ({"NAMES"}, "opencl")
+    assert named("cuda") == (set(nvidia.ENVIRON), "NVIDIA T4")
     assert probed == [str(tmp_path / "opencl")]
+
+
+def test_a_gpu_is_used_where_it_is_asked_for() -> None:
+    usual, gpu = (conformance.select("full", "1/1", gpu) for gpu in (False, True))
+    assert conformance._device("openblas", usual) == "cpu"
+    assert conformance._device("cuda", usual) == "opencl"
+    assert conformance._device("cuda", gpu) == "cuda"
+    with pytest.raises(UsageError, match="openblas knows no GPU"):
+        conformance.judge("openblas", gpu, 1)
+    with pytest.raises(UsageError, match="stock Theano"):
+        conformance.refer(gpu, 1)
+    assert str(usual) != str(gpu)
 
 
 def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:

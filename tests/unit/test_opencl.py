@@ -21,11 +21,6 @@ def answer(listing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opencl.run, "run", lambda _: Finished(0, listing))
 
 
-def test_it_is_wanted_by_a_device() -> None:
-    assert opencl.wanted("floatX=float32,device=opencl0:0")
-    assert not opencl.wanted("device=cuda")
-
-
 def test_libraries_get_the_names_that_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
