@@ -14,6 +14,7 @@ LAYERS = (
     "paths",
     "run",
     "lending",
+    "nvidia",
     "opencl",
     "progress",
     "outcomes",

@@ -41,6 +41,7 @@ CHECKS = (
         # Without a cache of libgpuarray's own, memory goes back to the driver.
         flags="gpuarray.preallocate=-1",
         limit=3600,
+        full_limit=3600,
     ),
     Check("hermetic", "no library of the host but glibc's is loaded", flags="openmp=True"),
     Check("threads", "thread counts default to what the process may use"),
