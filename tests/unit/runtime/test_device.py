@@ -1,0 +1,48 @@
+"""What the device check counts as different, with the CPU in a device's place."""
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
+theano = pytest.importorskip("theano", reason="the builder's Python needs no Theano")
+device = pytest.importorskip("theano_fast.checks.device")
+T = theano.tensor
+
+CONV2D = T.nnet.conv2d
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts():
+    """Unlike other unit tests, these start a program: Theano's compiler."""
+
+
+@pytest.mark.parametrize("wrong", [1.5, np.nan])
+def test_the_worst_of_the_results_is_told(wrong):
+    expected = np.array([[1.0, 2.0], [100.0, 4.0]])
+    allowed = expected / 100
+    assert device.differs("it", expected + allowed / 2, expected, allowed) == []
+    got = expected + np.array([[0, wrong], [1.5, 0]])
+    (message,) = device.differs("it", got, expected, allowed)
+    assert message == f"it errs by {wrong:.2g}, allowed are 0.02"
+    assert device.differs("it", got, expected, 0.02) != []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_convolution_that_errs_is_named(dtype, monkeypatch):
+    factor = 1.0
+
+    def conv2d(x, w, **options):
+        if x.dtype == "float64":
+            return CONV2D(x, w, **options)
+        # The CPU has none in float16: one that sums in float32, as cuDNN's.
+        y = CONV2D(T.cast(x, "float32"), T.cast(w, "float32"), **options)
+        return T.cast(y * np.float32(factor), dtype) if x.dtype == dtype else T.cast(y, x.dtype)
+
+    def errors():
+        failures, _ = device.convolutions()
+        return [message.split(" errs")[0] for message in failures if "is not used" not in message]
+
+    monkeypatch.setattr(T.nnet, "conv2d", conv2d)
+    assert errors() == []
+    factor = 1.02
+    kinds = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
+    assert errors() == [f"{kind} in {dtype}" for kind in kinds]
