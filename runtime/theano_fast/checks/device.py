@@ -8,6 +8,7 @@ import functools
 import gc
 import itertools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,14 @@ from theano_fast.checks.result import Options, Result
 UNIT = 2.0**-24
 # The size at which Theano's check_blas lists the times of GPUs.
 SIZE, CALLS = 5000, 10
-# cuDNN and cuBLAS keep some of what they took: kernels, handles and workspaces.
-KEPT_BYTES = 256 << 20
+# Less than one array of the large product.
+KEPT_BYTES = 64 << 20
 # Recurrent networks: bidirectional or not, and the input mode.
 KINDS = ((False, "linear"), (True, "linear"), (False, "skip"))
 INPUTS, UNITS = 5, 7
+
+# What is wrong, and what was measured.
+Proof = Callable[[], tuple[list[str], dict[str, Any]]]
 
 
 def run(options: Options) -> Result:
@@ -45,21 +49,35 @@ def run(options: Options) -> Result:
     expected = networks("float64", "scan")
     theano.gpuarray.use(name, force=True)
     context = theano.gpuarray.get_context(None)
-    free = context.free_gmem
-    failures, measurements = [], {"device": context.devname}
-    for proof in (gemm, convolutions, functools.partial(recurrence, expected), training):
-        wrong, measured = proof()
-        failures += wrong
-        measurements |= measured
-    gc.collect()
-    kept = free - context.free_gmem
-    if kept > KEPT_BYTES:
-        failures.append(f"{kept >> 20} MiB of the device's memory are not given back")
+    proofs = (gemm, convolutions, functools.partial(recurrence, expected), training)
+    failures, measurements = prove(context, proofs)
     return Result(
         f"{context.devname}: gemm {measurements['gflops']:.0f} GFLOP/s in float32",
         tuple(failures),
-        measurements={**measurements, "kept": kept},
+        measurements={"device": context.devname, **measurements},
     )
+
+
+def prove(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str, Any]]:
+    """Run proofs twice, and say what they found and whether the second time kept memory.
+
+    What cuDNN and cuBLAS keep, kernels, handles and workspaces, they take the first time.
+    """
+    measurements: dict[str, Any] = {}
+    for _ in range(2):
+        free, failures = context.free_gmem, []
+        for proof in proofs:
+            wrong, measured = proof()
+            failures += wrong
+            measurements |= measured
+        gc.collect()
+        measurements["kept"] = free - context.free_gmem
+        if failures:
+            return failures, measurements
+    if measurements["kept"] > KEPT_BYTES:
+        kept = measurements["kept"] >> 20
+        failures.append(f"{kept} MiB of the device's memory are not given back")
+    return failures, measurements
 
 
 def uniform(*shape: int) -> Any:

@@ -46,3 +46,26 @@ def test_a_convolution_that_errs_is_named(dtype, monkeypatch):
     factor = 1.02
     kinds = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
     assert errors() == [f"{kind} in {dtype}" for kind in kinds]
+
+
+class Context:
+    free_gmem = 1 << 40
+
+
+@pytest.mark.parametrize(("lost", "kept"), [([9, 0], 0), ([9, 0.01], 0.01), ([0, 9], 9)])
+def test_what_is_kept_the_second_time_is_not_given_back(lost, kept):
+    context = Context()
+    rest = iter(lost)
+
+    def proof():
+        context.free_gmem -= int(next(rest) * 2**30)
+        return [], {"gflops": 1}
+
+    failures, measurements = device.prove(context, (proof,))
+    assert measurements == {"gflops": 1, "kept": int(kept * 2**30)}
+    told = ["9216 MiB of the device's memory are not given back"]
+    assert failures == (told if kept == 9 else [])
+
+
+def test_a_proof_that_fails_is_told_once():
+    assert device.prove(Context(), (lambda: (["it errs"], {}),))[0] == ["it errs"]
