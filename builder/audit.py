@@ -28,11 +28,18 @@ class Finding:
             newest file in it; None if it was not fetched either.
         offered: whether the indexes have it still.
         newer: the newest release of its line, if it is not that itself.
+        suites: where Debian has it, if it is from there.
     """
 
     released: str | None
     offered: bool
     newer: str | None
+    suites: tuple[str, ...] = ()
+
+    @property
+    def lasting(self) -> bool:
+        """Whether what has it now does not lose it: an index of Python's, or such a suite."""
+        return not self.suites or not debian.LASTING.isdisjoint(self.suites)
 
 
 def audit(name: str = "") -> None:
@@ -42,13 +49,14 @@ def audit(name: str = "") -> None:
         SourceUnavailable: an index cannot be asked.
     """
     pinned = pins([name] if name else [stack.name for stack in stacks.load_all()])
-    offered = ask(source.file for source in pinned)
+    offered, suites = ask(source.file for source in pinned)
     releases = group(offered)
     found = {
         source.file: Finding(
             released=offered.get(source.file) or dated(source),
             offered=source.file in offered,
             newer=newer(source.file, releases),
+            suites=tuple(sorted(suites.get(source.file, ()))),
         )
         for source in pinned
     }
@@ -61,9 +69,15 @@ def audit(name: str = "") -> None:
     written = paths.REPORTS / f"{name or 'all'}-audit.json"
     report.write(document, written)
     progress.table(
-        ["source", "version", "released", "years ago", "newer of its line", ""],
+        ["source", "version", "released", "years ago", "newer of its line", "where", ""],
         [row(file, finding, today) for file, finding in found.items()],
     )
+    if moving := [file for file, finding in found.items() if not finding.lasting]:
+        progress.say(
+            f"warning: the suites that have these can lose them: {', '.join(moving)}\n"
+            "  -> their addresses in `extra: upstream:` have them then; better is a pin from "
+            + ", ".join(sorted(debian.LASTING))
+        )
     progress.say(f"report: {written}")
 
 
@@ -85,12 +99,18 @@ def row(file: str, finding: Finding, today: date) -> list[str]:
         finding.released or "-",
         "-" if age is None else f"{age / 365.25:.1f}",
         finding.newer or "",
+        ", ".join(finding.suites),
         "" if finding.offered else "not offered any more",
     ]
 
 
-def ask(files: Iterable[str]) -> dict[str, str | None]:
+def ask(
+    files: Iterable[str],
+) -> tuple[dict[str, str | None], Mapping[str, frozenset[str]]]:
     """What the indexes have of the projects and packages that ``files`` are of, and since when.
+
+    Returns:
+        That, and the suites of Debian's files.
 
     Raises:
         SourceUnavailable: none is configured, one does not answer or has none of a project.
@@ -100,14 +120,15 @@ def ask(files: Iterable[str]) -> dict[str, str | None]:
     projects = {project for project, version in parsed if version}
     try:
         # apt first: without a network it fails at once, pip after many attempts.
-        found: dict[str, str | None] = dict.fromkeys(debian.listed(wanted, paths.cache() / "apt"))
+        suites = debian.listed(wanted, paths.cache() / "apt")
+        found: dict[str, str | None] = dict.fromkeys(suites)
         found |= json.loads(sources.ask_pip("list", *sorted(projects)))
     except (LookupError, CommandFailed) as error:
         raise SourceUnavailable(
             f"the indexes cannot be asked what they offer:\n{error}",
             "check the network and pip's and apt's configuration",
         ) from error
-    return found
+    return found, suites
 
 
 def parse(file: str) -> tuple[str, Version]:

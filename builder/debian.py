@@ -9,14 +9,21 @@ import re
 import shutil
 import threading
 import urllib.parse
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from builder import downloads
 from builder.errors import CommandFailed
 from builder.run import run
 
 # Releases whose files recipes pin; a host of one release can fetch from all.
 RELEASES = ("bullseye", "bookworm", "trixie")
+# The suites that keep what they have: releases after their last point release, which the mirrors
+# still carry. Another suite drops a file when it gets a newer one, or goes as a whole.
+LASTING = frozenset({"bookworm"})
+# Names a mirror of Debian's, as http://mirror.example/debian, for a host whose apt has none.
+MIRROR = "THEANO_FAST_DEBIAN_MIRROR"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FILE = re.compile(
     r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
@@ -28,15 +35,21 @@ SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
 _lock = threading.Lock()
 
 
+def mirror() -> str:
+    """The address of the mirror that the user names in MIRROR, if any."""
+    return os.environ.get(MIRROR, "").rstrip("/")
+
+
 def sources_list(targets: str, kind: str = "deb-src") -> str:
-    """apt's entries for RELEASES, on the mirrors that ``targets`` names.
+    """apt's entries for RELEASES, on the user's mirror and those that ``targets`` names.
 
     Args:
         targets: lines of ``<repository URI> <release>``, as ``apt-get indextargets`` prints.
         kind: one of SHOW.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
-    lines = set()
+    # Signed or not: what comes from there is held to its SHA-256.
+    lines = {f"{kind} [trusted=yes] {mirror()} {name} main" for name in RELEASES if mirror()}
     for uri, release in (line.split() for line in targets.splitlines() if line.strip()):
         base, _, pocket = release.partition("-")
         if base in RELEASES and pocket in ("", "security"):
@@ -73,10 +86,14 @@ def download(file: str, destination: Path, state: Path) -> None:
     Raises:
         LookupError: the host has no apt, no Debian mirror, or the mirror no such file.
         CommandFailed: apt could not download it.
+        OSError: without apt, the user's mirror does not answer.
     """
     match = FILE.fullmatch(file)
     if not match:
         raise LookupError(f"{file} is not named as Debian's files are")
+    if shutil.which("apt-get") is None:
+        downloads.download(_pool_address(match), destination)
+        return
     kind = _kind(match)
     # Apart, so that sources need no lists of binary packages, which are large.
     state /= kind
@@ -102,14 +119,14 @@ def download(file: str, destination: Path, state: Path) -> None:
     raise failure
 
 
-def listed(files: Iterable[str], state: Path) -> set[str]:
-    """All that the mirrors list now of the packages that ``files`` are of.
+def listed(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
+    """The suites of each file that the mirrors list now of the packages that ``files`` are of.
 
     Raises:
         LookupError: the host has no apt, or no Debian mirror, or one does not answer.
     """
     matches = [match for file in files if (match := FILE.fullmatch(file))]
-    found: set[str] = set()
+    found: dict[str, frozenset[str]] = {}
     for kind, show in SHOW.items():
         packages = sorted({match["package"] for match in matches if _kind(match) == kind})
         if packages:
@@ -118,13 +135,32 @@ def listed(files: Iterable[str], state: Path) -> set[str]:
             if (done := run(update, check=False)).status != 0:
                 errors = [line for line in done.output.splitlines() if line.startswith("E: ")]
                 raise LookupError(f"apt-get update: {errors[0]}")
-            found |= names(run(["apt-cache", *options, *show, *packages]).output)
+            shown, told = (
+                run(["apt-cache", *options, *query, *packages]).output
+                for query in (show, ("madison",))
+            )
+            found |= suites(shown, told)
     return found
 
 
-def names(shown: str) -> set[str]:
-    """The files in what ``apt-cache showsrc`` or ``show`` printed."""
-    return {word for word in re.split(r"[\s/]+", shown) if FILE.fullmatch(word)}
+def suites(shown: str, told: str) -> dict[str, frozenset[str]]:
+    """The suites of each file in what ``apt-cache showsrc`` or ``show`` printed.
+
+    Args:
+        told: what ``apt-cache madison`` printed of the same packages.
+    """
+    places = defaultdict(set)
+    for package, version, suite in re.findall(
+        r"^ *(\S+) \| +(\S+) \| \S+ ([^/ ]+)", told, re.MULTILINE
+    ):
+        places[package, version].add(suite)
+    found: dict[str, set[str]] = defaultdict(set)
+    for stanza in shown.split("\n\n"):
+        fields = dict(re.findall(r"^(Package|Version): (\S+)$", stanza, re.MULTILINE))
+        for word in re.split(r"[\s/]+", stanza):
+            if FILE.fullmatch(word):
+                found[word] |= places[fields["Package"], fields["Version"]]
+    return {file: frozenset(names) for file, names in found.items()}
 
 
 def release() -> str:
@@ -164,6 +200,21 @@ def bootstrap(tarball: Path, packages: Sequence[str], omit: Sequence[str], epoch
         ["mmdebstrap", *options, release(), tarball, *entries],
         env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
     )
+
+
+def _pool_address(match: re.Match[str]) -> str:
+    """Where the user's mirror has a source, without apt to tell: the pool's layout is a rule.
+
+    Raises:
+        LookupError: there is no mirror, or the file is a binary package, whose source is unknown.
+    """
+    if not mirror():
+        raise LookupError("this host has no apt, and no mirror of Debian's is named")
+    if match["binary"]:
+        raise LookupError("without apt, a mirror cannot be asked where a binary package is")
+    name = match["package"]
+    section = name[:4] if name.startswith("lib") else name[0]
+    return f"{mirror()}/pool/main/{section}/{name}/{urllib.parse.quote(match[0])}"
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -14,11 +14,14 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from pip._internal.commands import create_command
 from pip._internal.index.collector import parse_links
+
+from builder import downloads
 
 
 def project(file: str) -> str:
@@ -84,12 +87,24 @@ def _links(collector: Any, name: str) -> Iterator[Any]:
 
 
 def _write(session: Any, url: str, destination: Path) -> None:
-    # identity: a transparently decompressed body would have another hash.
-    with session.get(url, headers={"Accept-Encoding": "identity"}, stream=True) as response:
-        response.raise_for_status()
-        with destination.open("wb") as output:
-            for block in response.iter_content(1 << 20):
-                output.write(block)
+    @contextmanager
+    def ask(offset: int) -> Iterator[downloads.Answer]:
+        # identity: a transparently decompressed body would have another hash.
+        headers = {"Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+        with session.get(url, headers=headers, stream=True) as response:
+            if HTTPStatus.BAD_REQUEST <= response.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
+                raise LookupError(f"{url}: HTTP status {response.status_code}")
+            response.raise_for_status()
+            size = response.headers.get("Content-Length")
+            yield downloads.Answer(
+                continued=response.status_code == HTTPStatus.PARTIAL_CONTENT,
+                size=int(size) if size else None,
+                blocks=response.iter_content(downloads.BLOCK),
+            )
+
+    downloads.write(ask, destination)
 
 
 if __name__ == "__main__":
@@ -99,5 +114,5 @@ if __name__ == "__main__":
             download(arguments[0], Path(arguments[1]))
         else:
             print(json.dumps(listed(arguments)))
-    except LookupError as error:
+    except (LookupError, OSError) as error:
         sys.exit(str(error))

@@ -21,11 +21,11 @@ METAPACKAGE = "theano-stack"
 
 @dataclass(frozen=True)
 class Source:
-    """A file a recipe is built from; ``upstream`` is its address, where it has one."""
+    """A file a recipe is built from; ``upstream`` are addresses of its own."""
 
     file: str
     sha256: str
-    upstream: str | None = None
+    upstream: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -
         )
     if not entry.get("sha256"):
         raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
-    address = next((url for name, url in upstream.items() if where.name.startswith(name)), None)
-    return Source(where.name, entry["sha256"], address)
+    addresses = (url for name, url in upstream.items() if where.name.startswith(name))
+    return Source(where.name, entry["sha256"], tuple(addresses))
 
 
 def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:

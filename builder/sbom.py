@@ -92,7 +92,7 @@ def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Com
 def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Component:
     name = Path(entry["path"]).name
     upstream = next(source.upstream for source in recipe.sources if source.file == name)
-    addresses = [XsUri(upstream)] if upstream else []
+    addresses = [XsUri(address) for address in upstream]
     return Component(
         name=name,
         type=ComponentType.FILE,

@@ -8,13 +8,12 @@ import os
 import shutil
 import sys
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from builder import debian, paths
+from builder import debian, downloads, paths
 from builder.errors import (
     CommandFailed,
     DiskFull,
@@ -70,7 +69,9 @@ def fetch(
     """
     wanted = sorted(set(sources), key=lambda source: source.file)
     with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
-        cached = list(pool.map(lambda source: _cached(source, directory, offline), wanted))
+        futures = [pool.submit(_cached, source, directory, offline) for source in wanted]
+    _report([error for future in futures if (error := future.exception())])
+    cached = [future.result() for future in futures]
     paths.SOURCES.mkdir(parents=True, exist_ok=True)
     for source, file in zip(wanted, cached, strict=True):
         link = paths.SOURCES / source.file
@@ -78,6 +79,17 @@ def fetch(
             link.unlink(missing_ok=True)
             link.symlink_to(file)
     return cached
+
+
+def _report(errors: Sequence[BaseException]) -> None:
+    """Raise what went wrong: all of it at once, where it is sources that cannot be had."""
+    unavailable = [error for error in errors if isinstance(error, SourceUnavailable)]
+    others = [error for error in errors if error not in unavailable]
+    if others or len(unavailable) == 1:
+        raise next(iter(others or unavailable))
+    if unavailable:
+        texts = [str(error).partition("\n  -> ")[0] for error in unavailable]
+        raise SourceUnavailable("\n".join(texts), unavailable[0].hint)
 
 
 def keep(file: Path, name: str) -> Source:
@@ -129,9 +141,9 @@ def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
     def write(part: Path) -> None:
         if given:
             shutil.copyfile(given, part)
+            verify(part, source, given)
         else:
             _download(source, part)
-        verify(part, source, given)
 
     _place(file, write)
     return file
@@ -156,21 +168,25 @@ def _place(file: Path, write: Callable[[Path], object]) -> None:
 
 
 def _download(source: Source, destination: Path) -> None:
-    """Try each way that fits the file's name, then its upstream address."""
-    failures = []
+    """Try each way that fits the file's name, then its upstream addresses; wrong bytes fail too."""
+    failures: list[Exception] = []
     for way in _ways(source):
         try:
             way(source, destination)
+            verify(destination, source)
             return
         except (LookupError, TheanoFastError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 raise
-            failures.append(str(error))
-    reasons = "\n  ".join(failures) or "it has no upstream address"
+            failures.append(error)
+    wrong = [error for error in failures if isinstance(error, HashMismatch)]
+    if wrong and len(wrong) == len(failures):
+        raise wrong[0]
+    reasons = "\n  ".join(str(error).partition("\n  -> ")[0] for error in failures)
     raise SourceUnavailable(
         f"{source.file} cannot be downloaded:\n  {reasons}",
-        "check the network and pip's and apt's configuration, or put the file into a directory "
-        "and pass --sources=DIR",
+        "check the network and pip's and apt's configuration, name a mirror of Debian's in "
+        f"{debian.MIRROR}, or put the files into a directory and pass --sources=DIR",
     )
 
 
@@ -180,8 +196,7 @@ def _ways(source: Source) -> list[Callable[[Source, Path], None]]:
         ways.append(_from_debian)
     elif source.file.endswith((".whl", ".tar.gz", ".zip")):
         ways.append(_from_index)
-    if source.upstream:
-        ways.append(_from_upstream)
+    ways += [partial(_from_upstream, address) for address in source.upstream]
     return ways
 
 
@@ -206,10 +221,5 @@ def ask_pip(*arguments: str | Path) -> str:
     return last
 
 
-def _from_upstream(source: Source, destination: Path) -> None:
-    assert source.upstream is not None
-    with (
-        urllib.request.urlopen(source.upstream, timeout=60) as response,
-        destination.open("wb") as output,
-    ):
-        shutil.copyfileobj(response, output)
+def _from_upstream(address: str, _: Source, destination: Path) -> None:
+    downloads.download(address, destination)

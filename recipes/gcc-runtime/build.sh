@@ -9,5 +9,11 @@ fi
 
 # A library is stored under its soname: nothing links to the other names.
 for soname in $LIBRARIES; do
-    install -D -m 755 "$(gcc -print-file-name="$soname")" "$PREFIX/lib/$soname"
+    library=$(gcc -print-file-name="$soname")
+    glibc=$(objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -n 1)
+    if ! printf '%s\n' "$glibc" "GLIBC_$FLOOR" | sort -CV; then
+        echo "$library needs $glibc, but c_stdlib_version is $FLOOR" >&2
+        exit 1
+    fi
+    install -D -m 755 "$library" "$PREFIX/lib/$soname"
 done

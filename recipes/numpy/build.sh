@@ -17,3 +17,11 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 LDFLAGS="${LDFLAGS:-} -s" "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
     -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false
 "$PYTHON" -m pip install --no-compile --find-links dist numpy
+
+# pip quotes the interpreter only where its path has a space, which the placeholder has not.
+sed -i "s|^'''exec' \(.*/bin/python[0-9.]*\) |'''exec' \"\1\" |" "$PREFIX/bin/f2py"
+
+# Where users may not write, Python would compile it at every start. Checked by the hash of its
+# source, bytecode holds no time; what holds the prefix is left to the first import.
+find "$SP_DIR/numpy" -name '*.py' ! -path '*/tests/*' ! -exec grep -qF "$PREFIX" {} \; -print | sort |
+    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -

@@ -38,6 +38,11 @@ make -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
 make install
 ln -s python3 "$PREFIX/bin/python"
 
+# pydoc by way of a shell: the placeholder is too long for a #! line, and the engine would put
+# whatever python3 is on PATH in its place.
+program="$PREFIX/bin/pydoc${PKG_VERSION%.*}"
+sed -i "1c #!/bin/sh\n'''exec' \"$PREFIX/bin/python\" \"\$0\" \"\$@\"\n' '''" "$program"
+
 library="$PREFIX/lib/python${PKG_VERSION%.*}"
 sed -i "s|$SRC_DIR|/usr/src/python|g" "$library"/_sysconfigdata_*.py "$library"/config-*/Makefile
 

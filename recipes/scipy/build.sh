@@ -21,3 +21,8 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
     -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
 "$PYTHON" -m pip install --no-compile --find-links dist scipy
+
+# Where users may not write, Python would compile it at every start. Checked by the hash of its
+# source, bytecode holds no time; what holds the prefix is left to the first import.
+find "$SP_DIR/scipy" -name '*.py' ! -path '*/tests/*' ! -exec grep -qF "$PREFIX" {} \; -print | sort |
+    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -

@@ -16,7 +16,7 @@ device = $DEVICE
 base_compiledir = ~/.theano/${STACK//_/-}
 
 [blas]
-ldflags = -L$PREFIX/lib $libraries
+ldflags = "-L$PREFIX/lib" $libraries
 
 [cmodule]
 shipped = $PREFIX/lib/theano-modules

@@ -12,3 +12,12 @@ cp "$RECIPE_DIR/conftest.py" theano/
 pip="$PYTHON -m pip --no-cache-dir"
 $pip wheel . --no-deps --no-index --no-build-isolation --wheel-dir dist
 $pip install Theano --no-deps --no-index --no-compile --find-links dist
+
+# pip quotes the interpreter only where its path has a space, which the placeholder has not.
+sed -i "s|^'''exec' \(.*/bin/python[0-9.]*\) |'''exec' \"\1\" |" "$PREFIX/bin/theano-cache"
+
+# Where users may not write, Python would compile it at every start. Checked by the hash of its
+# source, bytecode holds no time; what holds the prefix is left to the first import.
+find "$SP_DIR/theano" -name '*.py' ! -path '*/theano/*/tests/*' ! -name 'test_*' ! -name conftest.py \
+    ! -exec grep -qF "$PREFIX" {} \; -print | sort |
+    "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -

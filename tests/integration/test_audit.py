@@ -10,7 +10,8 @@ NUMPY, ZLIB = "numpy-1.26.4.tar.gz", "zlib_1.2.13.dfsg.orig.tar.bz2"
 
 
 def test_the_configured_indexes_answer() -> None:
-    offered = audit.ask([NUMPY, ZLIB])
+    offered, suites = audit.ask([NUMPY, ZLIB])
+    assert "bookworm" in suites[ZLIB]
     assert {NUMPY, ZLIB} <= set(offered)
     # Older ones stay, so that it finds what is newer.
     releases = audit.group(offered)

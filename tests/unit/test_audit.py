@@ -58,7 +58,10 @@ def test_only_a_final_release_of_the_same_line_is_newer(
 def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """Answers of the indexes; an exception is raised."""
     answers: dict[str, object] = {
-        "debian": {"python3.11_3.11.9.orig.tar.gz", "zlib_1.2.13.dfsg.orig.tar.bz2"},
+        "debian": {
+            "python3.11_3.11.9.orig.tar.gz": frozenset({"trixie"}),
+            "zlib_1.2.13.dfsg.orig.tar.bz2": frozenset({"bookworm"}),
+        },
         "pip": json.dumps({"numpy-1.26.4.tar.gz": "2024-02-06", "numpy-1.26.5.tar.gz": None}),
     }
 
@@ -77,7 +80,9 @@ def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
 
 
 def test_both_indexes_are_asked_each_for_its_own(indexes: dict[str, object]) -> None:
-    assert audit.ask(["numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz", "a.tgz"]) == {
+    offered, suites = audit.ask(["numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz", "a.tgz"])
+    assert suites == indexes["debian"]
+    assert offered == {
         "python3.11_3.11.9.orig.tar.gz": None,
         "zlib_1.2.13.dfsg.orig.tar.bz2": None,
         "numpy-1.26.4.tar.gz": "2024-02-06",
@@ -121,23 +126,56 @@ def test_a_debian_package_tells_its_age() -> None:
 
 def test_a_row_tells_age_and_what_is_newer() -> None:
     today = date(2026, 2, 7)
-    assert audit.row("zlib_1.2.13.dfsg.orig.tar.bz2", Finding("2023-02-07", True, None), today) == [
-        *("zlib", "1.2.13", "2023-02-07", "3.0", "", "")
-    ]
+    assert audit.row(
+        "zlib_1.2.13.dfsg.orig.tar.bz2", Finding("2023-02-07", True, None, ("bookworm",)), today
+    ) == [*("zlib", "1.2.13", "2023-02-07", "3.0", "", "bookworm", "")]
     assert audit.row("numpy-1.26.4.tar.gz", Finding(None, False, "1.26.5"), today) == [
-        *("numpy", "1.26.4", "-", "-", "1.26.5", "not offered any more")
+        *("numpy", "1.26.4", "-", "-", "1.26.5", "", "not offered any more")
     ]
+
+
+@pytest.mark.parametrize(
+    ("suites", "lasting"),
+    [
+        ((), True),
+        (("bookworm",), True),
+        (("bookworm-security",), False),
+        (("bookworm", "bookworm-security"), True),
+        (("trixie",), False),
+    ],
+)
+def test_a_pocket_of_fixes_and_a_release_in_the_making_lose_files(
+    suites: tuple[str, ...], lasting: bool
+) -> None:
+    assert Finding(None, True, None, suites).lasting is lasting
 
 
 def test_the_report_has_each_source(
-    indexes: dict[str, object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    indexes: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     pinned = [Source(f, "0" * 64) for f in ("numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz")]
     monkeypatch.setattr(audit, "pins", lambda _: pinned)
+    indexes["debian"] = {pinned[1].file: frozenset({"bookworm-security"})}
     audit.audit("openblas")
+    assert f"warning: the suites that have these can lose them: {pinned[1].file}\n" in (
+        capsys.readouterr().out
+    )
     report = json.loads((tmp_path / "openblas-audit.json").read_text())
     assert report["sources"] == {
-        "numpy-1.26.4.tar.gz": {"newer": "1.26.5", "offered": True, "released": "2024-02-06"},
-        "python3.11_3.11.2.orig.tar.gz": {"newer": "3.11.9", "offered": False, "released": None},
+        "numpy-1.26.4.tar.gz": {
+            "newer": "1.26.5",
+            "offered": True,
+            "released": "2024-02-06",
+            "suites": [],
+        },
+        "python3.11_3.11.2.orig.tar.gz": {
+            "newer": None,
+            "offered": True,
+            "released": None,
+            "suites": ["bookworm-security"],
+        },
     }

@@ -84,6 +84,35 @@ def test_a_host_of_another_distribution_has_no_entries() -> None:
     assert debian.sources_list("http://mirror.example/ubuntu/ noble\n").strip() == ""
 
 
+def test_a_mirror_that_the_user_names_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian/")
+    entries = debian.sources_list("http://mirror.example/ubuntu/ noble\n").splitlines()
+    assert "deb-src [trusted=yes] http://named.example/debian bookworm main" in entries
+    assert len(entries) == len(debian.RELEASES)
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("openblas_0.3.29+ds.orig.tar.xz", "o/openblas/openblas_0.3.29%2Bds.orig.tar.xz"),
+        ("libffi_3.4.4.orig.tar.gz", "libf/libffi/libffi_3.4.4.orig.tar.gz"),
+    ],
+)
+def test_without_apt_the_pool_of_the_named_mirror_is_known(
+    file: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(debian.downloads, "download", lambda address, _: asked.append(address))
+    with pytest.raises(LookupError, match="no apt"):
+        debian.download(file, tmp_path / "x", tmp_path)
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
+    debian.download(file, tmp_path / "x", tmp_path)
+    assert asked == [f"http://named.example/debian/pool/main/{place}"]
+    with pytest.raises(LookupError, match="binary package"):
+        debian.download("libgpuarray3_0.7.6-13+b1_amd64.deb", tmp_path / "x", tmp_path)
+
+
 def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
     assert debian.package_list(TARGETS * 2, "bookworm") == [
         "deb http://mirror.example/debian/ bookworm main",
@@ -93,12 +122,22 @@ def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
     assert debian.package_list(TARGETS, "trixie") == []
 
 
-def test_what_the_mirrors_list_is_read_from_each_stanza() -> None:
-    both = {"zlib_1.2.13.dfsg.orig.tar.bz2", "zlib_1.3.orig.tar.bz2"}
-    assert debian.names(SHOWSRC) == both
-    assert debian.names(SHOW) == {
-        "libgpuarray3_0.7.6-13+b1_amd64.deb",
-        "libgpuarray3_0.7.6-14_amd64.deb",
+MADISON = """
+ zlib | 1:1.2.13.dfsg-1 | http://mirror.example/debian bookworm/main Sources
+ zlib | 1:1.2.13.dfsg-1 | http://mirror.example/security bookworm-security/main Sources
+ zlib |      1:1.3-1 | http://mirror.example/security trixie-security/main Sources
+"""
+
+
+def test_the_suites_of_a_file_are_those_of_its_stanza() -> None:
+    assert debian.suites(SHOWSRC, MADISON) == {
+        "zlib_1.2.13.dfsg.orig.tar.bz2": {"bookworm", "bookworm-security"},
+        "zlib_1.3.orig.tar.bz2": {"trixie-security"},
+    }
+    told = "libgpuarray3 | 0.7.6-14 | http://mirror.example bookworm/main amd64 Packages\n"
+    assert debian.suites(SHOW, told) == {
+        "libgpuarray3_0.7.6-13+b1_amd64.deb": set(),
+        "libgpuarray3_0.7.6-14_amd64.deb": {"bookworm"},
     }
 
 

@@ -61,12 +61,12 @@ def test_each_way_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_mirror(*_: object) -> None:
         raise LookupError("no mirror has it")
 
-    def no_network(*_: object, **__: object) -> None:
+    def no_network(*_: object) -> None:
         raise OSError("network is unreachable")
 
     monkeypatch.setattr(sources.debian, "download", no_mirror)
-    monkeypatch.setattr(sources.urllib.request, "urlopen", no_network)
-    source = Source(GOOD.file, GOOD.sha256, "https://upstream.example/xyz-1.0.tar.gz")
+    monkeypatch.setattr(sources.downloads, "download", no_network)
+    source = Source(GOOD.file, GOOD.sha256, ("https://upstream.example/xyz-1.0.tar.gz",))
     with pytest.raises(SourceUnavailable) as failure:
         sources.fetch([source])
     message = str(failure.value)
@@ -74,6 +74,28 @@ def test_each_way_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "network is unreachable" in message
     assert "--sources" in message
     assert everything_below(paths.cache()) == []
+
+
+def test_all_files_that_cannot_be_had_are_named_at_once() -> None:
+    others = [Source(f"{name}.zip", GOOD.sha256) for name in ("one", "two")]
+    with pytest.raises(SourceUnavailable) as failure:
+        sources.fetch([GOOD, *others], offline=True)
+    message = str(failure.value)
+    assert all(source.file in message for source in (GOOD, *others))
+    assert message.count("->") == 1
+
+
+def test_wrong_bytes_of_one_way_do_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(file: str, destination: Path, state: Path) -> None:
+        destination.write_bytes(b"<html>not found</html>")
+
+    def right(address: str, destination: Path) -> None:
+        destination.write_bytes(CONTENT)
+
+    monkeypatch.setattr(sources.debian, "download", stale)
+    monkeypatch.setattr(sources.downloads, "download", right)
+    [file] = sources.fetch([Source(GOOD.file, GOOD.sha256, ("https://upstream.example/x",))])
+    assert file.read_bytes() == CONTENT
 
 
 def test_a_failed_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

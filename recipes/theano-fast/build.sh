@@ -1,0 +1,15 @@
+#!/bin/bash
+set -euo pipefail
+
+cp -r theano_fast theano_fast_threads.pth "$SP_DIR"
+
+# What pip lists.
+information="$SP_DIR/theano_fast-$PKG_VERSION.dist-info"
+mkdir "$information"
+cat > "$information/METADATA" <<END
+Metadata-Version: 2.1
+Name: theano-fast
+Version: $PKG_VERSION
+Summary: Proves, describes and tunes a Theano environment
+END
+echo conda > "$information/INSTALLER"
