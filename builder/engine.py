@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,8 @@ ENGINES = ("rattler-build", "conda-build")
 
 # The release of Theano 1.0.5, for every package: a date that no build changes.
 SOURCE_DATE_EPOCH = 1595894400
+# What names a .condarc other than the one at home.
+CONDARC = ("CONDARC", "XDG_CONFIG_HOME")
 CLOCK = Path(__file__).with_name("clock.c")
 
 
@@ -59,7 +62,32 @@ def conda_build_command(request: Request, variants: Path) -> list[str]:
         "--no-build-id",
         "--no-include-recipe",
         "--package-format=conda",
+        # Before it is canonical, a package is nobody's to have.
+        "--no-anaconda-upload",
     ]
+
+
+def version(engine: str) -> str:
+    """The version of py-rattler-build that an engine, one of ENGINES, builds with.
+
+    Raises:
+        CommandFailed: conda-build's Python has none: it is older than 26.3.
+    """
+    conda_build = shutil.which("conda-build") if engine == "conda-build" else None
+    if conda_build is None:
+        import rattler_build  # noqa: PLC0415 (loads the engine)
+
+        return str(rattler_build.rattler_build_version())
+    program = "import rattler_build; print(rattler_build.rattler_build_version())"
+    return run([Path(conda_build).with_name("python"), "-c", program]).output.strip()
+
+
+def _without_condarc(near: Path) -> dict[str, str]:
+    """This environment with an empty home: what a user's .condarc says can refuse a recipe."""
+    home = near.with_name("home")
+    home.mkdir()
+    kept = {key: value for key, value in os.environ.items() if key not in CONDARC}
+    return {**kept, "HOME": str(home)}
 
 
 def clock(cache: Path) -> Path:
@@ -115,7 +143,7 @@ def build(request: Request) -> None:
     if request.engine == "conda-build":
         file = Path(request.output).with_name("variants.yaml")
         file.write_text(json.dumps(dict(request.variant)), encoding="utf-8")
-        subprocess.run(conda_build_command(request, file), check=True)
+        subprocess.run(conda_build_command(request, file), check=True, env=_without_condarc(file))
     else:
         for rendered in variants:
             rendered.run_build(

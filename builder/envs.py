@@ -81,10 +81,9 @@ def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> L
 def explicit(lock: Lock) -> str:
     """The lock in conda's explicit format, with CHANNEL where the channel's address goes."""
     lines = [
-        f"# Written by: invoke lock {stacks.flags(lock.stack)}",
-        "# Put the channel's address in, then install:",
-        f"#   sed 's|^CHANNEL|file:///srv/channel|' {LOCK_NAME} > {lock.stack}.lock",
-        f"#   conda create --name theano --file {lock.stack}.lock",
+        *_address(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
+        f"#   conda create --name {_name(lock)} --file {lock.stack}.lock",
+        "# conda compares the hashes over http, but not with file://: docs/conda.md has what does.",
         "# platform: linux-64",
         "@EXPLICIT",
     ]
@@ -96,16 +95,34 @@ LOCK_NAME = "conda-linux-64.lock"
 
 
 def environment_yml(lock: Lock) -> str:
-    """The environment file; its channel is the name ``theano-fast``, which conda maps."""
+    """The environment file, with CHANNEL where the channel's address goes."""
     name, _, build = lock.spec.partition(" ")
-    return (
-        f"# Written by: invoke lock {stacks.flags(lock.stack)}\n"
-        "# Tell conda once where the channel is:\n"
-        "#   conda config --set custom_channels.theano-fast file:///srv\n"
-        f"name: theano-{lock.stack}\n"
-        "channels:\n  - theano-fast\n  - nodefaults\n"
-        f"dependencies:\n  - {name.replace('==', '=')}={build}\n"
-    )
+    lines = [
+        # Older ones add Anaconda's channels, unless the file has a word that newer ones fail on.
+        *_address(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
+        f"#   conda env create --file {lock.stack}.yml",
+        "# conda asks the channels of your .condarc too: docs/conda.md has what does not.",
+        f"name: {_name(lock)}",
+        "channels:",
+        "  - CHANNEL",
+        "dependencies:",
+        f"  - {name.replace('==', '=')}={build}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _address(lock: Lock, conda: str, name: str, own: str) -> list[str]:
+    """The first lines: how to put the channel's address into the file ``name``, giving ``own``."""
+    return [
+        f"# Written by: invoke lock {stacks.flags(lock.stack)}",
+        f"# Put the channel's address in, and install, with conda {conda} or newer:",
+        f"#   sed 's|CHANNEL|file:///srv/channel|' {name} > {own}",
+    ]
+
+
+def _name(lock: Lock) -> str:
+    """What both files call the environment."""
+    return f"theano-{lock.stack}"
 
 
 def write(lock: Lock, directory: Path) -> None:
@@ -122,18 +139,25 @@ def write(lock: Lock, directory: Path) -> None:
             part.replace(file)
 
 
+def compare(lock: Lock, directory: Path) -> str:
+    """How a lock's packages differ from those of the lock in ``directory``; or nothing."""
+    file = directory / LOCK_NAME
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    lines = difflib.unified_diff(before.splitlines(), explicit(lock).splitlines(), n=0, lineterm="")
+    if not (differing := [line for line in lines if "CHANNEL/" in line]):
+        return ""
+    return f"{file} (-) has other packages than were built (+):\n" + "\n".join(differing)
+
+
 def check(lock: Lock, directory: Path) -> None:
     """Compare a lock with the one that ``directory`` has.
 
     Raises:
         NotReproducible: they differ; the message has the packages that do.
     """
-    file = directory / LOCK_NAME
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
-    lines = difflib.unified_diff(before.splitlines(), explicit(lock).splitlines(), n=0, lineterm="")
-    if differing := [line for line in lines if "CHANNEL/" in line]:
+    if differing := compare(lock, directory):
         raise NotReproducible(
-            f"{file} (-) has other packages than were built (+):\n" + "\n".join(differing),
+            differing,
             "if recipes, builder or compilers changed, commit what ./invoke lock "
             f"{stacks.flags(lock.stack)} writes; else ./invoke rebuild tells which files differ",
         )
@@ -177,17 +201,26 @@ def install(
 
 
 def _compile(prefix: Path, final_prefix: Path) -> None:
-    """Byte-compile what packages have put into site-packages.
+    """Byte-compile what packages have put into site-packages without its bytecode.
 
     Where it may not write, Python would compile it at every start. The bytecode has no times in
     it, and depends on nothing but the modules: one process compiles them all, in order.
     """
-    for site in prefix.glob("lib/python3*/site-packages"):
-        # -B: what this very run imports would be compiled first, with times in it.
-        command: list[str | Path] = [prefix / "bin" / "python", "-I", "-B", "-m", "compileall"]
-        command += ["-q", "--invalidation-mode", "checked-hash", "-s", prefix, "-p", final_prefix]
+    modules = [
+        file
+        for file in sorted(prefix.glob("lib/python3*/site-packages/**/*.py"))
+        if not any(file.parent.glob(f"__pycache__/{file.stem}.cpython-*.pyc"))
+    ]
+    if not modules:
+        return
+    # -B: what this very run imports would be compiled first, with times in it.
+    command: list[str | Path] = [prefix / "bin" / "python", "-I", "-B", "-m", "compileall"]
+    command += ["-q", "--invalidation-mode", "checked-hash", "-s", prefix, "-p", final_prefix]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
+        listed.writelines(f"{module}\n" for module in modules)
+        listed.flush()
         # It fails on files that are examples of bad Python.
-        run([*command, site], check=False)
+        run([*command, "-i", listed.name], check=False)
 
 
 def tree(prefix: Path) -> str:

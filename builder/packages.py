@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import rattler_build
-
 from builder import canonical, channel, engine, paths
 from builder.channel import Package
 from builder.recipes import Recipe
@@ -38,11 +36,16 @@ def plan(
     needs: Mapping[str, frozenset[str]],
     variant: Mapping[str, list[str]],
     toolchain: Toolchain,
+    engine_name: str = engine.ENGINES[0],
 ) -> Plan:
-    """Compute the input key of each recipe in ``needs``, which lists dependencies first."""
+    """Compute the input key of each recipe in ``needs``, which lists dependencies first.
+
+    Raises:
+        CommandFailed: the engine does not tell its version.
+    """
     keys: dict[str, str] = {}
     builder = {
-        "engine": rattler_build.rattler_build_version(),
+        "engine": engine.version(engine_name),
         "toolchain": asdict(toolchain),
         "files": [
             sha256(file) for file in (Path(engine.__file__), Path(canonical.__file__), engine.CLOCK)

@@ -96,7 +96,7 @@ def plan(name: str, options: Options) -> Planned:
     rendered = recipes.load_all(stack, tools)
     needs = recipes.closure(rendered)
     variant = recipes.variant(stack, tools)
-    return Planned(stack, tools, store.plan(rendered, needs, variant, tools))
+    return Planned(stack, tools, store.plan(rendered, needs, variant, tools, options.engine))
 
 
 def fetch(
@@ -181,18 +181,28 @@ def resolve(planned: Planned, built: list[Package]) -> Lock:
     return envs.resolve(planned.stack, metapackage, built)
 
 
-def lock(name: str, options: Options) -> tuple[Planned, Lock]:
-    """The stack resolved to exact packages, written to ``envs/<stack>`` or compared with that.
+def lock(name: str, options: Options, write: bool = False) -> tuple[Planned, Lock]:
+    """The stack resolved to exact packages; how they differ from those in ``envs/<stack>`` is told.
 
     What holds a file of the user's is not for the repository: its lock is in ``build/locks``.
+
+    Args:
+        write: write them to ``envs/<stack>``.
 
     Raises:
         NotReproducible: with ``options.locked``, they are other packages.
     """
     planned, built = packages(name, options)
     resolved = resolve(planned, built)
-    place = paths.OWN_LOCKS if planned.stack.amdlibm_archive else paths.LOCKS
-    (envs.check if options.locked else envs.write)(resolved, place / planned.stack.name)
+    own = bool(planned.stack.amdlibm_archive)
+    place = (paths.OWN_LOCKS if own else paths.LOCKS) / planned.stack.name
+    if options.locked:
+        envs.check(resolved, place)
+    elif write or own:
+        envs.write(resolved, place)
+    elif differing := envs.compare(resolved, place):
+        flags = stacks.flags(resolved.stack)
+        progress.say(f"{differing}\n  -> it stays as it is; ./invoke lock {flags} writes it anew")
     return planned, resolved
 
 

@@ -19,9 +19,20 @@ from builder.recipes import Recipe
 from builder.run import run, show
 
 NOBODY = 65534
+
+
+def _mounted(mount: str) -> tuple[str, ...]:
+    """The command that runs another where ``mount``, a shell command, holds for it alone."""
+    return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
+
+
 # Commands that change a circumstance of the command that follows them, where the host allows it.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
+    "terminals": _mounted("mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"),
+    "shell": _mounted('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
+    "awk": _mounted('mount --bind "$(command -v busybox)" "$(readlink -f "$(command -v awk)")"'),
+    "standard input": ("sh", "-c", 'exec "$@" <&-', "sh"),
     "umask": ("sh", "-c", 'umask 077 && exec "$@"', "sh"),
     "number of CPUs": ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))),
     "user": ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
@@ -91,7 +102,8 @@ def rebuild(
 ) -> list[Comparison]:
     """Build ``chosen`` again, all else coming from the package cache, and compare.
 
-    Directory, home, environment and time always differ; of WRAPPERS, what this host allows.
+    Directory, home, environment and time always differ, and there is no TERM; of WRAPPERS, what
+    this host allows.
 
     Args:
         plan: the stack's plan, all of it in the package cache.
@@ -115,7 +127,8 @@ def rebuild(
         wrappers = _allowed(Path(place), checkout)
         command = [*wrappers, sys.executable, "-m", "invoke", "packages", *flags]
         home = {"HOME": str(away), "THEANO_FAST_CACHE": str(cache)}
-        status = show(command, env={**os.environ, **ENVIRONMENT, **home}, cwd=checkout)
+        given = {key: value for key, value in os.environ.items() if key != "TERM"}
+        status = show(command, env={**given, **ENVIRONMENT, **home}, cwd=checkout)
         if status != 0:
             raise BuildFailed(
                 f"the second build failed (exit status {status}) where the first did not",

@@ -1,7 +1,7 @@
 """The command ``theano-fast``: ``verify`` an environment, ``info`` about it, an ``rc`` for it.
 
 Exit status: 0 verified, 1 a check failed, 2 wrong usage, 3 the environment is of no stack,
-130 interrupted.
+130 interrupted, 141 nobody reads the output any more.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from typing import Any
 from theano_fast import __version__, comparison, facts, rc, report, stack, verify
 from theano_fast.checks import CHECKS
 
-VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED = 0, 1, 2, 3, 130
+VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,13 +27,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser()
     given = parser.parse_args(arguments)
     try:
-        return int(given.run(parser, given))
+        status = int(given.run(parser, given))
+        sys.stdout.flush()
+        return status
     except stack.StackError as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return NO_STACK
     except (comparison.ComparisonError, rc.RcError) as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
+    except BrokenPipeError:
+        # As of a program that SIGPIPE ends. What is still buffered has no reader either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
     except KeyboardInterrupt:
         print("theano-fast: interrupted; nothing was verified", file=sys.stderr)
         return INTERRUPTED

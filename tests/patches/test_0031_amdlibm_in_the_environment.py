@@ -36,7 +36,8 @@ print(theano.function([x], tensor.exp(x))([1, 2]))
 @pytest.fixture
 def environment(tmp_path):
     """An environment upon this one, with an amdlibm of its own."""
-    venv.create(tmp_path / "env", system_site_packages=True, with_pip=False)
+    # Links: a copy of the interpreter would look for its library beside itself.
+    venv.create(tmp_path / "env", system_site_packages=True, with_pip=False, symlinks=True)
     include, lib = tmp_path / "env" / "include", tmp_path / "env" / "lib"
     (include / "amdlibm.h").write_text(HEADER)
     subprocess.run(

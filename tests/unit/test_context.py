@@ -50,7 +50,7 @@ def installed(
             record.write_text(json.dumps(found))
 
     def compile_all(argv: list[str | Path], **_: object) -> None:
-        for module in Path(argv[-1]).glob("*.py"):
+        for module in map(Path, Path(argv[-1]).read_text().splitlines()):
             compiled = module.parent / "__pycache__" / f"{module.stem}.cpython-311.pyc"
             compiled.parent.mkdir(exist_ok=True)
             compiled.write_bytes(b"pyc")

@@ -19,6 +19,7 @@ ACCEPTED = {
     "--extra-meta",
     "--no-build-id",
     "--no-include-recipe",
+    "--no-anaconda-upload",
     "--package-format",
     "--zstd-compression-level",
     "--quiet",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,10 +49,29 @@ def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
     assert text.startswith("# Written by: invoke lock --stack=openblas")
 
 
-def test_the_environment_file_names_the_metapackage() -> None:
+def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
     text = envs.environment_yml(LOCK)
-    assert "  - theano-stack=1.0.5=0_openblas\n" in text
-    assert "  - theano-fast\n" in text
+    assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
+    # Neither a name that conda has to map, nor nodefaults, which is one since conda 26.7.
+    assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "conda", "install"),
+    [
+        (envs.LOCK_NAME, envs.explicit, "24.9", "conda create --name theano-openblas --file"),
+        ("environment.yml", envs.environment_yml, "25.9", "conda env create --file"),
+    ],
+)
+def test_the_first_lines_say_how_to_install(
+    name: str, make: Callable[[Lock], str], conda: str, install: str
+) -> None:
+    lines = make(LOCK).splitlines()
+    commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
+    put_in, target = commands[0].split(" > ")
+    assert put_in == f"sed 's|CHANNEL|file:///srv/channel|' {name}"
+    assert commands[1:] == [f"{install} {target}"]
+    assert f"conda {conda} or newer" in lines[1]
 
 
 def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:

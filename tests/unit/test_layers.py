@@ -24,6 +24,7 @@ LAYERS = (
     "stacks",
     "toolchain",
     "recipes",
+    "downloads",
     "debian",
     "pypi",
     "sources",
@@ -37,6 +38,7 @@ LAYERS = (
     "builds",
     "rebuilds",
     "envs",
+    "history",
     "sbom",
     "context",
     "daemon",
@@ -53,6 +55,7 @@ LAYERS = (
     "compilation",
     "speed",
     "conformance",
+    "testing",
     "checks",
 )
 MODULES = sorted((paths.ROOT / "builder").glob("[!_]*.py"))

@@ -29,7 +29,9 @@ def test_options_are_checked(tmp_path: Path) -> None:
         pipeline.Options(amdlibm_archive=tmp_path / "none")
 
 
-def test_a_locked_build_writes_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_lock_writes_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(paths, "LOCKS", tmp_path)
     planned = pipeline.Planned(
         stacks.load("openblas"), Toolchain("12", "2.36", ""), Plan((), {}, {}, {})
@@ -39,9 +41,15 @@ def test_a_locked_build_writes_no_lock(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock("openblas", "spec 0", (package,)))
     with pytest.raises(NotReproducible, match="zlib"):
         pipeline.lock("openblas", pipeline.Options(locked=True))
-    assert list(tmp_path.iterdir()) == []
     pipeline.lock("openblas", pipeline.Options())
+    told = capsys.readouterr().out
+    assert "+CHANNEL/linux-64/zlib-1.2.13-h0_0.conda" in told
+    assert "./invoke lock --stack=openblas" in told
+    assert list(tmp_path.iterdir()) == []
+    pipeline.lock("openblas", pipeline.Options(), write=True)
     pipeline.lock("openblas", pipeline.Options(locked=True))
+    pipeline.lock("openblas", pipeline.Options())
+    assert capsys.readouterr().out == ""
 
 
 @pytest.fixture
@@ -104,7 +112,7 @@ def test_only_what_anybody_can_build_is_locked_in_the_repository(
     monkeypatch.setattr(paths, "OWN_LOCKS", tmp_path / "build" / "locks")
     monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
     monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock(stack.name, "a==1 0", ()))
-    pipeline.lock("openblas-amdlibm", pipeline.Options())
+    pipeline.lock("openblas-amdlibm", pipeline.Options(), write=True)
     assert (tmp_path / "envs").exists() != bool(archive)
     assert (tmp_path / "build" / "locks" / "openblas-amdlibm-aocl").exists() == bool(archive)
 
