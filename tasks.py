@@ -35,7 +35,7 @@ BUILD = {
     "jobs": "recipes to build at once (default: the CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
     **AMDLIBM,
-    "locked": "fail if packages differ from those in envs/<stack>, instead of writing it",
+    "locked": "fail if packages differ from those in envs/<stack>",
 }
 IMAGE = {
     **FETCH,
@@ -143,7 +143,11 @@ def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary:
 
 
 packages = _stage("packages", pipeline.packages, "Build a stack's packages into build/channel.")
-lock = _stage("lock", pipeline.lock, "Resolve a stack and write envs/<stack>.")
+lock = _stage(
+    "lock",
+    functools.partial(pipeline.lock, write=True),
+    "Resolve a stack and write envs/<stack>.",
+)
 env = _stage("env", pipeline.create, "Install a stack's environment into build/envs/<stack>.")
 build = _stage(
     "build", pipeline.build, "Build a stack: fetch, packages, lock, env, verify, report."
@@ -306,14 +310,14 @@ def clean(_: Context, cache: bool = False) -> None:
 @task
 @door
 def lint(_: Context) -> None:
-    """Run ruff, mypy and shellcheck."""
+    """Run ruff, mypy and shellcheck, and look for build numbers that should have risen."""
     checks.lint()
 
 
 @task(help={"unit": "only the tests that build nothing", "select": "pytest's -k expression"})
 @door
 def test(_: Context, unit: bool = False, select: str = "") -> None:
-    """Run the unit tests, then the integration tests on the built openblas stack."""
+    """Run the unit tests; build the openblas stack, and test it and the builder on it."""
     checks.test(unit, select)
 
 

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
-from pathlib import Path
-
-from builder import envs, paths, pipeline, run
+from builder import envs, history, paths, pipeline, run
 from builder.errors import CommandFailed
-from builder.lending import PYTEST, lend
-
-# pytest's exit code if no test was.
-NOTHING_SELECTED = 5
+from builder.testing import Run, Suite
 
 
 def lint() -> None:
-    """Run ruff, mypy and shellcheck over the project.
+    """Run ruff, mypy and shellcheck over the project, and see that build numbers have risen.
 
     Raises:
         CommandFailed: one of them found something.
+        ConfigurationError: a package's bytes changed, and its name did not.
     """
     scripts = [paths.ROOT / "invoke", paths.ROOT / ".ci" / "run"]
     scripts += sorted(paths.RECIPES.glob("*/*.sh"))
-    _each(
-        [
-            [_tool("ruff"), "check", "."],
-            [_tool("ruff"), "format", "--check", "."],
-            [_tool("mypy")],
-            [_tool("shellcheck"), *map(str, scripts)],
-        ]
-    )
+    commands = [
+        [_tool("ruff"), "check", "."],
+        [_tool("ruff"), "format", "--check", "."],
+        [_tool("mypy")],
+        [_tool("shellcheck"), *map(str, scripts)],
+    ]
+    if failed := [command for command in commands if run.show(command, cwd=paths.ROOT) != 0]:
+        raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))
+    history.check()
 
 
 def test(unit: bool, select: str) -> None:
@@ -45,37 +39,32 @@ def test(unit: bool, select: str) -> None:
     Raises:
         CommandFailed: a test failed.
     """
-    options = ["-k", select] if select else []
-    passing = (0, NOTHING_SELECTED) if select else (0,)
-    pytest = [sys.executable, "-m", "pytest", *options]
-    _each([[*pytest, "tests/unit"]], passing)
-    if unit:
-        return
-    pipeline.build("openblas", pipeline.Options())
-    # Those of the runtime that need numpy are skipped above.
-    within = {"openblas": ["tests/unit/runtime", "tests/patches"]}
-    if envs.installed("cuda"):
-        within["cuda"] = ["tests/cuda"]
-    with tempfile.TemporaryDirectory() as lent:
-        lend(Path(lent), *PYTEST)
-        pythons = {name: str(paths.ENVIRONMENTS / name / "bin" / "python") for name in within}
-        _each(
-            [[pythons[name], "-m", "pytest", *options, *tests] for name, tests in within.items()],
-            passing,
-            PYTHONPATH=lent,
-        )
-    _each([[*pytest, "tests/integration"]], passing)
+    suites = [Suite("tests/unit", 20)] if unit else _suites()
+    with Run(suites, select) as tests:
+        tests.run(suites[0])
+        if not unit:
+            pipeline.build("openblas", pipeline.Options())
+            for suite in tests.suites[1:]:
+                tests.run(suite)
+
+
+def _suites() -> list[Suite]:
+    """All there are, in the order in which they run."""
+    stack = "the openblas stack"
+    if not envs.installed("openblas"):
+        stack += ", which is built first: up to an hour"
+    return [
+        Suite("tests/unit", 20),
+        Suite("tests/unit/runtime", 30, "openblas", stack),
+        Suite("tests/patches", 120, "openblas", stack),
+        Suite(
+            *("tests/cuda", 60, "cuda", "the cuda stack"),
+            absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
+        ),
+        Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
+        Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
+    ]
 
 
 def _tool(name: str) -> str:
     return str(paths.VENV / "bin" / name)
-
-
-def _each(commands: list[list[str]], passing: tuple[int, ...] = (0,), **env: str) -> None:
-    failed = [
-        command
-        for command in commands
-        if run.show(command, cwd=paths.ROOT, env={**os.environ, **env}) not in passing
-    ]
-    if failed:
-        raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))

@@ -19,6 +19,8 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
+
 # The pipe to the caller; pytest puts something else in its place later.
 CALLER = os.dup(0)
 
@@ -61,6 +63,7 @@ class Recorder:
         if not report.passed:
             self.write(id=report.nodeid, outcome=report.outcome, seconds=0, reason=_reason(report))
 
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         """Keep the part asked for, less what has an outcome."""
         self.write(collected=[item.nodeid for item in items])

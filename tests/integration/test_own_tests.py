@@ -1,0 +1,107 @@
+"""`./invoke test` in a project of a few tests: what the screen shows, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+TESTS = """
+import warnings
+
+import pytest
+
+def test_passes():
+    warnings.warn("mind this")
+
+def test_fails():
+    assert {"a": [1, 2]} == {"a": [1, 3]}
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_skips(number):
+    pytest.skip("no daemon")
+
+@pytest.fixture
+def held(tmp_path_factory):
+    yield
+    open("ended", "w").close()
+
+def test_waits(held):
+    import time
+    open("began", "w").close()
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def tested(tmp_path: Path) -> Project:
+    """A project with unit tests that pass, fail, are skipped, and wait, which comes last."""
+    root = tmp_path / "a project"
+    made = Project(root, ("builder", "conformance/theano_events.py", "tasks.py"), root / "cache")
+    (root / "tests" / "unit").mkdir(parents=True)
+    (root / "tests" / "unit" / "test_a.py").write_text(TESTS)
+    (root / "tests" / "unit" / "test_b.py").write_text("import pytest\npytest.importorskip('nope')")
+    return made
+
+
+def test_elsewhere_than_on_a_terminal(tested: Project) -> None:
+    status, told = tested.invoke("test", "--unit", "--select=not waits")
+    assert status == 12
+    plan, _, rest = told.partition("in all, on 2 cores\n")
+    assert re.search(r"^tests/unit +at most 20 s", plan, re.MULTILINE)
+    assert "= FAILURES =" in rest
+    assert "Full diff:" in rest
+    assert "UserWarning: mind this" in rest
+    assert "\n2 skipped: no daemon\n1 skipped: could not import 'nope': No module named" in rest
+    assert rest.endswith("\n1 passed, 1 failed, 3 skipped\nerror: failed: tests/unit (1)\n")
+    assert re.sub(r"[\n\x20-\x7e]", "", told) == ""
+    [again] = re.findall(r"^  (.* -m pytest .*)$", told, re.MULTILINE)
+    done = subprocess.run(
+        again, shell=True, cwd=tested.root, capture_output=True, text=True, check=False
+    )
+    assert "1 failed in" in done.stdout
+
+
+def test_on_a_terminal(tested: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TERM": "xterm", "COLUMNS": "60", "LINES": "20"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("THEANO_FAST_CACHE", str(tested.cache))
+    monkeypatch.chdir(tested.root)
+    shown = bytearray()
+
+    def read(descriptor: int) -> bytes:
+        shown.extend(part := os.read(descriptor, 4096))
+        return part
+
+    arguments = [sys.executable, "tasks.py", "test", "--unit", "--select=not waits and not fails"]
+    assert pty.spawn(arguments, read, lambda _: b"") == 0
+    told = shown.decode()
+    assert "\r\x1b[2K1/1 tests/unit: " in told
+    # The cursor is back, and the line gone, before what stays is written.
+    assert "\x1b[?25h\r\x1b[1A\x1b[2K" in told
+    assert told.endswith("1 passed, 0 failed, 3 skipped\r\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_lets_fixtures_end(tested: Project, number: signal.Signals) -> None:
+    process = tested.start("test", "--unit", "--select=waits or passes")
+    while not (tested.root / "began").exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(number)
+    told, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert (tested.root / "ended").exists()
+    # A file that skips itself does so before anything is selected.
+    assert "\n1 passed, 0 failed, 1 skipped\ninterrupted" in told
+    [file] = tested.root.glob("build/tests/events/*/*.jsonl")
+    [collected] = re.findall(r'"collected": .*', file.read_text())
+    assert collected.count("::") == 2
