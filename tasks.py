@@ -18,7 +18,7 @@ from invoke.tasks import task
 from builder import audit as audits
 from builder import bench as benches
 from builder import checks, compilation, conformance, imaging, pipeline, references, speed
-from builder.errors import DiskFull, TheanoFastError, UsageError
+from builder.errors import DiskFull, NotWritable, TheanoFastError, UsageError
 
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
 FETCH = {
@@ -59,10 +59,19 @@ def door(function: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             raise Exit("interrupted; run again to go on from here", INTERRUPTED) from None
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if error.errno == errno.ENOSPC:
+                told: TheanoFastError = DiskFull(
+                    f"no room left: {error}", "free some space and run again"
+                )
+            elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                told = NotWritable(
+                    str(error),
+                    "the checkout must be your own; THEANO_FAST_CACHE names another place than "
+                    "~/.cache/theano-fast for what is fetched and built",
+                )
+            else:
                 raise
-            full = DiskFull(f"no room left: {error}", "free some space and run again")
-            raise Exit(f"error: {full}", full.exit_code) from error
+            raise Exit(f"error: {told}", told.exit_code) from error
 
     return wrapper
 

@@ -14,7 +14,7 @@ def lint() -> None:
         CommandFailed: one of them found something.
         ConfigurationError: a package's bytes changed, and its name did not.
     """
-    scripts = [paths.ROOT / "invoke", paths.ROOT / ".ci" / "run"]
+    scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
     scripts += sorted(paths.RECIPES.glob("*/*.sh"))
     commands = [
         [_tool("ruff"), "check", "."],

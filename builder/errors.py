@@ -104,3 +104,9 @@ class ConformanceFailed(TheanoFastError):
     """Theano's own tests did not end as recipes/theano/conformance.toml says."""
 
     exit_code = 15
+
+
+class NotWritable(TheanoFastError):
+    """A file or directory that this user may not write to."""
+
+    exit_code = 16

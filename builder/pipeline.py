@@ -131,6 +131,8 @@ def fetch_sources(wanted: Iterable[Recipe], options: Options) -> list[Path]:
 def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
     """All packages of a stack, built where their inputs changed, in ``build/channel``."""
     planned = plan(name, options)
+    if store.missing(planned.plan):
+        toolchain.require_known(planned.toolchain)
     built = build_packages(planned.plan, options)
     channel.place(built, paths.CHANNEL)
     return planned, built

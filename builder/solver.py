@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -41,6 +42,8 @@ async def _index(channel: str) -> None:
 
     # Only repodata.json: the engine refreshes no other form, and clients prefer the others.
     await index_fs(Path(channel), write_zst=False, write_shards=False, force=True)
+    # What it writes its files in, and leaves there, is no part of a channel that is served.
+    shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)
 
 
 async def _solve(channel: str, specs: list[str]) -> list[str]:

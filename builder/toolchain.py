@@ -10,6 +10,8 @@ from builder.errors import CommandFailed, HostToolMissing
 from builder.run import run
 
 COMPILERS = ("gcc", "g++", "gfortran")
+# The releases of gcc that every recipe has been built with: those of Debian 12.
+KNOWN = ("12",)
 HINT = "run ./invoke once as root, or: apt-get install gcc g++ gfortran make"
 
 
@@ -48,3 +50,16 @@ def probe() -> Toolchain:
         raise HostToolMissing("the C library is not glibc", "build on a GNU/Linux host")
     banner = "\n".join(run([tool, "--version"]).output.splitlines()[0] for tool in ("gcc", "ld"))
     return Toolchain(versions["gcc"], glibc, banner)
+
+
+def require_known(toolchain: Toolchain) -> None:
+    """Refuse to build with compilers that no recipe was tried with.
+
+    Raises:
+        HostToolMissing: they are of no KNOWN release.
+    """
+    if toolchain.gcc.partition(".")[0] not in KNOWN:
+        raise HostToolMissing(
+            f"gcc {toolchain.gcc}: packages are known to build with gcc {', '.join(KNOWN)}",
+            "build on Debian 12; what is built there can be carried elsewhere (docs/conda.md)",
+        )

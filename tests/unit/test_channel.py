@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 from pathlib import Path
 
 import pytest
+import rattler.index  # noqa: F401 (in sys.modules; the attribute of this name is another module)
 
 from builder import channel, solver
 from builder.channel import Package
@@ -62,3 +65,15 @@ def test_new_bytes_under_an_old_name_are_placed(
 def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:
     channel.place([], tmp_path / "channel")
     assert indexed == [str(tmp_path / "channel")]
+
+
+def test_the_index_leaves_nothing_else_in_the_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def index_fs(directory: Path, **_: object) -> None:
+        (directory / ".tmp" / "half").mkdir(parents=True)
+        (directory / "repodata.json").touch()
+
+    monkeypatch.setattr(sys.modules["rattler.index"], "index_fs", index_fs)
+    asyncio.run(solver._index(str(tmp_path)))
+    assert [file.name for file in tmp_path.iterdir()] == ["repodata.json"]

@@ -40,3 +40,9 @@ def test_compilers_of_different_releases_are_refused(monkeypatch: pytest.MonkeyP
     answer({**VERSIONS, "gfortran": "11.3.0"}, monkeypatch)
     with pytest.raises(HostToolMissing, match=r"gfortran 11\.3\.0"):
         toolchain.probe()
+
+
+def test_compilers_that_nobody_tried_are_told_before_a_build() -> None:
+    toolchain.require_known(toolchain.Toolchain("12.2.0", "2.36", ""))
+    with pytest.raises(HostToolMissing, match=r"gcc 14\.2\.0: .* gcc 12\n"):
+        toolchain.require_known(toolchain.Toolchain("14.2.0", "2.41", ""))
