@@ -1,0 +1,146 @@
+"""The door, ./invoke, of a copy of this project, where the host does not allow what it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Project
+
+from builder import paths
+
+PARTS = ("builder", "invoke", "requirements.txt", "tasks.py")
+
+
+def copy(directory: Path) -> Path:
+    """A copy of what the door needs, with no .venv."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for part in PARTS:
+        origin = paths.ROOT / part
+        if origin.is_dir():
+            shutil.copytree(origin, directory / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(origin, directory)
+    return directory
+
+
+def door(
+    checkout: Path, *arguments: str, wrap: tuple[str, ...] = (), **env: str
+) -> tuple[int, str]:
+    """Run it; exit status and output."""
+    done = subprocess.run(
+        [*wrap, "sh", str(checkout / "invoke"), *arguments],
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return copy(tmp_path / "a checkout")
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a small file system with the options given."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a file system needs root")
+    made: list[Path] = []
+
+    def mount(options: str) -> Path:
+        place = tmp_path / f"mounted-{len(made)}"
+        place.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
+        made.append(place)
+        return place
+
+    yield mount
+    for place in made:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
+    old = tmp_path / "bin" / "python3"
+    old.parent.mkdir()
+    old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.9.2" && exit\nexit 1\n')
+    old.chmod(0o755)
+    status, output = door(checkout, "stacks", PATH=f"{old.parent}:{os.environ['PATH']}")
+    assert (status, output.count("\n")) == (6, 1), output
+    assert "python3 is Python 3.9.2; put one of 3.10 or newer first on PATH" in output
+
+
+def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str, ...]) -> None:
+    status, output = door(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
+    assert (status, output.count("\n")) == (4, 2), output
+    assert "the tools cannot be installed, see build/logs/door.log" in output
+    assert "ERROR" in (checkout / "build" / "logs" / "door.log").read_text()
+
+
+def test_a_checkout_of_another_users_is_one_line(checkout: Path, tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("becoming another user needs root")
+    for directory in (checkout, *checkout.parents[:3]):
+        directory.chmod(0o755)
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    # Of the interpreters on PATH, one that anybody may run.
+    status, output = door(checkout, "stacks", wrap=nobody, PATH="/usr/bin:/bin")
+    assert (status, output.count("\n")) == (16, 2), output
+    assert f"may not write to {checkout}" in output
+
+
+def test_a_file_system_that_runs_no_programs_is_one_line(
+    mounted: Callable[[str], Path],
+) -> None:
+    checkout = copy(mounted("noexec"))
+    status, output = door(checkout, "stacks")
+    assert (status, output.count("\n")) == (16, 2), output
+    assert "runs no programs (noexec)" in output
+
+
+def test_a_door_that_was_killed_opens_the_next_time(checkout: Path) -> None:
+    """In a directory with a space in its name."""
+    process = subprocess.Popen(
+        ["sh", str(checkout / "invoke"), "stacks"], start_new_session=True, stdout=subprocess.PIPE
+    )
+    while not (checkout / ".venv" / "bin" / "pip").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    (checkout / "builder" / "stacks.toml").touch()
+    status, output = door(checkout, "stacks")
+    assert status == 0, output
+    assert "openblas-amdlibm" in output
+    # And the third time nothing is installed.
+    status, output = door(checkout, "stacks")
+    assert (status, "installing" in output) == (0, False), output
+
+
+def test_a_cache_that_cannot_be_written_is_told(
+    project: Project, mounted: Callable[[str], Path]
+) -> None:
+    place = mounted("ro")
+    done = subprocess.run(
+        [sys.executable, "tasks.py", "packages", "--stack=openblas"],
+        cwd=project.root,
+        env={**os.environ, "THEANO_FAST_CACHE": str(place / "cache")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 16, done.stdout + done.stderr
+    assert "THEANO_FAST_CACHE" in done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
