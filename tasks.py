@@ -1,25 +1,34 @@
-"""The tasks: flags to one call each."""
+"""The tasks: flags to one call each.
+
+Read by ./invoke, and by any Invoke of the host's: nothing is imported here but Invoke and what
+needs nothing itself.
+"""
 
 from __future__ import annotations
 
+import difflib
 import errno
 import functools
+import os
+import re
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from invoke import __version__
 from invoke.context import Context
 from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
-from invoke.tasks import task
+from invoke.tasks import Task, task
 
-from builder import audit as audits
-from builder import bench as benches
-from builder import checks, compilation, conformance, imaging, pipeline, references, speed
 from builder.errors import DiskFull, NotWritable, TheanoFastError, UsageError
 
+if TYPE_CHECKING:
+    from builder.pipeline import Options
+
+ROOT = Path(__file__).resolve().parent
 STACK = {"stack": "name of the stack; `invoke stacks` lists them"}
 FETCH = {
     **STACK,
@@ -45,15 +54,28 @@ IMAGE = {
 INTERRUPTED = 130
 
 
-def door(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn this project's errors into a message and their exit code."""
+class Door(Task):  # type: ignore[type-arg] # of any function
+    """A task that turns this project's errors into a message and their exit code."""
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> None:
+    def __init__(self, body: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+        # Before 2.0, Invoke refuses a function with annotations.
+        body.__annotations__ = {}
+        super().__init__(body, *args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Run it, in an interpreter that has the builder's tools."""
+        if not _equipped():
+            sys.stdout.flush()
+            os.execvp("sh", ["sh", str(ROOT / "invoke"), *sys.argv[1:]])
         # What a task has begun, a container for one, it ends on SIGTERM too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            function(*args, **kwargs)
+            if kwargs.get("stack", "") is None:
+                from builder import stacks
+
+                names = ", ".join(stack.name for stack in stacks.load_all())
+                raise UsageError("which stack? --stack=NAME is missing", f"choose one of: {names}")
+            super().__call__(*args, **kwargs)
         except TheanoFastError as error:
             raise Exit(f"error: {error}", error.exit_code) from error
         except KeyboardInterrupt:
@@ -73,7 +95,17 @@ def door(function: Callable[..., None]) -> Callable[..., None]:
                 raise
             raise Exit(f"error: {told}", told.exit_code) from error
 
-    return wrapper
+
+door = functools.partial(task, klass=Door)
+
+
+def _equipped() -> bool:
+    """Whether this interpreter has the builder's tools: ./invoke leaves the list of them in it."""
+    try:
+        listed = Path(sys.prefix, "requirements.txt").read_bytes()
+    except OSError:
+        return False
+    return listed == (ROOT / "requirements.txt").read_bytes()
 
 
 def _options(
@@ -84,7 +116,9 @@ def _options(
     bundle: str = "",
     amdlibm_archive: str = "",
     locked: bool = False,
-) -> pipeline.Options:
+) -> Options:
+    from builder import pipeline
+
     archive = _path(amdlibm_archive)
     return pipeline.Options(_path(sources), offline, engine, jobs, _path(bundle), archive, locked)
 
@@ -97,27 +131,29 @@ def _names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
 
 
-@task(
+@door(
     optional=["audit"],
     help={"audit": "how old the sources are, and which have newer releases; =NAME for one stack's"},
 )
-@door
 def stacks(_: Context, audit: bool | str = False) -> None:
     """List the stacks, and which are built and verified."""
+    from builder import audit as audits
+    from builder import pipeline
+
     if audit:
         audits.audit("" if audit is True else str(audit))
     else:
         pipeline.overview()
 
 
-@task(
+@door(
+    positional=[],
     help={
         **FETCH,
         "to": "copy them into this directory, to be carried elsewhere",
         "bundle": "write this archive: sources, this repository, the builder's tools",
-    }
+    },
 )
-@door
 def fetch(
     _: Context,
     stack: str,
@@ -127,10 +163,12 @@ def fetch(
     bundle: str = "",
 ) -> None:
     """Fetch and verify a stack's sources."""
+    from builder import pipeline
+
     pipeline.fetch(stack, _options(sources, offline), _path(to), _path(bundle))
 
 
-def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary: str) -> Any:
+def _stage(name: str, stage: str, summary: str, **arguments: bool) -> Any:
     """The task that runs the pipeline up to and with one stage."""
 
     def run(
@@ -144,34 +182,37 @@ def _stage(name: str, stage: Callable[[str, pipeline.Options], object], summary:
         amdlibm_archive: str = "",
         locked: bool = False,
     ) -> None:
+        from builder import pipeline
+
         options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive, locked)
-        stage(stack, options)
+        getattr(pipeline, stage)(stack, options, **arguments)
 
     run.__doc__ = summary
-    return task(name=name, help=BUILD)(door(run))
+    return door(name=name, help=BUILD, positional=[])(run)
 
 
-packages = _stage("packages", pipeline.packages, "Build a stack's packages into build/channel.")
-lock = _stage(
-    "lock",
-    functools.partial(pipeline.lock, write=True),
-    "Resolve a stack and write envs/<stack>.",
-)
-env = _stage("env", pipeline.create, "Install a stack's environment into build/envs/<stack>.")
+packages = _stage("packages", "packages", "Build a stack's packages into build/channel.")
+lock = _stage("lock", "lock", "Resolve a stack and write envs/<stack>.", write=True)
+env = _stage("env", "create", "Install a stack's environment into build/envs/<stack>.")
 build = _stage(
-    "build", pipeline.build, "Build a stack: fetch, packages, lock, env, verify, report."
+    "build",
+    "build",
+    """Build a stack: fetch, packages, environment, verification, report.
+
+    Example: ./invoke build --stack=openblas
+    """,
 )
 
 
-@task(
+@door(
+    positional=[],
     help={
         **FETCH,
         **AMDLIBM,
         "package": "only this package, and those made by the same recipe",
         "turn": "of those that take minutes only one: a number, of the day for one, tells which",
-    }
+    },
 )
-@door
 def rebuild(
     _: Context,
     stack: str,
@@ -182,32 +223,36 @@ def rebuild(
     amdlibm_archive: str = "",
 ) -> None:
     """Build a stack's packages a second time, elsewhere and otherwise, and compare the bytes."""
+    from builder import pipeline
+
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
     pipeline.rebuild(stack, options, package, turn)
 
 
-@task(help={**STACK, **AMDLIBM})
-@door
+@door(positional=[], help={**STACK, **AMDLIBM})
 def sbom(_: Context, stack: str, amdlibm_archive: str = "") -> None:
     """Write a built stack's software bill of materials (CycloneDX)."""
+    from builder import pipeline
+
     pipeline.bill(stack, _options("", offline=True, amdlibm_archive=amdlibm_archive))
 
 
-@task(help={**STACK, "full": "the training step in its full size"})
-@door
+@door(positional=[], help={**STACK, "full": "the training step in its full size"})
 def verify(_: Context, stack: str, full: bool = False) -> None:
     """Let a built environment prove itself."""
+    from builder import pipeline
+
     pipeline.verify(stack, ["--full"] if full else [])
 
 
-@task(
+@door(
+    positional=[],
     help={
         **IMAGE,
         "save": "write it to this file too, an OCI archive",
         "rebuild": "build it a second time, and compare the digests",
-    }
+    },
 )
-@door
 def image(
     _: Context,
     stack: str,
@@ -219,49 +264,53 @@ def image(
     amdlibm_archive: str = "",
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
+    from builder import imaging
+
     make = imaging.rebuild if rebuild else imaging.build
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
     make(stack, options, base, _path(save))
 
 
-@task(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
-@door
+@door(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
 def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
     """Build and verify the images of all CPU stacks."""
+    from builder import imaging
+
     imaging.build_all(_options(sources, offline), base)
 
 
-@task(name="base-image")
-@door
+@door(name="base-image")
 def base_image(_: Context) -> None:
     """Make the images' base from the host's Debian mirrors, anew."""
+    from builder import imaging
+
     imaging.build_base()
 
 
-@task(
+@door(
     name="references",
     help={
         **{key: FETCH[key] for key in ("sources", "offline")},
         "peers": "of these too, by a comma: jax, pytensor",
     },
 )
-@door
 def references_(_: Context, peers: str = "", sources: str = "", offline: bool = False) -> None:
     """Install the environments to compare with: stock Theano, and peers."""
+    from builder import references
+
     for name in [references.STOCK, *_names(peers)]:
         references.create(name, _options(sources, offline))
 
 
-@task(
+@door(
     help={
         "what": "compile: time to a first training call; run: time of calls",
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
-        "graphs": f"compile: of these only, by a comma: {', '.join(compilation.GRAPHS)}",
+        "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny",
         "quick": "leave out what takes 20 minutes to compile",
     }
 )
-@door
 def bench(
     _: Context,
     what: str = "compile",
@@ -271,6 +320,9 @@ def bench(
     quick: bool = False,
 ) -> None:
     """Measure stacks side by side with stock Theano and its peers."""
+    from builder import bench as benches
+    from builder import compilation, speed
+
     if what not in ("compile", "run"):
         raise UsageError(f"--what={what} is unknown", "choose compile or run")
     environments = benches.prepare(_names(stack), _names(peers))
@@ -280,7 +332,7 @@ def bench(
         compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
 
 
-@task(
+@door(
     name="conformance",
     help={
         **STACK,
@@ -291,7 +343,6 @@ def bench(
         "reference": "run them on stock Theano instead, to compare with",
     },
 )
-@door
 def conform(
     _: Context,
     stack: str = "openblas",
@@ -302,6 +353,8 @@ def conform(
     reference: bool = False,
 ) -> None:
     """Run Theano's own tests, and hold them against recipes/theano/conformance.toml."""
+    from builder import conformance
+
     selection = conformance.select(suite, shard, gpu)
     if reference:
         conformance.refer(selection, jobs)
@@ -309,39 +362,74 @@ def conform(
         conformance.judge(stack, selection, jobs)
 
 
-@task(help={"cache": "the per-user cache of sources and packages too"})
-@door
+@door(help={"cache": "the per-user cache of sources and packages too"})
 def clean(_: Context, cache: bool = False) -> None:
     """Remove what was built in this checkout."""
+    from builder import pipeline
+
     pipeline.clean(cache)
 
 
-@task
 @door
 def lint(_: Context) -> None:
     """Run ruff, mypy and shellcheck, and look for build numbers that should have risen."""
+    from builder import checks
+
     checks.lint()
 
 
-@task(help={"unit": "only the tests that build nothing", "select": "pytest's -k expression"})
-@door
+@door(help={"unit": "only the tests that build nothing", "select": "pytest's -k expression"})
 def test(_: Context, unit: bool = False, select: str = "") -> None:
     """Run the unit tests; build the openblas stack, and test it and the builder on it."""
+    from builder import checks
+
     checks.test(unit, select)
 
 
+# What a user of stacks needs; the other tasks are for those who work on them.
+FOR_USERS = ("stacks", "build", "verify", "image", "images", "fetch", "sbom", "clean")
+
+
 class Invoke(Program):
-    """Invoke, but for words that it does not know."""
+    """Invoke, but for words that it does not know, and for none at all."""
 
     def parse_tasks(self) -> None:
         """Invoke's own, with this project's message and exit code."""
         try:
             super().parse_tasks()
         except ParseError as error:
-            hint = "./invoke --list tells the tasks, ./invoke --help TASK its flags"
-            unknown = UsageError(str(error), hint)
+            unknown = UsageError(str(error).rstrip("!"), self._hint(str(error)))
             raise Exit(f"error: {unknown}", unknown.exit_code) from error
+
+    def _hint(self, message: str) -> str:
+        """The known words that are nearest to those in a message, or where all of them are."""
+        words = [context.name for context in self.parser.contexts.values()]
+        words += [flag for context in self.parser.contexts.values() for flag in context.flags]
+        told = re.findall(r"'([^']+)'", message)
+        near = {best for word in told for best in difflib.get_close_matches(word, words, 1, 0.75)}
+        where = "./invoke --list tells the tasks, ./invoke TASK --help its flags"
+        return f"did you mean {' or '.join(sorted(near))}? {where}" if near else where
+
+    def no_tasks_given(self) -> None:
+        """Tell what there is to do."""
+        lines = ["A verified Theano for a numeric stack, in one command:", ""]
+        lines += ["  ./invoke build --stack=openblas", ""]
+        tasks = {
+            task.name: (task.__doc__ or "").splitlines()[0]
+            for task in self.collection.tasks.values()
+        }
+        others = sorted(set(tasks) - set(FOR_USERS))
+        for title, names in (("Tasks", FOR_USERS), ("To work on stacks and on this", others)):
+            lines += [f"{title}:", *(f"  {name:<13} {tasks[name]}" for name in names), ""]
+        print("\n".join([*lines, "./invoke TASK --help tells a task's flags."]))
+        raise Exit
+
+
+def main() -> None:
+    """Run Invoke on this file's tasks, in whichever directory."""
+    program = Invoke(__version__, name="Invoke", binary="./invoke")
+    program.run([sys.argv[0], "--search-root", str(ROOT), *sys.argv[1:]])
 
 
 if __name__ == "__main__":
-    Invoke(__version__, name="Invoke", binary="./invoke").run()
+    main()

@@ -144,3 +144,35 @@ def test_a_cache_that_cannot_be_written_is_told(
     assert done.returncode == 16, done.stdout + done.stderr
     assert "THEANO_FAST_CACHE" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("version", ["2.0.0", "2.2.1", "3.0.3"])
+def test_the_hosts_own_invoke(version: str, checkout: Path, tmp_path: Path) -> None:
+    """It reads the tasks by itself, from a folder below too, and hands over what it is to do."""
+    host = tmp_path / "host"
+    subprocess.run([sys.executable, "-m", "venv", host], check=True)
+    pip = [host / "bin" / "python", "-m", "pip", "install", "--quiet", f"invoke=={version}"]
+    subprocess.run(pip, check=True)
+
+    def invoke(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [host / "bin" / "python", "-m", "invoke", *arguments],
+            cwd=checkout / "builder",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        return done.returncode, done.stdout
+
+    status, output = invoke("--list")
+    assert (status, "conformance" in output) == (0, True), output
+    status, output = invoke("build", "--help")
+    assert (status, "--amdlibm-archive" in output) == (0, True), output
+    assert not (checkout / ".venv").exists()
+    (checkout / ".venv").symlink_to(paths.VENV)
+    status, output = invoke("stacks")
+    assert (status, "mkl-amdlibm" in output) == (0, True), output
+    status, output = invoke("verify", "--stack=nothing")
+    assert (status, "unknown stack 'nothing'" in output) == (2, True), output

@@ -62,6 +62,14 @@ def test_new_bytes_under_an_old_name_are_placed(
     assert len(indexed) == 2
 
 
+def test_a_package_that_is_there_already_leaves_no_other_name(
+    tmp_path: Path, package: Package
+) -> None:
+    for _ in range(2):
+        channel.link(package.file, tmp_path / package.file.name)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", package.file.name]
+
+
 def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:
     channel.place([], tmp_path / "channel")
     assert indexed == [str(tmp_path / "channel")]

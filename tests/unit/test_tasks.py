@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from invoke.context import Context
+
+import tasks
+from builder import compilation, paths
+
+FILE = paths.ROOT / "tasks.py"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Run the door's program in this process; its exit status and what it said."""
+    program = tasks.Invoke("0", name="Invoke", binary="./invoke")
+    with pytest.raises(SystemExit) as ended:
+        program.run(["invoke", "--search-root", str(paths.ROOT), *arguments])
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out + said.err
+
+
+def test_reading_the_tasks_needs_nothing_but_invoke() -> None:
+    tree = ast.parse(FILE.read_text(encoding="utf-8"))
+    modules = {
+        (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
+        for node in tree.body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    known = {*sys.stdlib_module_names, "invoke", "builder"}
+    assert {module.partition(".")[0] for module in modules} <= known
+    assert {module for module in modules if module.startswith("builder")} == {"builder.errors"}
+
+
+def test_without_a_task_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = run(capsys)
+    assert status == 0
+    assert "./invoke build --stack=openblas" in said
+    for name in (*tasks.FOR_USERS, "rebuild", "lint"):
+        assert f"  {name} " in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"), [(["biuld"], "build"), (["build", "--stak=mkl"], "--stack")]
+)
+def test_a_misspelt_word_has_a_nearest(
+    arguments: list[str], near: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, said = run(capsys, *arguments)
+    assert status == 2
+    assert f"did you mean {near}?" in said
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_a_task_tells_its_own_flags(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, said = run(capsys, "build", flag)
+    assert status == 0
+    assert "--amdlibm-archive" in said
+
+
+def test_a_task_without_a_stack_lists_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_equipped", lambda: True)
+    status, said = run(capsys, "verify")
+    assert status == 2
+    assert "--stack=NAME is missing" in said
+    assert "mkl-amdlibm" in said
+
+
+def test_an_interpreter_without_the_tools_hands_over_to_the_door(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    handed: list[list[str]] = []
+
+    def execvp(program: str, arguments: list[str]) -> None:
+        handed.append([program, *arguments])
+        raise SystemExit(0)
+
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["invoke", "stacks", "--audit"])
+    monkeypatch.setattr(tasks.os, "execvp", execvp)
+    with pytest.raises(SystemExit):
+        tasks.stacks(Context())
+    assert handed == [["sh", "sh", str(paths.ROOT / "invoke"), "stacks", "--audit"]]
+
+
+def test_the_bench_names_its_graphs() -> None:
+    assert ", ".join(compilation.GRAPHS) in tasks.bench.help["graphs"]
