@@ -61,6 +61,8 @@ def link(origin: Path, target: Path) -> None:
             raise
         shutil.copyfile(origin, part)
     part.replace(target)
+    # Two names of one file: the system has nothing to replace, and leaves both.
+    part.unlink(missing_ok=True)
 
 
 def _indexed(directory: Path) -> dict[str, str] | None:

@@ -31,7 +31,7 @@ WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
     "terminals": _mounted("mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"),
     "shell": _mounted('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
-    "awk": _mounted('mount --bind "$(command -v busybox)" "$(readlink -f "$(command -v awk)")"'),
+    "awk": _mounted('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),
     "standard input": ("sh", "-c", 'exec "$@" <&-', "sh"),
     "umask": ("sh", "-c", 'umask 077 && exec "$@"', "sh"),
     "number of CPUs": ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))),
