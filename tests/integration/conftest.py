@@ -16,6 +16,16 @@ from builder import envs, paths, pipeline
 from builder.run import clean_environ
 from builder.sources import collect, fetch
 
+
+def require(*programs: str, root: bool = False) -> None:
+    """Skip a test where the host lacks a program, or the rights of root."""
+    if root and os.geteuid() != 0:
+        pytest.skip(f"{' and '.join(programs)} needs root")
+    for program in programs:
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not on PATH")
+
+
 Result = subprocess.CompletedProcess[str]
 
 

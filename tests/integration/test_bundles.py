@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from conftest import Project
+from conftest import Project, require
 
 from builder.sources import sha256
 
@@ -15,6 +15,7 @@ from builder.sources import sha256
 def test_a_build_from_a_bundle_without_a_network(
     project: Project, tmp_path: Path, no_network: tuple[str, ...]
 ) -> None:
+    require("git")
     for command in (["git", "init", "--quiet"], ["git", "add", "."]):
         subprocess.run(command, cwd=project.root, check=True)
     bundles = [tmp_path / "one.tar", tmp_path / "elsewhere" / "two.tar"]

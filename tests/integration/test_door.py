@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, require
 
 from builder import paths
 
@@ -56,8 +56,7 @@ def checkout(tmp_path: Path) -> Path:
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """Mounts a small file system with the options given."""
-    if os.geteuid() != 0:
-        pytest.skip("mounting a file system needs root")
+    require("mount", root=True)
     made: list[Path] = []
 
     def mount(options: str) -> Path:
@@ -90,8 +89,7 @@ def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str,
 
 
 def test_a_checkout_of_another_users_is_one_line(checkout: Path, tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("becoming another user needs root")
+    require("setpriv", root=True)
     for directory in (checkout, *checkout.parents[:3]):
         directory.chmod(0o755)
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conftest import require
 from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
 from test_environment import TRAIN
@@ -30,10 +31,7 @@ STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 @contextmanager
 def started(directory: Path) -> Iterator[DockerClient]:
     """A daemon of the tests' own, which keeps everything below ``directory``."""
-    if os.geteuid() != 0:
-        pytest.skip("starting a Docker daemon needs root")
-    if shutil.which("dockerd") is None:
-        pytest.skip("dockerd is not on PATH; as root: apt-get install docker.io")
+    require("dockerd", root=True)
     host = f"unix://{directory}/socket"
     log = (directory / "log").open("wb")
     command = ["dockerd", "--iptables=false", "--bridge=none", f"--host={host}"]
@@ -244,8 +242,7 @@ LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
     """A daemon whose disk has room for 100 MB."""
     directory = tmp_path_factory.mktemp("small")
-    if os.geteuid() != 0:
-        pytest.skip("mounting a small file system needs root")
+    require("dockerd", "mount", root=True)
     (directory / "data").mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(directory / "data")]
     subprocess.run(mount, check=True)
