@@ -45,7 +45,11 @@ def test_waits(held):
 def tested(tmp_path: Path) -> Project:
     """A project with unit tests that pass, fail, are skipped, and wait, which comes last."""
     root = tmp_path / "a project"
-    made = Project(root, ("builder", "conformance/theano_events.py", "tasks.py"), root / "cache")
+    made = Project(
+        root,
+        ("builder", "conformance/theano_events.py", "requirements.txt", "tasks.py"),
+        root / "cache",
+    )
     (root / "tests" / "unit").mkdir(parents=True)
     (root / "tests" / "unit" / "test_a.py").write_text(TESTS)
     (root / "tests" / "unit" / "test_b.py").write_text("import pytest\npytest.importorskip('nope')")

@@ -1,0 +1,113 @@
+"""What docs/conda.md and the first lines of a stack's files tell a user of conda to type."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from builder import envs, paths
+from builder.run import clean_environ
+
+Result = subprocess.CompletedProcess[str]
+
+# The channel's address in what they say.
+EXAMPLE = "file:///srv/channel"
+# Nothing but this machine can be reached.
+NO_NETWORK = {
+    **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:1"),
+    **dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1"),
+    "CONDA_REMOTE_MAX_RETRIES": "0",
+}
+
+
+@dataclass(frozen=True)
+class Conda:
+    """A conda, with a home, a package cache and environments of its own."""
+
+    bin: Path
+    home: Path
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """As in ``conda --version``, to two places."""
+        told = self("conda --version", self.home).stdout
+        return tuple(map(int, told.split()[-1].split(".")[:2]))
+
+    def prefix(self, name: str) -> Path:
+        """Where it puts the environment of this name."""
+        return self.home / "envs" / name
+
+    def __call__(self, script: str, cwd: Path, **env: str) -> Result:
+        """Run shell commands, as a user whose PATH has this conda."""
+        kept = {key: value for key, value in clean_environ().items() if "CONDA" not in key}
+        given = {
+            **kept,
+            **NO_NETWORK,
+            "PATH": f"{self.bin}{os.pathsep}{kept['PATH']}",
+            "HOME": str(self.home),
+            "CONDA_ENVS_DIRS": str(self.home / "envs"),
+            "CONDA_PKGS_DIRS": str(self.home / "pkgs"),
+            "CONDA_BLD_PATH": str(self.home / "bld"),
+        }
+        return subprocess.run(
+            ["bash", "-eo", "pipefail", "-c", script],
+            env={**given, **env},
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def run(self, script: str, cwd: Path, **env: str) -> str:
+        """The output of shell commands that must pass."""
+        done = self(script, cwd, **env)
+        assert done.returncode == 0, f"{script}\n{done.stdout}"
+        return done.stdout
+
+    def at(self, home: Path) -> Conda:
+        """The same conda, another user's."""
+        home.mkdir(parents=True, exist_ok=True)
+        return replace(self, home=home)
+
+
+def page(heading: str) -> list[str]:
+    """The commands below a heading of docs/conda.md, block by block."""
+    text = (paths.ROOT / "docs" / "conda.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    blocks = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert blocks, f"docs/conda.md has no commands below {heading!r}"
+    return [block.strip() for block in blocks]
+
+
+def first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
+    """The commands in the first lines of a stack's file, and the oldest conda they are for."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
+    (oldest,) = re.findall(r"conda (\d+)\.(\d+) or newer", "\n".join(lines))
+    return commands, tuple(map(int, oldest))
+
+
+def follow(user: Conda, file: Path, address: str) -> None:
+    """Do what the first lines of a stack's file say, with the channel's address."""
+    commands, oldest = first_lines(file)
+    if user.version < oldest:
+        pytest.skip(f"{file.name} is for conda {oldest[0]}.{oldest[1]} or newer")
+    user.run("\n".join(commands).replace(EXAMPLE, address), file.parent)
+
+
+def locked(stack: str) -> dict[str, str]:
+    """SHA-256 by file name of the packages in a stack's lock."""
+    text = (paths.LOCKS / stack / envs.LOCK_NAME).read_text(encoding="utf-8")
+    return dict(re.findall(r"^CHANNEL/\S+/(\S+)#sha256:(\w{64})$", text, re.MULTILINE))
+
+
+def installed(prefix: Path) -> set[str]:
+    """The file names of the packages that an environment of conda's was made of."""
+    return {f"{record.stem}.conda" for record in (prefix / "conda-meta").glob("*.json")}

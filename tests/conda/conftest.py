@@ -1,0 +1,118 @@
+"""Tests with conda and conda-build themselves, on what is in build/channel and envs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commands import Conda, page
+
+from builder import envs, paths, stacks
+
+# The directories with the conda, and the conda-build, to test: bin directories, as in PATH.
+VARIABLE = "THEANO_FAST_CONDA"
+NONE = (
+    f"no conda: name the bin directory of one, or of several, in {VARIABLE}, or put it on PATH; "
+    "docs/conda.md has the versions, and how to get them from source"
+)
+
+
+def _installations() -> list[Path | None]:
+    if listed := os.environ.get(VARIABLE):
+        return [Path(entry).resolve() for entry in listed.split(os.pathsep)]
+    found = shutil.which("conda")
+    return [Path(found).parent if found else None]
+
+
+def _called(directory: Path | None) -> str:
+    return "none" if directory is None else directory.parent.name
+
+
+@pytest.fixture(scope="session", params=_installations(), ids=_called)
+def conda(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Conda]:
+    """Each conda there is."""
+    if request.param is None:
+        pytest.skip(NONE)
+    if not (request.param / "conda").exists():
+        pytest.fail(f"{VARIABLE}: {request.param} has no conda")
+    home = tmp_path_factory.mktemp("conda")
+    yield Conda(request.param, home)
+    shutil.rmtree(home)
+
+
+@pytest.fixture
+def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
+    """Each conda, a new user's."""
+    yield conda.at(tmp_path / "home")
+    shutil.rmtree(tmp_path / "home")
+
+
+@pytest.fixture
+def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
+    """Let an environment prove itself, in a home where a stack's compiled modules are kept."""
+
+    def start(prefix: Path) -> None:
+        told = conda.run(f"'{prefix}/bin/theano-fast' verify", tmp_path)
+        assert " 0 failed" in told
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def conda_build(conda: Conda) -> Conda:
+    """Each conda that has a conda-build."""
+    if not (conda.bin / "conda-build").exists():
+        pytest.skip(f"{conda.bin} has no conda-build; docs/conda.md has how to get it from source")
+    return conda
+
+
+@pytest.fixture(scope="session")
+def channel() -> Path:
+    """The channel, whose first tenants are openblas' packages."""
+    if envs.installed("openblas") is None:
+        pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
+    return paths.CHANNEL
+
+
+@pytest.fixture(scope="session")
+def served(channel: Path) -> Iterator[str]:
+    """The channel's address on a web server, which docs/conda.md starts."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    (command,) = page("Where the channel is")
+    command = command.replace("8000", f"--bind 127.0.0.1 {port}")
+    with subprocess.Popen(
+        ["sh", "-c", f"exec {command}"],
+        cwd=paths.ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.STDOUT,
+    ) as server:
+        for _ in range(100):
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", int(port))) == 0:
+                    break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+        server.terminate()
+
+
+@pytest.fixture(scope="session", params=["file", "http"])
+def address(request: pytest.FixtureRequest, channel: Path, served: str) -> str:
+    """The channel's address, each way."""
+    return f"file://{channel}" if request.param == "file" else served
+
+
+@pytest.fixture(params=[row.name for row in stacks.load_all()])
+def stack(request: pytest.FixtureRequest) -> str:
+    """Each stack that is built."""
+    if envs.installed(request.param) is None:
+        pytest.skip(f"not built: ./invoke build --stack={request.param}")
+    return str(request.param)

@@ -1,0 +1,104 @@
+"""The files of each built stack, used as their first lines say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import EXAMPLE, Conda, first_lines, follow, installed, locked, page
+
+from builder import envs, paths
+
+
+@pytest.fixture(params=[envs.LOCK_NAME, "environment.yml"])
+def file(request: pytest.FixtureRequest, stack: str, tmp_path: Path) -> Path:
+    """Each file of each stack, a copy."""
+    return Path(shutil.copy(paths.LOCKS / stack / request.param, tmp_path))
+
+
+def test_the_first_lines_install_what_was_built(
+    user: Conda, address: str, stack: str, file: Path, verify: Callable[[Path], None]
+) -> None:
+    commands, oldest = first_lines(file)
+    script = "\n".join(commands)
+    assert script.count(EXAMPLE) == 1
+    done = user(script.replace(EXAMPLE, address), file.parent)
+    if user.version < oldest:
+        assert done.returncode != 0
+        return
+    assert done.returncode == 0, done.stdout
+    prefix = user.prefix(f"theano-{stack}")
+    assert installed(prefix) == set(locked(stack))
+    verify(prefix)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> str:
+    """A channel that has a newer package under the name of one of the lock's."""
+    record = {"name": "zlib", "version": "9.9", "build": "0", "build_number": 0, "depends": []}
+    file = {**record, "subdir": "linux-64", "sha256": "0" * 64, "md5": "0" * 32, "size": 1}
+    for subdir, packages in (("linux-64", {"zlib-9.9-0.conda": file}), ("noarch", {})):
+        (tmp_path / "elsewhere" / subdir).mkdir(parents=True)
+        index = {"info": {"subdir": subdir}, "packages": {}, "packages.conda": packages}
+        (tmp_path / "elsewhere" / subdir / "repodata.json").write_text(json.dumps(index))
+    return f"file://{tmp_path}/elsewhere"
+
+
+def test_a_channel_of_condarc_adds_nothing(
+    user: Conda, channel: Path, elsewhere: str, tmp_path: Path
+) -> None:
+    (user.home / ".condarc").write_text(f"channels: [{elsewhere}]\n")
+    file = shutil.copy(paths.LOCKS / "openblas" / "environment.yml", tmp_path)
+    follow(user, Path(file), f"file://{channel}")
+    assert installed(user.prefix("theano-openblas")) == set(locked("openblas"))
+
+
+def test_a_channel_of_condarc_that_cannot_be_reached(
+    user: Conda, address: str, tmp_path: Path
+) -> None:
+    (user.home / ".condarc").write_text("channels: [http://127.0.0.1:1/nowhere]\n")
+    _, create, verify = page("Install")
+    user.run(create.replace(EXAMPLE, address), tmp_path)
+    assert installed(user.prefix("theano-openblas")) == set(locked("openblas"))
+    assert " 0 failed" in user.run(verify, tmp_path)
+
+
+@pytest.fixture
+def wrong(tmp_path: Path) -> str:
+    """The file name of a package of openblas whose hash in the lock in ``tmp_path`` is wrong."""
+    text = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text()
+    name = next(name for name in locked("openblas") if name.startswith("zlib-"))
+    (tmp_path / envs.LOCK_NAME).write_text(text.replace(locked("openblas")[name], "0" * 64))
+    return name
+
+
+def test_over_http_a_wrong_hash_is_refused(
+    user: Conda, served: str, wrong: str, tmp_path: Path
+) -> None:
+    commands, _ = first_lines(tmp_path / envs.LOCK_NAME)
+    done = user("\n".join(commands).replace(EXAMPLE, served), tmp_path)
+    assert done.returncode != 0
+    assert f"actual sha256: {locked('openblas')[wrong]}" in done.stdout
+
+
+def test_with_file_a_wrong_hash_is_told_by_the_command_for_it(
+    user: Conda, channel: Path, wrong: str, tmp_path: Path
+) -> None:
+    compare = page("Install")[0].replace(EXAMPLE.removeprefix("file://"), str(channel))
+    told = user(compare, tmp_path)
+    assert told.returncode != 0
+    assert f"{wrong}: FAILED" in told.stdout
+    # Should conda come to refuse it, what the lock and the page say of that is no longer true.
+    follow(user, tmp_path / envs.LOCK_NAME, f"file://{channel}")
+    shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, tmp_path)
+    assert user.run(compare, tmp_path) == ""
+
+
+def test_the_channel_has_the_locks_bytes(stack: str, channel: Path) -> None:
+    for name, digest in locked(stack).items():
+        (file,) = channel.glob(f"*/{name}")
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, name

@@ -1,0 +1,47 @@
+"""What conda cannot install, or makes of it something else than this project's installer does."""
+
+from __future__ import annotations
+
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import zstandard
+from commands import locked
+
+from builder import solver
+
+
+def members(package: Path) -> Iterator[tarfile.TarInfo]:
+    """The files that a package installs."""
+    with zipfile.ZipFile(package) as archive:
+        (name,) = (name for name in archive.namelist() if name.startswith("pkg-"))
+        with archive.open(name) as compressed:
+            stream = zstandard.ZstdDecompressor().stream_reader(compressed)
+            with tarfile.open(fileobj=stream, mode="r|") as table:
+                yield from table
+
+
+def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
+    """conda copies what such a link names, and fails where that is a directory."""
+    links = {
+        f"{file}: {member.name} -> {member.linkname}"
+        for file in locked(stack)
+        for package in channel.glob(f"*/{file}")
+        for member in members(package)
+        if member.issym() and member.linkname.startswith("/")
+    }
+    assert links == set()
+
+
+def test_the_channel_has_nothing_but_packages_and_their_index(
+    channel: Path, tmp_path: Path
+) -> None:
+    for subdir in ("linux-64", "noarch"):
+        (tmp_path / subdir).mkdir()
+    solver.call("index", channel=str(tmp_path))
+    for place in (channel, tmp_path):
+        assert sorted(file.name for file in place.iterdir()) == ["linux-64", "noarch"]
+        others = {file.name for file in place.glob("*/*") if file.suffix != ".conda"}
+        assert others == {"repodata.json"}

@@ -1,0 +1,76 @@
+"""A package that was built anew reaches an environment that conda made before."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import zstandard
+from commands import EXAMPLE, Conda, follow, installed, locked, page
+
+from builder import channel as channels
+from builder import envs, paths, solver
+
+NAME = "theano-openblas"
+
+
+def rebuilt(package: Path, target: Path) -> str:
+    """Write the package again as its next build: its file name."""
+    with zipfile.ZipFile(package) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    (info,) = (name for name in members if name.startswith("info-"))
+    read = io.BytesIO(zstandard.ZstdDecompressor().decompressobj().decompress(members[info]))
+    written = io.BytesIO()
+    with tarfile.open(fileobj=read) as table, tarfile.open(fileobj=written, mode="w") as out:
+        for entry in table:
+            stream = table.extractfile(entry)
+            content = stream.read() if stream else b""
+            if entry.name == "info/index.json":
+                index = json.loads(content)
+                index["build_number"] += 1
+                build = index["build"].rpartition("_")[0] + f"_{index['build_number']}"
+                index["build"] = build
+                content = json.dumps(index).encode()
+                entry.size = len(content)
+            out.addfile(entry, io.BytesIO(content))
+    name = f"{index['name']}-{index['version']}-{build}"
+    with zipfile.ZipFile(target / f"{name}.conda", "w") as archive:
+        for member, content in members.items():
+            if member == info:
+                archive.writestr(f"info-{name}.tar.zst", zstandard.compress(written.getvalue()))
+            elif member.startswith("pkg-"):
+                archive.writestr(f"pkg-{name}.tar.zst", content)
+            else:
+                archive.writestr(member, content)
+    return f"{name}.conda"
+
+
+@pytest.mark.parametrize("name", [envs.LOCK_NAME, "environment.yml"])
+def test_a_newer_build_is_taken(user: Conda, channel: Path, name: str, tmp_path: Path) -> None:
+    served = tmp_path / "channel"
+    before = set(locked("openblas"))
+    for subdir in ("linux-64", "noarch"):
+        (served / subdir).mkdir(parents=True)
+        for file in (channel / subdir).glob("*.conda"):
+            if file.name in before:
+                channels.link(file, served / subdir / file.name)
+    solver.call("index", channel=str(served))
+    address = f"file://{served}"
+    file = shutil.copy(paths.LOCKS / "openblas" / name, tmp_path)
+    follow(user, Path(file), address)
+    prefix = user.prefix(NAME)
+    assert installed(prefix) == before
+    (update,) = page("Update")
+    user.run(update.replace(EXAMPLE, address), tmp_path)
+    assert installed(prefix) == before
+
+    (old,) = (file for file in before if file.startswith("zlib-"))
+    new = rebuilt(served / "linux-64" / old, served / "linux-64")
+    solver.call("index", channel=str(served))
+    user.run(update.replace(EXAMPLE, address), tmp_path)
+    assert installed(prefix) == before - {old} | {new}
