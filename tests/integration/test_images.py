@@ -119,7 +119,7 @@ def test_a_program_runs_as_any_user_and_read_only(run: Callable[..., str], work:
     output = run("python", "train.py", volumes=[(work, "/work")], **STRICT)
     found = json.loads(output.splitlines()[-1])
     assert found["learns"]
-    assert found["ldflags"] == f"-L{context.PREFIX}/lib -lopenblas"
+    assert found["ldflags"] == f'"-L{context.PREFIX}/lib" -lopenblas'
     assert found["compiledir"].startswith("/home/theano/.theano/openblas/")
     assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
 
