@@ -12,7 +12,7 @@ from builder.run import run
 COMPILERS = ("gcc", "g++", "gfortran")
 # The releases of gcc that every recipe has been built with: those of Debian 12.
 KNOWN = ("12",)
-HINT = "run ./invoke once as root, or: apt-get install gcc g++ gfortran make"
+HINT = "as root, run: apt-get install gcc g++ gfortran make"
 
 
 @dataclass(frozen=True)

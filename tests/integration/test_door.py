@@ -84,8 +84,12 @@ def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
 def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str, ...]) -> None:
     status, output = door(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
     assert (status, output.count("\n")) == (4, 2), output
-    assert "the tools cannot be installed, see build/logs/door.log" in output
-    assert "ERROR" in (checkout / "build" / "logs" / "door.log").read_text()
+    log = checkout / "build" / "logs" / "door.log"
+    assert (
+        f"the tools cannot be installed; check the network and pip's configuration; see {log}"
+        in (output)
+    )
+    assert "ERROR" in log.read_text()
 
 
 def test_a_checkout_of_another_users_is_one_line(checkout: Path, tmp_path: Path) -> None:
@@ -95,8 +99,8 @@ def test_a_checkout_of_another_users_is_one_line(checkout: Path, tmp_path: Path)
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
     # Of the interpreters on PATH, one that anybody may run.
     status, output = door(checkout, "stacks", wrap=nobody, PATH="/usr/bin:/bin")
-    assert (status, output.count("\n")) == (16, 2), output
-    assert f"may not write to {checkout}" in output
+    assert (status, output.count("\n")) == (16, 1), output
+    assert f"Permission denied; copy {checkout} to a directory of your own" in output
 
 
 def test_a_file_system_that_runs_no_programs_is_one_line(
