@@ -57,10 +57,16 @@ def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
 
 @pytest.fixture
 def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
-    """Let an environment prove itself, in a home where a stack's compiled modules are kept."""
+    """Let an environment prove itself, in a home where a stack's compiled modules are kept.
+
+    Without check_blas, which is of the machine: its times differ where that is busy.
+    """
 
     def start(prefix: Path) -> None:
-        told = conda.run(f"'{prefix}/bin/theano-fast' verify", tmp_path)
+        program = f"'{prefix}/bin/theano-fast' verify"
+        listed = conda.run(f"{program} --list", tmp_path).splitlines()
+        names = {line.split()[0] for line in listed} - {"check_blas"}
+        told = conda.run(f"{program} --check {' '.join(sorted(names))}", tmp_path)
         assert " 0 failed" in told
 
     return start
