@@ -40,7 +40,7 @@ AMDLIBM = {
 }
 BUILD = {
     **FETCH,
-    "engine": "rattler-build, or conda-build (>= 26.3) if that is on PATH",
+    "engine": "rattler-build, or conda-build (>= 26.5) if that is on PATH",
     "jobs": "recipes to build at once (default: the CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
     **AMDLIBM,

@@ -62,7 +62,7 @@ class Options:
         if self.engine == "conda-build" and shutil.which("conda-build") is None:
             raise HostToolMissing(
                 "--engine=conda-build: conda-build is not on PATH",
-                "install conda-build 26.3 or newer, or leave --engine out",
+                "install conda-build 26.5 or newer, or leave --engine out",
             )
         if self.sources and not self.sources.is_dir():
             raise UsageError(f"--sources: {self.sources} is not a directory")
