@@ -12,10 +12,10 @@ from theano.gof import cc
 
 def test_libraries():
     x = tt.fvector("x")
-    output = tt.exp(x) + tt.arctan2(x, 3)
-    theano.function([x], output, mode=theano.Mode("cvm", None))([1])
-    for node in output.owner.inputs[0].owner, output.owner:
-        linker = node.op.c_linker(node, [])
+    outputs = [tt.exp(x), tt.arctan2(x, 3)]
+    theano.function([x], outputs, mode=theano.Mode("cvm", None))([1])
+    for output in outputs:
+        linker = output.owner.op.c_linker(output.owner, [])
         path = cc.get_module_cache().entry_from_key[linker.cmodule_key()]
         # Not ldd, which leaves out much where a library cannot be found, as Python's by itself.
         command = ["readelf", "--dynamic", path]
