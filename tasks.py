@@ -45,6 +45,9 @@ BUILD = {
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
     **AMDLIBM,
     "locked": "fail if packages differ from those in envs/<stack>",
+    "quiet": "say nothing but errors and the last line",
+    "verbose": "show what goes to the logs, too, as it comes",
+    "timings": "draw what was built when; kept in build/reports/<stack>-timings.json",
 }
 IMAGE = {
     **FETCH,
@@ -52,6 +55,8 @@ IMAGE = {
     "base": "image to build on (default: what `invoke base-image` makes)",
 }
 INTERRUPTED = 130
+# What keeps what it has done, when it is interrupted: the others begin anew.
+GO_ON = ("build", "packages", "lock", "env", "fetch", "image", "images", "conformance")
 
 
 class Door(Task):  # type: ignore[type-arg] # of any function
@@ -78,8 +83,10 @@ class Door(Task):  # type: ignore[type-arg] # of any function
             super().__call__(*args, **kwargs)
         except TheanoFastError as error:
             raise Exit(f"error: {error}", error.exit_code) from error
-        except KeyboardInterrupt:
-            raise Exit("interrupted; run again to go on from here", INTERRUPTED) from None
+        except KeyboardInterrupt as interrupt:
+            words = f"interrupted: {interrupt}" if str(interrupt) else "interrupted"
+            words += "; run again to go on from here" if self.name in GO_ON else ""
+            raise Exit(words, INTERRUPTED) from None
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 told: TheanoFastError = DiskFull(
@@ -116,11 +123,14 @@ def _options(
     bundle: str = "",
     amdlibm_archive: str = "",
     locked: bool = False,
+    timings: bool = False,
 ) -> Options:
     from builder import pipeline
 
     archive = _path(amdlibm_archive)
-    return pipeline.Options(_path(sources), offline, engine, jobs, _path(bundle), archive, locked)
+    return pipeline.Options(
+        _path(sources), offline, engine, jobs, _path(bundle), archive, locked, timings
+    )
 
 
 def _path(text: str) -> Path | None:
@@ -168,7 +178,7 @@ def fetch(
     pipeline.fetch(stack, _options(sources, offline), _path(to), _path(bundle))
 
 
-def _stage(name: str, stage: str, summary: str, **arguments: bool) -> Any:
+def _stage(name: str, stage: str, summary: str) -> Any:
     """The task that runs the pipeline up to and with one stage."""
 
     def run(
@@ -181,19 +191,26 @@ def _stage(name: str, stage: str, summary: str, **arguments: bool) -> Any:
         bundle: str = "",
         amdlibm_archive: str = "",
         locked: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        timings: bool = False,
     ) -> None:
-        from builder import pipeline
+        from builder import pipeline, progress
 
-        options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive, locked)
-        getattr(pipeline, stage)(stack, options, **arguments)
+        if quiet and verbose:
+            raise UsageError("--quiet and --verbose exclude each other", "leave one of them out")
+        if quiet or verbose:
+            progress.set_level(progress.Level.QUIET if quiet else progress.Level.VERBOSE)
+        options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive, locked, timings)
+        getattr(pipeline, stage)(stack, options)
 
     run.__doc__ = summary
     return door(name=name, help=BUILD, positional=[])(run)
 
 
-packages = _stage("packages", "packages", "Build a stack's packages into build/channel.")
-lock = _stage("lock", "lock", "Resolve a stack and write envs/<stack>.", write=True)
-env = _stage("env", "create", "Install a stack's environment into build/envs/<stack>.")
+packages = _stage("packages", "make_packages", "Build a stack's packages into build/channel.")
+lock = _stage("lock", "make_lock", "Resolve a stack and write envs/<stack>.")
+env = _stage("env", "make_environment", "Install a stack's environment into build/envs/<stack>.")
 build = _stage(
     "build",
     "build",

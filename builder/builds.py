@@ -14,17 +14,34 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder import channel, engine, paths, progress, run
+from builder import channel, complaints, engine, forecast, paths, progress, run, schedule
 from builder.channel import Package
 from builder.errors import BuildFailed, DiskFull
 from builder.packages import Plan, cached, store
 from builder.recipes import Recipe
+from builder.steps import Step, Steps
+from builder.timings import Span
+
+# What is beside the longest chain takes what that leaves: each recipe would use all cores, and two
+# at once would each have half of them, while the end waits for the one.
+BESIDE = 10
+# Seconds between looks at how far builds are, and of work done before its pace is known.
+LOOK, KNOWN = 1.0, 30.0
 
 
 def build(
-    plan: Plan, *, jobs: int = 2, engine_name: str = engine.ENGINES[0]
+    plan: Plan,
+    *,
+    jobs: int = 2,
+    engine_name: str = engine.ENGINES[0],
+    step: Step | None = None,
+    spans: list[Span] | None = None,
 ) -> dict[str, list[Package]]:
     """Build what is not in the package cache; packages by recipe.
+
+    Args:
+        step: the step that this is, which tells how far it is.
+        spans: what was built when is added to it.
 
     Raises:
         BuildFailed: a recipe failed; the message has its reason, last lines and log.
@@ -37,7 +54,15 @@ def build(
             packages[recipe.name] = found
     pending = [recipe for recipe in plan.recipes if recipe.name not in packages]
     if pending:
-        _Builds(plan, packages, engine_name).run(pending, jobs)
+        with contextlib.nullcontext(step) if step else Steps().step("packages") as shown:
+            builds = _Builds(plan, packages, engine_name, jobs, shown)
+            try:
+                builds.run(pending)
+            except KeyboardInterrupt:
+                told = f"{len(packages)} of {len(plan.recipes)} recipes are built"
+                raise KeyboardInterrupt(told) from None
+            if spans is not None:
+                spans += builds.spans
     return packages
 
 
@@ -49,33 +74,56 @@ class _Running:
     process: subprocess.Popen[bytes]
     lock: int
     work: Path
+    began: float
+    niceness: int = 0
 
 
 class _Builds:
     """Builds of one plan: starts what is ready, collects what has ended."""
 
-    def __init__(self, plan: Plan, packages: dict[str, list[Package]], engine_name: str) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        packages: dict[str, list[Package]],
+        engine_name: str,
+        jobs: int,
+        step: Step,
+    ) -> None:
         self.plan = plan
         self.packages = packages
         self.engine_name = engine_name
+        self.jobs = jobs
+        self.step = step
         self.running: dict[str, _Running] = {}
         self.waiting: set[str] = set()
+        self.spans: list[Span] = []
+        self.began = time.monotonic()
+        self.chains: dict[str, float] = {}
+        self._looked = 0.0
+        self._in_all = 0.0
 
-    def run(self, pending: list[Recipe], jobs: int) -> None:
+    def run(self, pending: list[Recipe]) -> None:
         """Build ``pending``, at most ``jobs`` at once; on a failure stop the others."""
         clock = engine.clock(paths.cache())
         table = progress.Progress(len(pending))
-        pending = sorted(pending, key=lambda recipe: -self._weight(recipe.name))
+        self.step.line = table.line
+        seconds = forecast.cpu_seconds(recipe.name for recipe in pending)
+        needs = {recipe.name: self.plan.needs[recipe.name] for recipe in pending}
+        # What the end waits for longest starts first.
+        self.chains = schedule.chains(needs, seconds)
+        pending = sorted(pending, key=lambda recipe: -self.chains[recipe.name])
         try:
-            with progress.shown(table):
-                while pending or self.running:
-                    for recipe in list(pending):
-                        if len(self.running) >= jobs:
-                            break
-                        if self.plan.needs[recipe.name] <= set(self.packages):
-                            self._start(recipe, clock, table, pending)
-                    self._collect(table)
-                    time.sleep(0.1)
+            while pending or self.running:
+                for recipe in list(pending):
+                    if len(self.running) >= self.jobs:
+                        break
+                    if self.plan.needs[recipe.name] <= set(self.packages):
+                        self._start(recipe, clock, table, pending)
+                self._rank()
+                self._look(seconds)
+                table.tick(self.step.text)
+                self._collect(table)
+                time.sleep(0.1)
         finally:
             for build in self.running.values():
                 with contextlib.suppress(ProcessLookupError):
@@ -83,9 +131,32 @@ class _Builds:
                 build.process.wait()
                 os.close(build.lock)
 
-    def _weight(self, name: str) -> int:
-        """How many recipes wait for this one: those on the long chain start first."""
-        return sum(name in self.plan.closure(recipe.name) for recipe in self.plan.recipes)
+    def _rank(self) -> None:
+        """Let what is beside the longest chain give way to it."""
+        longest = max(self.running, key=lambda name: self.chains[name], default="")
+        for name, build in self.running.items():
+            niceness = 0 if name == longest else BESIDE
+            if niceness != build.niceness:
+                run.give_way(build.process.pid, niceness)
+                build.niceness = niceness
+
+    def _look(self, seconds: dict[str, float]) -> None:
+        """Tell the step how long it will take, by the work that is left and the pace so far."""
+        now = time.monotonic()
+        if now - self._looked < LOOK:
+            return
+        self._looked = now
+        left = {name: each for name, each in seconds.items() if name not in self.packages}
+        spent = run.cpu_seconds(build.process.pid for build in self.running.values())
+        for name, build in self.running.items():
+            # What takes longer than was thought has always something left.
+            left[name] = max(left[name] / 50, left[name] - spent[build.process.pid])
+        needs = {name: self.plan.needs[name] for name in self.plan.needs if name in left}
+        expected = schedule.duration(needs, left, self.jobs, run.cpus())
+        self._in_all = max(self._in_all, expected)
+        done = self._in_all - expected
+        pace = (now - self.began) / done if done > KNOWN else 1.0
+        self.step.left = expected * min(max(pace, 0.2), 5.0)
 
     def _start(
         self, recipe: Recipe, clock: Path, table: progress.Progress, pending: list[Recipe]
@@ -108,7 +179,7 @@ class _Builds:
             table.total -= 1
             return
         process = self._process(recipe, work, clock)
-        self.running[recipe.name] = _Running(recipe, process, lock, work)
+        self.running[recipe.name] = _Running(recipe, process, lock, work, time.monotonic())
         table.started(recipe.name, self._log(recipe))
 
     def _process(self, recipe: Recipe, work: Path, clock: Path) -> subprocess.Popen[bytes]:
@@ -152,21 +223,30 @@ class _Builds:
                 shutil.rmtree(build.work)
             finally:
                 os.close(build.lock)
-            table.finished(name, result["cpu_seconds"])
+            took = result["cpu_seconds"]
+            table.finished(name, took)
+            begin, end = (moment - self.began for moment in (build.began, time.monotonic()))
+            self.spans.append(Span(name, round(begin, 1), round(end, 1), took))
+            known = ("cpu_seconds", "wall_seconds")
+            forecast.remember("recipes", name, {key: result[key] for key in known if key in result})
 
     def _failure(self, build: _Running) -> BuildFailed | DiskFull:
         log = self._log(build.recipe)
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        reason = lines[-1] if lines else f"exit status {build.process.returncode}"
-        if shutil.disk_usage(build.work).free < 1 << 24 or "No space left on device" in "".join(
-            lines[-50:]
+        text = log.read_text(encoding="utf-8", errors="replace")
+        reason = complaints.reason(text) or f"exit status {build.process.returncode}"
+        if (
+            shutil.disk_usage(build.work).free < 1 << 24
+            or "No space left on device" in text[-10_000:]
         ):
             return DiskFull(
                 f"recipe {build.recipe.name}: no room left below {build.work}",
                 "free some space, or set THEANO_FAST_CACHE to a larger file system; "
                 "the next build goes on from here",
             )
-        tail = "\n".join(f"  | {line}" for line in lines[-25:])
+        shown = "\n".join(f"  | {line}" for line in complaints.matter(text))
         return BuildFailed(
-            f"recipe {build.recipe.name} failed: {reason}\n{tail}", f"the whole log: {log}"
+            f"recipe {build.recipe.name} failed: {reason}\n{shown}",
+            f"the whole log: {progress.place(log)}\n"
+            f"  -> its work directory, until the next build: {build.work}\n"
+            "  -> mend the cause and run again, which goes on from here; --verbose shows the logs",
         )

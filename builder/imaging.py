@@ -29,16 +29,18 @@ def build(name: str, options: Options, base_name: str = "", save: Path | None = 
         raise UsageError(f"--save: {save.parent} is not a directory")
     docker = daemon.connect()
     images.claim(docker, stack.name)
-    planned, resolved = lock(name, options)
+    planned, resolved = lock(name, options, then=("image",))
     found = base.find(docker, base_name, offline=options.offline)
     base.require(found, planned.toolchain.glibc)
     directory = paths.IMAGES / stack.name
     progress.say(f"building {images.reference(stack.name)} on {found.reference}")
-    began = time.monotonic()
-    context.write(resolved, directory)
-    written = time.monotonic()
-    built = images.build(docker, resolved, found, directory)
-    ended = time.monotonic()
+    with planned.steps.step("image") as step:
+        began = time.monotonic()
+        context.write(resolved, directory)
+        written = time.monotonic()
+        built = images.build(docker, resolved, found, directory)
+        ended = time.monotonic()
+        step.did = f"{built.size / 1e6:.0f} MB"
     seconds = {"context": round(written - began, 1), "build": round(ended - written, 1)}
     document = report.image_document(built, resolved)
     file = report.image_file(stack.name)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from builder import (
     channel,
     engine,
     envs,
+    forecast,
     paths,
     progress,
     rebuilds,
@@ -24,6 +28,8 @@ from builder import (
     sbom,
     sources,
     stacks,
+    steps,
+    timings,
     toolchain,
 )
 from builder import packages as store
@@ -39,6 +45,8 @@ from builder.errors import (
 from builder.packages import Plan
 from builder.recipes import METAPACKAGE, Recipe
 from builder.stacks import Stack
+from builder.steps import Step, Steps
+from builder.timings import Span
 from builder.toolchain import Toolchain
 
 
@@ -53,6 +61,7 @@ class Options:
     bundle: Path | None = None
     amdlibm_archive: Path | None = None
     locked: bool = False
+    timings: bool = False
 
     def __post_init__(self) -> None:
         if self.engine not in engine.ENGINES:
@@ -79,6 +88,7 @@ class Planned:
     stack: Stack
     toolchain: Toolchain
     plan: Plan
+    steps: Steps = field(default_factory=Steps)
 
 
 def load(name: str, options: Options) -> Stack:
@@ -116,34 +126,104 @@ def fetch(
         bundles.write(bundle, files)
         size = bundle.stat().st_size / 1e6
         progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.sha256(bundle)}")
+    if not to and not bundle:
+        progress.say(f"{name}: {len(files)} sources in {progress.place(paths.source_cache())}")
     return files
 
 
-def fetch_sources(wanted: Iterable[Recipe], options: Options) -> list[Path]:
-    """The sources of recipes, verified, in the cache."""
+def fetch_sources(
+    wanted: Iterable[Recipe], options: Options, known: Steps | None = None
+) -> list[Path]:
+    """The sources of recipes, verified, in the cache; as a step of those that are ``known``."""
     files = {source for recipe in wanted for source in recipe.sources}
-    if options.bundle and files:
-        with bundles.unpacked(options.bundle) as directory:
-            return sources.fetch(files, directory=directory, offline=True)
-    return sources.fetch(files, directory=options.sources, offline=options.offline)
+    absent = forecast.absent(files)
+    with (known or Steps()).step("fetch", live=bool(absent)) as step:
+        step.line = partial(steps.arrived, absent)
+        if options.bundle and files:
+            with bundles.unpacked(options.bundle) as directory:
+                fetched = sources.fetch(files, directory=directory, offline=True)
+        else:
+            fetched = sources.fetch(files, directory=options.sources, offline=options.offline)
+        step.did = steps.fetched(absent)
+    return fetched
 
 
-def packages(name: str, options: Options) -> tuple[Planned, list[Package]]:
-    """All packages of a stack, built where their inputs changed, in ``build/channel``."""
+def packages(
+    name: str, options: Options, then: tuple[str, ...] = ()
+) -> tuple[Planned, list[Package]]:
+    """All packages of a stack, built where their inputs changed, in ``build/channel``.
+
+    What it takes is told first.
+
+    Args:
+        then: the steps that follow.
+    """
     planned = plan(name, options)
+    stack = planned.stack.name
     if store.missing(planned.plan):
         toolchain.require_known(planned.toolchain)
-    built = build_packages(planned.plan, options)
+    planned = replace(
+        planned,
+        steps=steps.announce(
+            stack,
+            planned.plan,
+            then,
+            jobs=_jobs(options),
+            origin=_origin(options),
+        ),
+    )
+    spans: list[Span] = []
+    built = build_packages(planned.plan, options, planned.steps, spans)
     channel.place(built, paths.CHANNEL)
+    _time(stack, planned.plan, options, spans)
     return planned, built
 
 
-def build_packages(plan: Plan, options: Options) -> list[Package]:
-    """All packages of a plan, built where their inputs changed."""
-    fetch_sources(store.missing(plan), options)
-    jobs = options.jobs or run.cpus()
-    built = builds.build(plan, jobs=jobs, engine_name=options.engine)
+def _origin(options: Options) -> str:
+    """Where sources come from, if nothing or not all is downloaded."""
+    if options.bundle:
+        return f"from {progress.place(options.bundle)}"
+    if options.sources:
+        where = progress.place(options.sources)
+        return f"from {where}" if options.offline else f"first looked for in {where}"
+    return "and --offline forbids a download" if options.offline else ""
+
+
+def _jobs(options: Options) -> int:
+    return options.jobs or run.cpus()
+
+
+def build_packages(
+    plan: Plan, options: Options, known: Steps | None = None, spans: list[Span] | None = None
+) -> list[Package]:
+    """All packages of a plan, built where their inputs changed.
+
+    Args:
+        known: the steps that these are among.
+        spans: what was built when is added to it.
+    """
+    missing = store.missing(plan)
+    fetch_sources(missing, options, known)
+    with (known or Steps()).step("packages", live=bool(missing)) as step:
+        built = builds.build(
+            plan, jobs=_jobs(options), engine_name=options.engine, step=step, spans=spans
+        )
+        if missing:
+            step.did = f"{len(missing)} built"
     return [package for row in built.values() for package in row]
+
+
+def _time(stack: str, plan: Plan, options: Options, spans: list[Span]) -> None:
+    """Write down where the time went, if something was built; and draw it, if that is asked for."""
+    file = report.timings(stack)
+    if spans:
+        known = timings.document(stack, spans, plan.needs, _jobs(options), run.cpus())
+        report.write(known, file)
+    if options.timings:
+        lines = timings.draw(report.read(file))
+        head = [] if spans else ["of the last build:" if lines else "nothing was built here yet"]
+        place = [f"as JSON: {progress.place(file)}"] if lines else []
+        progress.say("\n".join([*head, *lines, *place]))
 
 
 def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> None:
@@ -183,21 +263,24 @@ def resolve(planned: Planned, built: list[Package]) -> Lock:
     return envs.resolve(planned.stack, metapackage, built)
 
 
-def lock(name: str, options: Options, write: bool = False) -> tuple[Planned, Lock]:
+def lock(
+    name: str, options: Options, write: bool = False, then: tuple[str, ...] = ()
+) -> tuple[Planned, Lock]:
     """The stack resolved to exact packages; how they differ from those in ``envs/<stack>`` is told.
 
     What holds a file of the user's is not for the repository: its lock is in ``build/locks``.
 
     Args:
         write: write them to ``envs/<stack>``.
+        then: the steps that follow.
 
     Raises:
         NotReproducible: with ``options.locked``, they are other packages.
     """
-    planned, built = packages(name, options)
+    planned, built = packages(name, options, then)
     resolved = resolve(planned, built)
     own = bool(planned.stack.amdlibm_archive)
-    place = (paths.OWN_LOCKS if own else paths.LOCKS) / planned.stack.name
+    place = _locks(planned.stack)
     if options.locked:
         envs.check(resolved, place)
     elif write or own:
@@ -208,14 +291,46 @@ def lock(name: str, options: Options, write: bool = False) -> tuple[Planned, Loc
     return planned, resolved
 
 
-def create(name: str, options: Options) -> tuple[Planned, Environment]:
-    """The stack's environment, installed."""
-    planned, resolved = lock(name, options)
-    return planned, envs.create(resolved)
+def _locks(stack: Stack) -> Path:
+    return (paths.OWN_LOCKS if stack.amdlibm_archive else paths.LOCKS) / stack.name
 
 
-def verify(name: str, arguments: Iterable[str] = ()) -> dict[str, Any]:
+def create(name: str, options: Options, then: tuple[str, ...] = ()) -> tuple[Planned, Environment]:
+    """The stack's environment, installed; ``then`` are the steps that follow."""
+    planned, resolved = lock(name, options, then=("environment", *then))
+    anew = envs.installed(resolved.stack) != resolved.digest
+    with planned.steps.step("environment", live=anew) as step:
+        environment = envs.create(resolved)
+        if anew:
+            step.did = f"{len(resolved.packages)} packages in {progress.place(environment.prefix)}"
+    return planned, environment
+
+
+def make_packages(name: str, options: Options) -> None:
+    """All packages of a stack, and where they are."""
+    planned, built = packages(name, options)
+    where = progress.place(paths.CHANNEL)
+    progress.conclude(f"{planned.stack.name}: {len(built)} packages in {where}")
+
+
+def make_lock(name: str, options: Options) -> None:
+    """The stack resolved anew, and where its lock is."""
+    planned, resolved = lock(name, options, write=True)
+    what = f"{planned.stack.name}: {len(resolved.packages)} packages"
+    progress.conclude(f"{what} locked in {progress.place(_locks(planned.stack))}")
+
+
+def make_environment(name: str, options: Options) -> None:
+    """The stack's environment, installed, and where it is."""
+    _, environment = create(name, options)
+    progress.conclude(f"{environment.lock.stack}: {progress.place(environment.prefix)}")
+
+
+def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) -> dict[str, Any]:
     """Run ``theano-fast verify`` inside an environment, on the caller's terminal.
+
+    Args:
+        log: where its output goes instead, and is shown from if a check fails.
 
     Returns:
         Its JSON.
@@ -233,11 +348,17 @@ def verify(name: str, arguments: Iterable[str] = ()) -> dict[str, Any]:
     file = report.verification(name)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.unlink(missing_ok=True)
-    status = run.show([command, "verify", "--json", file, *arguments], env=run.clean_environ())
+    call: list[str | Path] = [command, "verify", "--json", file, *arguments]
+    if log:
+        status = run.record(call, env=run.clean_environ(), log=log)
+    else:
+        status = run.show(call, env=run.clean_environ())
     if status != 0:
+        if log:
+            progress.conclude(log.read_text("utf-8", "replace").rstrip())
         raise VerifyFailed(
             f"stack {name} does not prove itself (exit status {status})",
-            f"the failed checks are above and in {file}",
+            f"the failed checks are above and in {progress.place(file)}",
         )
     return report.read(file)
 
@@ -248,17 +369,67 @@ def build(name: str, options: Options) -> Environment:
     A stack that verified before, in the same bytes and on the same toolchain, is not
     verified again; ``verify`` does it at any time.
     """
-    planned, environment = create(name, options)
+    planned, environment = create(name, options, ("verification", "report"))
     stack = planned.stack
     file = report.file(stack.name)
     document = report.document(stack, planned.toolchain, planned.plan, environment.lock)
     before = report.read(file)
     verified = before.pop("verify", None)
-    if before != document or not verified:
-        document["verify"] = verify(stack.name)
+    prefix = progress.place(environment.prefix)
+    if before == document and verified:
+        progress.conclude(f"{stack.name}: verified before: {_counts(verified)}; {prefix}")
+        return environment
+    with planned.steps.step("verification", live=not progress.verbose()) as step:
+        document["verify"] = _prove(stack.name, step)
+        step.did = proved(document["verify"])
+    with planned.steps.step("report") as step:
         report.write(document, file)
-    progress.say(f"{stack.name}: verified; {environment.prefix}; report: {file}")
+        step.did = progress.place(file)
+    progress.conclude(f"{stack.name}: verified: {_counts(document['verify'])}; {prefix}")
+    for command, what in (
+        (f"{shlex.quote(prefix)}/bin/python train.py", "run a program"),
+        (f"./invoke verify --stack={stack.name} --full", "a large training step too"),
+        (f"./invoke image {stacks.flags(stack.name)}", "a Docker image"),
+    ):
+        progress.say(f"  {command:<44} # {what}")
     return environment
+
+
+# A line of what ``theano-fast verify`` prints.
+CHECK = re.compile(r"^(\w+) +(passed|failed|skipped) ", re.MULTILINE)
+
+
+def _prove(name: str, step: Step) -> dict[str, Any]:
+    """Verify an environment, as a step; what the checks say is shown if one fails, or if asked."""
+    if progress.verbose():
+        return verify(name)
+    log = paths.LOGS / f"{name}-verify.log"
+
+    def line() -> str:
+        try:
+            done = CHECK.findall(log.read_text("utf-8", "replace"))
+        except OSError:
+            return ""
+        return f"{len(done)} check{'s' if len(done) > 1 else ''} done" if done else ""
+
+    log.unlink(missing_ok=True)
+    step.line = line
+    return verify(name, log=log)
+
+
+def _counts(known: Mapping[str, Any]) -> str:
+    return re.sub(r" \(.*", "", proved(known))
+
+
+def proved(known: Mapping[str, Any]) -> str:
+    """What a verification proved, and what it left out, from its JSON."""
+    names: dict[str, list[str]] = {}
+    for check in known.get("checks", []):
+        names.setdefault(check["status"], []).append(check["name"])
+    words = [f"{len(names.get('passed', []))} checks passed"]
+    if skipped := names.get("skipped"):
+        words.append(f"{len(skipped)} skipped ({', '.join(skipped)})")
+    return ", ".join(words)
 
 
 def bill(name: str, options: Options) -> Path:

@@ -29,6 +29,11 @@ def verification(stack: str) -> Path:
     return paths.REPORTS / f"{stack}-verify.json"
 
 
+def timings(stack: str) -> Path:
+    """Where it is told what a stack's last build took: apart, for it is another each time."""
+    return paths.REPORTS / f"{stack}-timings.json"
+
+
 def image_file(stack: str) -> Path:
     """Where the report of a stack's image is."""
     return paths.REPORTS / f"{stack}-image.json"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,10 +80,41 @@ def show(
     ).returncode
 
 
+# Seconds that a command gets to end what it began, when this process is interrupted.
+PATIENCE = 10
+
+
+def record(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], log: Path) -> int:
+    """Run a command, its output going to ``log``, and return its exit status.
+
+    All that it started ends with it where this process is interrupted, by a terminal or not.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [os.fspath(part) for part in argv],
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        return process.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+
+
 def start(
     argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], cwd: Path, log: Path
 ) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own, its output going to ``log``.
+    """Start a command in a session of its own, its output going to ``log``.
 
     Its standard input is a pipe that nobody writes to: the end of it tells the
     child that this process is gone, however it went.
@@ -97,6 +130,36 @@ def start(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+
+
+def give_way(session: int, niceness: int) -> None:
+    """Let what runs in a session give way to others by ``niceness``, as far as that is allowed.
+
+    Only root can take it back.
+    """
+    nice = min(os.getpriority(os.PRIO_PROCESS, 0) + niceness, 19)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PGRP, session, nice)
+    with contextlib.suppress(OSError):
+        # Where the kernel shares the processor between sessions first, as Debian's does, this alone
+        # says how: the niceness of processes then counts within their session only.
+        Path("/proc", str(session), "autogroup").write_text(str(nice))
+
+
+def cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
+    """The CPU seconds that each session took so far, those of its processes that ended too."""
+    tick = os.sysconf("SC_CLK_TCK")
+    found = dict.fromkeys(sessions, 0.0)
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The second field, a name in parentheses, may hold anything.
+            fields = file.read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if (session := int(fields[3])) in found:
+            # Of itself and of the children it waited for, as user and in the kernel.
+            found[session] += sum(map(int, fields[11:15])) / tick
+    return found
 
 
 class Conversation:

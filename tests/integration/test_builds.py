@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from conftest import Project, require
 
-from builder import errors
+from builder import errors, run
 
 BUILD = ("packages", "--stack=openblas")
 
@@ -98,9 +103,11 @@ def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) 
     script.write_text("#!/bin/bash\necho the reason it fails >&2\nexit 1\n")
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
-    assert "recipe zlib failed" in output
-    assert "the reason it fails" in output
+    assert "recipe zlib failed: the reason it fails" in output
+    # Not what the engine says at the end of the log.
+    assert "| Script failed" not in output
     assert "zlib.log" in output
+    assert str(project.cache / "work" / "zlib") in output
 
 
 def test_a_missing_compiler_is_named(project: Project, tmp_path: Path) -> None:
@@ -119,7 +126,10 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     process = project.start(*BUILD, f"--sources={sources}")
     wait_for_build(project, "zlib")
     process.send_signal(blow)
-    process.communicate(timeout=30)
+    told, _ = process.communicate(timeout=30)
+    if blow != signal.SIGKILL:
+        assert process.returncode == 130
+        assert "interrupted: 1 of 3 recipes are built; run again to go on from here" in told
     for _ in range(100):
         if not builders_alive(project):
             break
@@ -130,6 +140,91 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     status, output = project.invoke(*BUILD)
     assert status == 0, output
     assert "built    gcc-runtime" not in output
+    assert "openblas: go on: 1 of 3 recipes are built, 2 to build" in output
+
+
+def test_what_a_build_says_without_a_terminal(project: Project, sources: Path) -> None:
+    arguments = (*BUILD, f"--sources={sources}", "--timings")
+    status, output = project.invoke(*arguments, FORCE_COLOR="1")
+    assert status == 0, output
+    # Plain lines: nothing moves a cursor, nothing has a colour.
+    assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
+    assert output.startswith("openblas: 3 of 3 recipes to build, about ")
+    assert "\n1/2 fetch        1 file, 1 MB, 0:0" in output
+    assert "\n2/2 packages     3 built, 0:" in output
+    assert "\nzlib         * " in output
+    assert re.search(r"\nopenblas: \d+ packages in build/channel\n$", output)
+    status, output = project.invoke(*BUILD, "--quiet")
+    assert (status, output.count("\n")) == (0, 1), output
+
+
+def test_verbose_shows_the_logs(project: Project, sources: Path) -> None:
+    status, output = project.invoke(*BUILD, f"--sources={sources}", "--verbose")
+    assert status == 0, output
+    assert "\nzlib | + make install\n" in output
+    assert "\x1b" not in output
+
+
+def test_on_a_terminal_one_line_changes(
+    project: Project, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/dev/ptmx").exists():
+        pytest.skip("no terminal can be opened here")
+    for name, value in {"TERM": "xterm", "COLUMNS": "80", "LINES": "24", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("THEANO_FAST_CACHE", str(project.cache))
+    monkeypatch.chdir(project.root)
+    shown = bytearray()
+
+    def read(descriptor: int) -> bytes:
+        shown.extend(part := os.read(descriptor, 4096))
+        return part
+
+    arguments = [sys.executable, "tasks.py", *BUILD, f"--sources={sources}", "--offline"]
+    assert pty.spawn(arguments, read, lambda _: b"") == 0
+    told = shown.decode()
+    assert re.search(r"\r\x1b\[2K2/2 packages, \d+ s left: 1 of 3 built: zlib", told)
+    assert not re.search(r"\x1b\[[0-9;]*m", told)
+    assert "built    zlib" not in told
+    stays = [line.rpartition("\x1b[2K")[2] for line in told.replace("\r\n", "\n").splitlines()]
+    assert max(map(len, stays)) <= 80 + len(str(sources)) + len(str(project.cache))
+
+
+def test_what_gives_way_does(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = run.start(["sleep", "60"], env=dict(os.environ), cwd=tmp_path, log=log)
+    try:
+        run.give_way(process.pid, 10)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(own + 10, 19)
+        group = Path("/proc", str(process.pid), "autogroup")
+        if group.exists() and (said := group.read_text()) and "/autogroup-" in said:
+            assert said.split()[-1] == str(min(own + 10, 19))
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 1)
+    began = time.monotonic()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            # A shell's background job does not end by SIGINT.
+            command = ["sh", "-c", "echo $$; sleep 600 & wait"]
+            run.record(command, env=dict(os.environ), log=tmp_path / "log")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - began < run.PATIENCE
+    session = (tmp_path / "log").read_text().strip()
+    left = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, of, *_ = file.read_text().rpartition(")")[2].split()
+            left += [file] if (of, state) == (session, state.replace("Z", "")) else []
+    assert left == []
 
 
 def test_a_full_disk_is_told_and_the_next_build_goes_on(project: Project, sources: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import builds, paths, recipes, stacks
+from builder import builds, forecast, paths, recipes, stacks
 from builder import packages as store
 from builder.errors import BuildFailed, DiskFull
 from builder.packages import Plan
+from builder.timings import Span
 from builder.toolchain import Toolchain
 
 TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc")
@@ -36,6 +37,8 @@ class Engine:
         process.returncode = self.outcome(work)  # type: ignore[attr-defined]
         self.built.append(work.name)
         return process
+
+    pid = 0
 
     def poll(self) -> int:
         return 0
@@ -87,6 +90,9 @@ def test_a_failure_names_recipe_reason_and_log(plan: Plan, monkeypatch: pytest.M
     assert "recipe b failed: the compiler's complaint" in message
     assert "| cc -c x.c" in message
     assert str(paths.LOGS / "b.log") in message
+    assert str(paths.work() / "b") in message
+    assert (paths.work() / "b").is_dir()
+    assert "run again" in message
     double = engine(monkeypatch, succeed)
     builds.build(plan)
     assert double.built == ["b", "theano-stack"]
@@ -104,4 +110,64 @@ def test_a_full_disk_is_told_from_other_failures(
 
     monkeypatch.setattr(builds.run, "start", start)
     with pytest.raises(DiskFull, match="recipe c: no room left"):
+        builds.build(plan)
+
+
+@pytest.fixture
+def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """A short chain that much waits for, and a long one."""
+    hosts = {"many": "", "long": "", "l1": "many", "l2": "many", "l3": "many", "end": "long"}
+    for name, host in {**hosts, "theano-stack": "l1, l2, l3, end"}.items():
+        (recipes_dir / name).mkdir(exist_ok=True)
+        (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
+    seconds = {"long": 500.0, "end": 100.0}
+    costs = {"recipes": {**dict.fromkeys((*hosts, "theano-stack"), 2.0), **seconds}, "stages": {}}
+    monkeypatch.setattr(forecast, "_costs", lambda: costs)
+    rendered = recipes.load_all(stacks.load("openblas"), TOOLCHAIN)
+    return store.plan(rendered, recipes.closure(rendered), {}, TOOLCHAIN)
+
+
+def test_the_longest_chain_starts_first(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = engine(monkeypatch, succeed)
+    builds.build(wide, jobs=1)
+    assert double.built == ["long", "end", "many", "l1", "l2", "l3", "theano-stack"]
+
+
+def test_what_is_beside_the_chain_gives_way(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = engine(monkeypatch, succeed)
+    told: list[tuple[int, int]] = []
+
+    def start(argv: list[Path], **rest: object) -> Engine:
+        process = Engine.start(double, argv, **rest)  # type: ignore[arg-type]
+        process.pid = -len(double.built)
+        return process
+
+    monkeypatch.setattr(builds.run, "start", start)
+    monkeypatch.setattr(builds.run, "give_way", lambda *given: told.append(given))
+    builds.build(wide, jobs=2)
+    assert double.built[:2] == ["long", "many"]
+    # Those that began second of two, and never that of the longest chain.
+    assert (-2, builds.BESIDE) in told
+    assert -1 not in [process for process, _ in told]
+
+
+def test_what_a_build_took_is_told_and_remembered(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(monkeypatch, succeed)
+    spans: list[Span] = []
+    builds.build(plan, spans=spans)
+    assert [span.recipe for span in spans] == ["c", "b", "theano-stack"]
+    assert spans[0].begin <= spans[0].end <= spans[1].begin
+    assert forecast.cpu_seconds(["c"]) == {"c": 1.0}
+
+
+def test_an_interruption_tells_how_far_it_was(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(work: Path) -> int:
+        if work.name == "b":
+            raise KeyboardInterrupt
+        return succeed(work)
+
+    engine(monkeypatch, interrupt)
+    with pytest.raises(KeyboardInterrupt, match="1 of 3 recipes are built"):
         builds.build(plan)

@@ -6,7 +6,7 @@ import pytest
 
 from builder import paths, pipeline, rebuilds, report, run, stacks
 from builder.channel import Package
-from builder.envs import MARK, Lock
+from builder.envs import MARK, Environment, Lock
 from builder.errors import (
     EnvironmentFailed,
     HostToolMissing,
@@ -15,6 +15,7 @@ from builder.errors import (
     VerifyFailed,
 )
 from builder.packages import Plan
+from builder.timings import Span
 from builder.toolchain import Toolchain
 
 
@@ -99,6 +100,77 @@ def test_a_failed_check_fails_the_build(environment: Path, monkeypatch: pytest.M
     monkeypatch.setattr(run, "show", lambda *_, **__: 1)
     with pytest.raises(VerifyFailed, match="stack openblas does not prove itself"):
         pipeline.verify("openblas")
+
+
+def test_what_a_failed_check_says_is_shown_from_its_log(
+    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def record(*_: object, log: Path, **__: object) -> int:
+        log.write_text("blas        failed       0.1  another BLAS\n")
+        return 1
+
+    monkeypatch.setattr(run, "record", record)
+    with pytest.raises(VerifyFailed):
+        pipeline.verify("openblas", log=environment / "verify.log")
+    assert "another BLAS" in capsys.readouterr().out
+
+
+CHECKS = [
+    {"name": name, "status": status}
+    for name, status in (("blas", "passed"), ("scan", "passed"), ("libm", "skipped"))
+]
+
+
+def test_at_the_end_is_what_was_proved_and_what_is_next(
+    environment: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    planned = pipeline.Planned(
+        stacks.load("openblas"), Toolchain("12", "2.36", ""), Plan((), {}, {}, {})
+    )
+    installed = Environment(environment, Lock("openblas", "spec 0", ()))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(pipeline, "create", lambda *_: (planned, installed))
+
+    def record(*_: object, log: Path, **__: object) -> int:
+        report.write({"checks": CHECKS}, report.verification("openblas"))
+        return 0
+
+    monkeypatch.setattr(run, "record", record)
+    pipeline.build("openblas", pipeline.Options())
+    lines = capsys.readouterr().out.splitlines()
+    proved = "2 checks passed, 1 skipped (libm)"
+    assert lines[0] == f"verification {proved}, 0:00"
+    assert lines[1] == "report reports/openblas.json, 0:00"
+    assert lines[2] == "openblas: verified: 2 checks passed, 1 skipped; envs/openblas"
+    assert max(map(len, lines)) <= 80
+    assert [line.partition("#")[0].strip() for line in lines[3:]] == [
+        "envs/openblas/bin/python train.py",
+        "./invoke verify --stack=openblas --full",
+        "./invoke image --stack=openblas",
+    ]
+    pipeline.build("openblas", pipeline.Options())
+    assert "openblas: verified before: 2 checks passed, 1 skipped;" in capsys.readouterr().out
+
+
+def test_timings_are_apart_from_what_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    plan = Plan((), {"zlib": frozenset()}, {}, {})
+    asked, silent = pipeline.Options(timings=True), pipeline.Options()
+    pipeline._time("openblas", plan, asked, [])
+    assert capsys.readouterr().out == "nothing was built here yet\n"
+    pipeline._time("openblas", plan, silent, [Span("zlib", 0.0, 2.0, 3.0)])
+    assert capsys.readouterr().out == ""
+    assert report.read(tmp_path / "openblas-timings.json")["chain"] == ["zlib"]
+    pipeline._time("openblas", plan, asked, [])
+    told = capsys.readouterr().out
+    assert told.startswith("of the last build:\nrecipe")
+    assert "zlib   *   0:00   0:02      3  100%" in told
 
 
 @pytest.mark.parametrize("archive", ["", "ab" * 32])

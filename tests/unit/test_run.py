@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -36,3 +37,23 @@ def test_a_command_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", missing)
     with pytest.raises(CommandFailed, match="nothing-here: cannot be started"):
         run.run(["nothing-here"])
+
+
+def test_the_seconds_of_a_session_are_those_of_all_its_processes() -> None:
+    own = os.getsid(0)
+    found = run.cpu_seconds([own, 999_999_999])
+    assert found[own] > 0
+    assert found[999_999_999] == 0
+
+
+def test_giving_way_is_for_those_who_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[int, int, int]] = []
+
+    def refuse(*arguments: int) -> None:
+        given.append(arguments)  # type: ignore[arg-type]
+        raise PermissionError("no")
+
+    monkeypatch.setattr(os, "setpriority", refuse)
+    monkeypatch.setattr(os, "getpriority", lambda *_: 12)
+    run.give_way(999_999_999, 10)
+    assert given == [(os.PRIO_PGRP, 999_999_999, 19)]

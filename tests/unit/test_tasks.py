@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import signal
 import sys
 from pathlib import Path
 
@@ -86,6 +87,50 @@ def test_an_interpreter_without_the_tools_hands_over_to_the_door(
     with pytest.raises(SystemExit):
         tasks.stacks(Context())
     assert handed == [["sh", "sh", str(paths.ROOT / "invoke"), "stacks", "--audit"]]
+
+
+def test_quiet_and_verbose_exclude_each_other(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_equipped", lambda: True)
+    status, said = run(capsys, "build", "--stack=openblas", "--quiet", "--verbose")
+    assert status == 2
+    assert "--quiet and --verbose exclude each other" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "stage", "told"),
+    [
+        ("build --stack=openblas", "pipeline.build", "; run again to go on from here"),
+        ("fetch --stack=openblas", "pipeline.fetch", "; run again to go on from here"),
+        ("test --unit", "checks.test", ""),
+        ("rebuild --stack=openblas", "pipeline.rebuild", ""),
+    ],
+)
+def test_only_what_goes_on_says_so_when_it_is_interrupted(
+    words: str,
+    stage: str,
+    told: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt("5 of 12 recipes are built")
+
+    monkeypatch.setattr(tasks, "_equipped", lambda: True)
+    monkeypatch.setattr(f"builder.{stage}", interrupt)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        status, said = run(capsys, *words.split())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert status == tasks.INTERRUPTED
+    assert said == f"interrupted: 5 of 12 recipes are built{told}\n"
+
+
+def test_the_tasks_that_go_on_are_tasks() -> None:
+    names = {value.name for value in vars(tasks).values() if isinstance(value, tasks.Door)}
+    assert set(tasks.GO_ON) <= names
 
 
 def test_the_bench_names_its_graphs() -> None:
