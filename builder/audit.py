@@ -27,7 +27,8 @@ class Finding:
         released: the day it was uploaded, ISO 8601; where the index does not tell, that of the
             newest file in it; None if it was not fetched either.
         offered: whether the indexes have it still.
-        newer: the newest release of its line, if it is not that itself.
+        newer: the newest release of its line, if it is not that itself; of Debian's fixes, which
+            are of one release, the newest.
         suites: where Debian has it, if it is from there.
     """
 
@@ -55,7 +56,7 @@ def audit(name: str = "") -> None:
         source.file: Finding(
             released=offered.get(source.file) or dated(source),
             offered=source.file in offered,
-            newer=newer(source.file, releases),
+            newer=newer(source.file, releases) or debian.later(source.file, offered),
             suites=tuple(sorted(suites.get(source.file, ()))),
         )
         for source in pinned
@@ -93,9 +94,10 @@ def row(file: str, finding: Finding, today: date) -> list[str]:
     """A finding as cells of a table."""
     project, version = parse(file)
     age = (today - date.fromisoformat(finding.released)).days if finding.released else None
+    fixes = debian.FILE.fullmatch(file)
     return [
         project,
-        dotted(version),
+        fixes["version"] if fixes and fixes["revision"] else dotted(version),
         finding.released or "-",
         "-" if age is None else f"{age / 365.25:.1f}",
         finding.newer or "",

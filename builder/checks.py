@@ -15,7 +15,7 @@ def lint() -> None:
         ConfigurationError: a package's bytes changed, and its name did not.
     """
     scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
-    scripts += sorted(paths.RECIPES.glob("*/*.sh"))
+    scripts += sorted(paths.RECIPES.rglob("*.sh"))
     commands = [
         [_tool("ruff"), "check", "."],
         [_tool("ruff"), "format", "--check", "."],

@@ -27,7 +27,7 @@ MIRROR = "THEANO_FAST_DEBIAN_MIRROR"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FILE = re.compile(
     r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
-    r"(\.orig\.tar\.(gz|xz|bz2)|_(amd64|all)\.(?P<binary>deb))"
+    r"(\.orig\.tar\.(gz|xz|bz2)|(?P<revision>\.debian\.tar\.xz)|_(amd64|all)\.(?P<binary>deb))"
 )
 # apt-cache's command for each kind of entry: deb-src for source packages, deb for binary ones.
 SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
@@ -161,6 +161,27 @@ def suites(shown: str, told: str) -> dict[str, frozenset[str]]:
             if FILE.fullmatch(word):
                 found[word] |= places[fields["Package"], fields["Version"]]
     return {file: frozenset(names) for file, names in found.items()}
+
+
+def later(file: str, offered: Iterable[str]) -> str | None:
+    """The version of the newest of ``offered``, if that is Debian's later work on one release.
+
+    Args:
+        file: Debian's own part of a source package, its patches among it.
+    """
+    match = FILE.fullmatch(file)
+    # dpkg knows the order of versions; without it there is nothing to say.
+    if not match or not match["revision"] or shutil.which("dpkg") is None:
+        return None
+    upstream = match["version"].rpartition("-")[0]
+    newest = match["version"]
+    for other in filter(None, map(FILE.fullmatch, offered)):
+        version = other["version"]
+        alike = (other["package"], other["revision"]) == (match["package"], match["revision"])
+        if alike and version.rpartition("-")[0] == upstream:
+            compare = ["dpkg", "--compare-versions", version, "gt", newest]
+            newest = version if run(compare, check=False).status == 0 else newest
+    return newest if newest != match["version"] else None
 
 
 def release() -> str:

@@ -47,7 +47,7 @@ class Request:
 
 
 def conda_build_command(request: Request, variants: Path) -> list[str]:
-    """The conda-build (>= 26.3) command that builds a v1 recipe as this engine does.
+    """The conda-build (>= 26.5) command that builds a v1 recipe as this engine does.
 
     Args:
         variants: a file that holds the request's variant configuration.
@@ -71,7 +71,7 @@ def version(engine: str) -> str:
     """The version of py-rattler-build that an engine, one of ENGINES, builds with.
 
     Raises:
-        CommandFailed: conda-build's Python has none: it is older than 26.3.
+        CommandFailed: conda-build's Python has none: it is older than 26.5.
     """
     conda_build = shutil.which("conda-build") if engine == "conda-build" else None
     if conda_build is None:

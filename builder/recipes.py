@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,14 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Fix:
+    """A patch of Debian's that a recipe applies, and the CVEs that it mends."""
+
+    patch: str
+    cves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Output:
     """One package of a recipe, as it will be called, and the match specs it needs."""
 
@@ -46,7 +56,12 @@ class Output:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe rendered for one stack; ``own`` are the parts of this project it packages."""
+    """A recipe rendered for one stack.
+
+    Attributes:
+        own: the parts of this project that it packages or is built by.
+        fixes: what ``recipes/apply-fixes.sh`` applies.
+    """
 
     name: str
     path: Path
@@ -54,6 +69,7 @@ class Recipe:
     sources: tuple[Source, ...]
     own: tuple[Path, ...]
     rendered: tuple[Mapping[str, Any], ...]
+    fixes: tuple[Fix, ...] = ()
 
 
 def variant(stack: Stack, toolchain: Toolchain) -> dict[str, list[str]]:
@@ -97,7 +113,26 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
         sources=tuple(sorted(sources.values(), key=lambda source: source.file)),
         own=tuple(sorted(parts)),
         rendered=rendered,
+        fixes=fixes(path),
     )
+
+
+def fixes(path: Path) -> tuple[Fix, ...]:
+    """What the list ``path/fixes`` names, if there is one.
+
+    Raises:
+        ConfigurationError: a line is not a patch and CVEs.
+    """
+    file = path / "fixes"
+    found = []
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        if line.startswith("#"):
+            continue
+        patch, *cves = line.split() or [""]
+        if not patch or not all(re.fullmatch(r"CVE-\d{4}-\d{4,}", cve) for cve in cves):
+            raise ConfigurationError(f"recipes/{path.name}/fixes: {line!r} is not PATCH CVE...")
+        found.append(Fix(patch, tuple(cves)))
+    return tuple(found)
 
 
 def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -> Source | Path:
@@ -112,7 +147,7 @@ def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -
         )
     if not entry.get("sha256"):
         raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
-    addresses = (url for name, url in upstream.items() if where.name.startswith(name))
+    addresses = (url for name, url in upstream.items() if fnmatchcase(where.name, f"{name}*"))
     return Source(where.name, entry["sha256"], tuple(addresses))
 
 

@@ -19,6 +19,7 @@ from cyclonedx.model.component import (
     PatchClassification,
     Pedigree,
 )
+from cyclonedx.model.issue import IssueClassification, IssueType, IssueTypeSource
 from cyclonedx.model.license import LicenseExpression
 from cyclonedx.output import make_outputter
 from cyclonedx.schema import OutputFormat, SchemaVersion
@@ -28,18 +29,21 @@ from builder.channel import Package
 from builder.engine import SOURCE_DATE_EPOCH
 from builder.envs import Lock
 from builder.packages import Plan
-from builder.recipes import Recipe
+from builder.recipes import Fix, Recipe
 from builder.sources import sha256
 
 # Where recipes unpack the wheels of the tools that build them.
 TOOLS = "wheels"
+# How Debian's part of a source package is named: the patches of recipes' `fixes` are in it.
+SERIES = ".debian.tar.xz"
 
 
 def document(plan: Plan, lock: Lock) -> str:
     """The bill of the packages in ``lock``; the same lock gives the same text.
 
     Each package is there with its SHA-256, its licence and, as its pedigree, the sources and the
-    patches that it was built from. The tools that built it have the scope ``excluded``.
+    patches that it was built from. Debian's fixes tell which CVEs they resolve. The tools that
+    built it have the scope ``excluded``.
     """
     made_by = {
         output["package"]["name"]: (recipe, output)
@@ -84,7 +88,10 @@ def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Com
         pedigree=Pedigree(
             # Those without a hash are parts of this project.
             ancestors=[_source(package, recipe, one) for one in inputs if "sha256" in one],
-            patches=[_patch(recipe, file) for file in patches],
+            patches=[
+                *(_patch(recipe, file) for file in patches),
+                *(_fix(fix, recipe) for fix in recipe.fixes),
+            ],
         ),
     )
 
@@ -109,3 +116,23 @@ def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Compo
 def _patch(recipe: Recipe, file: Path) -> Patch:
     place = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
     return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(place)))
+
+
+def _fix(fix: Fix, recipe: Recipe) -> Patch:
+    [series] = [source.file for source in recipe.sources if source.file.endswith(SERIES)]
+    issues = [
+        IssueType(
+            type=IssueClassification.SECURITY,
+            id=cve,
+            source=IssueTypeSource(
+                name="NVD", url=XsUri(f"https://nvd.nist.gov/vuln/detail/{cve}")
+            ),
+            references=[XsUri(f"https://security-tracker.debian.org/tracker/{cve}")],
+        )
+        for cve in fix.cves
+    ]
+    return Patch(
+        type=PatchClassification.BACKPORT,
+        diff=Diff(url=XsUri(f"{series}#debian/patches/{fix.patch}")),
+        resolves=issues,
+    )

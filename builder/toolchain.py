@@ -12,7 +12,7 @@ from builder.run import run
 COMPILERS = ("gcc", "g++", "gfortran")
 # The releases of gcc that every recipe has been built with: those of Debian 12.
 KNOWN = ("12",)
-HINT = "as root, run: apt-get install gcc g++ gfortran make"
+HINT = "as root, run: apt-get install gcc g++ gfortran make patch"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def probe() -> Toolchain:
     Raises:
         HostToolMissing: one is not on PATH, or they are of different releases.
     """
-    missing = [tool for tool in (*COMPILERS, "make") if shutil.which(tool) is None]
+    missing = [tool for tool in (*COMPILERS, "make", "patch") if shutil.which(tool) is None]
     if missing:
         raise HostToolMissing(f"not on PATH: {', '.join(missing)}", HINT)
     try:

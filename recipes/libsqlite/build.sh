@@ -1,6 +1,8 @@
 #!/bin/bash
 set -euo pipefail
 
+bash apply-fixes.sh
+
 # SQLite's canonical sources are turned into one C file by Tcl scripts. Jim,
 # a Tcl in one C file, runs them, so that the host need not have tclsh.
 gcc -O1 -DHAVE_REALPATH -o jimsh jimtcl/autosetup/jimsh0.c

@@ -5,6 +5,13 @@ set -euo pipefail
 SOURCE_DATE_EPOCH=$(stat -c %Y README.rst)
 export SOURCE_DATE_EPOCH
 
+# The interpreter of stock Theano, which this builds too, is as it was released.
+if [ -f "$RECIPE_DIR/fixes" ]; then
+    bash apply-fixes.sh
+    # The patch for CVE-2026-4224 takes pyexpat for a part of the interpreter, as it is Debian's.
+    sed -i '1i #define Py_BUILD_CORE_MODULE 1' Modules/pyexpat.c
+fi
+
 # Modules whose libraries have no recipe: without this list they are built
 # against whatever -dev packages the host has.
 cat > Modules/Setup.local <<'LIST'
@@ -33,11 +40,20 @@ export ac_cv_file__dev_ptmx=yes
     CFLAGS_NODIST="-fno-semantic-interposition -flto" \
     LDFLAGS_NODIST="-fno-semantic-interposition -flto=auto -s" \
     ac_cv_header_uuid_uuid_h=no
+make=(make)
+# Two programs that freeze modules, for a second each, would be linked with LTO for a minute each:
+# compiled apart, as fast as can be, they stay as they are (-o).
+if grep -q '^_bootstrap_python:' Makefile; then
+    programs=(Programs/_freeze_module _bootstrap_python)
+    make -j"$CPU_COUNT" "${programs[@]}" CFLAGS_NODIST="-O0 -fno-lto" LDFLAGS_NODIST=-fno-lto
+    find . -name '*.o' -delete
+    make+=("${programs[@]/#/--old-file=}")
+fi
 # The interpreter and the record first: extension modules are compiled by their
 # absolute path, and the flag that hides it must not be recorded.
-make -j"$CPU_COUNT" pybuilddir.txt
-make -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
-make install
+"${make[@]}" -j"$CPU_COUNT" pybuilddir.txt
+"${make[@]}" -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
+"${make[@]}" install
 ln -s python3 "$PREFIX/bin/python"
 
 # pydoc by way of a shell: the placeholder is too long for a #! line, and the engine would put

@@ -18,6 +18,7 @@ sed -i "s|^'''exec' \(.*/bin/python[0-9.]*\) |'''exec' \"\1\" |" "$PREFIX/bin/th
 
 # Where users may not write, Python would compile it at every start. Checked by the hash of its
 # source, bytecode holds no time; what holds the prefix is left to the first import.
-find "$SP_DIR/theano" -name '*.py' ! -path '*/theano/*/tests/*' ! -name 'test_*' ! -name conftest.py \
+find "$SP_DIR/theano" -name '*.py' ! -path "$SP_DIR/theano/*/tests/*" \
+    ! -name 'test_*' ! -name conftest.py \
     ! -exec grep -qF "$PREFIX" {} \; -print | sort |
     "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -

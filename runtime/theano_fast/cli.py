@@ -161,7 +161,7 @@ def gather_facts(flags: str) -> dict[str, Any]:
     Theano is imported in another process, with these THEANO_FLAGS: an environment that crashes
     must not end the report.
     """
-    known = {"host": facts.host(), "versions": facts.versions()}
+    known = {"fixes": facts.fixes(), "host": facts.host(), "versions": facts.versions()}
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         answer = Path(folder, "facts.json")
         command = [sys.executable, "-P", "-m", "theano_fast.environment", str(answer)]

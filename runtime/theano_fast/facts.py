@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from theano_fast import threads
 
 DISTRIBUTIONS = ("numpy", "scipy", "Theano")
+# Of each package that has them, a list of the fixes that were applied to its sources.
+FIXES = Path("share", "theano-fast", "fixes")
 
 
 def host() -> dict[str, Any]:
@@ -48,3 +51,17 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             found[name.lower()] = "not installed"
     return found
+
+
+def fixes(prefix: str | Path = sys.prefix) -> dict[str, list[str]]:
+    """Return the CVEs that were mended in the packages of the environment at prefix."""
+    return {
+        file.name: sorted(cves(file.read_text()), key=lambda cve: [*map(int, cve.split("-")[1:])])
+        for file in sorted(Path(prefix, FIXES).glob("*"))
+    }
+
+
+def cves(text: str) -> set[str]:
+    """Return the CVEs of a list of fixes, whose lines are a patch's name and CVEs."""
+    lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
+    return {word for line in lines for word in line[1:]}

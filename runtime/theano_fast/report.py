@@ -84,6 +84,19 @@ def render_facts(facts: dict[str, Any], indent: str = "") -> str:
             lines.append(render_facts(value, indent + "  "))
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{indent}{key}:\n" + render_facts(item, indent + "  ") for item in value]
+        elif isinstance(value, list) and value:
+            start, rest = f"{indent}{key}: ", f"{indent}  "
+            words = ", ".join(map(str, value))
+            lines.append(
+                textwrap.fill(
+                    words,
+                    WIDTH,
+                    initial_indent=start,
+                    subsequent_indent=rest,
+                    break_on_hyphens=False,
+                    break_long_words=False,
+                )
+            )
         else:
             lines.append(f"{indent}{key}: {value}")
     return "\n".join(lines)

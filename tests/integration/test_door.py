@@ -160,12 +160,12 @@ def test_what_the_host_lacks_is_one_line_for_a_user(checkout: Path, bare: Bare) 
     bare.program("id", "echo 1000")
     status, output = door(checkout, "stacks", PATH=str(bare.path))
     assert (status, output.count("\n")) == (6, 1), output
-    assert "the host lacks: gcc g++ gfortran make perl" in output
+    assert "the host lacks: gcc g++ gfortran make patch perl" in output
     assert "; as root, run: apt-get install -y --no-install-recommends gcc g++" in output
 
 
 # Puts the compilers beside itself.
-INSTALL = 'for tool in gcc g++ gfortran make perl; do ln -s cat "${0%/*}/$tool"; done'
+INSTALL = 'for tool in gcc g++ gfortran make patch perl; do ln -s cat "${0%/*}/$tool"; done'
 
 
 def test_apt_goes_on_from_what_was_interrupted(checkout: Path, bare: Bare) -> None:
@@ -179,7 +179,7 @@ def test_apt_goes_on_from_what_was_interrupted(checkout: Path, bare: Bare) -> No
     )
     bare.program("dpkg", 'echo "noise of dpkg $*"; touch "${0%/*}/apt-get.mended"')
     status, output = door(checkout, "stacks", PATH=str(bare.path))
-    assert "installing what the host lacks: gcc g++ gfortran make perl" in output
+    assert "installing what the host lacks: gcc g++ gfortran make patch perl" in output
     assert "noise" not in output
     told = re.findall("noise of (.*)", (checkout / LOG).read_text())
     assert told[0] == "apt-get update"

@@ -28,6 +28,7 @@ TIME = 1675767600
         ("python3.11_3.11.2.orig.tar.gz", ("python3.11", (3, 11, 2))),
         ("zlib_1.2.13.dfsg.orig.tar.bz2", ("zlib", (1, 2, 13))),
         ("openblas_0.3.29+ds.orig.tar.xz", ("openblas", (0, 3, 29))),
+        ("openssl_3.0.20-1~deb12u2.debian.tar.xz", ("openssl", (3, 0, 20))),
         ("python3-pygpu_0.7.6-13+b1_amd64.deb", ("python3-pygpu", (0, 7, 6))),
         ("numpy-1.26.0rc1.tar.gz", ("numpy-1.26.0rc1.tar.gz", ())),
         ("openssl_3.5.0~beta1.orig.tar.gz", ("openssl_3.5.0~beta1.orig.tar.gz", ())),
@@ -131,6 +132,10 @@ def test_a_row_tells_age_and_what_is_newer() -> None:
     ) == [*("zlib", "1.2.13", "2023-02-07", "3.0", "", "bookworm", "")]
     assert audit.row("numpy-1.26.4.tar.gz", Finding(None, False, "1.26.5"), today) == [
         *("numpy", "1.26.4", "-", "-", "1.26.5", "", "not offered any more")
+    ]
+    fixes = Finding(None, True, "3.0.20-1~deb12u3", ("bookworm",))
+    assert audit.row("openssl_3.0.20-1~deb12u2.debian.tar.xz", fixes, today) == [
+        *("openssl", "3.0.20-1~deb12u2", "-", "-", "3.0.20-1~deb12u3", "bookworm", "")
     ]
 
 

@@ -29,6 +29,10 @@ def test_file_names_tell_the_source_package() -> None:
     assert (match["package"], match["version"]) == ("zlib", "1.2.13.dfsg")
     assert debian.FILE.fullmatch("openblas_0.3.29+ds.orig.tar.xz")
     assert not debian.FILE.fullmatch("numpy-1.26.4.tar.gz")
+    match = debian.FILE.fullmatch("openssl_3.0.20-1~deb12u2.debian.tar.xz")
+    assert match
+    assert (match["package"], match["version"]) == ("openssl", "3.0.20-1~deb12u2")
+    assert match["revision"]
 
 
 def test_a_binary_package_is_one_and_a_source_is_none() -> None:
@@ -96,6 +100,7 @@ def test_a_mirror_that_the_user_names_is_one_more(monkeypatch: pytest.MonkeyPatc
     [
         ("openblas_0.3.29+ds.orig.tar.xz", "o/openblas/openblas_0.3.29%2Bds.orig.tar.xz"),
         ("libffi_3.4.4.orig.tar.gz", "libf/libffi/libffi_3.4.4.orig.tar.gz"),
+        ("xz_5-1~deb12u2.debian.tar.xz", "x/xz/xz_5-1~deb12u2.debian.tar.xz"),
     ],
 )
 def test_without_apt_the_pool_of_the_named_mirror_is_known(
@@ -153,3 +158,35 @@ def test_a_mirror_that_does_not_answer_is_told(
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
     with pytest.raises(LookupError, match=r"update: E: Failed to fetch InRelease$"):
         debian.listed(["zlib_1.3.orig.tar.bz2"], tmp_path)
+
+
+# As dpkg orders them.
+ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3.0-1")
+
+
+@pytest.mark.parametrize(
+    ("offered", "later"),
+    [
+        (["ab_3.0-1~deb12u2.debian.tar.xz", "ab_3.0-1~deb12u1.debian.tar.xz"], None),
+        (["ab_3.0-1~deb12u3.debian.tar.xz", "ab_3.0-1~deb12u10.debian.tar.xz"], "3.0-1~deb12u10"),
+        (["ab_3.0-1.debian.tar.xz"], "3.0-1"),
+        (["ab_3.0.1-1.debian.tar.xz", "bc_3.0-2.debian.tar.xz", "ab_3.0-2_amd64.deb"], None),
+    ],
+)
+def test_later_fixes_are_of_the_same_release(
+    offered: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(argv: list[str], **_: object) -> Finished:
+        dpkg, option, one, relation, other = argv
+        assert (dpkg, option, relation) == ("dpkg", "--compare-versions", "gt")
+        return Finished(int(ORDER.index(one) <= ORDER.index(other)), "")
+
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/dpkg")
+    monkeypatch.setattr(debian, "run", run)
+    assert debian.later("ab_3.0-1~deb12u2.debian.tar.xz", offered) == later
+    assert debian.later("ab_3.0.orig.tar.xz", offered) is None
+
+
+def test_without_dpkg_no_fix_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert debian.later("ab_3.0-1.debian.tar.xz", ["ab_3.0-2.debian.tar.xz"]) is None

@@ -57,9 +57,66 @@ def test_an_upstream_address_is_for_names_that_begin_so(recipes_dir: Path) -> No
     ]
 
 
+def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
+    files = ("a1_1.0.orig.tar.gz", "a1_1.0-1.debian.tar.xz")
+    entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
+    extra = f"source:\n{entries}extra: {{upstream: {{'a*.orig': 'https://a.example/a.tar.gz'}}}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    assert {source.file: len(source.upstream) for source in load()["a"].sources} == {
+        "a1_1.0.orig.tar.gz": 1,
+        "a1_1.0-1.debian.tar.xz": 0,
+    }
+
+
+def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a"))
+    assert load()["a"].fixes == ()
+    file = recipes_dir / "a" / "fixes"
+    file.write_text("# a reason\nx.patch CVE-2024-1000 CVE-2024-10000\ny.diff\n")
+    assert load()["a"].fixes == (
+        recipes.Fix("x.patch", ("CVE-2024-1000", "CVE-2024-10000")),
+        recipes.Fix("y.diff", ()),
+    )
+    for wrong in ("x.patch CVE-2024\n", "\n", "x.patch and more\n"):
+        file.write_text(wrong)
+        with pytest.raises(ConfigurationError, match="recipes/a/fixes"):
+            load()
+
+
+def test_recipes_with_fixes_have_the_patches_and_apply_them() -> None:
+    for recipe in load().values():
+        patches = [source for source in recipe.sources if source.file.endswith(".debian.tar.xz")]
+        script = paths.RECIPES / "apply-fixes.sh"
+        assert len(patches) == bool(recipe.fixes) == (script in recipe.own), recipe.name
+        build = recipe.path / "build.sh"
+        applied = build.exists() and "bash apply-fixes.sh" in build.read_text("utf-8")
+        assert applied == bool(recipe.fixes), recipe.name
+
+
+def test_the_page_on_security_tells_every_fix() -> None:
+    page = (paths.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z0-9]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    told = {
+        (name, version, cve)
+        for name, version, cves in rows
+        for cve in re.findall(r"CVE-[\d-]+", cves)
+    }
+    assert told == {
+        (recipe.name, source.file.split("_")[1].removesuffix(".debian.tar.xz"), cve)
+        for recipe in load().values()
+        for source in recipe.sources
+        if source.file.endswith(".debian.tar.xz")
+        for fix in recipe.fixes
+        for cve in fix.cves
+    }
+
+
 def test_one_pin_raises_cpython(tmp_path: Path) -> None:
     text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
     raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
+    assert count == 1
+    # The fixes are those of one release: another goes without, or with its own.
+    raised, count = re.subn(r"(?s)  # Of this release.*?apply-fixes\.sh\n", "", raised)
     assert count == 1
     write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
     variant = recipes.variant(stacks.load("openblas"), TOOLCHAIN)

@@ -17,14 +17,19 @@ def bill() -> str:
     rendered = recipes.load_all(stack, TOOLCHAIN)
     needs = recipes.closure(rendered)
     plan = packages.plan(rendered, needs, recipes.variant(stack, TOOLCHAIN), TOOLCHAIN)
-    names = ("libffi-3.4.4-h0_0", "numpy-1.26.4-py_0", "theano-stack-1.0.5-0_openblas")
+    names = (
+        "libffi-3.4.4-h0_0",
+        "numpy-1.26.4-py_0",
+        "theano-stack-1.0.5-0_openblas",
+        "xz-5.4.1-h0_2",
+    )
     made = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
     return sbom.document(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
 
 
 def test_packages_have_hash_licence_sources_and_patches() -> None:
     table = json.loads(bill())
-    libffi, numpy, _ = table["components"]
+    libffi, numpy, _, xz = table["components"]
     assert libffi["licenses"] == [{"expression": "MIT"}]
     assert libffi["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
     [source] = libffi["pedigree"]["ancestors"]
@@ -38,6 +43,17 @@ def test_packages_have_hash_licence_sources_and_patches() -> None:
     }
     assert scopes["numpy"] is None
     assert scopes["Cython"] == "excluded"
+    fixes = xz["pedigree"]["patches"]
+    assert {fix["type"] for fix in fixes} == {"backport"}
+    resolved = {}
+    for fix in fixes:
+        series, _, name = fix["diff"]["url"].partition("#debian/patches/")
+        assert series in {item["name"] for item in xz["pedigree"]["ancestors"]}
+        [resolved[name]] = fix["resolves"]
+    issue = resolved["liblzma-Fix-a-buffer-overflow-in-lzma_index_append.patch"]
+    assert (issue["type"], issue["id"]) == ("security", "CVE-2026-34743")
+    assert issue["source"]["url"] == "https://nvd.nist.gov/vuln/detail/CVE-2026-34743"
+    assert issue["references"] == ["https://security-tracker.debian.org/tracker/CVE-2026-34743"]
 
 
 def test_the_same_lock_gives_the_same_bill() -> None:

@@ -32,7 +32,7 @@ def test_versions_become_variant_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostToolMissing, match=r"gcc, g\+\+, gfortran, make"):
+    with pytest.raises(HostToolMissing, match=r"gcc, g\+\+, gfortran, make, patch"):
         toolchain.probe()
 
 

@@ -56,6 +56,14 @@ def test_facts_are_indented_lines():
     assert report.render_facts(tree) == "a:\n  x: 1\na:\n  x: 2\nb:\n  c: 1\nd: []"
 
 
+def test_a_list_is_wrapped_below_its_name():
+    cves = [f"CVE-2024-{number}" for number in range(10000, 10020)]
+    lines = report.render_facts({"fixes": {"python": cves}}).splitlines()
+    assert lines[:2] == ["fixes:", f"  python: {', '.join(cves[:5])},"]
+    assert all(line.startswith("    CVE-") for line in lines[2:])
+    assert max(map(len, lines)) <= report.WIDTH
+
+
 @pytest.mark.parametrize(
     ("result", "status", "message"),
     [

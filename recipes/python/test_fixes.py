@@ -1,0 +1,55 @@
+"""Some of what the list `fixes` names is mended."""
+
+import http.cookies
+import io
+import os
+import tarfile
+import urllib.parse
+import webbrowser
+import zipfile
+from xml.parsers import expat
+
+# CVE-2023-24329
+assert urllib.parse.urlsplit(" https://a.example/").scheme == "https"
+# CVE-2023-41105
+assert os.path.normpath("/a\0b") == "/a\0b"
+
+
+def refused(error, call, *arguments):
+    """Whether a call raises an error."""
+    try:
+        call(*arguments)
+    except error:
+        return True
+    return False
+
+
+# CVE-2024-11168
+assert refused(ValueError, urllib.parse.urlsplit, "https://[v.a]/")
+# CVE-2026-0672
+assert refused(http.cookies.CookieError, http.cookies.SimpleCookie().__setitem__, "a", "b\r\nc: d")
+# CVE-2026-4519
+assert refused(ValueError, webbrowser.GenericBrowser("true").open, "--option")
+
+# CVE-2026-4224: a declaration that is nested deeply overflowed the stack.
+parser = expat.ParserCreate()
+parser.ElementDeclHandler = lambda *_: None
+nested = b"(a, " * 500_000 + b"a" + b")" * 500_000
+assert refused(RecursionError, parser.Parse, b"<!DOCTYPE a [<!ELEMENT a " + nested + b">]><a/>")
+
+# CVE-2024-0450: two entries of the directory for one file.
+stream = io.BytesIO()
+with zipfile.ZipFile(stream, "w") as archive:
+    archive.writestr("a", bytes(100))
+    archive.writestr("b", bytes(100))
+    first, second = archive.infolist()
+    second.header_offset = first.header_offset
+    second.filename = second.orig_filename = "a"
+with zipfile.ZipFile(stream) as archive:
+    assert refused(zipfile.BadZipFile, archive.read, archive.infolist()[1])
+
+# CVE-2025-8194: a member of a negative size was read for ever.
+header = tarfile.TarInfo("a")
+header.size = -512
+block = header.tobuf(tarfile.GNU_FORMAT)
+assert refused(tarfile.ReadError, tarfile.open, None, "r", io.BytesIO(block + bytes(1024)))

@@ -1,0 +1,71 @@
+"""recipes/apply-fixes.sh applies what a recipe's list names, all of it or the build fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from builder import paths
+
+SERIES = ("one.patch", "two.diff -p1", "other.patch")
+
+
+def patch(before: str, after: str) -> str:
+    return f"--- a/file\n+++ b/file\n@@ -1 +1 @@\n-{before}\n+{after}\n"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A directory with a source, and Debian's patches for it."""
+    patches = tmp_path / "debian" / "patches"
+    patches.mkdir(parents=True)
+    (patches / "series").write_text("# a comment\n" + "\n".join(SERIES) + "\n")
+    (patches / "one.patch").write_text(patch("0", "1"))
+    (patches / "two.diff").write_text(patch("1", "2"))
+    (patches / "other.patch").write_text(patch("another", "line"))
+    (tmp_path / "file").write_text("0\n")
+    return tmp_path
+
+
+def apply(work: Path, fixes: str) -> tuple[int, str]:
+    """Apply a list; exit status and output."""
+    (work / "fixes").write_text(fixes)
+    done = subprocess.run(
+        ["bash", paths.RECIPES / "apply-fixes.sh"],
+        cwd=work,
+        env={**os.environ, "RECIPE_DIR": str(work), "PREFIX": str(work / "p"), "PKG_NAME": "x"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_fixes_are_applied_and_the_list_is_packaged(work: Path) -> None:
+    fixes = "# a reason\none.patch CVE-2024-1000\ntwo.diff\n"
+    status, output = apply(work, fixes)
+    assert status == 0, output
+    assert (work / "file").read_text() == "2\n"
+    assert (work / "p" / "share" / "theano-fast" / "fixes" / "x").read_text() == fixes
+
+
+@pytest.mark.parametrize(
+    ("fixes", "reason"),
+    [
+        ("one.patch\nthree.patch\n", "three.patch"),
+        ("two.diff\none.patch\n", "not in its order"),
+        ("two.diff\n", "FAILED"),
+        ("one.patch\nother.patch\n", "FAILED"),
+        ("three.patch\n", "not in Debian's series"),
+    ],
+    ids=["not in the series", "out of order", "on another fix", "does not fit", "alone"],
+)
+def test_what_cannot_be_applied_fails_the_build(work: Path, fixes: str, reason: str) -> None:
+    status, output = apply(work, fixes)
+    assert status != 0
+    assert reason in output
+    assert not (work / "p").exists()
