@@ -2,15 +2,18 @@
 set -euo pipefail
 requires=${REQUIRES-}
 
-flags="-O2 -fPIC"
-cp make.inc.example make.inc
-make -j"$CPU_COUNT" "${NAME}lib" BUILD_DEPRECATED=Yes \
-    BLASLIB="$SRC_DIR/libblas.a" CBLASLIB="$SRC_DIR/libcblas.a" LAPACKLIB="$SRC_DIR/liblapack.a" \
-    CFLAGS="$flags" FFLAGS="$flags -frecursive" FFLAGS_NOOPT="$flags -O0 -frecursive"
+archive=$PREFIX/lib/liblapack.a
+if [ "$NAME" != lapack ]; then
+    archive=$SRC_DIR/lib$NAME.a
+    flags="-O2 -fPIC"
+    cp make.inc.example make.inc
+    make -j"$CPU_COUNT" "${NAME}lib" BLASLIB="$archive" CBLASLIB="$archive" \
+        CFLAGS="$flags" FFLAGS="$flags -frecursive"
+fi
 
 mkdir -p "$PREFIX/lib/pkgconfig"
 gfortran -shared -Wl,--as-needed -Wl,-soname,"lib$NAME.so.3" -o "$PREFIX/lib/lib$NAME.so.3" \
-    -Wl,--whole-archive "lib$NAME.a" -Wl,--no-whole-archive -L"$PREFIX/lib" ${requires:+"-l$requires"}
+    -Wl,--whole-archive "$archive" -Wl,--no-whole-archive -L"$PREFIX/lib" ${requires:+"-l$requires"}
 ln -s "lib$NAME.so.3" "$PREFIX/lib/lib$NAME.so"
 if [ "$NAME" = cblas ]; then
     install -D -m 644 -t "$PREFIX/include" CBLAS/include/cblas{,_mangling}.h

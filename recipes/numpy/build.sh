@@ -2,7 +2,8 @@
 set -euo pipefail
 
 tools=$SRC_DIR/wheels/tools
-"$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
+# Compiled: they are started some hundred times.
+"$PYTHON" -m pip install --compile --target "$tools" wheels/*.whl
 export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
 export PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 
@@ -12,10 +13,12 @@ import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
 FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$SRC_DIR')
 " "$tools/bin/cython"
 
+# test-simd: the module that tests instructions, not packaged, is compiled for each of these.
 # -s: the names of temporary files, assembled while linking, are among the symbols.
 # By way of a wheel: installed from a directory, numpy would record its path.
 LDFLAGS="${LDFLAGS:-} -s" "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
-    -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false
+    -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false \
+    -Csetup-args=-Dtest-simd=BASELINE
 "$PYTHON" -m pip install --no-compile --find-links dist numpy
 
 # pip quotes the interpreter only where its path has a space, which the placeholder has not.

@@ -2,7 +2,8 @@
 set -euo pipefail
 
 tools=$SRC_DIR/wheels/tools
-"$PYTHON" -m pip install --no-compile --target "$tools" wheels/*.whl
+# Compiled: they are started some hundred times.
+"$PYTHON" -m pip install --compile --target "$tools" wheels/*.whl
 # Meson would ask the host's CMake, and get the host's xsimd for pythran's own.
 export CMAKE=false
 export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
