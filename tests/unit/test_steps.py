@@ -15,6 +15,12 @@ SOURCES = tuple(
     Source(name, digit * 64) for name, digit in (("scipy-1.tar.gz", "a"), ("zlib_1.orig", "b"))
 )
 THEN = ("environment", "verification", "report")
+COSTS = {
+    "recipes": {"zlib": 5, "numpy": 310, "scipy": 1030},
+    "stages": {"environment": 2, "verification": 32},
+    "sources": {"scipy": 56, "zlib": 1},
+    "packages": {"numpy": 23, "scipy": 92},
+}
 
 
 def recipe(name: str, *sources: Source) -> Recipe:
@@ -24,6 +30,7 @@ def recipe(name: str, *sources: Source) -> Recipe:
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
     monkeypatch.setattr(run, "cpus", lambda: 2)
+    monkeypatch.setattr(forecast, "_costs", lambda: COSTS)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     monkeypatch.chdir(tmp_path)
     names = ("zlib", "numpy", "scipy")
