@@ -219,12 +219,20 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
         signal.signal(signal.SIGALRM, before)
     assert time.monotonic() - began < run.PATIENCE
     session = (tmp_path / "log").read_text().strip()
-    left = []
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, _, of, *_ = file.read_text().rpartition(")")[2].split()
-            left += [file] if (of, state) == (session, state.replace("Z", "")) else []
-    assert left == []
+
+    def left() -> list[Path]:
+        found = []
+        for file in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, _, _, of, *_ = file.read_text().rpartition(")")[2].split()
+                found += [file] if of == session and state != "Z" else []
+        return found
+
+    # What was killed takes a moment to go.
+    until = time.monotonic() + run.PATIENCE
+    while left() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert left() == []
 
 
 def test_a_full_disk_is_told_and_the_next_build_goes_on(project: Project, sources: Path) -> None:
