@@ -19,7 +19,7 @@ from builder.channel import Package
 from builder.errors import BuildFailed, DiskFull
 from builder.packages import Plan, cached, store
 from builder.recipes import Recipe
-from builder.steps import Step, Steps
+from builder.steps import Step
 from builder.timings import Span
 
 # What is beside the longest chain takes what that leaves: each recipe would use all cores, and two
@@ -54,15 +54,14 @@ def build(
             packages[recipe.name] = found
     pending = [recipe for recipe in plan.recipes if recipe.name not in packages]
     if pending:
-        with contextlib.nullcontext(step) if step else Steps().step("packages") as shown:
-            builds = _Builds(plan, packages, engine_name, jobs, shown)
-            try:
-                builds.run(pending)
-            except KeyboardInterrupt:
-                told = f"{len(packages)} of {len(plan.recipes)} recipes are built"
-                raise KeyboardInterrupt(told) from None
-            if spans is not None:
-                spans += builds.spans
+        builds = _Builds(plan, packages, engine_name, jobs, step or Step("packages", 0.0, 0.0))
+        try:
+            builds.run(pending)
+        except KeyboardInterrupt:
+            told = f"{len(packages)} of {len(plan.recipes)} recipes are built"
+            raise KeyboardInterrupt(told) from None
+        if spans is not None:
+            spans += builds.spans
     return packages
 
 

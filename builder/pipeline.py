@@ -217,7 +217,7 @@ def _time(stack: str, plan: Plan, options: Options, spans: list[Span]) -> None:
     """Write down where the time went, if something was built; and draw it, if that is asked for."""
     file = report.timings(stack)
     if spans:
-        known = timings.document(stack, spans, plan.needs, _jobs(options), run.cpus())
+        known = report.timings_document(stack, spans, plan.needs, _jobs(options), run.cpus())
         report.write(known, file)
     if options.timings:
         lines = timings.draw(report.read(file))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from builder.images import Image
 from builder.packages import Plan
 from builder.rebuilds import Comparison
 from builder.stacks import Stack
+from builder.timings import Span, chain
 from builder.toolchain import Toolchain
 
 SCHEMA_VERSION = 1
@@ -72,6 +73,23 @@ def rebuild_document(comparisons: Iterable[Comparison]) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "packages": {item.package: asdict(item) for item in comparisons},
+    }
+
+
+def timings_document(
+    stack: str, spans: Sequence[Span], needs: Mapping[str, Iterable[str]], jobs: int, cpus: int
+) -> dict[str, Any]:
+    """What a build took."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "stack": stack,
+        "jobs": jobs,
+        "cpus": cpus,
+        "chain": chain(spans, needs),
+        "recipes": {
+            span.recipe: {key: value for key, value in asdict(span).items() if key != "recipe"}
+            for span in spans
+        },
     }
 
 

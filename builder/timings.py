@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from builder import progress
 
-SCHEMA_VERSION = 1
 WIDTH = 80
 
 
@@ -34,25 +33,8 @@ def chain(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> list[str
     return found[::-1]
 
 
-def document(
-    stack: str, spans: Sequence[Span], needs: Mapping[str, Iterable[str]], jobs: int, cpus: int
-) -> dict[str, Any]:
-    """The report of what a build took."""
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "stack": stack,
-        "jobs": jobs,
-        "cpus": cpus,
-        "chain": chain(spans, needs),
-        "recipes": {
-            span.recipe: {key: value for key, value in asdict(span).items() if key != "recipe"}
-            for span in spans
-        },
-    }
-
-
 def draw(content: Mapping[str, Any], width: int = WIDTH) -> list[str]:
-    """A document as lines of text, a bar for each recipe, as they began; none of an empty one."""
+    """Its report as lines of text, a bar for each recipe, as they began; none of an empty one."""
     rows = sorted(content.get("recipes", {}).items(), key=lambda row: row[1]["begin"])
     if not rows:
         return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -112,6 +113,24 @@ class Project:
         process = self.start(*arguments, wrap=wrap, **env)
         output, _ = process.communicate(timeout=300)
         return process.returncode, output
+
+    def on_terminal(
+        self, monkeypatch: pytest.MonkeyPatch, *arguments: str, **env: str
+    ) -> tuple[int, str]:
+        """Run an Invoke task of the copy on a terminal; its exit status and what it wrote there."""
+        if not Path("/dev/ptmx").exists():
+            pytest.skip("no terminal can be opened here")
+        for name, value in {"TERM": "xterm", "THEANO_FAST_CACHE": str(self.cache), **env}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(self.root)
+        shown = bytearray()
+
+        def read(descriptor: int) -> bytes:
+            shown.extend(part := os.read(descriptor, 4096))
+            return part
+
+        status = pty.spawn([sys.executable, "tasks.py", *arguments], read, lambda _: b"")
+        return status, shown.decode()
 
     def half_written(self) -> list[Path]:
         """Files and directories with a temporary name, or incomplete cache entries."""

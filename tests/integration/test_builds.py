@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -168,21 +166,10 @@ def test_verbose_shows_the_logs(project: Project, sources: Path) -> None:
 def test_on_a_terminal_one_line_changes(
     project: Project, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not Path("/dev/ptmx").exists():
-        pytest.skip("no terminal can be opened here")
-    for name, value in {"TERM": "xterm", "COLUMNS": "80", "LINES": "24", "NO_COLOR": "1"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("THEANO_FAST_CACHE", str(project.cache))
-    monkeypatch.chdir(project.root)
-    shown = bytearray()
-
-    def read(descriptor: int) -> bytes:
-        shown.extend(part := os.read(descriptor, 4096))
-        return part
-
-    arguments = [sys.executable, "tasks.py", *BUILD, f"--sources={sources}", "--offline"]
-    assert pty.spawn(arguments, read, lambda _: b"") == 0
-    told = shown.decode()
+    size = {"COLUMNS": "80", "LINES": "24"}
+    arguments = (*BUILD, f"--sources={sources}", "--offline")
+    status, told = project.on_terminal(monkeypatch, *arguments, NO_COLOR="1", **size)
+    assert status == 0
     assert re.search(r"\r\x1b\[2K2/2 packages, \d+ s left: 1 of 3 built: zlib", told)
     assert not re.search(r"\x1b\[[0-9;]*m", told)
     assert "built    zlib" not in told

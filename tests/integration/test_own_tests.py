@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -75,21 +72,9 @@ def test_elsewhere_than_on_a_terminal(tested: Project) -> None:
 
 
 def test_on_a_terminal(tested: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not Path("/dev/ptmx").exists():
-        pytest.skip("no terminal can be opened here")
-    for name, value in {"TERM": "xterm", "COLUMNS": "60", "LINES": "20"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("THEANO_FAST_CACHE", str(tested.cache))
-    monkeypatch.chdir(tested.root)
-    shown = bytearray()
-
-    def read(descriptor: int) -> bytes:
-        shown.extend(part := os.read(descriptor, 4096))
-        return part
-
-    arguments = [sys.executable, "tasks.py", "test", "--unit", "--select=not waits and not fails"]
-    assert pty.spawn(arguments, read, lambda _: b"") == 0
-    told = shown.decode()
+    arguments = ("test", "--unit", "--select=not waits and not fails")
+    status, told = tested.on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
+    assert status == 0
     assert "\r\x1b[2K1/1 tests/unit: " in told
     # The cursor is back, and the line gone, before what stays is written.
     assert "\x1b[?25h\r\x1b[1A\x1b[2K" in told

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from builder import timings
+from builder import report, timings
 from builder.timings import Span
 
 NEEDS = {"a": (), "b": (), "c": ("a", "b"), "d": ("c", "there already")}
@@ -18,7 +18,7 @@ def test_the_chain_is_what_the_end_waited_for() -> None:
 
 
 def test_the_drawing_is_plain_text_that_fits() -> None:
-    known = timings.document("openblas", SPANS, NEEDS, jobs=2, cpus=2)
+    known = report.timings_document("openblas", SPANS, NEEDS, jobs=2, cpus=2)
     lines = timings.draw(known)
     assert max(map(len, lines)) <= 80
     assert all(line.isascii() and line.isprintable() for line in lines)
@@ -35,4 +35,4 @@ def test_the_drawing_is_plain_text_that_fits() -> None:
 
 def test_of_nothing_there_is_no_drawing() -> None:
     assert timings.draw({}) == []
-    assert timings.draw(timings.document("openblas", [], NEEDS, 1, 1)) == []
+    assert timings.draw(report.timings_document("openblas", [], NEEDS, 1, 1)) == []
