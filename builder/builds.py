@@ -116,7 +116,8 @@ class _Builds:
                 for recipe in list(pending):
                     if len(self.running) >= self.jobs:
                         break
-                    if self.plan.needs[recipe.name] <= set(self.packages):
+                    # All of it: what of it is direct may be in the cache without the rest.
+                    if self.plan.closure(recipe.name) <= set(self.packages):
                         self._start(recipe, clock, table, pending)
                 self._rank()
                 self._look(seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,9 +39,12 @@ class Engine:
         self.built.append(work.name)
         return process
 
-    pid = 0
+    pid = 1 << 30  # Nobody's.
 
     def poll(self) -> int:
+        return 0
+
+    def wait(self) -> int:
         return 0
 
 
@@ -80,6 +84,18 @@ def test_recipes_build_after_what_they_need_and_only_once(
     assert builds.build(plan) == first
     assert len(double.built) == 3
     assert not [entry for entry in paths.work().iterdir() if entry.is_dir()]
+
+
+def test_a_recipe_waits_for_what_is_missing_below_what_is_cached(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine(monkeypatch, succeed)
+    builds.build(plan)
+    for name in ("c", "theano-stack"):
+        shutil.rmtree(paths.package_cache() / plan.keys[name])
+    double = engine(monkeypatch, succeed)
+    builds.build(plan)
+    assert double.built == ["c", "theano-stack"]
 
 
 def test_a_failure_names_recipe_reason_and_log(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
