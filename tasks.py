@@ -387,6 +387,21 @@ def clean(_: Context, cache: bool = False) -> None:
     pipeline.clean(cache)
 
 
+@door(
+    name="patches",
+    help={
+        "recipe": "the recipe whose patches they are",
+        "save": "write the commits of the work tree back to the patches",
+        "offline": "download nothing",
+    },
+)
+def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bool = False) -> None:
+    """Open a recipe's source as a git work tree, one commit a patch; or save it."""
+    from builder import patches
+
+    (patches.save_tree if save else patches.open_tree)(recipe, offline)
+
+
 @door
 def lint(_: Context) -> None:
     """Run ruff, mypy and shellcheck, and look for build numbers that should have risen."""

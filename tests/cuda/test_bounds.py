@@ -1,4 +1,4 @@
-"""What C code passes to kernels has room; without patch 0058 the last argument has none."""
+"""What C code passes to kernels has room; without gpuarray-bounds the last argument has none."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A scan over arrays of a device ends; see patches 0002 and 0057."""
+"""A scan over arrays of a device ends: port/scan-steps-in-c, cuda/scan-on-devices."""
 
 SCAN = """
 import compile as stubs

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,13 +24,15 @@ import pytest
 from descriptions import graphs
 from hypothesis import HealthCheck, given, settings
 
-from builder import paths, pipeline
+from builder import patches, paths, pipeline
 from builder.run import Conversation, clean_environ, run
 from builder.sources import fetch
 
 PROGRAM = Path(__file__).with_name("graph_program.py")
-# The patches that change how a graph is optimized, compiled and run, not what it means.
-SPEED = {*range(17, 31), *range(32, 39), *range(42, 50), *range(60, 73), 75, 76, 79, 80, 81}
+# The patches that change how a graph is compiled, optimized and run, but for those after which
+# another graph is computed.
+SPEED = ("build/", "graph/", "run/")
+OTHER_GRAPH = ("graph/known-order.patch", "run/shallow-composites.patch")
 CHOSEN = os.environ.get("THEANO_FAST_EXAMPLES")
 EXAMPLES = int(CHOSEN or 25)
 # Each as Theano's flags. Without a compiler Theano fuses nothing and leaves BLAS to NumPy; the
@@ -51,10 +54,12 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (archive,) = fetch(recipe.sources)
     run(["tar", "-xf", archive, "-C", directory])
     (tree,) = directory.iterdir()
-    for patch in sorted((paths.RECIPES / "theano" / "patches").iterdir()):
-        if int(patch.name[:4]) not in SPEED:
+    for name in patches.listed(recipe.path):
+        if name in OTHER_GRAPH or not name.startswith(SPEED):
+            patch = recipe.path / "patches" / name
             command = ["patch", "--strip=1", "--silent", f"--input={patch}"]
             subprocess.run(command, cwd=tree, check=True)
+    shutil.copytree(recipe.path / patches.OURS, tree, dirs_exist_ok=True)
     return tree
 
 

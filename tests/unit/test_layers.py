@@ -41,6 +41,7 @@ LAYERS = (
     "timings",
     "steps",
     "builds",
+    "patches",
     "rebuilds",
     "envs",
     "history",

@@ -1,0 +1,369 @@
+#ifndef THEANO_TENSOR_H
+#define THEANO_TENSOR_H
+
+/* What the code of every module with tensors does to each of them. Out of line
+ * it is compiled once, and not once for each variable of each module. */
+
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include <utility>
+#include "theano_loops.h"
+
+#define THEANO_RARE static __attribute__((unused, noinline, cold))
+#define THEANO_SHARED static __attribute__((unused, noinline))
+
+static inline int theano_is_array(PyObject *object, int type_num) {
+    PyArrayObject *array = (PyArrayObject *)object;
+    return PyArray_Check(object) && PyArray_ISALIGNED(array) &&
+           PyArray_TYPE(array) == type_num;
+}
+
+static long theano_last(npy_intp *values, int nd, int i) {
+    return nd >= i ? (long)values[nd - i] : -1;
+}
+
+/* Why an array is none of ours: "expected" says which one would be. */
+THEANO_RARE void theano_not_aligned(PyArrayObject *array, const char *expected) {
+    int nd = PyArray_NDIM(array);
+    npy_intp *dims = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    PyErr_Format(PyExc_NotImplementedError,
+                 "%s, got non-aligned array of type %ld"
+                 " with %ld dimensions, with 3 last dims %ld, %ld, %ld"
+                 " and 3 last strides %ld %ld, %ld.",
+                 expected, (long)PyArray_TYPE(array), (long)nd,
+                 theano_last(dims, nd, 3), theano_last(dims, nd, 2),
+                 theano_last(dims, nd, 1), theano_last(strides, nd, 3),
+                 theano_last(strides, nd, 2), theano_last(strides, nd, 1));
+}
+
+/* Set the exception for an object for which theano_is_array is false. */
+THEANO_RARE void theano_not_array(PyObject *object, int type_num,
+                                  const char *type_name) {
+    char expected[80];
+    if (object == Py_None) {
+        PyErr_SetString(PyExc_ValueError, "expected an ndarray, not None");
+    } else if (!PyArray_Check(object)) {
+        PyErr_SetString(PyExc_ValueError, "expected an ndarray");
+    } else if (!PyArray_ISALIGNED((PyArrayObject *)object)) {
+        PyOS_snprintf(expected, sizeof(expected),
+                      "expected an aligned array of type %d (%s)", type_num,
+                      type_name);
+        theano_not_aligned((PyArrayObject *)object, expected);
+    } else {
+        /* This is a TypeError to be consistent with DEBUG_MODE
+         * Note: DEBUG_MODE also tells the name of the container */
+        PyErr_Format(PyExc_TypeError, "expected type_num %d (%s) got %d",
+                     type_num, type_name, PyArray_TYPE((PyArrayObject *)object));
+    }
+}
+
+THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size,
+                                    int j, int j_dim, npy_intp j_size) {
+    PyErr_Format(PyExc_ValueError,
+                 "Input dimension mis-match. (input[%i].shape[%i] = %lld, "
+                 "input[%i].shape[%i] = %lld)",
+                 i, i_dim, (long long)i_size, j, j_dim, (long long)j_size);
+}
+
+/* An output with these dimensions: the old one where it has them, as mostly, or
+ * can be made so. */
+THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd,
+                                           npy_intp *dims, int type_num,
+                                           int fortran) {
+    PyArray_Dims new_dims = {dims, nd};
+    PyObject *success;
+    if (!old)
+        return (PyArrayObject *)PyArray_EMPTY(nd, dims, type_num, fortran);
+    if (PyArray_IS_C_CONTIGUOUS(old) && PyArray_NDIM(old) == nd &&
+        PyArray_CompareLists(PyArray_DIMS(old), dims, nd))
+        return old;
+    success = PyArray_Resize(old, &new_dims, 0, NPY_CORDER);
+    if (!success) {
+        /* If we can't resize the ndarray we have we can allocate a new one. */
+        PyErr_Clear();
+        Py_DECREF(old);
+        return (PyArrayObject *)PyArray_EMPTY(nd, dims, type_num, 0);
+    }
+    Py_DECREF(success);
+    return old;
+}
+
+template <typename T>
+static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
+                             const npy_intp *to_strides, const char *from,
+                             const npy_intp *from_strides) {
+    const npy_intp n = nd ? dims[0] : 1;
+    const npy_intp to_stride = nd ? to_strides[0] : 0;
+    const npy_intp from_stride = nd ? from_strides[0] : 0;
+    for (npy_intp i = 0; i < n; i++, to += to_stride, from += from_stride) {
+        if (nd > 1)
+            theano_few_loops<T>(add, nd - 1, dims + 1, to, to_strides + 1, from,
+                                from_strides + 1);
+        else
+            *(T *)to = add ? *(T *)to + *(const T *)from : *(const T *)from;
+    }
+}
+
+/* The memory from the first to after the last byte of an array's elements. */
+static inline void theano_extent(int nd, const npy_intp *dims,
+                                 const npy_intp *strides, const char *data,
+                                 int itemsize, const char **first,
+                                 const char **last) {
+    *first = data;
+    *last = data + itemsize;
+    for (int i = 0; i < nd; i++)
+        *(strides[i] < 0 ? first : last) += (dims[i] - 1) * strides[i];
+}
+
+/* Set a view of an array to another array, or add that to it, if both have few
+ * elements: NumPy takes longer to prepare its loops than to run them. What is not
+ * simple is left to NumPy, errors too: the result is whether all is done. */
+THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
+                                     const npy_intp *dims,
+                                     const npy_intp *strides, char *data,
+                                     PyArrayObject *value) {
+    const int type_num = PyArray_TYPE(array), more = nd - PyArray_NDIM(value);
+    const int itemsize = PyArray_ITEMSIZE(array);
+    npy_intp size = 1, from_strides[NPY_MAXDIMS];
+    if ((type_num != NPY_DOUBLE && type_num != NPY_FLOAT) || more < 0 ||
+        PyArray_TYPE(value) != type_num || !PyArray_ISBEHAVED(array) ||
+        !PyArray_ISBEHAVED_RO(value))
+        return false;
+    for (int i = 0; i < nd; i++) {
+        npy_intp from_size = i < more ? 1 : PyArray_DIM(value, i - more);
+        if ((from_size != 1 && from_size != dims[i]) ||
+            (dims[i] > 1 && strides[i] == 0))
+            return false;
+        from_strides[i] = from_size == 1 ? 0 : PyArray_STRIDE(value, i - more);
+        size *= dims[i];
+        if (size == 0 || size > 512)
+            return false;
+    }
+    const char *first, *last, *from_first, *from_last;
+    const char *from = PyArray_BYTES(value);
+    theano_extent(nd, dims, strides, data, itemsize, &first, &last);
+    theano_extent(nd, dims, from_strides, from, itemsize, &from_first, &from_last);
+    if (first < from_last && from_first < last)
+        return false;
+    (type_num == NPY_DOUBLE ? theano_few_loops<double> : theano_few_loops<float>)(
+        add, nd, dims, data, strides, from, from_strides);
+    return true;
+}
+
+/* Views with other flags, as to warn when written to, are left to NumPy. */
+#define THEANO_FLAGS_OF_VIEWS                                               \
+    (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED |  \
+     NPY_ARRAY_WRITEABLE)
+
+/* Whether nobody but its thunk and storage, which hold some references, has an
+ * output's old value, a view that can be made another one. */
+static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
+                                   PyArray_Descr *descr) {
+    PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
+    return old && Py_TYPE(old) == &PyArray_Type &&
+           Py_REFCNT(old) == references &&
+           fields->nd == nd && fields->descr == descr && fields->base &&
+           !(fields->flags & ~THEANO_FLAGS_OF_VIEWS) && !fields->weakreflist;
+}
+
+/* Make an output a view of an array. Its old value becomes the new one if it
+ * can: to make an object and end another takes more time than most of what is
+ * then computed. The thunk and the storage hold "references" to it. */
+THEANO_SHARED int theano_view(PyArrayObject **view, int references,
+                              PyArrayObject *of, int nd, const npy_intp *dims,
+                              const npy_intp *strides, char *data) {
+    PyArray_Descr *descr = PyArray_DESCR(of);
+    int writeable = PyArray_FLAGS(of) & NPY_ARRAY_WRITEABLE;
+    PyArrayObject *old = *view;
+    if (!theano_own_view(old, references, nd, descr) ||
+        (PyArray_FLAGS(of) & ~(THEANO_FLAGS_OF_VIEWS | NPY_ARRAY_OWNDATA))) {
+        Py_INCREF(descr);
+        *view = (PyArrayObject *)PyArray_NewFromDescr(
+            &PyArray_Type, descr, nd, dims, strides, data, writeable, NULL);
+        Py_XDECREF(old);
+        if (!*view)
+            return -1;
+        Py_INCREF(of);
+        return PyArray_SetBaseObject(*view, (PyObject *)of);
+    }
+    PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
+    bool moved = fields->data != data;
+    fields->data = data;
+    for (int i = 0; i < nd; i++) {
+        moved = moved || fields->dimensions[i] != dims[i] ||
+                fields->strides[i] != strides[i];
+        fields->dimensions[i] = dims[i];
+        fields->strides[i] = strides[i];
+    }
+    fields->flags = (fields->flags & ~NPY_ARRAY_WRITEABLE) | writeable;
+    if (moved)
+        PyArray_UpdateFlags(old, NPY_ARRAY_UPDATE_ALL);
+    /* As PyArray_SetBaseObject does: a view of a view is one of the first. */
+    PyObject *owner = (PyObject *)of, *base = fields->base;
+    while (PyArray_Check(owner) &&
+           !(PyArray_FLAGS((PyArrayObject *)owner) & NPY_ARRAY_OWNDATA)) {
+        PyObject *next = PyArray_BASE((PyArrayObject *)owner);
+        if (!next || Py_TYPE(next) != &PyArray_Type)
+            break;
+        owner = next;
+    }
+    if (owner != base) {
+        Py_INCREF(owner);
+        fields->base = owner;
+        Py_DECREF(base);
+    }
+    return 0;
+}
+
+/* Make an output an array with its dimensions in another order, where -1 is one
+ * more; a view of it, or of a copy. */
+template <typename T>
+static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int references,
+                          bool inplace, int nd_in, int nd_out, const T *order) {
+    npy_intp dimensions[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    int failure;
+
+    if (PyArray_NDIM(input) != nd_in) {
+        PyErr_SetString(PyExc_NotImplementedError, "input nd");
+        return -1;
+    }
+
+    if (inplace) {
+        Py_INCREF(input);
+    } else {
+        input = (PyArrayObject*)PyArray_FromAny((PyObject*)input, NULL, 0, 0,
+                                                NPY_ARRAY_ALIGNED|NPY_ARRAY_ENSURECOPY, NULL);
+        if (input == NULL)
+            return -1;
+    }
+
+    /* Dimensions of one element have the strides of a contiguous array, as from
+     * NumPy's reshape. */
+    npy_intp next = PyArray_ITEMSIZE(input);
+    for (int i = nd_out - 1; i >= 0; --i) {
+        const int from = order[i];
+        dimensions[i] = from < 0 ? 1 : PyArray_DIM(input, from);
+        strides[i] = dimensions[i] == 1 ? next : PyArray_STRIDE(input, from);
+        next = strides[i] * dimensions[i];
+    }
+
+    failure = theano_view(res, references, input, nd_out, dimensions, strides,
+                          PyArray_BYTES(input));
+    Py_DECREF(input);
+    return failure;
+}
+
+/* The dimensions that an Elemwise's inputs have together: each has one of them,
+ * or is broadcast along it, where its string says '1'. */
+THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n,
+                              PyArrayObject **arrays,
+                              const char *const *broadcast) {
+    for (int i = 0; i < n; i++) {
+        if (PyArray_NDIM(arrays[i]) < nd) {
+            PyErr_SetString(PyExc_ValueError,
+                            "Not enough dimensions on input.");
+            return -1;
+        }
+    }
+    for (int d = 0; d < nd; d++) {
+        int first = -1;
+        dims[d] = 1;
+        for (int i = 0; i < n; i++) {
+            if (broadcast[i][d] == '1')
+                continue;
+            npy_intp size = PyArray_DIM(arrays[i], d);
+            if (first < 0) {
+                first = i;
+                dims[d] = size;
+            } else if (size != dims[d]) {
+                theano_dims_differ(first, d, dims[d], i, d, size);
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+
+/* Run loops through n arrays, of which data and nd strides each are given, in the
+ * order of strides `like`. Dimensions that are '1' of in_order keep theirs among them.
+ * Loops that are one through the memory of all arrays are made one. */
+THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
+                                   const npy_intp *given, const npy_intp *like,
+                                   const char *in_order, theano_loops run) {
+    /* At the end are the two of run. */
+    npy_intp sizes[nd + 2], index[nd + 2], strides[(nd + 2) * n];
+    int order[nd + 1], loops = 0, last = 1;
+    for (int d = 0; d < nd; d++) {
+        if (dims[d] == 0)
+            return 0;
+        if (dims[d] == 1)
+            continue;
+        npy_intp stride = labs(like[d]);
+        int i = loops++;
+        for (; i > 0 && labs(like[order[i - 1]]) < stride &&
+               (in_order[d] == '0' || in_order[order[i - 1]] == '0'); i--)
+            order[i] = order[i - 1];
+        order[i] = d;
+    }
+    for (int i = 0; i < n; i++)
+        strides[i] = strides[n + i] = 0;
+    sizes[0] = sizes[1] = 1;
+    for (int k = 0; k < loops; k++) {
+        npy_intp size = dims[order[k]], *outer = strides + last * n;
+        bool one = true;
+        for (int i = 0; i < n; i++) {
+            outer[n + i] = given[i * nd + order[k]];
+            one = one && outer[i] == outer[n + i] * size;
+        }
+        if (one || sizes[last] == 1) {
+            sizes[last] *= size;
+            memcpy(outer, outer + n, n * sizeof(npy_intp));
+        } else {
+            sizes[++last] = size;
+        }
+    }
+    memset(index, 0, sizeof(index));
+    for (;;) {
+        if (run(data, sizes + last - 1, strides + (last - 1) * n))
+            return -1;
+        int d = last - 2;
+        for (; d >= 0; d--) {
+            bool more = ++index[d] < sizes[d];
+            npy_intp steps = more ? 1 : 1 - sizes[d];
+            for (int i = 0; i < n; i++)
+                data[i] += steps * strides[d * n + i];
+            if (more)
+                break;
+            index[d] = 0;
+        }
+        if (d < 0)
+            return 0;
+    }
+}
+
+/* Run an Elemwise's loops through n arrays, in the order in which arrays[like],
+ * an output, is in memory. */
+THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
+                                  PyArrayObject **arrays,
+                                  const char *const *broadcast, int like,
+                                  theano_loops run) {
+    npy_intp strides[nd * n + 1];
+    char *data[n], in_order[nd + 1];
+    memset(in_order, '0', nd);
+    for (int i = 0; i < n; i++) {
+        data[i] = PyArray_BYTES(arrays[i]);
+        for (int d = 0; d < nd; d++)
+            strides[i * nd + d] = broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
+    }
+    return theano_run_loops(nd, dims, n, data, strides, strides + like * nd, in_order,
+                            run);
+}
+
+/* Sort loops, pairs of a stride and a number, in decreasing order. */
+THEANO_SHARED void theano_sort_loops(std::pair<int, int> *loops, int n) {
+    for (int i = 1; i < n; i++)
+        for (int j = i; j > 0 && loops[j - 1] < loops[j]; j--)
+            std::swap(loops[j - 1], loops[j]);
+}
+
+#endif

@@ -1,0 +1,71 @@
+"""A module includes <iostream> where its code names what is in it, and is of C++14.
+
+Without the patch, every module included it; and the standard was what the compiler takes by itself,
+unless gcc.cxxflags named another one.
+"""
+
+import theano
+import theano.tensor as tt
+from theano.gof import cmodule
+from theano.gof.cc import CLinker
+from theano.gof.cmodule import GCC_compiler
+
+
+class Printing(theano.gof.Op):
+    """The input; its code writes it to std::cerr, without asking for the header."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+
+    def c_code(self, node, name, inputs, outputs, sub):
+        (x,), (z,) = inputs, outputs
+        return f"std::cerr << PyArray_SIZE({x}) << std::endl; Py_INCREF({x}); {z} = {x};"
+
+
+def source(function):
+    (node,) = function.maker.fgraph.apply_nodes
+    graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
+    return CLinker().accept(graph).get_src_code()
+
+
+def test_only_code_that_uses_it_has_it():
+    x = tt.dvector()
+    assert "<iostream>" not in source(theano.function([x], tt.exp(x)))
+    assert "#include <iostream>" in source(theano.function([x], Printing()(x)))
+
+
+def test_a_word_that_only_begins_so():
+    module = cmodule.DynamicModule()
+    module.add_support_code('fprintf(stderr, "stdout")')
+    assert "#include <iostream>" not in module.include_lines()
+    module.add_support_code("using namespace std;")
+    assert "#include <iostream>" in module.include_lines()
+
+
+def standards():
+    return [flag for flag in GCC_compiler.compile_args() if flag.startswith("-std=")]
+
+
+def test_the_standard_of_the_user_counts():
+    assert standards() == ["-std=gnu++14"]
+    with theano.change_flags([("gcc.cxxflags", "-O2 -std=gnu++17")]):
+        assert standards() == ["-std=gnu++14", "-std=gnu++17"]
+
+
+def test_code_of_another_standard(run_python, tmp_path):
+    program = """
+class Standard(theano.gof.Op):
+    __props__ = ()
+    def make_node(self, x): return theano.Apply(self, [x], [x.type()])
+    def c_code(self, node, name, inputs, outputs, sub):
+        (x,), (z,) = inputs, outputs
+        return "%s = (PyArrayObject *)PyArray_FromAny(PyLong_FromLong(__cplusplus)," \\
+            "PyArray_DescrFromType(NPY_FLOAT64), 0, 0, 0, NULL);" % z
+x = theano.tensor.dscalar()
+print(int(theano.function([x], Standard()(x))(0)))
+"""
+    for flags, standard in (("", "201402"), (",gcc.cxxflags=-std=gnu++17", "201703")):
+        result = run_python(program, flags=f"base_compiledir={tmp_path}{flags}")
+        assert result.stdout.split() == [standard], result.stderr

@@ -1,0 +1,102 @@
+"""The Scan that is a Scan's gradient computes nothing twice, and is searched once.
+
+Without the patch, its graph had what the gradients share once for each of them, each of which was
+searched by itself for the outputs that later steps know.
+"""
+
+import numpy as np
+import theano
+import theano.tensor as tt
+from theano.gof.graph import io_toposort, ops
+from theano.scan_module import scan_op, scan_utils
+from theano.scan_module.scan_utils import forced_replace
+
+OUTPUTS = 6
+
+
+def cost(x, weights):
+    def step(*states):
+        hidden = tt.tanh(tt.dot(sum(states[:-1]), states[-1]))
+        return [tt.nnet.sigmoid(hidden * number) for number in range(1, OUTPUTS + 1)]
+
+    states, _ = theano.scan(
+        step, outputs_info=[x] * OUTPUTS, non_sequences=[weights], n_steps=3, strict=True
+    )
+    return sum(state[-1].sum() for state in states)
+
+
+def test_no_node_twice():
+    variables = [tt.dvector(), tt.dmatrix()]
+    nodes = io_toposort(variables, tt.grad(cost(*variables), variables))
+    # The gradient's is the last one.
+    scan = [node.op for node in nodes if isinstance(node.op, scan_op.Scan)][-1]
+    seen = set()
+    for node in io_toposort(scan.inputs, scan.outputs):
+        inputs = tuple(
+            each.merge_signature() if isinstance(each, theano.Constant) else each
+            for each in node.inputs
+        )
+        assert (node.op, inputs) not in seen
+        seen.add((node.op, inputs))
+
+
+def test_right_gradients():
+    random = np.random.RandomState(0)
+    theano.gradient.verify_grad(
+        cost, [random.normal(size=4), random.normal(size=(4, 4))], rng=random, mode="FAST_COMPILE"
+    )
+
+
+def test_constants_and_outputs():
+    x = tt.dvector("x")
+    one = [tt.constant(1.0) for _ in range(2)]
+    first, second = (tt.exp(x) + each.dimshuffle("x") for each in one)
+    merged = scan_utils.merge_graph([x], [first, second, x])
+    assert merged[0] is merged[1]
+    assert merged[0] is first
+    assert merged[2] is x
+
+
+def test_what_several_have_in_common_stays_in_common():
+    x, y = tt.dvectors("x", "y")
+    known = tt.exp(x)
+    common = known * 2
+    first, second, other = common + 1, tt.sin(common), x - y
+    replaced = forced_replace([first, second, other], known, y)
+    products = [node for node in ops([x, y], replaced) if node.op == tt.mul]
+    assert len(products) == 1
+    function = theano.function([x, y], replaced, mode="FAST_COMPILE")
+    one, two = np.array([1.0]), np.array([2.0])
+    assert [result.tolist() for result in function(one, two)] == [[5.0], [np.sin(4.0)], [-1.0]]
+
+
+def test_one_alone_and_none():
+    x, y = tt.dvectors("x", "y")
+    known = tt.exp(x)
+    assert str(theano.printing.pp(forced_replace(known + 1, known, y))) == "(y + TensorConstant{1})"
+    assert forced_replace(None, known, y) is None
+
+
+def test_gradient_of_scan_searches_once_for_each_output(monkeypatch):
+    searched = []
+
+    def counting(out, x, y):
+        searched.append(len(out))
+        return forced_replace(out, x, y)
+
+    monkeypatch.setattr(theano.scan_module.scan_op, "forced_replace", counting)
+    weights = [tt.dscalar(f"w{number}") for number in range(5)]
+    states, _ = theano.scan(
+        lambda state, *given: tt.tanh(state * sum(given)),
+        outputs_info=tt.constant(0.5, dtype="float64"),
+        non_sequences=weights,
+        n_steps=3,
+    )
+    slopes = tt.grad(states[-1], weights)
+    assert searched == [6]
+    found = theano.function(weights, slopes)(0.1, 0.2, 0.3, 0.4, 0.5)
+    step, slope = 0.5, 0.0
+    for _ in range(3):
+        after = np.tanh(step * 1.5)
+        step, slope = after, (1 - after**2) * (1.5 * slope + step)
+    np.testing.assert_allclose(found, [slope] * 5)
