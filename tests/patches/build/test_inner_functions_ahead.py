@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import theano
 import theano.tensor as tt
-from theano.gof import cc
+from theano.gof import ahead
 from theano.scan_module.scan_op import Scan
 
 # Prints in which order modules are given to g++, graphs of Scans optimized, and modules waited for.
 EVENTS = """
 import theano, theano.tensor as tt
-from theano.gof import cmodule
+from theano.gof import compilation
 from theano.scan_module.scan_op import Scan
 
 def note(owner, name):
@@ -26,8 +26,8 @@ def note(owner, name):
 
 x = tt.dvector()
 {graph}
-note(cmodule.CompilationPool, "compile")
-note(cmodule.Compilation, "wait")
+note(compilation.CompilationPool, "compile")
+note(compilation.Compilation, "wait")
 note(Scan, "optimize_inner")
 theano.function([x], results)
 """
@@ -85,7 +85,7 @@ def test_nothing_is_left_of_what_fails(monkeypatch):
     with pytest.raises(ValueError, match="refused") as info:
         theano.function([x], [results, outside])
     assert isinstance(info.value.args[1].op, Scan), "the error does not say for which node"
-    assert cc.linkers == cc.inner_functions == {}
+    assert ahead.linkers == ahead.inner_functions == {}
 
 
 def test_the_time_of_both_parts_is_in_the_profile():

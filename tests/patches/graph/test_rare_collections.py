@@ -7,7 +7,7 @@ import weakref
 import pytest
 import theano
 from theano import tensor
-from theano.compile.function_module import rare_collections
+from theano.compile.garbage import rare_collections
 
 
 @pytest.fixture(autouse=True)

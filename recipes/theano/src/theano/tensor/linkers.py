@@ -18,7 +18,7 @@ from theano.gof.cmodule import DynamicModule
 from theano.gof.type import Type
 from theano.scalar import Scalar
 from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
-from theano.tensor import elemwise_cgen as cgen
+from theano.tensor import loops_cgen as cgen
 from theano.tensor.type import TensorType
 
 # What loops may use of Python's and NumPy's headers: theano_loops.h has it.

@@ -1,0 +1,135 @@
+"""
+What a function needs of g++ and of inner graphs is begun before it is asked for.
+
+"""
+from __future__ import absolute_import, print_function, division
+
+import contextlib
+
+import theano
+from theano.gof import cc, cmodule, graph, utils
+from theano.gof.compilation import CompilationPool
+
+# What compile_ahead has begun: the linkers of nodes, by node, and what makes
+# the function of a node that has an inner graph.
+linkers = {}
+inner_functions = {}
+
+
+def kind_of(node):
+    """
+    Return what determines the module of a node among those of one function.
+
+    """
+    return node.op, tuple(
+        (variable.type, id(variable) if isinstance(variable, graph.Constant)
+         else node.inputs.index(variable)) for variable in node.inputs)
+
+
+@contextlib.contextmanager
+def errors_naming(node):
+    """
+    Raise what is raised in here with the node that it happened for.
+
+    """
+    try:
+        yield
+    except Exception as e:
+        e.args = ("The following error happened while"
+                  " compiling the node", node, "\n") + e.args
+        raise
+
+
+def add_missing(linker, modules):
+    """
+    Add a linker's module, unless it is in the cache or g++ cannot compile it.
+
+    Parameters
+    ----------
+    linker : CLinker
+    modules : dict
+        The missing modules of other linkers: by the module's key, the
+        DynamicModule and the arguments of compile_str.
+
+    """
+    try:
+        if linker.c_compiler() is not cmodule.GCC_compiler:
+            return
+        key, cache = linker.cmodule_key(), cc.get_module_cache()
+        if (key in modules or key in cache.entry_from_key or
+                cc.shipped_modules.get(key)):
+            return
+        arguments = linker.compile_arguments()
+        if linker.shipped_module(key, arguments):
+            return
+    except (KeyError, NotImplementedError, utils.MethodNotDefined):
+        # There is no key, or no C code.
+        return
+    module_hash = cmodule.get_module_hash(arguments['src_code'], key)
+    if module_hash not in cache.module_hash_to_key_data:
+        modules[key] = linker.get_dynamic_module(), arguments
+
+
+@contextlib.contextmanager
+def compile_ahead(nodes, storage_map, compute_map):
+    """
+    Compile the modules of nodes, several at once.
+
+    Op.make_thunk compiles one module after another, when it needs it. In this
+    context, it finds those that were started here, and waits for them. While
+    they are compiled, inner graphs are optimized, and their modules started.
+
+    """
+    modules = {}
+    first_linkers = {}
+    begun = []
+
+    def begin_module(node, storage_map, compute_map):
+        node.op.prepare_node(node, storage_map=storage_map,
+                             compute_map=compute_map, impl='c')
+        linker = linkers[node] = node.op.c_linker(node, [])
+        begun.append(node)
+        try:
+            first = first_linkers.setdefault(kind_of(node), linker)
+        except TypeError:
+            # A type cannot be hashed: it has no C code either.
+            first = linker
+        if first is linker:
+            linker.add_missing(modules)
+        elif hasattr(first, '_cmodule_key'):
+            linker._cmodule_key = first._cmodule_key
+
+    def begin(nodes, storage_map, compute_map):
+        known = len(modules)
+        for node in nodes:
+            if (type(node.op).make_thunk is theano.gof.Op.make_thunk and
+                    node not in linkers):
+                with errors_naming(node):
+                    begin_module(node, storage_map, compute_map)
+        missing = list(modules.values())[known:]
+        inner = {}
+        for node in nodes:
+            if (hasattr(node.op, 'optimize_inner') and
+                    not getattr(node.op, 'fn', None) and
+                    node not in inner_functions):
+                # Nodes can share an op, and its function.
+                inner.setdefault(id(node.op), node)
+        # One alone is not worth a thread that is waited for.
+        if len(missing) > 1 or missing and (inner or pool.names):
+            pool.compile(missing)
+        for node in inner.values():
+            with errors_naming(node):
+                link = inner_functions[node] = node.op.optimize_inner()
+            begun.append(node)
+            linker = link.maker.linker
+            if getattr(linker, 'c_thunks', False) is not False:
+                begin(link.maker.fgraph.toposort(), {}, {})
+
+    with CompilationPool() as pool:
+        try:
+            begin(nodes, storage_map, compute_map)
+            yield
+        finally:
+            for node in begun:
+                linkers.pop(node, None)
+                inner_functions.pop(node, None)
