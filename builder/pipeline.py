@@ -158,7 +158,12 @@ def packages(
     Args:
         then: the steps that follow.
     """
-    planned = plan(name, options)
+    return _packages(plan(name, options), options, then)
+
+
+def _packages(
+    planned: Planned, options: Options, then: tuple[str, ...] = ()
+) -> tuple[Planned, list[Package]]:
     stack = planned.stack.name
     if store.missing(planned.plan):
         toolchain.require_known(planned.toolchain)
@@ -237,8 +242,9 @@ def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> No
         UsageError: no recipe of the stack makes ``package``.
         NotReproducible: a package differs.
     """
-    missing = store.missing(plan(name, options).plan)
-    planned, _ = packages(name, options)
+    planned = plan(name, options)
+    missing = store.missing(planned.plan)
+    planned, _ = _packages(planned, options)
     chosen = rebuilds.choose(planned.plan.recipes, package)
     if turn:
         chosen = rebuilds.take_turns(chosen, turn, missing)
@@ -307,8 +313,14 @@ def create(name: str, options: Options, then: tuple[str, ...] = ()) -> tuple[Pla
 
 
 def make_packages(name: str, options: Options) -> None:
-    """All packages of a stack, and where they are."""
+    """All packages of a stack, and where they are.
+
+    Raises:
+        NotReproducible: with ``options.locked``, they are other packages.
+    """
     planned, built = packages(name, options)
+    if options.locked:
+        envs.check(resolve(planned, built), _locks(planned.stack))
     where = progress.place(paths.CHANNEL)
     progress.conclude(f"{planned.stack.name}: {len(built)} packages in {where}")
 

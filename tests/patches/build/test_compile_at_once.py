@@ -126,3 +126,17 @@ def test_an_error_of_the_compiler(run_python, tmp_path, temporary):
     assert "nonsense" in result.stderr
     (kept,) = temporary.iterdir()
     assert kept.name.startswith("theano_compilation_error")
+
+
+def test_what_compiles_alone_only_is_told_once(run_python, tmp_path):
+    compiler = tmp_path / "cxx"
+    compiler.write_text(
+        '#!/bin/sh\nfor file; do case $file in *.cpp) grep -q "namespace module_1" "$file" &&\n'
+        "{ echo not together >&2; exit 1; };; esac; done\n"
+        f'exec {shutil.which("g++")} "$@"\n'
+    )
+    compiler.chmod(0o755)
+    flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
+    result = run_python(PROGRAM, flags=flags)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.count("each takes a run of its own: not together") == 1

@@ -4,6 +4,7 @@ Several modules in one run of g++, and several runs at once.
 """
 from __future__ import absolute_import, print_function, division
 
+import logging
 import os
 import re
 import shutil
@@ -15,7 +16,10 @@ from six import StringIO
 
 from theano import config
 from theano.gof import cmodule
+from theano.compat import decode
 from theano.misc.windows import output_subprocess_Popen
+
+_logger = logging.getLogger('theano.gof.cmodule')
 
 
 class ModuleParts(object):
@@ -104,6 +108,7 @@ class Compilation(object):
     def __init__(self, executor, cmd, lib_filename):
         self.lib_filename = lib_filename
         self.future = executor.submit(output_subprocess_Popen, cmd)
+        self.told = False
 
     def wait(self, lib_filename):
         """
@@ -120,6 +125,17 @@ class Compilation(object):
                 shutil.copy(self.lib_filename, lib_filename)
                 self.lib_filename = lib_filename
         return p_out
+
+    def tell_once(self):
+        """
+        Warn that modules compile alone, and not together: it costs time.
+
+        """
+        if not self.told:
+            self.told = True
+            _logger.warning("g++ did not compile several modules in one run,"
+                            " so that each takes a run of its own: %s",
+                            decode(self.future.result()[1]).strip())
 
 
 class CompilationPool(object):
