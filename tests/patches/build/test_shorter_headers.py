@@ -56,6 +56,7 @@ def test_the_standard_of_the_user_counts():
 
 def test_code_of_another_standard(run_python, tmp_path):
     program = """
+import theano
 class Standard(theano.gof.Op):
     __props__ = ()
     def make_node(self, x): return theano.Apply(self, [x], [x.type()])
