@@ -26,7 +26,9 @@ struct thunk {
 };
 
 static const char *type_name(int type_num) {
-#define NAME(name) if (type_num == name) return #name
+#define NAME(name)                                                                     \
+    if (type_num == name)                                                              \
+    return #name
     NAME(NPY_BOOL);
     NAME(NPY_INT8);
     NAME(NPY_INT16);
@@ -118,8 +120,8 @@ static void destroy(PyObject *capsule) {
 
 /* Make a capsule of a thunk that is like another one, of which "op" and "types" are
  * copied where their size is told. */
-static PyObject *new_thunk(const thunk &like, PyObject *const *storages,
-                           size_t op_size, size_t types_size) {
+static PyObject *new_thunk(const thunk &like, PyObject *const *storages, size_t op_size,
+                           size_t types_size) {
     const int n = like.n_inputs + like.n_outputs;
     const size_t size = sizeof(thunk) + n * sizeof(PyObject *);
     char *memory = (char *)PyMem_Malloc(size + op_size + types_size);
@@ -175,14 +177,12 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             continue;
         }
         outputs[i] = theano_output(outputs[i], op->nd, dims,
-                                   self->types[op->n_inputs + i],
-                                   fortran(op, inputs));
+                                   self->types[op->n_inputs + i], fortran(op, inputs));
         if (!outputs[i])
             return -1;
         arrays[n++] = outputs[i];
     }
-    return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
-                           op->loops);
+    return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
 }
 
 /* ---- CAReduce ---- */
@@ -213,8 +213,7 @@ static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
     return theano_run_loops(nd, dims, 2, data, strides, like, op->reduced, op->loops);
 }
 
-static int reduce(const thunk *self, PyArrayObject **inputs,
-                  PyArrayObject **outputs) {
+static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const theano_elemwise_op *op = (const theano_elemwise_op *)self->op;
     npy_intp dims[op->nd];
     int nd = 0;
@@ -239,8 +238,8 @@ static int reduce(const thunk *self, PyArrayObject **inputs,
     if (op->type == self->types[1])
         return accumulate(op, inputs[0], outputs[0]);
     PyArrayObject *sum = (PyArrayObject *)PyArray_EMPTY(nd, dims, op->type, 0);
-    int failed = !sum || accumulate(op, inputs[0], sum) ||
-                 PyArray_CopyInto(outputs[0], sum);
+    int failed =
+        !sum || accumulate(op, inputs[0], sum) || PyArray_CopyInto(outputs[0], sum);
     Py_XDECREF(sum);
     return failed ? -1 : 0;
 }
@@ -251,8 +250,7 @@ struct elemwise_module {
 };
 
 static PyObject *instantiate(PyObject *module, PyObject *arguments) {
-    const theano_elemwise_op *op =
-        ((elemwise_module *)PyModule_GetDef(module))->op;
+    const theano_elemwise_op *op = ((elemwise_module *)PyModule_GetDef(module))->op;
     const int n = op->n_inputs + op->n_outputs;
     if (PyTuple_GET_SIZE(arguments) != 1 + op->n_storages)
         return PyErr_Format(PyExc_TypeError,
@@ -261,25 +259,24 @@ static PyObject *instantiate(PyObject *module, PyObject *arguments) {
     PyObject *storages[n];
     for (int i = 0; i < n; i++)
         storages[i] = PyTuple_GET_ITEM(arguments, 1 + op->storages[i]);
-    return new_thunk({PyTuple_GET_ITEM(arguments, 0), op->reduced ? reduce : elemwise, op,
-                      op->n_inputs, op->n_outputs, op->failure, op->types},
+    return new_thunk({PyTuple_GET_ITEM(arguments, 0), op->reduced ? reduce : elemwise,
+                      op, op->n_inputs, op->n_outputs, op->failure, op->types},
                      storages, 0, 0);
 }
 
 static PyMethodDef elemwise_methods[] = {
     {"instantiate", instantiate, METH_VARARGS,
      "Return the C thunk of an op, of an error's list and storages."},
-    {NULL, NULL, 0, NULL}
+    {NULL, NULL, 0, NULL},
 };
 
 /* The module of an op. What describes it stays, as the code of its loops does. */
 static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
-    elemwise_module *made =
-        (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
+    elemwise_module *made = (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
     if (!made)
         return PyErr_NoMemory();
-    made->definition = (PyModuleDef){PyModuleDef_HEAD_INIT, name, NULL, -1,
-                                     elemwise_methods};
+    made->definition =
+        (PyModuleDef){PyModuleDef_HEAD_INIT, name, NULL, -1, elemwise_methods};
     made->op = op;
     return PyModule_Create(&made->definition);
 }
@@ -292,7 +289,8 @@ enum { IN_STORAGE = 2 };
 /* The value of an integer of any type. */
 static npy_intp integer_at(const void *data, int type_num) {
     switch (type_num) {
-    case NPY_BOOL: case NPY_UINT8: return *(const npy_uint8 *)data;
+    case NPY_BOOL:
+    case NPY_UINT8: return *(const npy_uint8 *)data;
     case NPY_INT8: return *(const npy_int8 *)data;
     case NPY_INT16: return *(const npy_int16 *)data;
     case NPY_UINT16: return *(const npy_uint16 *)data;
@@ -414,8 +412,8 @@ static int subtensor(const thunk *self, PyArrayObject **inputs,
     struct view view;
     if (make_view(self, inputs, (const npy_intp *)self->op, inputs[0], &view))
         return -1;
-    return theano_view(outputs, IN_STORAGE, inputs[0], view.nd, view.dims,
-                       view.strides, PyArray_BYTES(inputs[0]) + view.offset);
+    return theano_view(outputs, IN_STORAGE, inputs[0], view.nd, view.dims, view.strides,
+                       PyArray_BYTES(inputs[0]) + view.offset);
 }
 
 /* op: whether in place, whether to set and not to add; then see make_view. */
@@ -425,9 +423,9 @@ static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
     const bool inplace = op[0], set = op[1];
     PyObject *to = (PyObject *)inputs[0];
     struct view view;
-    if (put(outputs, inplace ? Py_NewRef(to)
-                             : PyArray_FromAny(to, NULL, 0, 0,
-                                               NPY_ARRAY_ENSURECOPY, NULL)) ||
+    if (put(outputs,
+            inplace ? Py_NewRef(to)
+                    : PyArray_FromAny(to, NULL, 0, 0, NPY_ARRAY_ENSURECOPY, NULL)) ||
         make_view(self, inputs, op + 2, outputs[0], &view))
         return -1;
     char *data = PyArray_BYTES(outputs[0]) + view.offset;
@@ -436,9 +434,9 @@ static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
         return 0;
     PyArray_Descr *descr = PyArray_DESCR(outputs[0]);
     Py_INCREF(descr);
-    PyObject *part = PyArray_NewFromDescr(&PyArray_Type, descr, view.nd, view.dims,
-                                          view.strides, data,
-                                          PyArray_FLAGS(outputs[0]), NULL);
+    PyObject *part =
+        PyArray_NewFromDescr(&PyArray_Type, descr, view.nd, view.dims, view.strides,
+                             data, PyArray_FLAGS(outputs[0]), NULL);
     if (!part)
         return -1;
     int failed = 0;
@@ -540,15 +538,15 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         if (size[i] < 0) {
             PyErr_Format(PyExc_ValueError,
                          "Split: you try to take a negative number (%zd) of "
-                         "elements.", size[i]);
+                         "elements.",
+                         size[i]);
             return -1;
         }
         sum += size[i];
     }
     if (sum != PyArray_DIM(from, axis)) {
-        PyErr_Format(PyExc_ValueError,
-                     "Split: the splits sums to %zd, expected %zd.", sum,
-                     PyArray_DIM(from, axis));
+        PyErr_Format(PyExc_ValueError, "Split: the splits sums to %zd, expected %zd.",
+                     sum, PyArray_DIM(from, axis));
         return -1;
     }
     memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
@@ -556,9 +554,9 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         dims[axis] = size[i];
         PyArray_Descr *descr = PyArray_DESCR(from);
         Py_INCREF(descr);
-        PyObject *part = PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims,
-                                              PyArray_STRIDES(from), data,
-                                              PyArray_FLAGS(from), NULL);
+        PyObject *part =
+            PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims, PyArray_STRIDES(from),
+                                 data, PyArray_FLAGS(from), NULL);
         int failed = !part ||
                      put_empty(outputs + i, nd, dims, self->types[0],
                                PyArray_IS_F_CONTIGUOUS(from)) ||
@@ -583,8 +581,7 @@ static int make_vector(const thunk *self, PyArrayObject **inputs,
 }
 
 /* op: the number of dimensions. */
-static int reshape(const thunk *self, PyArrayObject **inputs,
-                   PyArrayObject **outputs) {
+static int reshape(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const int nd = *(const npy_intp *)self->op;
     npy_intp values[NPY_MAXDIMS];
     PyArray_Dims dims = {values, nd};
@@ -623,8 +620,7 @@ static int rebroadcast(const thunk *self, PyArrayObject **inputs,
 }
 
 /* op: the dimension. */
-static int shape_i(const thunk *self, PyArrayObject **inputs,
-                   PyArrayObject **outputs) {
+static int shape_i(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const npy_intp i = *(const npy_intp *)self->op;
     if (i >= PyArray_NDIM(inputs[0])) {
         PyErr_SetString(PyExc_TypeError, "Number of dimensions lower than expected");
@@ -651,7 +647,8 @@ static int specify_shape(const thunk *self, PyArrayObject **inputs,
         if (PyArray_DIM(inputs[0], i) != size) {
             PyErr_Format(PyExc_AssertionError,
                          "SpecifyShape: dim %d of input has shape %zd,"
-                         " expected %zd.", i, PyArray_DIM(inputs[0], i), size);
+                         " expected %zd.",
+                         i, PyArray_DIM(inputs[0], i), size);
             return -1;
         }
     }
@@ -668,8 +665,8 @@ static int deep_copy(const thunk *self, PyArrayObject **inputs,
 
 static int scalar_from_tensor(const thunk *self, PyArrayObject **inputs,
                               PyArrayObject **outputs) {
-    return put(outputs, PyArray_Scalar(PyArray_DATA(inputs[0]),
-                                       PyArray_DESCR(inputs[0]), NULL));
+    return put(outputs,
+               PyArray_Scalar(PyArray_DATA(inputs[0]), PyArray_DESCR(inputs[0]), NULL));
 }
 
 static const struct {
@@ -702,8 +699,8 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
     int failure;
     computation compute = NULL;
     if (!PyArg_ParseTuple(arguments, "sy*y*iO!O!O!", &name, &op, &types, &failure,
-                          &PyList_Type, &error, &PyTuple_Type, &inputs,
-                          &PyTuple_Type, &outputs))
+                          &PyList_Type, &error, &PyTuple_Type, &inputs, &PyTuple_Type,
+                          &outputs))
         return NULL;
     for (const auto &each : ready_ops)
         if (!strcmp(each.name, name))
@@ -712,10 +709,10 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
     if (!compute)
         PyErr_Format(PyExc_ValueError, "no op is ready that is called %s", name);
     else if (storages)
-        capsule = new_thunk(
-            {error, compute, op.buf, (int)PyTuple_GET_SIZE(inputs),
-             (int)PyTuple_GET_SIZE(outputs), failure, (const int *)types.buf},
-            ((PyTupleObject *)storages)->ob_item, op.len, types.len);
+        capsule =
+            new_thunk({error, compute, op.buf, (int)PyTuple_GET_SIZE(inputs),
+                       (int)PyTuple_GET_SIZE(outputs), failure, (const int *)types.buf},
+                      ((PyTupleObject *)storages)->ob_item, op.len, types.len);
     Py_XDECREF(storages);
     PyBuffer_Release(&op);
     PyBuffer_Release(&types);
@@ -724,18 +721,17 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a ready op."},
-    {NULL, NULL, 0, NULL}
+    {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "thunks_ext", NULL, -1, methods
-};
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "thunks_ext", NULL, -1,
+                                 methods};
 
 PyMODINIT_FUNC PyInit_thunks_ext(void) {
     import_array();
     PyObject *module = PyModule_Create(&definition);
-    PyObject *capsule = PyCapsule_New(
-        (void *)make_module, "theano.tensor.thunks_ext.make_module", NULL);
+    PyObject *capsule = PyCapsule_New((void *)make_module,
+                                      "theano.tensor.thunks_ext.make_module", NULL);
     if (!module || !capsule ||
         PyModule_AddObjectRef(module, "make_module", capsule) < 0)
         Py_CLEAR(module);
