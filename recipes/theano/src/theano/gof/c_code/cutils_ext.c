@@ -1,6 +1,6 @@
 #include <Python.h>
 
-static PyObject *run_cthunk(PyObject *self, PyObject *thunk) {
+static PyObject *run_cthunk(PyObject *Py_UNUSED(self), PyObject *thunk) {
     int (*function)(void *) = (int (*)(void *))PyCapsule_GetPointer(thunk, NULL);
     if (!function)
         return NULL;
@@ -12,8 +12,9 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "cutils_ext", NULL, -1,
-                                    methods};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "cutils_ext", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
 
 PyMODINIT_FUNC PyInit_cutils_ext(void) {
     return PyModule_Create(&module);

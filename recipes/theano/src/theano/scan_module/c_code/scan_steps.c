@@ -222,7 +222,8 @@ static const char run_doc[] =
     "position, length: of the outputs before the shared ones; position is changed.\n"
     "allocate(j, value): make outs[j] for values like the first.\n";
 
-static PyObject *run(PyObject *module, PyObject *arguments, PyObject *keywords) {
+static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
+                     PyObject *keywords) {
     static char *names[] = {"call",    "inputs",   "results",  "n_seqs",   "n_mit_mot",
                             "n_outs",  "n_shared", "as_while", "taps",     "written",
                             "vectors", "args",     "outs",     "position", "length",
@@ -362,7 +363,8 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "scan_steps", NULL, -1, methods, NULL, NULL, NULL, NULL};
+    PyModuleDef_HEAD_INIT, "scan_steps", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
 
 PyMODINIT_FUNC PyInit_scan_steps(void) {
     import_array();

@@ -275,8 +275,10 @@ static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
     elemwise_module *made = (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
     if (!made)
         return PyErr_NoMemory();
-    made->definition =
-        (PyModuleDef){PyModuleDef_HEAD_INIT, name, NULL, -1, elemwise_methods};
+    made->definition.m_base = PyModuleDef_HEAD_INIT;
+    made->definition.m_name = name;
+    made->definition.m_size = -1;
+    made->definition.m_methods = elemwise_methods;
     made->op = op;
     return PyModule_Create(&made->definition);
 }
@@ -655,15 +657,14 @@ static int specify_shape(const thunk *self, PyArrayObject **inputs,
     return put(outputs, Py_NewRef((PyObject *)inputs[0]));
 }
 
-static int deep_copy(const thunk *self, PyArrayObject **inputs,
-                     PyArrayObject **outputs) {
+static int deep_copy(const thunk *, PyArrayObject **inputs, PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0];
     if (has_dims(outputs[0], PyArray_NDIM(from), PyArray_DIMS(from)))
         return PyArray_CopyInto(outputs[0], from);
     return put(outputs, PyArray_NewCopy(from, NPY_ANYORDER));
 }
 
-static int scalar_from_tensor(const thunk *self, PyArrayObject **inputs,
+static int scalar_from_tensor(const thunk *, PyArrayObject **inputs,
                               PyArrayObject **outputs) {
     return put(outputs,
                PyArray_Scalar(PyArray_DATA(inputs[0]), PyArray_DESCR(inputs[0]), NULL));
@@ -724,8 +725,9 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "thunks_ext", NULL, -1,
-                                 methods};
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "thunks_ext", NULL, -1, methods, NULL, NULL, NULL, NULL,
+};
 
 PyMODINIT_FUNC PyInit_thunks_ext(void) {
     import_array();
