@@ -8,7 +8,7 @@ from builder.testing import Run, Suite
 
 
 def lint() -> None:
-    """Run ruff, mypy and shellcheck over the project, and see that build numbers have risen.
+    """Run ruff, mypy, shellcheck and clang-format, and see that build numbers have risen.
 
     Raises:
         CommandFailed: one of them found something.
@@ -16,11 +16,14 @@ def lint() -> None:
     """
     scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
     scripts += sorted(paths.RECIPES.rglob("*.sh"))
+    ours = (paths.RECIPES / "theano" / "src").rglob("*")
+    sources = sorted(file for file in ours if file.suffix in (".c", ".cpp", ".h"))
     commands = [
         [_tool("ruff"), "check", "."],
         [_tool("ruff"), "format", "--check", "."],
         [_tool("mypy")],
         [_tool("shellcheck"), *map(str, scripts)],
+        [_tool("clang-format"), "--dry-run", "--Werror", *map(str, sources)],
     ]
     if failed := [command for command in commands if run.show(command, cwd=paths.ROOT) != 0]:
         raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))

@@ -1,10 +1,12 @@
-"""Which tests are run, and on what."""
+"""What lint looks at; which tests are run, and on what."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from builder import checks, envs, pipeline
+from builder import checks, envs, history, paths, pipeline, run
 from builder.testing import Run
 
 
@@ -46,3 +48,24 @@ def test_the_tests_of_a_built_cuda_stack_run(
     monkeypatch.setattr(envs, "installed", lambda _: "lock")
     checks.test(unit=False, select="")
     assert "tests/cuda in cuda" in happened
+
+
+def test_lint_looks_at_all_of_theanos_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: dict[str, list[str]] = {}
+
+    def show(command: list[str], **_: Path) -> int:
+        commands[Path(command[0]).name] = command[1:]
+        return 0
+
+    monkeypatch.setattr(run, "show", show)
+    monkeypatch.setattr(history, "check", lambda: None)
+    checks.lint()
+    source = paths.RECIPES / "theano" / "src" / "theano"
+    for name in (
+        "gof/c_code/theano_loops.h",
+        "gpuarray/c_code/dnn_rnn_base.c",
+        "scan_module/c_code/scan_steps.c",
+        "tensor/c_code/thunks/thunk.h",
+        "tensor/c_code/thunks_ext.cpp",
+    ):
+        assert str(source / name) in commands["clang-format"]

@@ -32,19 +32,21 @@ void *PyCapsule_Import(const char *name, int no_block);
 #ifndef _MATH_H
 /* What most loops need of <math.h>, which takes g++ longer than all the rest: for
  * float, double, and others as double. */
-#define THEANO_MATH_1(name)                                                      \
-    extern "C" double name(double) throw();                                      \
-    static inline float name(float x) { return __builtin_##name##f(x); }         \
-    template <typename T> static inline double name(T x) {                       \
-        return __builtin_##name((double)x);                                      \
+#define THEANO_MATH_1(name)                                                            \
+    extern "C" double name(double) throw();                                            \
+    static inline float name(float x) {                                                \
+        return __builtin_##name##f(x);                                                 \
+    }                                                                                  \
+    template <typename T> static inline double name(T x) {                             \
+        return __builtin_##name((double)x);                                            \
     }
-#define THEANO_MATH_2(name)                                                      \
-    extern "C" double name(double, double) throw();                              \
-    static inline float name(float x, float y) {                                 \
-        return __builtin_##name##f(x, y);                                        \
-    }                                                                            \
-    template <typename T, typename U> static inline double name(T x, U y) {      \
-        return __builtin_##name((double)x, (double)y);                           \
+#define THEANO_MATH_2(name)                                                            \
+    extern "C" double name(double, double) throw();                                    \
+    static inline float name(float x, float y) {                                       \
+        return __builtin_##name##f(x, y);                                              \
+    }                                                                                  \
+    template <typename T, typename U> static inline double name(T x, U y) {            \
+        return __builtin_##name((double)x, (double)y);                                 \
     }
 THEANO_MATH_1(acos)
 THEANO_MATH_1(acosh)
@@ -118,8 +120,8 @@ struct theano_elemwise_op {
 static inline PyObject *theano_elemwise_module(const char *name,
                                                const theano_elemwise_op *op) {
     typedef PyObject *(*function)(const char *, const theano_elemwise_op *);
-    function make = (function)PyCapsule_Import(
-        "theano.tensor.thunks_ext.make_module", 0);
+    function make =
+        (function)PyCapsule_Import("theano.tensor.thunks_ext.make_module", 0);
     return make ? make(name, op) : 0;
 }
 

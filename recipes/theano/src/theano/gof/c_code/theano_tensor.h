@@ -46,19 +46,18 @@ THEANO_RARE void theano_not_array(PyObject *object, int type_num,
         PyErr_SetString(PyExc_ValueError, "expected an ndarray");
     } else if (!PyArray_ISALIGNED((PyArrayObject *)object)) {
         PyOS_snprintf(expected, sizeof(expected),
-                      "expected an aligned array of type %d (%s)", type_num,
-                      type_name);
+                      "expected an aligned array of type %d (%s)", type_num, type_name);
         theano_not_aligned((PyArrayObject *)object, expected);
     } else {
         /* This is a TypeError to be consistent with DEBUG_MODE
          * Note: DEBUG_MODE also tells the name of the container */
-        PyErr_Format(PyExc_TypeError, "expected type_num %d (%s) got %d",
-                     type_num, type_name, PyArray_TYPE((PyArrayObject *)object));
+        PyErr_Format(PyExc_TypeError, "expected type_num %d (%s) got %d", type_num,
+                     type_name, PyArray_TYPE((PyArrayObject *)object));
     }
 }
 
-THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size,
-                                    int j, int j_dim, npy_intp j_size) {
+THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size, int j, int j_dim,
+                                    npy_intp j_size) {
     PyErr_Format(PyExc_ValueError,
                  "Input dimension mis-match. (input[%i].shape[%i] = %lld, "
                  "input[%i].shape[%i] = %lld)",
@@ -67,9 +66,8 @@ THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size,
 
 /* An output with these dimensions: the old one where it has them, as mostly, or
  * can be made so. */
-THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd,
-                                           npy_intp *dims, int type_num,
-                                           int fortran) {
+THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp *dims,
+                                           int type_num, int fortran) {
     PyArray_Dims new_dims = {dims, nd};
     PyObject *success;
     if (!old)
@@ -105,9 +103,8 @@ static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
 }
 
 /* The memory from the first to after the last byte of an array's elements. */
-static inline void theano_extent(int nd, const npy_intp *dims,
-                                 const npy_intp *strides, const char *data,
-                                 int itemsize, const char **first,
+static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *strides,
+                                 const char *data, int itemsize, const char **first,
                                  const char **last) {
     *first = data;
     *last = data + itemsize;
@@ -119,9 +116,8 @@ static inline void theano_extent(int nd, const npy_intp *dims,
  * elements: NumPy takes longer to prepare its loops than to run them. What is not
  * simple is left to NumPy, errors too: the result is whether all is done. */
 THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
-                                     const npy_intp *dims,
-                                     const npy_intp *strides, char *data,
-                                     PyArrayObject *value) {
+                                     const npy_intp *dims, const npy_intp *strides,
+                                     char *data, PyArrayObject *value) {
     const int type_num = PyArray_TYPE(array), more = nd - PyArray_NDIM(value);
     const int itemsize = PyArray_ITEMSIZE(array);
     npy_intp size = 1, from_strides[NPY_MAXDIMS];
@@ -145,14 +141,15 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
     theano_extent(nd, dims, from_strides, from, itemsize, &from_first, &from_last);
     if (first < from_last && from_first < last)
         return false;
-    (type_num == NPY_DOUBLE ? theano_few_loops<double> : theano_few_loops<float>)(
-        add, nd, dims, data, strides, from, from_strides);
+    (type_num == NPY_DOUBLE
+         ? theano_few_loops<double>
+         : theano_few_loops<float>)(add, nd, dims, data, strides, from, from_strides);
     return true;
 }
 
 /* Views with other flags, as to warn when written to, are left to NumPy. */
-#define THEANO_FLAGS_OF_VIEWS                                               \
-    (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED |  \
+#define THEANO_FLAGS_OF_VIEWS                                                          \
+    (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED |             \
      NPY_ARRAY_WRITEABLE)
 
 /* Whether nobody but its thunk and storage, which hold some references, has an
@@ -160,8 +157,7 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
 static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
                                    PyArray_Descr *descr) {
     PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
-    return old && Py_TYPE(old) == &PyArray_Type &&
-           Py_REFCNT(old) == references &&
+    return old && Py_TYPE(old) == &PyArray_Type && Py_REFCNT(old) == references &&
            fields->nd == nd && fields->descr == descr && fields->base &&
            !(fields->flags & ~THEANO_FLAGS_OF_VIEWS) && !fields->weakreflist;
 }
@@ -169,17 +165,17 @@ static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
 /* Make an output a view of an array. Its old value becomes the new one if it
  * can: to make an object and end another takes more time than most of what is
  * then computed. The thunk and the storage hold "references" to it. */
-THEANO_SHARED int theano_view(PyArrayObject **view, int references,
-                              PyArrayObject *of, int nd, const npy_intp *dims,
-                              const npy_intp *strides, char *data) {
+THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObject *of,
+                              int nd, const npy_intp *dims, const npy_intp *strides,
+                              char *data) {
     PyArray_Descr *descr = PyArray_DESCR(of);
     int writeable = PyArray_FLAGS(of) & NPY_ARRAY_WRITEABLE;
     PyArrayObject *old = *view;
     if (!theano_own_view(old, references, nd, descr) ||
         (PyArray_FLAGS(of) & ~(THEANO_FLAGS_OF_VIEWS | NPY_ARRAY_OWNDATA))) {
         Py_INCREF(descr);
-        *view = (PyArrayObject *)PyArray_NewFromDescr(
-            &PyArray_Type, descr, nd, dims, strides, data, writeable, NULL);
+        *view = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims,
+                                                      strides, data, writeable, NULL);
         Py_XDECREF(old);
         if (!*view)
             return -1;
@@ -231,8 +227,9 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
     if (inplace) {
         Py_INCREF(input);
     } else {
-        input = (PyArrayObject*)PyArray_FromAny((PyObject*)input, NULL, 0, 0,
-                                                NPY_ARRAY_ALIGNED|NPY_ARRAY_ENSURECOPY, NULL);
+        input = (PyArrayObject *)PyArray_FromAny(
+            (PyObject *)input, NULL, 0, 0, NPY_ARRAY_ALIGNED | NPY_ARRAY_ENSURECOPY,
+            NULL);
         if (input == NULL)
             return -1;
     }
@@ -255,13 +252,11 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
 
 /* The dimensions that an Elemwise's inputs have together: each has one of them,
  * or is broadcast along it, where its string says '1'. */
-THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n,
-                              PyArrayObject **arrays,
+THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arrays,
                               const char *const *broadcast) {
     for (int i = 0; i < n; i++) {
         if (PyArray_NDIM(arrays[i]) < nd) {
-            PyErr_SetString(PyExc_ValueError,
-                            "Not enough dimensions on input.");
+            PyErr_SetString(PyExc_ValueError, "Not enough dimensions on input.");
             return -1;
         }
     }
@@ -301,7 +296,8 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
         npy_intp stride = labs(like[d]);
         int i = loops++;
         for (; i > 0 && labs(like[order[i - 1]]) < stride &&
-               (in_order[d] == '0' || in_order[order[i - 1]] == '0'); i--)
+               (in_order[d] == '0' || in_order[order[i - 1]] == '0');
+             i--)
             order[i] = order[i - 1];
         order[i] = d;
     }
@@ -344,16 +340,16 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
 /* Run an Elemwise's loops through n arrays, in the order in which arrays[like],
  * an output, is in memory. */
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
-                                  PyArrayObject **arrays,
-                                  const char *const *broadcast, int like,
-                                  theano_loops run) {
+                                  PyArrayObject **arrays, const char *const *broadcast,
+                                  int like, theano_loops run) {
     npy_intp strides[nd * n + 1];
     char *data[n], in_order[nd + 1];
     memset(in_order, '0', nd);
     for (int i = 0; i < n; i++) {
         data[i] = PyArray_BYTES(arrays[i]);
         for (int d = 0; d < nd; d++)
-            strides[i * nd + d] = broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
+            strides[i * nd + d] =
+                broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
     }
     return theano_run_loops(nd, dims, n, data, strides, strides + like * nd, in_order,
                             run);

@@ -1,0 +1,137 @@
+#ifndef THEANO_THUNKS_ARRAYS_H
+#define THEANO_THUNKS_ARRAYS_H
+
+/* Ready ops that make arrays, or copy, join and split them. */
+
+#include "values.h"
+
+static int alloc_empty(const thunk *self, PyArrayObject **inputs,
+                       PyArrayObject **outputs) {
+    npy_intp dims[NPY_MAXDIMS];
+    for (int i = 0; i < self->n_inputs; i++)
+        dims[i] = integer(self, inputs, i);
+    return put_empty(outputs, self->n_inputs, dims, self->types[self->n_inputs], 0);
+}
+
+static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
+    const int nd = self->n_inputs - 1;
+    npy_intp dims[NPY_MAXDIMS];
+    for (int i = 0; i < nd; i++)
+        dims[i] = integer(self, inputs, 1 + i);
+    if (put_empty(outputs, nd, dims, self->types[0], 0))
+        return -1;
+    if (theano_update_few(false, outputs[0], nd, dims, PyArray_STRIDES(outputs[0]),
+                          PyArray_BYTES(outputs[0]), inputs[0]))
+        return 0;
+    return PyArray_CopyInto(outputs[0], inputs[0]);
+}
+
+static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
+    if (axis < -nd || axis >= nd) {
+        PyErr_Format(PyExc_IndexError, "%s: invalid axis %zd for a %d-D array.", op,
+                     axis, nd);
+        return -1;
+    }
+    *result = axis < 0 ? axis + nd : axis;
+    return 0;
+}
+
+/* op: the number of the array that is the result if the others are empty, or -1. */
+static int join(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
+    const npy_intp view = *(const npy_intp *)self->op;
+    const int n = self->n_inputs - 1;
+    PyArrayObject **arrays = inputs + 1;
+    int axis;
+    if (as_axis(integer(self, inputs, 0), PyArray_NDIM(arrays[0]), "Join", &axis))
+        return -1;
+    npy_intp others = 0;
+    for (int i = 0; i < n && view >= 0; i++)
+        if (i != view && axis < PyArray_NDIM(arrays[i]))
+            others += PyArray_DIM(arrays[i], axis);
+    if (view >= 0 && others == 0)
+        return put(outputs, Py_NewRef((PyObject *)arrays[view]));
+    PyObject *all = PyTuple_New(n);
+    if (!all)
+        return -1;
+    for (int i = 0; i < n; i++)
+        PyTuple_SET_ITEM(all, i, Py_NewRef((PyObject *)arrays[i]));
+    int failed = put(outputs, PyArray_Concatenate(all, axis));
+    Py_DECREF(all);
+    return failed;
+}
+
+static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
+    PyArrayObject *from = inputs[0], *sizes = inputs[2];
+    const int n = self->n_outputs, nd = PyArray_NDIM(from);
+    npy_intp size[n], sum = 0, dims[NPY_MAXDIMS];
+    char *data = PyArray_BYTES(from);
+    int axis;
+    if (PyArray_DIM(sizes, 0) != n) {
+        PyErr_Format(PyExc_ValueError,
+                     "Split: splits count (%zd) != expected count (%d).",
+                     PyArray_DIM(sizes, 0), n);
+        return -1;
+    }
+    if (as_axis(integer(self, inputs, 1), nd, "Split", &axis))
+        return -1;
+    for (int i = 0; i < n; i++) {
+        size[i] = integer_at(PyArray_GETPTR1(sizes, i), self->types[2]);
+        if (size[i] < 0) {
+            PyErr_Format(PyExc_ValueError,
+                         "Split: you try to take a negative number (%zd) of "
+                         "elements.",
+                         size[i]);
+            return -1;
+        }
+        sum += size[i];
+    }
+    if (sum != PyArray_DIM(from, axis)) {
+        PyErr_Format(PyExc_ValueError, "Split: the splits sums to %zd, expected %zd.",
+                     sum, PyArray_DIM(from, axis));
+        return -1;
+    }
+    memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
+    for (int i = 0; i < n; i++) {
+        dims[axis] = size[i];
+        PyArray_Descr *descr = PyArray_DESCR(from);
+        Py_INCREF(descr);
+        PyObject *part =
+            PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims, PyArray_STRIDES(from),
+                                 data, PyArray_FLAGS(from), NULL);
+        int failed = !part ||
+                     put_empty(outputs + i, nd, dims, self->types[0],
+                               PyArray_IS_F_CONTIGUOUS(from)) ||
+                     PyArray_CopyInto(outputs[i], (PyArrayObject *)part);
+        Py_XDECREF(part);
+        if (failed)
+            return -1;
+        data += PyArray_STRIDE(from, axis) * size[i];
+    }
+    return 0;
+}
+
+static int make_vector(const thunk *self, PyArrayObject **inputs,
+                       PyArrayObject **outputs) {
+    npy_intp n = self->n_inputs;
+    if (put_empty(outputs, 1, &n, self->types[n], 0))
+        return -1;
+    for (int i = 0; i < n; i++)
+        memcpy(PyArray_GETPTR1(outputs[0], i), PyArray_DATA(inputs[i]),
+               PyArray_ITEMSIZE(outputs[0]));
+    return 0;
+}
+
+static int deep_copy(const thunk *, PyArrayObject **inputs, PyArrayObject **outputs) {
+    PyArrayObject *from = inputs[0];
+    if (has_dims(outputs[0], PyArray_NDIM(from), PyArray_DIMS(from)))
+        return PyArray_CopyInto(outputs[0], from);
+    return put(outputs, PyArray_NewCopy(from, NPY_ANYORDER));
+}
+
+static int scalar_from_tensor(const thunk *, PyArrayObject **inputs,
+                              PyArrayObject **outputs) {
+    return put(outputs,
+               PyArray_Scalar(PyArray_DATA(inputs[0]), PyArray_DESCR(inputs[0]), NULL));
+}
+
+#endif

@@ -1,0 +1,51 @@
+#ifndef THEANO_THUNKS_VALUES_H
+#define THEANO_THUNKS_VALUES_H
+
+/* What ready ops do with inputs that are numbers, and with outputs. */
+
+#include "thunk.h"
+
+/* Who refers to the old value of an output: the storage and outputs[i]. */
+enum { IN_STORAGE = 2 };
+
+/* The value of an integer of any type. */
+static npy_intp integer_at(const void *data, int type_num) {
+    switch (type_num) {
+    case NPY_BOOL:
+    case NPY_UINT8: return *(const npy_uint8 *)data;
+    case NPY_INT8: return *(const npy_int8 *)data;
+    case NPY_INT16: return *(const npy_int16 *)data;
+    case NPY_UINT16: return *(const npy_uint16 *)data;
+    case NPY_INT32: return *(const npy_int32 *)data;
+    case NPY_UINT32: return *(const npy_uint32 *)data;
+    default: return *(const npy_int64 *)data;
+    }
+}
+
+static npy_intp integer(const thunk *self, PyArrayObject **inputs, int i) {
+    if (self->types[i] >= 0)
+        return integer_at(PyArray_DATA(inputs[i]), self->types[i]);
+    npy_int64 value;
+    PyArray_ScalarAsCtype((PyObject *)inputs[i], &value);
+    return integer_at(&value, ~self->types[i]);
+}
+
+/* Make an output an array, of which the reference is taken, or NULL: an error. */
+static int put(PyArrayObject **output, PyObject *array) {
+    Py_XSETREF(*output, (PyArrayObject *)array);
+    return array ? 0 : -1;
+}
+
+static bool has_dims(PyArrayObject *array, int nd, const npy_intp *dims) {
+    return array && PyArray_NDIM(array) == nd &&
+           PyArray_CompareLists(PyArray_DIMS(array), dims, nd);
+}
+
+static int put_empty(PyArrayObject **output, int nd, npy_intp *dims, int type_num,
+                     int in_fortran_order) {
+    if (has_dims(*output, nd, dims))
+        return 0;
+    return put(output, PyArray_EMPTY(nd, dims, type_num, in_fortran_order));
+}
+
+#endif

@@ -1,0 +1,78 @@
+"""Our own C and C++, as the repository has it, compiles without a warning.
+
+Not compiled is what calls cuDNN: this environment has not its headers.
+"""
+
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pytest
+import theano
+
+SOURCES = Path(__file__).parents[2] / "recipes" / "theano" / "src" / "theano"
+THUNKS = SOURCES / "tensor" / "c_code"
+# By the name's end. A header begins modules that g++ compiles at run time, as Theano's flags say.
+COMPILERS = {
+    ".c": ("gcc", "-x", "c", "-std=c11"),
+    ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),
+    ".h": ("g++", "-x", "c++", "-std=gnu++14"),
+}
+# Into assembly: -fsyntax-only says nothing of functions that nobody calls.
+WHOLE = ("-S", "-o", "/dev/null")
+UNITS = sorted(
+    file
+    for file in SOURCES.rglob("*.*")
+    if file.suffix in COMPILERS
+    and not file.is_relative_to(SOURCES / "gpuarray")
+    and not file.is_relative_to(THUNKS / "thunks")
+)
+# Of others, whose warnings are not ours.
+HEADERS = (
+    sysconfig.get_path("include"),
+    np.get_include(),
+    Path(theano.__file__).parent / "gof" / "c_code",
+)
+
+
+def compiled(suffix, code, *options):
+    """What the compiler writes about code, and what it makes of it."""
+    compiler, *language = COMPILERS[suffix]
+    if shutil.which(compiler) is None:
+        pytest.skip(f"there is no {compiler} on PATH")
+    command = [
+        *(compiler, *language, "-Wall", "-Wextra", "-Werror", *options),
+        "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION",
+        *("-I", SOURCES / "gof" / "c_code"),
+        *(part for folder in HEADERS for part in ("-isystem", folder)),
+        "-",
+    ]
+    english = {**os.environ, "LC_ALL": "C"}
+    done = subprocess.run(
+        command, input=code, env=english, capture_output=True, text=True, check=False
+    )
+    return done.stderr, done.stdout
+
+
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
+def test_no_warnings(file):
+    written, _ = compiled(file.suffix, f'#include "{file}"\n', *WHOLE)
+    assert written == ""
+
+
+def test_all_parts_are_of_the_unit():
+    _, rule = compiled(".cpp", f'#include "{THUNKS / "thunks_ext.cpp"}"\n', "-MM")
+    included = {Path(word) for word in rule.replace("\\\n", " ").split()}
+    parts = set((THUNKS / "thunks").iterdir())
+    assert parts
+    assert parts <= included
+
+
+@pytest.mark.parametrize("suffix", COMPILERS)
+def test_a_warning_is_seen(suffix):
+    written, _ = compiled(suffix, "static int first(int second) { return 0; }\n", *WHOLE)
+    assert "unused parameter" in written
+    assert "defined but not used" in written
