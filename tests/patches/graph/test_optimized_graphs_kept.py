@@ -283,7 +283,7 @@ def test_all_together_are_bounded(tmp_path, monkeypatch):
     for number, name in enumerate(["oldest", "old", "new"]):
         (graphs / name).write_bytes(bytes(10))
         os.utime(graphs / name, (0, time.time() - 100 + number))
-    monkeypatch.setattr(graph_cache, "MAX_TOTAL", 25)
+    monkeypatch.setattr(graph_cache.files, "MAX_TOTAL", 25)
     graph_cache.remove_old(tmp_path, 1000)
     assert {file.name for file in graphs.iterdir()} == {"new", "old"}
     graph_cache.remove_old(tmp_path, 99)

@@ -1,63 +1,63 @@
-"""
-What a function needs of g++ and of inner graphs is begun before it is asked for.
+"""What a function needs of g++ and of inner graphs is begun before it is asked for."""
 
-"""
-from __future__ import absolute_import, print_function, division
+from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import theano
 from theano.gof import cc, cmodule, graph, utils
-from theano.gof.compilation import CompilationPool
+from theano.gof.compilation import Arguments, CompilationPool, ModuleParts
 
-# What compile_ahead has begun: the linkers of nodes, by node, and what makes
-# the function of a node that has an inner graph.
-linkers = {}
-inner_functions = {}
+if TYPE_CHECKING:
+    from theano.gof.cc import CLinker
+    from theano.gof.graph import Apply, Variable
+
+# What compile_ahead has begun: the linkers of nodes, by node, and what makes the function of a node
+# that has an inner graph.
+linkers: dict[Apply, CLinker] = {}
+inner_functions: dict[Apply, Any] = {}
 
 
-def kind_of(node):
-    """
-    Return what determines the module of a node among those of one function.
-
-    """
+def kind_of(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
+    """Return what determines the module of a node among those of one function."""
     return node.op, tuple(
-        (variable.type, id(variable) if isinstance(variable, graph.Constant)
-         else node.inputs.index(variable)) for variable in node.inputs)
+        (
+            variable.type,
+            id(variable) if isinstance(variable, graph.Constant) else node.inputs.index(variable),
+        )
+        for variable in node.inputs
+    )
 
 
 @contextlib.contextmanager
-def errors_naming(node):
-    """
-    Raise what is raised in here with the node that it happened for.
-
-    """
+def errors_naming(node: Apply) -> Iterator[None]:
+    """Raise what is raised in here with the node that it happened for."""
     try:
         yield
-    except Exception as e:
-        e.args = ("The following error happened while"
-                  " compiling the node", node, "\n") + e.args
+    except Exception as error:
+        error.args = (
+            "The following error happened while compiling the node",
+            node,
+            "\n",
+            *error.args,
+        )
         raise
 
 
-def add_missing(linker, modules):
-    """
-    Add a linker's module, unless it is in the cache or g++ cannot compile it.
+def add_missing(linker: CLinker, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
+    """Add a linker's module, unless it is in the cache or g++ cannot compile it.
 
-    Parameters
-    ----------
-    linker : CLinker
-    modules : dict
-        The missing modules of other linkers: by the module's key, the
-        DynamicModule and the arguments of compile_str.
-
+    Args:
+        modules: the missing modules of other linkers, by the module's key: the DynamicModule and
+            the arguments of compile_str.
     """
     try:
         if linker.c_compiler() is not cmodule.GCC_compiler:
             return
         key, cache = linker.cmodule_key(), cc.get_module_cache()
-        if (key in modules or key in cache.entry_from_key or
-                cc.shipped_modules.get(key)):
+        if key in modules or key in cache.entry_from_key or cc.shipped_modules.get(key):
             return
         arguments = linker.compile_arguments()
         if linker.shipped_module(key, arguments):
@@ -65,28 +65,29 @@ def add_missing(linker, modules):
     except (KeyError, NotImplementedError, utils.MethodNotDefined):
         # There is no key, or no C code.
         return
-    module_hash = cmodule.get_module_hash(arguments['src_code'], key)
+    module_hash = cmodule.get_module_hash(arguments["src_code"], key)
     if module_hash not in cache.module_hash_to_key_data:
         modules[key] = linker.get_dynamic_module(), arguments
 
 
+# Whose storage is where, and whether it is computed: lists of one element.
+Map = dict["Variable", list[Any]]
+
+
 @contextlib.contextmanager
-def compile_ahead(nodes, storage_map, compute_map):
+def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> Iterator[None]:
+    """Compile the modules of nodes, several at once.
+
+    Op.make_thunk compiles one module after another, when it needs it. In this context, it finds
+    those that were started here, and waits for them. While they are compiled, inner graphs are
+    optimized, and their modules started.
     """
-    Compile the modules of nodes, several at once.
+    modules: dict[Any, tuple[ModuleParts, Arguments]] = {}
+    first_linkers: dict[Any, CLinker] = {}
+    begun: list[Apply] = []
 
-    Op.make_thunk compiles one module after another, when it needs it. In this
-    context, it finds those that were started here, and waits for them. While
-    they are compiled, inner graphs are optimized, and their modules started.
-
-    """
-    modules = {}
-    first_linkers = {}
-    begun = []
-
-    def begin_module(node, storage_map, compute_map):
-        node.op.prepare_node(node, storage_map=storage_map,
-                             compute_map=compute_map, impl='c')
+    def begin_module(node: Apply, storage_map: Map, compute_map: Map) -> None:
+        node.op.prepare_node(node, storage_map=storage_map, compute_map=compute_map, impl="c")
         linker = linkers[node] = node.op.c_linker(node, [])
         begun.append(node)
         try:
@@ -96,33 +97,34 @@ def compile_ahead(nodes, storage_map, compute_map):
             first = linker
         if first is linker:
             linker.add_missing(modules)
-        elif hasattr(first, '_cmodule_key'):
+        elif hasattr(first, "_cmodule_key"):
             linker._cmodule_key = first._cmodule_key
 
-    def begin(nodes, storage_map, compute_map):
+    def begin(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> None:
         known = len(modules)
         for node in nodes:
-            if (type(node.op).make_thunk is theano.gof.Op.make_thunk and
-                    node not in linkers):
+            if type(node.op).make_thunk is theano.gof.Op.make_thunk and node not in linkers:
                 with errors_naming(node):
                     begin_module(node, storage_map, compute_map)
         missing = list(modules.values())[known:]
-        inner = {}
+        inner: dict[int, Apply] = {}
         for node in nodes:
-            if (hasattr(node.op, 'optimize_inner') and
-                    not getattr(node.op, 'fn', None) and
-                    node not in inner_functions):
+            if (
+                hasattr(node.op, "optimize_inner")
+                and not getattr(node.op, "fn", None)
+                and node not in inner_functions
+            ):
                 # Nodes can share an op, and its function.
                 inner.setdefault(id(node.op), node)
         # One alone is not worth a thread that is waited for.
-        if len(missing) > 1 or missing and (inner or pool.names):
+        if len(missing) > 1 or (missing and (inner or pool.names)):
             pool.compile(missing)
         for node in inner.values():
             with errors_naming(node):
                 link = inner_functions[node] = node.op.optimize_inner()
             begun.append(node)
             linker = link.maker.linker
-            if getattr(linker, 'c_thunks', False) is not False:
+            if getattr(linker, "c_thunks", False) is not False:
                 begin(link.maker.fgraph.toposort(), {}, {})
 
     with CompilationPool() as pool:

@@ -1,85 +1,82 @@
-"""
-The flags for -march=native are kept, and found while nothing waits for them.
+"""The flags for -march=native are kept, and found while nothing waits for them."""
 
-"""
-from __future__ import absolute_import, print_function, division
+from __future__ import annotations
 
 import contextlib
 import itertools
 import json
 import logging
-import os
 import shutil
 import threading
+from pathlib import Path
+from typing import Any
 
 from theano import config
 from theano.configdefaults import gcc_version_str
 from theano.gof.utils import replace_file
 
-_logger = logging.getLogger('theano.gof.cmodule')
+_logger = logging.getLogger("theano.gof.cmodule")
 
 # The file of the compiledir that holds the flags.
-MARCH_FLAGS = 'march_flags.json'
+MARCH_FLAGS = "march_flags.json"
 
 # The thread that finds them, once there is one.
-detection = None
+detection: threading.Thread | None = None
 
 
-def describe_compiler():
+def describe_compiler() -> list[Any]:
+    """Return what the flags for -march=native depend on, g++ and the CPU, as JSON can hold it.
+
+    Raises:
+        OSError: there is no compiler, or no /proc/cpuinfo.
     """
-    Return what the flags for -march=native depend on: g++, and the CPU.
-
-    """
-    status = os.stat(shutil.which(config.cxx))
-    with open('/proc/cpuinfo') as f:
+    compiler = shutil.which(config.cxx)
+    if compiler is None:
+        raise FileNotFoundError(config.cxx)
+    status = Path(compiler).stat()
+    with Path("/proc/cpuinfo").open() as file:
         # A blank line ends the first processor.
-        cpu = [line.split() for line in itertools.takewhile(str.strip, f)]
-    changing = ('cpu MHz', 'bogomips')
-    return [config.cxx, gcc_version_str, status.st_size, status.st_mtime_ns,
-            [' '.join(words) for words in cpu
-             if not ' '.join(words).startswith(changing)]]
+        cpu = [" ".join(line.split()) for line in itertools.takewhile(str.strip, file)]
+    changing = ("cpu MHz", "bogomips")
+    return [
+        config.cxx,
+        gcc_version_str,
+        status.st_size,
+        status.st_mtime_ns,
+        [line for line in cpu if not line.startswith(changing)],
+    ]
 
 
-def load():
-    """
-    Return the flags for -march=native that this compiler gave on this CPU
-    before, or None.
-
-    """
+def load() -> list[str] | None:
+    """Return the flags for -march=native that this compiler gave on this CPU before, or None."""
     try:
-        with open(os.path.join(config.compiledir, MARCH_FLAGS)) as f:
-            compiler, flags = json.load(f)
+        compiler, flags = json.loads(Path(config.compiledir, MARCH_FLAGS).read_text())
         return flags if compiler == describe_compiler() else None
     except (OSError, TypeError, ValueError):
         return None
 
 
-def store(flags):
-    """
-    Keep the flags for -march=native for other processes.
-
-    """
+def store(flags: list[str]) -> None:
+    """Keep the flags for -march=native for other processes, or log why they are not kept."""
     try:
-        replace_file(os.path.join(config.compiledir, MARCH_FLAGS),
-                     json.dumps([describe_compiler(), flags]).encode())
-    except (OSError, TypeError) as e:
-        _logger.info("The flags for -march=native are not kept: %s", e)
+        replace_file(
+            Path(config.compiledir, MARCH_FLAGS),
+            json.dumps([describe_compiler(), flags]).encode(),
+        )
+    except (OSError, TypeError) as error:
+        _logger.info("The flags for -march=native are not kept: %s", error)
 
 
-def find_ahead(compiler):
+def find_ahead(compiler: Any) -> None:
+    """Begin to find the flags: four processes, half a second.
+
+    Args:
+        compiler: the class GCC_compiler.
     """
-    Begin to find the flags: four processes, half a second.
+    global detection  # noqa: PLW0603 (as the flags are one, and everybody's)
+    if config.cxx and detection is None and compiler.march_flags is None and load() is None:
 
-    Parameters
-    ----------
-    compiler : class
-        GCC_compiler.
-
-    """
-    global detection
-    if (config.cxx and detection is None and compiler.march_flags is None and
-            load() is None):
-        def detect():
+        def detect() -> None:
             # Whoever needs the arguments gets the error.
             with contextlib.suppress(Exception):
                 compiler.compile_args()
@@ -88,10 +85,7 @@ def find_ahead(compiler):
         detection.start()
 
 
-def wait():
-    """
-    Wait for the thread that finds the flags, if another one does.
-
-    """
-    if detection not in (None, threading.current_thread()):
+def wait() -> None:
+    """Wait for the thread that finds the flags, if another one does."""
+    if detection is not None and detection is not threading.current_thread():
         detection.join()

@@ -1,137 +1,141 @@
+"""Modules that come compiled with an environment.
+
+What g++ compiles for a program is mostly its own loops. The modules of ops such as Dot22 or Softmax
+are the same in all programs: the directory that the flag `cmodule.shipped` names can have them,
+compiled for levels of x86-64 processors. A level's index, LEVEL.json, tells the library of each
+module, by a name that stands for all that the module depends on, but for the processor.
 """
-Modules that come compiled with an environment.
 
-What g++ compiles for a program is mostly its own loops. The modules of ops such
-as Dot22 or Softmax are the same in all programs: the directory that the flag
-`cmodule.shipped` names can have them, compiled for levels of x86-64 processors. A
-level's index, LEVEL.json, tells the library of each module, by a name that stands
-for all that the module depends on, but for the processor.
+from __future__ import annotations
 
-"""
-from __future__ import absolute_import, print_function, division
-
-import glob
+import functools
 import importlib.machinery
 import importlib.util
 import json
-import os
 import shutil
 import sys
 import sysconfig
 import tempfile
-from collections import OrderedDict
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
-
 from theano import config
 from theano.gof import cmodule
-from theano.gof.utils import hash_from_code, memoize
+from theano.gof.utils import hash_from_code
 from theano.misc.windows import output_subprocess_Popen
 
+if TYPE_CHECKING:
+    from theano.gof.cc import CLinker
+    from theano.gof.compilation import Arguments, ModuleParts
+
 # What g++'s flags for a processor have if it is of the level; the highest first.
-V3 = {'-mavx2', '-mbmi', '-mbmi2', '-mf16c', '-mfma', '-mlzcnt', '-mmovbe'}
-LEVELS = OrderedDict([
-    ('x86-64-v4', V3 | {'-mavx512f', '-mavx512bw', '-mavx512cd', '-mavx512dq',
-                        '-mavx512vl'}),
-    ('x86-64-v3', V3)])
+V3 = {"-mavx2", "-mbmi", "-mbmi2", "-mf16c", "-mfma", "-mlzcnt", "-mmovbe"}
+V4 = V3 | {"-mavx512f", "-mavx512bw", "-mavx512cd", "-mavx512dq", "-mavx512vl"}
+LEVELS = {"x86-64-v4": V4, "x86-64-v3": V3}
 
 
-@memoize
-def headers():
+@functools.cache
+def headers() -> str:
+    """Return the text of the headers that come with Theano."""
+    return "".join(
+        path.read_text() for path in sorted((Path(__file__).parent / "c_code").glob("*.h"))
+    )
+
+
+def name_of(module: ModuleParts, arguments: Arguments) -> str:
+    """Return the name of a DynamicModule: of two with one name, either will do.
+
+    Args:
+        arguments: what compile_str takes for it.
     """
-    Return the text of the headers that come with Theano.
-
-    """
-    texts = []
-    for path in sorted(glob.glob(os.path.join(os.path.dirname(__file__), 'c_code', '*.h'))):
-        with open(path) as f:
-            texts.append(f.read())
-    return ''.join(texts)
-
-
-def name_of(module, arguments):
-    """
-    Return the name of a module: of two with one name, either will do.
-
-    Parameters
-    ----------
-    module : DynamicModule
-    arguments : dict
-        What compile_str takes for it.
-
-    """
-    flags = [flag for flag in arguments['preargs']
-             if flag not in cmodule.GCC_compiler.march_flags]
-    described = [module.code_hash, headers(), np.__version__,
-                 sysconfig.get_config_var('SOABI'), flags] + [
-        arguments[key] for key in ('include_dirs', 'lib_dirs', 'libs')]
-    return hash_from_code(json.dumps(described).replace(sys.prefix, ''))
+    flags = [flag for flag in arguments["preargs"] if flag not in cmodule.GCC_compiler.march_flags]
+    described = [
+        module.code_hash,
+        headers(),
+        np.__version__,
+        sysconfig.get_config_var("SOABI"),
+        flags,
+        *(arguments[key] for key in ("include_dirs", "lib_dirs", "libs")),
+    ]
+    name: str = hash_from_code(json.dumps(described).replace(sys.prefix, ""))
+    return name
 
 
-@memoize
-def index():
-    """
-    Return a dict of the shipped modules for this processor: by the modules'
-    names, the libraries' paths.
+@functools.cache
+def index() -> dict[str, str]:
+    """Return the paths of the libraries for this processor, by the names of their modules.
 
+    It is empty where none were shipped.
     """
     flags = cmodule.GCC_compiler.march_flags or ()
     for level, needed in LEVELS.items():
-        path = os.path.join(config.cmodule.shipped, level + '.json')
-        if config.cmodule.shipped and needed.issubset(flags) and os.path.exists(path):
-            with open(path) as f:
-                return {name: os.path.join(config.cmodule.shipped, library)
-                        for name, library in json.load(f).items()}
+        path = Path(config.cmodule.shipped, f"{level}.json")
+        if config.cmodule.shipped and needed.issubset(flags) and path.exists():
+            return {
+                name: str(path.parent / library)
+                for name, library in json.loads(path.read_text()).items()
+            }
     return {}
 
 
-def find(module, arguments):
-    """
-    Return the loaded module that was shipped for a DynamicModule, or None.
+def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
+    """Return the loaded module that was shipped for a DynamicModule, or None.
 
+    Args:
+        arguments: what compile_str takes for it.
     """
     path = index() and index().get(name_of(module, arguments))
     if not path:
         return None
     # The library has the other modules as well, by the hashes of their code.
     loader = importlib.machinery.ExtensionFileLoader(module.code_hash, path)
-    loaded = importlib.util.module_from_spec(
-        importlib.util.spec_from_loader(module.code_hash, loader))
+    spec = importlib.util.spec_from_loader(module.code_hash, loader)
+    assert spec is not None
+    loaded = importlib.util.module_from_spec(spec)
     loader.exec_module(loaded)
     return loaded
 
 
-def write(linkers, level, directory):
-    """
-    Compile the modules of linkers for a level of processors, and their index.
+def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
+    """Compile the modules of linkers for a level of processors, and their index.
 
     This process can load none of them: its own processor may be of another one.
 
+    Args:
+        level: one of LEVELS.
+        directory: where the libraries go, and the index: `level`, and ".json".
+
+    Raises:
+        RuntimeError: g++ failed.
     """
-    cmodule.GCC_compiler.march_flags = ['-march=' + level]
-    groups = OrderedDict()
-    names = OrderedDict()
+    cmodule.GCC_compiler.march_flags = [f"-march={level}"]
+    # By what they have in common: the library, compile_str's arguments, and the modules in it.
+    groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
+    names: dict[str, str] = {}
     for linker in linkers:
         arguments = linker.compile_arguments()
         module = linker.get_dynamic_module()
         name = name_of(module, arguments)
         if name not in names:
-            del arguments['module_name'], arguments['src_code']
+            del arguments["module_name"], arguments["src_code"]
             group = json.dumps([arguments, module.macros_left()], sort_keys=True)
-            library = '%s-%i.so' % (level, len(groups))
+            library = f"{level}-{len(groups)}.so"
             names[name], _, modules = groups.setdefault(group, (library, arguments, []))
             modules.append(module)
     for library, arguments, modules in groups.values():
         with tempfile.TemporaryDirectory() as location:
             command, made = cmodule.GCC_compiler.write_source(
-                'modules', cmodule.DynamicModule.merged_code(modules), location,
-                **arguments)
+                "modules", cmodule.DynamicModule.merged_code(modules), location, **arguments
+            )
             # For asserts, which tell the file.
-            command.append('-ffile-prefix-map=%s=.' % location)
+            command.append(f"-ffile-prefix-map={location}=.")
             _, error, status = output_subprocess_Popen(command)
             if status:
-                raise RuntimeError('%s failed: %s' % (
-                    ' '.join(command), error.decode(errors='replace')))
-            shutil.move(made, os.path.join(directory, library))
-    with open(os.path.join(directory, level + '.json'), 'w') as f:
-        json.dump(names, f, indent=0, sort_keys=True)
+                message = error.decode(errors="replace")
+                raise RuntimeError(f"{' '.join(command)} failed: {message}")
+            shutil.move(made, Path(directory, library))
+    with Path(directory, f"{level}.json").open("w") as file:
+        json.dump(names, file, indent=0, sort_keys=True)

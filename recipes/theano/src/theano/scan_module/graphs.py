@@ -1,29 +1,32 @@
-"""
-Graphs of Scans copied, merged and hashed, each node once.
+"""Graphs of Scans copied, merged and hashed, each node once."""
 
-"""
-from __future__ import absolute_import, print_function, division
+from __future__ import annotations
 
-from six.moves import zip as izip
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from theano import gof
 
+if TYPE_CHECKING:
+    from theano.gof import Apply, Variable
 
-def copy_graph(variables, copies, strict, share_inputs):
-    """
-    Add a copy of each of the variables, and of all they depend on, to copies.
 
-    Parameters
-    ----------
-    variables : list of Theano Variables
-    copies : dict
-        What is copied already, or is to be replaced: variable => its copy.
-    strict : bool
-        As for Apply.clone_with_new_inputs.
-    share_inputs : bool
-        If True, a variable without owner is its own copy; but a constant that
-        belongs to a FunctionGraph is copied, as it cannot belong to two.
+def copy_graph(
+    variables: Iterable[Variable],
+    copies: dict[Variable, Variable],
+    strict: bool,
+    share_inputs: bool,
+) -> dict[Variable, Variable]:
+    """Add a copy of each of the variables, and of all they depend on, to copies.
 
+    Args:
+        copies: what is copied already, or is to be replaced, with its copy.
+        strict: as for Apply.clone_with_new_inputs.
+        share_inputs: if True, a variable without owner is its own copy; but a constant that belongs
+            to a FunctionGraph is copied, as it cannot belong to two.
+
+    Returns:
+        copies.
     """
     # A loop and not a recursion: scans are cloned often, and graphs are deep.
     left = list(variables)
@@ -32,8 +35,7 @@ def copy_graph(variables, copies, strict, share_inputs):
         if var in copies:
             left.pop()
         elif var.owner is None:
-            if not share_inputs or (isinstance(var, gof.Constant) and
-                                    hasattr(var, 'fgraph')):
+            if not share_inputs or (isinstance(var, gof.Constant) and hasattr(var, "fgraph")):
                 copies[var] = var.clone()
             else:
                 copies[var] = var
@@ -44,70 +46,57 @@ def copy_graph(variables, copies, strict, share_inputs):
                 left.extend(missing)
             else:
                 copied = node.clone_with_new_inputs(
-                    [copies[inp] for inp in node.inputs], strict=strict)
-                for out, copied_out in izip(node.outputs, copied.outputs):
+                    [copies[inp] for inp in node.inputs], strict=strict
+                )
+                for out, copied_out in zip(node.outputs, copied.outputs, strict=True):
                     copies.setdefault(out, copied_out)
     return copies
 
 
-def merge_graph(inputs, outputs):
+def merge_graph(inputs: Iterable[Variable], outputs: Iterable[Variable]) -> list[Variable]:
+    """Return the outputs, computed without doing anything twice.
+
+    Nodes with equal ops and the same inputs, and constants with equal signatures, become one, as
+    MergeOptimizer makes them in a FunctionGraph.
     """
-    The outputs, computed without doing anything twice.
+    merged: dict[Variable, Variable] = {}
+    # Constants by their signatures, and nodes by their ops and inputs.
+    seen: dict[Any, Any] = {}
 
-    Nodes with equal ops and the same inputs, and constants with equal
-    signatures, become one, as MergeOptimizer makes them in a FunctionGraph.
-
-    Parameters
-    ----------
-    inputs, outputs : lists of Theano Variables
-
-    """
-    merged = {}
-    seen = {}
-
-    def merge(var):
-        if var not in merged:
-            if isinstance(var, gof.Constant):
-                var = seen.setdefault(var.merge_signature(), var)
-            return var
-        return merged[var]
+    def merge(var: Variable) -> Variable:
+        if var in merged:
+            return merged[var]
+        if isinstance(var, gof.Constant):
+            return seen.setdefault(var.merge_signature(), var)
+        return var
 
     for node in gof.graph.io_toposort(inputs, outputs):
         new_inputs = [merge(inp) for inp in node.inputs]
         key = (node.op, tuple(new_inputs))
         if key not in seen:
-            if new_inputs != node.inputs:
-                seen[key] = node.clone_with_new_inputs(new_inputs)
-            else:
-                seen[key] = node
-        merged.update(izip(node.outputs, seen[key].outputs))
+            unchanged = new_inputs == node.inputs
+            seen[key] = node if unchanged else node.clone_with_new_inputs(new_inputs)
+        only: Apply = seen[key]
+        merged.update(zip(node.outputs, only.outputs, strict=True))
     return [merge(out) for out in outputs]
 
 
-def hash_computations(outputs, inputs=()):
+def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = ()) -> list[int]:
+    """Hash graphs so that those which equal_computations finds equal share it.
+
+    Args:
+        inputs: where the graphs begin; they count by their position.
+
+    Returns:
+        one hash for each output.
     """
-    Hash graphs so that those which equal_computations finds equal share it.
+    hashes: dict[Variable, int] = {inp: hash((0, i)) for i, inp in enumerate(inputs)}
 
-    Parameters
-    ----------
-    outputs : list of Theano Variables
-    inputs : list of Theano Variables
-        Where the graphs begin; they count by their position.
-
-    Returns
-    -------
-    list of int
-        One for each output.
-
-    """
-    hashes = dict((inp, hash((0, i))) for i, inp in enumerate(inputs))
-
-    def hash_of(var):
+    def hash_of(var: Variable) -> int:
         if var not in hashes:
             # Without owner: all others were met in the order of computation.
             try:
-                hashes[var] = hash(var.signature()
-                                   if isinstance(var, gof.Constant) else var)
+                hashes[var] = hash(var.signature() if isinstance(var, gof.Constant) else var)
             except TypeError:
                 # The value of a constant need not be hashable.
                 hashes[var] = hash(var.type)

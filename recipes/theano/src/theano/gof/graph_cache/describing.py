@@ -1,0 +1,208 @@
+"""Texts of what a graph consists of, which do not depend on the process."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import types
+from collections.abc import Iterable, Sequence
+from pickle import PicklingError
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import theano
+from theano.gof import graph, opt
+from theano.gof.fg import FunctionGraph
+from theano.gof.graph_cache.tags import TAGS, Trace, get_traces
+from theano.misc.frozendict import frozendict
+from theano.misc.ordered_set import OrderedSet
+
+if TYPE_CHECKING:
+    from theano.gof.graph import Apply, Variable
+
+# In bytes, of one constant.
+MAX_CONSTANT = 2**24
+
+PLAIN = {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)}
+NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
+TRUSTED = (
+    *("theano", "numpy", "scipy"),
+    *("builtins", "collections", "copyreg", "operator", "functools"),
+)
+
+
+class NotDescribable(Exception):
+    """Something has no description, or none that changes whenever it does."""
+
+
+def digest(text: str) -> str:
+    """Return the hash of a text."""
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+class Describer:
+    """Describes what a graph consists of.
+
+    Attributes:
+        traces: where the variables that it met were created. Equal descriptions met their variables
+            in the same order.
+    """
+
+    def __init__(self) -> None:
+        # By id, together with what has it, so that nothing else gets it.
+        self.known: dict[int, tuple[str, Any]] = {}
+        self.traces: list[list[Trace]] = []
+
+    def describe(self, thing: Any) -> str:
+        """Return a text of anything.
+
+        Raises:
+            NotDescribable: there is none.
+        """
+        kind = type(thing)
+        if kind in PLAIN:
+            return repr(thing)
+        if kind is tuple or kind is list:
+            return f"{kind.__name__}({','.join(map(self.describe, thing))})"
+        if kind is dict:
+            items = sorted(
+                self.describe(key) + ":" + self.describe(value) for key, value in thing.items()
+            )
+            return f"{{{','.join(items)}}}"
+        if kind is set or kind is frozenset:
+            return f"{kind.__name__}({','.join(sorted(map(self.describe, thing)))})"
+        if id(thing) not in self.known:
+            self.known[id(thing)] = digest(self.describe_object(thing)), thing
+        return self.known[id(thing)][0]
+
+    def describe_object(self, thing: Any) -> str:
+        """Return the text of what has a class of its own.
+
+        It is as pickle sees it, but for what has a graph inside and what differs from process to
+        process.
+
+        Raises:
+            NotDescribable: there is none.
+        """
+        kind = type(thing)
+        if isinstance(thing, NAMED):
+            return describe_name(thing)
+        if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+            return describe_array(thing)
+        if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
+            raise NotDescribable(thing)
+        if hasattr(kind, "constructor_arguments"):
+            inputs, outputs, others = thing.constructor_arguments()
+            parts = [describe_name(kind), self.describe_graph(inputs, outputs)]
+            return ",".join([*parts, self.describe(others)])
+        if isinstance(thing, OrderedSet):
+            return describe_name(kind) + self.describe(list(thing))
+        if isinstance(thing, frozendict):
+            return describe_name(kind) + self.describe(dict(thing))
+        return self.describe_reduced(thing)
+
+    def describe_reduced(self, thing: Any) -> str:
+        """Return the text of what pickle makes something from.
+
+        Raises:
+            NotDescribable: it is not Theano's, or pickle cannot make it.
+        """
+        if not is_trusted(type(thing)) or isinstance(thing, theano.compile.ops.FromFunctionOp):
+            raise NotDescribable(thing)
+        try:
+            reduced = thing.__reduce_ex__(2)
+        except (AttributeError, KeyError, NotImplementedError, TypeError, PicklingError) as error:
+            raise NotDescribable(thing) from error
+        if isinstance(reduced, str):
+            return describe_name(type(thing)) + reduced
+        function, arguments, state, items, pairs = (tuple(reduced) + (None,) * 3)[:5]
+        if isinstance(thing, opt.Optimizer) and isinstance(state, dict):
+            # The first is different each time, the second an order of creation.
+            state = {
+                key: value for key, value in state.items() if key not in ("name", "_optimizer_idx")
+            }
+        described = [arguments, state, list(items or ()), list(pairs or ())]
+        return ",".join([describe_name(function), *map(self.describe, described)])
+
+    def describe_tags(self, thing: Variable | Apply) -> str:
+        """Return the text of the tags that are kept.
+
+        Raises:
+            NotDescribable: one of them has none.
+        """
+        tags = thing.tag.__dict__
+        return str([(tag, self.describe(tags[tag])) for tag in TAGS if tag in tags])
+
+    def describe_variable(self, variable: Variable) -> str:
+        """Return the text of a variable, without what computes it.
+
+        Raises:
+            NotDescribable: it has none.
+        """
+        self.traces.append(get_traces(variable))
+        data = self.describe(variable.data) if isinstance(variable, graph.Constant) else ""
+        kind, type_ = self.describe(type(variable)), self.describe(variable.type)
+        return f"{kind} {type_} {variable.name!r} {data} {self.describe_tags(variable)}"
+
+    def describe_graph(self, inputs: Sequence[Variable], outputs: Iterable[Variable]) -> str:
+        """Return the hash of a graph's description.
+
+        Raises:
+            NotDescribable: there is none of something in it, or it depends on more than its inputs.
+        """
+        if len(set(inputs)) < len(inputs):
+            raise NotDescribable(inputs)
+        lines = [self.describe_variable(variable) for variable in inputs]
+        numbers = {variable: i for i, variable in enumerate(inputs)}
+
+        def number(variable: Variable) -> int:
+            if variable not in numbers:
+                if not isinstance(variable, graph.Constant):
+                    raise NotDescribable(variable)
+                numbers[variable] = len(numbers)
+                lines.append(self.describe_variable(variable))
+            return numbers[variable]
+
+        for node in graph.io_toposort(inputs, outputs):
+            given = [number(variable) for variable in node.inputs]
+            lines.append(f"{self.describe(node.op)} {given} {self.describe_tags(node)}")
+            for variable in node.outputs:
+                numbers[variable] = len(numbers)
+                lines.append(self.describe_variable(variable))
+        lines.append(str([number(variable) for variable in outputs]))
+        return digest("\n".join(lines))
+
+
+def describe_array(array: np.ndarray) -> str:
+    """Return the text of an array that holds no objects.
+
+    Raises:
+        NotDescribable: it is larger than MAX_CONSTANT.
+    """
+    if array.nbytes > MAX_CONSTANT:
+        raise NotDescribable(f"an array of {array.nbytes} bytes")
+    content = hashlib.blake2b(array.tobytes()).hexdigest()
+    return f"array({describe_name(type(array))},{array.dtype.descr},{array.shape},{content})"
+
+
+def is_trusted(thing: Any) -> bool:
+    """Return whether a class or function is known by its name.
+
+    It is Theano's, or one that comes with a version that `keys.surroundings` names.
+    """
+    packages = (thing.__module__ or "").split(".")
+    return packages[0] in TRUSTED and "tests" not in packages
+
+
+def describe_name(thing: Any) -> str:
+    """Return the name by which a class or function can be imported.
+
+    Raises:
+        NotDescribable: it cannot, or is not trusted.
+    """
+    found: Any = sys.modules.get(thing.__module__)
+    for name in thing.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is not thing or not is_trusted(thing):
+        raise NotDescribable(thing)
+    return f"{thing.__module__}.{thing.__qualname__}"

@@ -1,0 +1,122 @@
+"""The files that optimized graphs are kept in."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import logging
+import os
+import pickle
+import time
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from theano import config
+from theano.gof.destroyhandler import DestroyHandler
+from theano.gof.fg import FunctionGraph
+from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
+from theano.gof.utils import replace_file
+
+if TYPE_CHECKING:
+    from theano.gof.graph import Variable
+    from theano.gof.graph_cache.tags import Trace
+
+_logger = logging.getLogger("theano.gof.graph_cache")
+
+# In the compiledir.
+DIRECTORY = "optimized_graphs"
+# In bytes: of what each file begins with, and of all files.
+CHECKSUM_SIZE = 20
+MAX_TOTAL = 2**29
+
+
+class Entry:
+    """The place of one graph among those that are kept."""
+
+    def __init__(self, name: str, traces: list[list[Trace]]) -> None:
+        """A place in the compiledir.
+
+        Args:
+            name: the hash of the graph's description.
+            traces: `Describer.traces`, after it was described.
+        """
+        self.path = Path(config.compiledir, DIRECTORY, name)
+        self.traces = traces
+
+    def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:
+        """Return the optimized graph, or None if it is not kept yet.
+
+        Args:
+            inputs: what the function's graph computes from; clones of them become the inputs of the
+                optimized one.
+        """
+        try:
+            content = self.path.read_bytes()
+            # Those not loaded for long will be removed.
+            os.utime(self.path)
+        except OSError as error:
+            _logger.debug("no graph: %s", error)
+            return None
+        checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
+        if checksum != make_checksum(pickled):
+            _logger.info("%s is damaged: its graph is optimized again", self.path)
+            return None
+        destroys, update_mapping, flat = Unpickler(
+            io.BytesIO(zlib.decompress(pickled)), self.traces
+        ).load()
+        inputs = [variable.clone() for variable in inputs]
+        fgraph = FunctionGraph(
+            inputs, make_graph(inputs, *flat), clone=False, update_mapping=update_mapping
+        )
+        if destroys:
+            fgraph.attach_feature(DestroyHandler())
+        return fgraph
+
+    def store(self, fgraph: FunctionGraph) -> None:
+        """Keep an optimized graph; if it cannot be written, that is logged."""
+        stream = io.BytesIO()
+        pickler = Pickler(stream, self.traces)
+        try:
+            flat = pickler.flatten(fgraph.inputs, fgraph.outputs, fgraph.toposort())
+            pickler.dump((hasattr(fgraph, "destroyers"), fgraph.update_mapping, flat))
+            # A fifth of the bytes; a higher level makes few less.
+            pickled = zlib.compress(stream.getvalue(), 1)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self.path, make_checksum(pickled) + pickled)
+        except (
+            AttributeError,
+            OSError,
+            RecursionError,
+            TypeError,
+            pickle.PicklingError,
+        ) as error:
+            _logger.info("an optimized graph is not kept: %s", error)
+
+
+def make_checksum(content: bytes) -> bytes:
+    """Return CHECKSUM_SIZE bytes that tell whether a file is damaged."""
+    return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()
+
+
+def remove_old(compiledir: str | Path, age: float) -> None:
+    """Remove the graphs that nobody loaded or stored for `age` seconds.
+
+    Of the others, the oldest go that are more than MAX_TOTAL bytes together.
+    """
+    files = []
+    try:
+        for entry in os.scandir(Path(compiledir, DIRECTORY)):
+            status = entry.stat()
+            files.append((status.st_mtime, status.st_size, entry.path))
+    except OSError as error:
+        # There is none, or another process removes them.
+        _logger.debug("no graphs: %s", error)
+    total = 0
+    for mtime, size, path in sorted(files, reverse=True):
+        total += size
+        if total > MAX_TOTAL or time.time() - mtime > age:
+            with contextlib.suppress(OSError):
+                Path(path).unlink()

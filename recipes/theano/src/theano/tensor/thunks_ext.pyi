@@ -1,0 +1,16 @@
+from typing import Any
+
+import numpy as np
+
+make_module: object
+
+def make_thunk(
+    name: str,
+    op: np.ndarray,
+    types: np.ndarray,
+    failure: int,
+    error: list[Any],
+    inputs: tuple[list[Any], ...],
+    outputs: tuple[list[Any], ...],
+    /,
+) -> object: ...
