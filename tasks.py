@@ -404,7 +404,7 @@ def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bo
 
 @door
 def lint(_: Context) -> None:
-    """Run ruff, mypy, clang-format and shellcheck, and look for build numbers that should have risen."""
+    """Run ruff, mypy, clang-format and shellcheck; find build numbers that should have risen."""
     from builder import checks
 
     checks.lint()
