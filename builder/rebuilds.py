@@ -116,8 +116,7 @@ def rebuild(
     with tempfile.TemporaryDirectory(prefix="theano-fast-", ignore_cleanup_errors=True) as place:
         away = Path(place) / "another-place" / "with-a-longer-name"
         checkout, cache = away / "checkout", away / "cache"
-        ignored = shutil.ignore_patterns(".*", "build", "__pycache__")
-        shutil.copytree(paths.ROOT, checkout, ignore=ignored)
+        shutil.copytree(paths.ROOT, checkout, ignore=_ignored)
         _seed(plan, chosen, cache)
         flags = [f"--stack={stack}", "--offline"]
         if amdlibm_archive:
@@ -140,6 +139,12 @@ def rebuild(
             pairs = zip(_built(key), _built(key, cache / "packages"), strict=True)
             found += [_compare(first, second, reports) for first, second in pairs]
         return found
+
+
+def _ignored(directory: str, names: list[str]) -> set[str]:
+    """What of the checkout is not copied: what is made in it, and what is hidden."""
+    hidden = {name for name in names if name == "__pycache__" or name.startswith(".")}
+    return hidden | ({"build"} if Path(directory) == paths.ROOT else set())
 
 
 def _seed(plan: Plan, chosen: Iterable[Recipe], cache: Path) -> None:

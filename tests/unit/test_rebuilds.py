@@ -35,6 +35,7 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         given["files"] = {
             file: file.read_bytes() for file in cwd.parent.iterdir() if file.is_file()
         }
+        given["copied"] = sorted(str(file.relative_to(cwd)) for file in cwd.rglob("*"))
         cache = Path(env["THEANO_FAST_CACHE"])
         given["seeded"] = sorted(entry.name for entry in (cache / "packages").iterdir())
         monkeypatch.setenv("THEANO_FAST_CACHE", str(cache))
@@ -54,6 +55,18 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     for key in PLAN.keys.values():
         build(b"x", key, paths.package_cache())
     return given
+
+
+def test_the_checkout_is_copied_without_what_is_made_in_it(
+    second: dict[str, Any], tmp_path: Path
+) -> None:
+    for name in ("build/made", "recipes/a/patches/build/a.patch", ".venv/tool", "builder/.hidden"):
+        file = paths.ROOT / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    files = [name for name in second["copied"] if (paths.ROOT / name).is_file()]
+    assert files == ["recipes/a/patches/build/a.patch"]
 
 
 def test_the_same_bytes_are_identical(second: dict[str, Any], tmp_path: Path) -> None:
