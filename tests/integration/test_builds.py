@@ -195,7 +195,6 @@ def test_what_gives_way_does(tmp_path: Path) -> None:
 def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 1)
-    began = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
             # A shell's background job does not end by SIGINT.
@@ -204,7 +203,6 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert time.monotonic() - began < run.PATIENCE
     session = (tmp_path / "log").read_text().strip()
 
     def left() -> list[Path]:
