@@ -204,7 +204,7 @@ def test_what_amds_own_library_is_rebuilt_of_goes_to_the_second_build(
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(pipeline, "plan", lambda *_: planned)
-    monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
+    monkeypatch.setattr(pipeline, "_packages", lambda *_: (planned, []))
     monkeypatch.setattr(pipeline, "fetch_sources", lambda *_: [])
     monkeypatch.setattr(rebuilds, "choose", lambda *_: [])
     monkeypatch.setattr(rebuilds, "rebuild", rebuild)
