@@ -399,7 +399,10 @@ def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bo
     """Open a recipe's source as a git work tree, one commit a patch; or save it."""
     from builder import patches
 
-    (patches.save_tree if save else patches.open_tree)(recipe, offline)
+    if save:
+        patches.save_tree(recipe)
+    else:
+        patches.open_tree(recipe, offline)
 
 
 @door

@@ -111,13 +111,14 @@ class _Builds:
         # What the end waits for longest starts first.
         self.chains = schedule.chains(needs, seconds)
         pending = sorted(pending, key=lambda recipe: -self.chains[recipe.name])
+        # All of it: what of it is direct may be in the cache without the rest.
+        closures = {recipe.name: self.plan.closure(recipe.name) for recipe in pending}
         try:
             while pending or self.running:
                 for recipe in list(pending):
                     if len(self.running) >= self.jobs:
                         break
-                    # All of it: what of it is direct may be in the cache without the rest.
-                    if self.plan.closure(recipe.name) <= set(self.packages):
+                    if closures[recipe.name] <= self.packages.keys():
                         self._start(recipe, clock, table, pending)
                 self._rank()
                 self._look(seconds)

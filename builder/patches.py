@@ -20,7 +20,7 @@ TRAILER = "Patch: "
 # Files of ours that a recipe lays over the source.
 OURS = "src"
 # Nothing that the user has configured changes a patch.
-PLAIN = ("core.autocrlf=false", "commit.gpgSign=false", "core.hooksPath=/dev/null")
+PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C.UTF-8"}
 NAME = re.compile(r"[a-z0-9][\w.-]*(/[a-z0-9][\w.-]*)?\.patch", re.IGNORECASE)
 
 
@@ -81,7 +81,7 @@ def open_tree(name: str, offline: bool = False) -> Path:
     tree = place(recipe)
     if tree.exists():
         _require_saved(recipe, tree)
-    archive = _archive(recipe, offline)
+    archive, names = _archive(recipe, offline), listed(recipe)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=tree.parent) as directory:
         new = Path(directory) / name
@@ -92,7 +92,7 @@ def open_tree(name: str, offline: bool = False) -> Path:
         _git(new, "add", "--all", "--force")
         _commit(new, UPSTREAM)
         _git(new, "tag", UPSTREAM)
-        for each in listed(recipe):
+        for each in names:
             patch = read(recipe, each)
             _git(new, "apply", "--index", "--whitespace=nowarn", recipe / "patches" / each)
             _commit(new, f"{patch.header}\n\n{TRAILER}{each}")
@@ -100,19 +100,18 @@ def open_tree(name: str, offline: bool = False) -> Path:
         shutil.rmtree(tree, ignore_errors=True)
         new.rename(tree)
     progress.conclude(
-        f"{name}: {len(listed(recipe))} patches are commits in {progress.place(tree)}\n"
+        f"{name}: {len(names)} patches are commits in {progress.place(tree)}\n"
         f"  git commit, --amend, rebase -i {UPSTREAM}: as usual; then ./invoke patches "
         f"--recipe={name} --save"
     )
     return tree
 
 
-def save_tree(name: str, offline: bool = False) -> list[str]:
+def save_tree(name: str) -> list[str]:
     """Write the commits of a recipe's work tree to its patches, and their order to its recipe.
 
     Args:
         name: the recipe's.
-        offline: nothing is ever downloaded for it.
 
     Returns:
         The files that changed, came or went.
@@ -136,10 +135,7 @@ def save_tree(name: str, offline: bool = False) -> list[str]:
     names = [patch.name for patch in found]
     if twice := sorted({each for each in names if names.count(each) > 1}):
         raise UsageError(f"two commits are the same patch: {', '.join(twice)}", "squash them")
-    root = recipe / "patches"
-    before = {
-        str(file.relative_to(root)): file.read_text("utf-8") for file in root.rglob("*.patch")
-    }
+    root, before = recipe / "patches", _written(recipe)
     after = {patch.name: patch.text for patch in found}
     changed = [each for each in {**before, **after} if before.get(each) != after.get(each)]
     for each in changed:
@@ -173,14 +169,19 @@ def _archive(path: Path, offline: bool) -> Path:
     return sources.fetch(wanted, offline=offline)[0]
 
 
+def _written(recipe: Path) -> dict[str, str]:
+    """The text of each patch of a recipe's, listed or not."""
+    root = recipe / "patches"
+    files = sorted(root.rglob("*.patch"))
+    return {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in files}
+
+
 def _require_saved(recipe: Path, tree: Path) -> None:
     try:
+        written = _written(recipe)
         lost = _git(tree, "status", "--porcelain")
         lost += "".join(
-            f"{patch.name}\n"
-            for patch in _commits(tree)
-            if not (recipe / "patches" / patch.name).exists()
-            or (recipe / "patches" / patch.name).read_text(encoding="utf-8") != patch.text
+            f"{patch.name}\n" for patch in _commits(tree) if written.get(patch.name) != patch.text
         )
     except UsageError as error:
         lost = str(error)
@@ -250,8 +251,5 @@ def _commit(tree: Path, message: str) -> None:
 def _git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
     if shutil.which("git") is None:
         raise HostToolMissing("there is no git on PATH", "install it: apt-get install git")
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")} | {
-        "LC_ALL": "C.UTF-8"
-    }
-    plain = [part for setting in PLAIN for part in ("-c", setting)]
-    return run(["git", *plain, *arguments], cwd=tree, env=environ).output
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return run(["git", *arguments], cwd=tree, env={**environ, **PLAIN}).output

@@ -54,12 +54,15 @@ def test_open_and_save_change_no_byte(name: str, recipe: Path) -> None:
 
 
 def test_the_users_git_changes_nothing(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = recipe / ".." / ".." / "gitconfig"
+    home = recipe.parents[1] / "home"
+    home.mkdir()
+    settings = home / ".gitconfig"
     settings.write_text(
         "[diff]\nnoprefix = true\ncontext = 9\nalgorithm = patience\nrenames = copies\n"
         "[core]\nautocrlf = true\nabbrev = 4\nquotePath = false\n[commit]\ngpgSign = true\n"
     )
-    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.setenv("THEANO_FAST_CACHE", str(paths.cache()))
+    monkeypatch.setenv("HOME", str(home))
     before = contents(recipe)
     patches.open_tree("theano")
     patches.save_tree("theano")
