@@ -11,8 +11,8 @@ from builder.errors import ConfigurationError
 
 THEANO = paths.RECIPES / "theano"
 TESTS = paths.ROOT / "tests" / "patches"
-# In the order of reading: what makes Theano run today comes before what makes it faster.
-THEMES = ["port", "tests", "cuda", "build", "graph", "run"]
+# In the order of reading: what makes Theano run today, and right, comes before what makes it fast.
+THEMES = ["port", "tests", "cuda", "results", "build", "graph", "run"]
 
 
 def test_recipes_name_all_their_patches() -> None:
@@ -53,8 +53,8 @@ def test_theanos_patches_are_ports_and_hooks() -> None:
     found = [patches.read(THEANO, name) for name in patches.listed(THEANO)]
     assert [patch.name for patch in found if added(patch) > 150] == []
     assert [patch.name for patch in found if "\nnew file mode" in patch.diff] == []
-    assert len(found) <= 60
-    assert sum(map(added, found)) < 2100
+    assert len(found) <= 70
+    assert sum(map(added, found)) < 2300
 
 
 def test_theanos_patches_are_in_the_order_of_their_themes() -> None:

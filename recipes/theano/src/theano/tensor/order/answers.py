@@ -92,6 +92,8 @@ class Order(Proofs):
         self.left = self.budget
         cases = self.outcomes([self.sum(x)])
         sums = utils.uniq([case[0] for case in cases])
+        if not all(self.fits(sum) for sum in sums):
+            return x
         if len(sums) == 1:
             return self.variable(sums[0])
         if len(sums) == 2:
@@ -115,7 +117,7 @@ class Order(Proofs):
         room = self.difference(stop, start, 1)
         cases = self.outcomes([self.sum(start), self.sum(stop), room], [room])
         ends = utils.uniq([case[:2] for case in cases])
-        if len(ends) == 1:
+        if len(ends) == 1 and all(self.fits(sum) for sum in ends[0]):
             first, last = (self._natural(sum) for sum in ends[0])
             if self.holds(self.difference(first, last), [self.difference(start, stop)]):
                 return first, last

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import theano.tensor
 from theano import scalar
 from theano.compile.ops import Shape_i
@@ -15,8 +17,15 @@ from theano.tensor.order.sums import ONE, Sum, add, times
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# No two of these are compared by C as if the negative one was not.
-DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16")
+# By dtype: the least and the greatest integer. No two of these dtypes are compared by C as if the
+# negative integer was not.
+RANGES = {"bool": (0, 1)} | {
+    dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16")
+}
+
+# An array of x86-64 has no more elements along a dimension than there are addresses.
+LENGTHS = (0, 2**48)
 
 # Ops of which the output is the input.
 SAME = (basic.ScalarFromTensor, basic.TensorFromScalar, DimShuffle)
@@ -26,7 +35,7 @@ COMPARISONS = (scalar.LT, scalar.LE, scalar.GT, scalar.GE)
 
 def is_integer(x: Variable) -> bool:
     """Return whether a variable is one integer, of a type that is looked at."""
-    return x.type.ndim == 0 and x.type.dtype in DTYPES
+    return x.type.ndim == 0 and x.type.dtype in RANGES
 
 
 def scalar_op(x: Variable) -> Any:
@@ -65,7 +74,11 @@ def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
 
 
 class Integers:
-    """The sums that integer variables are, and what is known of their terms."""
+    """The sums that integer variables are, and what is known of their terms.
+
+    A variable is the sum of others only where that is in the range of its dtype whatever they are:
+    what can overflow is a term of its own.
+    """
 
     # How many variables lead to one that is looked at.
     reach = 50
@@ -76,9 +89,9 @@ class Integers:
         self.variables: dict[frozenset[tuple[int, int]], Variable] = {}
         # By what it stands for: the term.
         self.terms: dict[Any, int] = {1: ONE}
-        # By term: whether it is not negative, and its cases, pairs of the sums that are not
-        # negative in that case, and of what the term is.
-        self.natural: dict[int, bool] = {ONE: True}
+        # By term: the least and the greatest that it can be, and its cases, pairs of the sums that
+        # are not negative in that case, and of what the term is.
+        self.bounds: dict[int, tuple[int, int]] = {ONE: (1, 1)}
         self.cases: dict[int, list[tuple[list[Sum], Sum]]] = {}
 
     def sum(self, x: Variable) -> Sum:
@@ -106,9 +119,10 @@ class Integers:
             return self.term(x, (x.owner and shape(x)) or x)[0]
         if op is None:
             return self.sum(inputs[0])
-        # What is narrower can overflow in programs that are not wrong.
-        result = self._computed(op, inputs) if x.type.dtype == "int64" else None
-        return self._of_cases(x, op, inputs) if result is None else result
+        result = self._computed(op, inputs)
+        if result is not None and self.fits(result, x.type.dtype):
+            return result
+        return self._of_cases(x, op, inputs)
 
     def _computed(self, op: Any, inputs: Sequence[Variable]) -> Sum | None:
         """The sum that an op makes of integers, or None if that is none of theirs."""
@@ -133,7 +147,12 @@ class Integers:
     def _of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
         """A term for what an op computes, with its cases if it is one of its inputs."""
         sums = [self.sum(each) for each in inputs]
-        result, term = self.term(x, (op, *(frozenset(each.items()) for each in sums)))
+        # Of equal integers, an op makes others in other dtypes.
+        known = [
+            (each.type.dtype, frozenset(sum.items()))
+            for each, sum in zip(inputs, sums, strict=True)
+        ]
+        result, term = self.term(x, (op, x.type.dtype, *known))
         if isinstance(op, scalar.Switch):
             self.cases[term] = [
                 (self.facts(inputs[0], True), sums[1]),
@@ -144,7 +163,27 @@ class Integers:
             if isinstance(op, scalar.Minimum):
                 facts.reverse()
             self.cases[term] = [([fact], sum) for fact, sum in zip(facts, sums, strict=True)]
+        if term in self.cases:
+            bounds = [self._between(sum, facts) for facts, sum in self.cases[term]]
+            self.bounds[term] = (min(low for low, _ in bounds), max(high for _, high in bounds))
         return result
+
+    def _between(self, sum: Sum, facts: Sequence[Sum]) -> tuple[int, int]:
+        """The least and the greatest that a sum can be if facts are not negative."""
+        without = [{ONE: 0}, *facts]
+        return (
+            max(self.least(add(sum, fact, -1)) for fact in without),
+            min(-self.least(add(times(sum, -1), fact, -1)) for fact in without),
+        )
+
+    def least(self, sum: Sum) -> int:
+        """Return what a sum is not less than, whatever its terms are."""
+        return builtins.sum(factor * self.bounds[term][factor < 0] for term, factor in sum.items())
+
+    def fits(self, sum: Sum, dtype: str = "int64") -> bool:
+        """Return whether a sum is in the range of a dtype, whatever its terms are."""
+        low, high = RANGES[dtype]
+        return self.least(sum) >= low and -self.least(times(sum, -1)) <= high
 
     def term(self, x: Variable, what: Any) -> tuple[Sum, int]:
         """Return a variable as a sum of one term, and the term.
@@ -153,9 +192,8 @@ class Integers:
             what: what it stands for; the same has the same term.
         """
         term = self.terms.setdefault(what, len(self.terms))
-        self.natural[term] = not x.type.dtype.startswith("int") or (
-            isinstance(what, tuple) and isinstance(what[0], Shape_i)
-        )
+        length = isinstance(what, tuple) and isinstance(what[0], Shape_i)
+        self.bounds.setdefault(term, LENGTHS if length else RANGES[x.type.dtype])
         return {ONE: 0, term: 1}, term
 
     def facts(self, condition: Variable, value: bool) -> list[Sum]:

@@ -18,7 +18,7 @@ FALSE = {ONE: -1}
 class Proofs(Integers):
     """Prove that sums are not negative.
 
-    A sum of what is not negative, such as shapes, is not negative. Where a switch, a maximum or a
+    A sum of what is not negative, such as lengths, is not negative. Where a switch, a maximum or a
     minimum is in a sum, each of its cases is looked at, with what is known in that case. What is
     not proved can be true all the same.
 
@@ -36,10 +36,9 @@ class Proofs(Integers):
     def missing(self, sum: Sum) -> int | None:
         """Return a term for which a sum can be negative, or None."""
         self.left -= 1
-        for term, factor in sum.items():
-            if factor < 0 or (factor > 0 and not self.natural[term]):
-                return term
-        return None
+        if self.least(sum) >= 0:
+            return None
+        return next(term for term in sum if self.least({term: sum[term]}) < 0)
 
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
         """Return whether a sum is not negative because at most n of the facts are not."""

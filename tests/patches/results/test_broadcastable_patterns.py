@@ -1,0 +1,50 @@
+"""A dimension is of one element where it is said to be.
+
+Without the patch, x[:100:-1] of one element was said to have one and has none, and a reshape whose
+pattern was no longer known failed to be optimized, with an error in the log.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.gof.opt import out2in
+from theano.tensor.opt_uncanonicalize import local_reshape_dimshuffle
+
+X = tt.row()
+ENDS = (None, 0, 1, -1, -2, 5)
+
+
+@pytest.mark.parametrize("step", [None, 1, 2, -1, -3])
+def test_slices(step):
+    slices = [slice(start, stop, step) for start, stop in itertools.product(ENDS, ENDS)]
+    function = theano.function([X], [X[each] * 2 for each in slices])
+    x = np.arange(3).reshape(1, 3).astype(X.dtype)
+    for result, each in zip(function(x), slices, strict=True):
+        assert np.array_equal(result, x[each] * 2)
+
+
+@pytest.mark.parametrize("step", [-2, 2])
+def test_a_step_that_is_not_known(step):
+    by = tt.lscalar()
+    function = theano.function([X, by], X[0:2:by] * 2)
+    x = np.arange(3).reshape(1, 3).astype(X.dtype)
+    assert np.array_equal(function(x, step), x[0:2:step] * 2)
+
+
+def test_reshape():
+    matrix, shape = tt.matrix(), tt.lvector()
+    shuffled = matrix.dimshuffle("x", 0, "x", 1)
+    reshaped = tt.patternbroadcast(tt.reshape(shuffled, (1, 6)), (True, False))
+    node = (
+        reshaped.owner
+        if isinstance(reshaped.owner.op, tt.Reshape)
+        else reshaped.owner.inputs[0].owner
+    )
+    graph = theano.gof.FunctionGraph([matrix, shape], [node.outputs[0]], clone=False)
+    graph.change_input(node, 1, shape)
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        out2in(local_reshape_dimshuffle).optimize(graph)
+    assert graph.outputs[0].broadcastable == (True, False)

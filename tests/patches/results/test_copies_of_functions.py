@@ -1,0 +1,60 @@
+"""A copy of a function computes what the function does, and what it does not update stays.
+
+Without the patch, an op of the copy could overwrite what another one had still to read, a copy
+without updates wrote to shared variables, and a copy could not be copied with others.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+X = tt.dvector("x")
+COPIES = {
+    "copy": lambda f: f.copy(),
+    "copy of a copy": lambda f: f.copy().copy(),
+    "shared": lambda f: f.copy(share_memory=True),
+    "pickle": lambda f: pickle.loads(pickle.dumps(f.copy())),
+    "deepcopy": lambda f: copy.deepcopy(f.copy()),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_what_is_overwritten_is_read_before(kind):
+    y = tt.exp(X)
+    function = theano.function([X], [tt.set_subtensor(y[:1], 5.0), tt.cumsum(y)])
+    for one, other in zip(COPIES[kind](function)(np.zeros(3)), function(np.zeros(3)), strict=True):
+        assert np.array_equal(one, other)
+
+
+def updating():
+    shared = theano.shared(np.ones(2))
+    return shared, theano.function([X], [X + shared, X * shared], updates=[(shared, shared + X)])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COPIES if kind not in ("pickle", "deepcopy")])
+def test_updates(kind):
+    shared, function = updating()
+    assert np.array_equal(COPIES[kind](function)(np.ones(2)), [[2, 2], [1, 1]])
+    assert np.array_equal(shared.get_value(), [2, 2])
+
+
+def test_without_updates():
+    shared, function = updating()
+    alone = function.copy(delete_updates=True)
+    for _ in range(2):
+        assert np.array_equal(alone(np.ones(2)), [[2, 2], [1, 1]])
+    assert np.array_equal(shared.get_value(), [1, 1])
+
+
+def test_swapped_again():
+    shared, function = updating()
+    one, other = theano.shared(np.full(2, 5.0)), theano.shared(np.full(2, 7.0))
+    swapped = function.copy(swap={shared: one}).copy(swap={one: other})
+    assert np.array_equal(swapped(np.ones(2)), [[8, 8], [7, 7]])
+    assert np.array_equal(function.copy().copy(swap={shared: other})(np.ones(2)), [[9, 9], [8, 8]])
+    assert np.array_equal(one.get_value(), [5, 5])
+    assert np.array_equal(shared.get_value(), [1, 1])

@@ -1,0 +1,80 @@
+"""In C, numbers of two types are computed with in a type that holds them, as in Python.
+
+Without the patch, C's own rules held: -4 beside a uint32 was 4294967292, an int64 beside a float32
+was rounded to 24 bits, the least integer was divided as if it had a negative, and a power of an
+int64 had the digits of a double.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+C, PYTHON = theano.Mode("c", "fast_run"), theano.Mode("py", None)
+PAIRS = (
+    ("int32", "uint32"),
+    ("uint32", "int8"),
+    ("int64", "uint64"),
+    ("uint64", "int32"),
+    ("int64", "float32"),
+    ("float32", "uint32"),
+    ("int64", "int64"),
+    ("uint64", "uint64"),
+    ("int8", "int8"),
+)
+OPS = {
+    "add": tt.add,
+    "sub": tt.sub,
+    "mul": tt.mul,
+    "true_div": tt.true_div,
+    "int_div": tt.int_div,
+    "mod": tt.mod,
+    "lt": tt.lt,
+    "le": tt.le,
+    "gt": tt.gt,
+    "ge": tt.ge,
+    "eq": tt.eq,
+    "neq": tt.neq,
+    "maximum": tt.maximum,
+    "minimum": tt.minimum,
+    "switch": lambda x, y: tt.switch(tt.gt(x, y), x, y),
+    "pow": lambda x, y: x ** abs(y),
+    "or": tt.or_,
+    "xor": tt.xor,
+    "and": tt.and_,
+}
+
+
+def values(dtype):
+    if dtype.startswith("float"):
+        return [-2.5, -1, 0.5, 3, 100]
+    ends = np.iinfo(dtype)
+    small = [each for each in (-3, -1, 1, 2, 3, 7, 100) if each >= ends.min]
+    return [int(ends.min) or 5, *small, int(ends.max) - 1, int(ends.max)]
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_as_in_python(name):
+    variables, arguments, outputs = [], [], []
+    for one, other in PAIRS:
+        if name in ("or", "xor", "and", "pow") and (
+            "float" in one + other or "uint64" in one + other
+        ):
+            continue
+        x, y = tt.vector(dtype=one), tt.vector(dtype=other)
+        pairs = [(a, b) for a in values(one) for b in values(other)]
+        if name == "pow":
+            # The least integer has no absolute value.
+            pairs = [(a, b) for a, b in pairs if abs(b) < 100]
+        variables += [x, y]
+        arguments += [
+            np.array([each[i] for each in pairs], dtype) for i, dtype in enumerate((one, other))
+        ]
+        outputs.append(OPS[name](x, y))
+    found = theano.function(variables, outputs, mode=C)(*arguments)
+    expected = theano.function(variables, outputs, mode=PYTHON)(*arguments)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-14 if one.dtype == "float64" else 1e-6)
+        if one.dtype.kind != "f":
+            assert np.array_equal(one, other)

@@ -1,0 +1,102 @@
+"""A slice of what a Scan computes is that of all of it, though less is kept.
+
+Without the patch, a slice without elements was an IndexError, an index before the first element
+took another one, and initial values of which an optimizer had left one element lost the rest.
+"""
+
+import random
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+PYTHON = theano.Mode("py", None)
+X, AT = tt.vector(), tt.lscalar()
+SLICES = (
+    lambda h: h[AT:],
+    lambda h: h[AT:][:2],
+    lambda h: h[:2][AT:],
+    lambda h: h[AT],
+    lambda h: h[:AT],
+    lambda h: h[AT::-1],
+    lambda h: h[::-1][AT:],
+    lambda h: h[AT::2],
+    lambda h: h[AT : AT + 1],
+    lambda h: h[-1],
+    lambda h: h[-2],
+    lambda h: h[-2:],
+    lambda h: h[3:1],
+    lambda h: h[:1],
+    lambda h: h[:-1],
+    lambda h: h[::2],
+)
+
+
+def states(until):
+    """What a Scan makes: a state with one tap, none, and one with two."""
+
+    def step(a, p, q1, q2):
+        made = [a + p, a * 2, q1 + q2 + a]
+        return (made, theano.scan_module.until(tt.gt(a, 2))) if until else made
+
+    two = {"initial": tt.ones(2, X.dtype), "taps": [-1, -2]}
+    return theano.scan(step, X, [tt.constant(0, dtype=X.dtype), None, two])[0]
+
+
+def result(function, *arguments):
+    try:
+        return function(*arguments)
+    except (IndexError, ValueError):
+        return None
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_same_as_of_all(seed):
+    chosen = random.Random(seed)
+    made = states(until=seed % 2)
+    outputs = [chosen.choice(SLICES)(chosen.choice(made)) for _ in range(chosen.choice((1, 2, 3)))]
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        function = theano.function([X, AT], outputs, on_unused_input="ignore")
+    plain = theano.function([X, AT], outputs, mode=PYTHON, on_unused_input="ignore")
+    for length in (1, 2, 3, 5):
+        x = np.arange(length).astype(X.dtype)
+        for i in (0, 1, 3, 5, -1, -2, -7, 2**63 - 1, -(2**63)):
+            found, expected = result(function, x, i), result(plain, x, i)
+            assert (found is None) == (expected is None)
+            for one, other in zip(found or (), expected or (), strict=True):
+                assert np.array_equal(one, other)
+
+
+def test_one_output_of_several():
+    """Which output is which when others are left out."""
+    made, _ = theano.scan(
+        lambda a, p: [a + p, a + 1, a + 10, a + 100],
+        X,
+        [tt.constant(0, dtype=X.dtype), *[None] * 3],
+    )
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        function = theano.function([X], [made[2][:2], made[3][:1]])
+    x = np.arange(5).astype(X.dtype)
+    for one, other in zip(function(x), (x[:2] + 10, x[:1] + 100), strict=True):
+        assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("initial", [tt.zeros(3), tt.zeros((3, 2)), tt.row() * tt.ones((3, 1))])
+def test_initial_values_that_are_all_the_same(initial):
+    made, _ = theano.scan(
+        lambda a, b: a + b + 1,
+        outputs_info=[{"initial": initial, "taps": [-1, -3]}],
+        n_steps=4,
+    )
+    inputs = [each for each in theano.gof.graph.inputs([initial]) if each.owner is None]
+    inputs = [each for each in inputs if not isinstance(each, theano.Constant)]
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        function = theano.function(inputs, made[-1])
+    arguments = [np.ones((1, 2), each.dtype) for each in inputs]
+    # 1, 2, 3, then the sum of the last and the first of three: of zeros, or of ones.
+    first = len(inputs)
+    values = [first] * 3
+    for _ in range(4):
+        values.append(values[-1] + values[-3] + 1)
+    assert np.all(function(*arguments) == values[-1])

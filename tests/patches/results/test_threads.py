@@ -1,0 +1,130 @@
+"""Copies of a function are called, and functions compiled, in several threads.
+
+Without the patch, copies shared the inner function of a Scan, and of an OpFromGraph, while it ran
+for one of them, and results were wrong; compilation in two threads was an AssertionError.
+"""
+
+import sys
+import threading
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+X = tt.dmatrix()
+INNER = {
+    "Scan": lambda: theano.scan(lambda a, p: tt.sort(a) + p, X, [tt.zeros(3, "float64")])[0],
+    "OpFromGraph": lambda: theano.OpFromGraph([X], [tt.sort(-tt.sort(X, axis=0), axis=0)])(X),
+}
+
+
+@pytest.fixture(autouse=True)
+def _threads_change_often():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def in_threads(*functions):
+    """Call each in a thread of its own, and return what they raised."""
+    raised = []
+
+    def call(function):
+        try:
+            function()
+        except Exception as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=call, args=(each,)) for each in functions]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    return raised
+
+
+@pytest.mark.parametrize("kind", INNER)
+def test_copies(kind):
+    function = theano.function([X], [INNER[kind]()])
+    values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
+    expected = [function(each)[0] for each in values]
+
+    def calls(function, value, expected):
+        for _ in range(1000):
+            assert np.array_equal(function(value)[0], expected)
+
+    copies = function, function.copy()
+    assert not in_threads(*(lambda i=i: calls(copies[i], values[i], expected[i]) for i in range(2)))
+
+
+def test_an_error_leaves_it_to_others():
+    function = theano.function([X], [INNER["Scan"]()])
+    with pytest.raises(ValueError, match="mis-match"):
+        function(np.ones((2, 5)))
+    assert not in_threads(lambda: function.copy()(np.ones((2, 3))))
+
+
+def test_compilation(run_python, tmp_path):
+    """Of modules and graphs that are not there yet."""
+    done = run_python(
+        """
+        import sys, threading
+        sys.setswitchinterval(1e-5)
+        import numpy as np, theano
+        from theano import tensor as tt
+
+        raised, x = [], tt.dvector()
+
+        def compile(k):
+            try:
+                for i in range(8):
+                    h, _ = theano.scan(
+                        lambda a, p: a + p * k + i, x, [tt.constant(0, dtype="float64")]
+                    )
+                    one, other = theano.function([x], [tt.tanh(x * (k + 1)) + i, h])(np.ones(3))
+                    assert np.allclose(one, np.tanh(k + 1) + i)
+                    assert np.allclose(other[0], 1 + i)
+            except Exception as error:
+                raised.append(error)
+
+        threads = [threading.Thread(target=compile, args=(k,)) for k in range(6)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        assert not raised, raised
+        """,
+        flags=f"base_compiledir={tmp_path}/c",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_process_that_is_forked_while_another_thread_compiles(run_python):
+    done = run_python(
+        """
+        import os, threading
+        import theano
+        from theano.compile import threads
+
+        held, done = threading.Event(), threading.Event()
+
+        def hold():
+            with threads.lock:
+                held.set()
+                done.wait()
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        child = os.fork()
+        if not child:
+            x = theano.tensor.dscalar()
+            os._exit(int(theano.function([x], x + 1)(1)))
+        done.set()
+        thread.join()
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+        """
+    )
+    assert done.returncode == 0, done.stderr
