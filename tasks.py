@@ -379,6 +379,31 @@ def conform(
         conformance.judge(stack, selection, jobs)
 
 
+@door(
+    name="fuzz",
+    help={
+        **STACK,
+        "seconds": "how long (default: 60, unless there is --programs)",
+        "programs": "how many programs",
+        "seed": "a number; the same one makes the same programs",
+        "category": "of this category only",
+    },
+)
+def fuzz_(
+    _: Context,
+    stack: str = "openblas",
+    seconds: int = 0,
+    programs: int = 0,
+    seed: int = 1,
+    category: str = "",
+) -> None:
+    """Run random programs in a stack, and hold them against Theano unoptimized and stock's."""
+    from builder import fuzzing
+
+    limits = fuzzing.Limits(seconds or (0 if programs else 60), programs)
+    fuzzing.fuzz(stack, limits, seed, category)
+
+
 @door(help={"cache": "the per-user cache of sources and packages too"})
 def clean(_: Context, cache: bool = False) -> None:
     """Remove what was built in this checkout."""

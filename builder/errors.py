@@ -110,3 +110,9 @@ class NotWritable(TheanoFastError):
     """A file or directory that this user may not write to."""
 
     exit_code = 16
+
+
+class FuzzingFailed(TheanoFastError):
+    """A random program gave another result than it should, and fuzz/known.toml does not list it."""
+
+    exit_code = 17

@@ -30,6 +30,8 @@ REPORTS = BUILD / "reports"
 BENCHES = BUILD / "bench"
 # Runs of Theano's own tests under way, one directory each.
 TEST_RUNS = BUILD / "conformance"
+# The homes of workers that run random programs, and what they compiled.
+FUZZING = BUILD / "fuzz"
 
 
 def cache() -> Path:

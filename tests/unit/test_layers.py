@@ -61,6 +61,7 @@ LAYERS = (
     "compilation",
     "speed",
     "conformance",
+    "fuzzing",
     "testing",
     "checks",
 )

@@ -1,0 +1,1 @@
+"""What programs are made of, a module for each kind of operations."""

@@ -1,0 +1,89 @@
+"""Convolutions and pooling, and their gradients."""
+
+from __future__ import annotations
+
+from fuzz.grammar.writer import Variable, Writer
+
+
+def write(writer: Writer) -> Variable:
+    """A convolution or pooling."""
+    return writer.choice((convolved, convolved, pooled, pooled, other))(writer)
+
+
+def _images(writer: Writer, dtype: str, sizes: tuple[str, ...]) -> Variable:
+    known = [each for each in writer.inputs if each.dtype == dtype and each.dims == sizes]
+    return writer.choice(known) if known else writer.input(dtype, sizes)
+
+
+def _or_gradient(writer: Writer, text: str, dtype: str, *of: Variable) -> Variable:
+    dims = tuple(f"{text}{place}" for place in range(4))
+    if writer.chance(40):
+        wrt = writer.choice([each for each in of if each in writer.inputs])
+        text = f"T.grad(({text} ** 2).sum(), {wrt.name})"
+        return writer.add(text, dtype, wrt.dims, *of)
+    return writer.add(text, dtype, dims, *of, exact=True)
+
+
+def convolved(writer: Writer) -> Variable:
+    """A convolution of images with filters."""
+    dtype = writer.choice(("float64", "float32"))
+    rows, columns = writer.choice("3456"), writer.choice("345")
+    channels = writer.choice(("1", "2", "2"))
+    batch = writer.choice(("a", "b", "2"))
+    x = _images(writer, dtype, (batch, channels, rows, columns))
+    k = writer.input(
+        dtype, (writer.choice("12"), channels, writer.choice("123"), writer.choice("123"))
+    )
+    mode = writer.choice(("'valid'", "'full'", "'half'", "(1, 2)", "(0, 1)", "1"))
+    more = f"border_mode={mode}"
+    if writer.chance(50):
+        more += f", subsample=({writer.choice((1, 2))}, {writer.choice((1, 2, 3))})"
+    if writer.chance(25):
+        more += ", filter_flip=False"
+    if writer.chance(20):
+        more += f", filter_dilation=({writer.choice((1, 2))}, 1)"
+    if writer.chance(30):
+        more += f", filter_shape=({', '.join(k.dims)})"
+    return _or_gradient(writer, f"T.nnet.conv2d({x.name}, {k.name}, {more})", dtype, x, k)
+
+
+def pooled(writer: Writer) -> Variable:
+    """Pooling of images."""
+    dtype = writer.choice(("float64", "float32"))
+    dims = (writer.choice("a2"), writer.choice("12"), writer.choice("3456"), writer.choice("3456"))
+    x = _images(writer, dtype, dims)
+    mode = writer.choice(("max", "sum", "average_inc_pad", "average_exc_pad"))
+    ws = f"({writer.choice((1, 2, 3))}, {writer.choice((1, 2, 3))})"
+    more = f"ignore_border={writer.chance(60)}, mode={mode!r}"
+    if writer.chance(40):
+        more += f", stride=({writer.choice((1, 2, 3))}, {writer.choice((1, 2))})"
+    elif writer.chance(30) and "True" in more:
+        ws = "(2, 3)"
+        more += f", pad=({writer.choice((0, 1))}, 1)"
+    return _or_gradient(writer, f"pool_2d({x.name}, {ws}, {more})", dtype, x)
+
+
+def other(writer: Writer) -> Variable:
+    """A convolution in one or three dimensions, or images to neighbourhoods."""
+    dtype = writer.choice(("float64", "float32"))
+    form = writer.choice(("conv3d", "neibs", "neibs", "bilinear", "one"))
+    if form == "conv3d":
+        x = _images(writer, dtype, ("2", "1", "3", "4", "3"))
+        k = writer.input(dtype, ("2", "1", writer.choice("12"), "2", writer.choice("12")))
+        mode = writer.choice(("'valid'", "'full'", "'half'"))
+        text = f"T.nnet.conv3d({x.name}, {k.name}, border_mode={mode})"
+        dims = tuple(f"{text}{place}" for place in range(5))
+        return writer.add(text, dtype, dims, x, k, exact=True)
+    x = _images(writer, dtype, ("a", "2", "4", "6"))
+    if form == "neibs":
+        mode = writer.choice(("valid", "ignore_borders", "half", "full"))
+        shape = f"({writer.choice((1, 2, 3))}, 2)"
+        text = f"T.nnet.neighbours.images2neibs({x.name}, {shape}, mode={mode!r})"
+        return writer.add(text, dtype, (f"{text}0", f"{text}1"), x, exact=True)
+    if form == "bilinear":
+        more = "2, batch_size=None, num_input_channels=2"
+        text = f"T.nnet.abstract_conv.bilinear_upsampling({x.name}, {more})"
+        return writer.add(text, dtype, tuple(f"{text}{p}" for p in range(4)), x, exact=True)
+    k = writer.input(dtype, ("2", "2", "1", writer.choice("123")))
+    text = f"T.nnet.conv2d({x.name}, {k.name}, border_mode='valid')"
+    return _or_gradient(writer, text, dtype, x, k)

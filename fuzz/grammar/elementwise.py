@@ -1,0 +1,233 @@
+"""Operations on elements: all of them, on all types."""
+
+from __future__ import annotations
+
+from fuzz.grammar import types
+from fuzz.grammar.writer import Variable, Writer
+
+# By the types they take: of what the result's type is, is told below.
+FUNCTIONS = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cos", "sin", "tan"),
+    *("arccos", "arcsin", "arctan", "cosh", "sinh", "tanh", "arccosh", "arcsinh", "arctanh"),
+    *("erf", "erfc", "erfinv", "erfcinv", "gamma", "gammaln", "psi", "deg2rad", "rad2deg"),
+    *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
+)
+OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
+# What jumps is computed of what is exact, or one bit of rounding decides.
+STEPS = ("floor", "ceil", "trunc", "round", "sgn", "iround")
+COMPARISONS = ("eq", "neq", "lt", "le", "gt", "ge")
+BITWISE = ("and_", "or_", "xor")
+ARITHMETIC = ("+", "-", "*")
+
+
+def joined(*variables: Variable) -> tuple[str, ...]:
+    """The dimensions of what they are broadcast to."""
+    longest = max(each.ndim for each in variables)
+    dims = []
+    for place in range(longest):
+        here = {each.dims[place - longest] for each in variables if each.ndim >= longest - place}
+        rest = sorted(here - {"1"})
+        dims.append(rest[0] if rest else "1")
+    return tuple(dims)
+
+
+def write(writer: Writer) -> Variable:
+    """An operation on elements."""
+    return writer.choice((arithmetic, arithmetic, unary, binary, cast, chosen, powers, discrete))(
+        writer
+    )
+
+
+def arithmetic(writer: Writer) -> Variable:
+    """A sum, difference or product, of two variables or with a constant."""
+    x = writer.some()
+    sign = writer.choice(ARITHMETIC)
+    if writer.chance(25):
+        number = writer.choice((0, 1, 2, 3, -1, 0.5, -2.0, 100, 127, 128, 1000, 2**31, 2**40))
+        dtype = x.dtype if isinstance(number, int) else types.upcast(x.dtype, "float32")
+        if isinstance(number, int) and not -128 <= number < 128:
+            dtype = types.upcast(dtype, "int16" if number < 2**15 else "int64")
+        pair = [x.name, str(number)]
+        writer.random.shuffle(pair)
+        return writer.add(f" {sign} ".join(pair), dtype, x.dims, x, exact=abs(number) < 4)
+    y = writer.like(x)
+    dtype = types.upcast(x.dtype, y.dtype)
+    return writer.add(f"{x.name} {sign} {y.name}", dtype, joined(x, y), x, y, exact=True)
+
+
+def unary(writer: Writer) -> Variable:
+    """A function of one variable."""
+    kind = writer.choice(("function", "function", "function", "step", "sign", "test", "complex"))
+    if kind == "function":
+        x = writer.some(types.REAL)
+        name = writer.choice(FUNCTIONS)
+        return writer.add(f"T.{name}({x.name})", types.floating(x.dtype), x.dims, x)
+    if kind == "step":
+        x = writer.some(types.REAL, where=lambda each: each.exact)
+        if not x.exact:
+            return arithmetic(writer)
+        name = writer.choice(STEPS)
+        if name == "iround":
+            name = "round"
+            mode = writer.choice(("half_to_even", "half_away_from_zero"))
+            return writer.add(f"T.round({x.name}, mode={mode!r})", x.dtype, x.dims, x, exact=True)
+        return writer.add(f"T.{name}({x.name})", x.dtype, x.dims, x, exact=True)
+    if kind == "test":
+        x = writer.some(types.REAL)
+        return writer.add(f"T.{writer.choice(('isnan', 'isinf'))}({x.name})", "bool", x.dims, x)
+    if kind == "complex":
+        x = writer.some(types.COMPLEX)
+        real = {"complex64": "float32", "complex128": "float64"}[x.dtype]
+        name = writer.choice((*OF_COMPLEX, "real", "imag", "conj", "abs_", "angle"))
+        dtype = real if name in ("real", "imag", "abs_", "angle") else x.dtype
+        return writer.add(f"T.{name}({x.name})", dtype, x.dims, x)
+    x = writer.some(types.REAL)
+    name = writer.choice(("neg", "abs_", "sqr", "-"))
+    text = f"-{x.name}" if name == "-" else f"T.{name}({x.name})"
+    return writer.add(text, x.dtype, x.dims, x, exact=True)
+
+
+def binary(writer: Writer) -> Variable:
+    """A function of two variables."""
+    x = writer.some(types.REAL)
+    y = writer.like(x, types.REAL)
+    name = writer.choice(("maximum", "minimum", "/", "arctan2", "//", "%", "complex", "outer"))
+    dims, dtype = joined(x, y), types.upcast(x.dtype, y.dtype)
+    if name in ("maximum", "minimum"):
+        return writer.add(f"T.{name}({x.name}, {y.name})", dtype, dims, x, y, exact=True)
+    if name in ("//", "%"):
+        # What is divided by is exact and of few values.
+        divisor = writer.choice((y.name, f"T.maximum({y.name}, 1)", "2", "3", "-2"))
+        if not (x.exact and y.exact):
+            return arithmetic(writer)
+        dims = dims if y.name in divisor else x.dims
+        return writer.add(f"{x.name} {name} {divisor}", dtype, dims, x, y)
+    if name == "complex":
+        if dtype not in ("float32", "float64") or x.dtype != y.dtype:
+            return arithmetic(writer)
+        found = {"float32": "complex64", "float64": "complex128"}[dtype]
+        return writer.add(f"T.complex({x.name}, {y.name})", found, dims, x, y)
+    if name == "arctan2":
+        dtype = types.floating(dtype)
+        return writer.add(f"T.arctan2({x.name}, {y.name})", dtype, dims, x, y)
+    divided = "float64" if dtype in types.DISCRETE else dtype
+    divisor = writer.choice((y.name, f"(1 + T.sqr({y.name}))", "4", "2.0"))
+    dims = dims if y.name in divisor else x.dims
+    return writer.add(f"{x.name} / {divisor}", divided, dims, x, y)
+
+
+def cast(writer: Writer) -> Variable:
+    """A conversion to another type."""
+    x = writer.some(types.REAL)
+    if x.discrete:
+        dtype = writer.dtype(types.REAL)
+    elif x.exact and not writer.extreme:
+        dtype = writer.choice(("float32", "float64", "int64", "int32"))
+    else:
+        dtype = writer.choice(types.FLOATS)
+    exact = dtype != "float16"
+    return writer.add(f"T.cast({x.name}, {dtype!r})", dtype, x.dims, x, exact=exact)
+
+
+def condition(writer: Writer) -> Variable:
+    """A comparison of what is exact."""
+    x = writer.some(types.REAL, where=lambda each: each.exact)
+    y = writer.like(x, types.REAL)
+    if not (x.exact and y.exact):
+        x = writer.input(writer.dtype(types.REAL[:-3]), writer.dims(1))
+        y = x
+    other = y.name if writer.chance(70) else writer.choice(("0", "1", "-1", "2", "100"))
+    dims = joined(x, y) if other == y.name else x.dims
+    return writer.add(f"T.{writer.choice(COMPARISONS)}({x.name}, {other})", "bool", dims, x)
+
+
+def chosen(writer: Writer) -> Variable:
+    """A comparison, and what it chooses."""
+    if writer.chance(15):
+        x = writer.some(types.REAL, where=lambda each: each.exact)
+        low, high = writer.choice((("-1", "1"), ("0", "2"), ("2", "-2"), ("-3", "1000")))
+        return writer.add(f"T.clip({x.name}, {low}, {high})", x.dtype, x.dims, x, exact=True)
+    test = condition(writer)
+    if writer.chance(40):
+        return test
+    x = writer.like(test, types.REAL)
+    y = writer.like(test, types.REAL)
+    # Each fits the condition, not always the other.
+    dims = joined(test, x, y)
+    text = f"T.switch({test.name}, {x.name}, {y.name})"
+    return writer.add(text, types.upcast(x.dtype, y.dtype), dims, test, x, y, exact=True)
+
+
+def powers(writer: Writer) -> Variable:
+    """A power: to a constant, or of small numbers."""
+    x = writer.some(types.REAL)
+    power = writer.choice((0, 1, 2, 2, 3, 3, 4, 5, -1, -2, 0.5, -0.5, 1.5))
+    if power in (0, 1, 2, 3, 4, 5):
+        return writer.add(f"{x.name} ** {power}", types.upcast(x.dtype, "int8"), x.dims, x)
+    if x.discrete:
+        return writer.add(f"T.cast({x.name}, 'float64') ** {power}", "float64", x.dims, x)
+    return writer.add(f"{x.name} ** {power}", x.dtype, x.dims, x)
+
+
+def discrete(writer: Writer) -> Variable:
+    """Bits of integers; or one value in two types, compared."""
+    x = writer.some(types.DISCRETE)
+    if writer.chance(30):
+        return writer.add(f"~{x.name}", x.dtype, x.dims, x)
+    if writer.chance(50):
+        y = writer.like(x, types.DISCRETE)
+        dtype = types.upcast(x.dtype, y.dtype)
+        text = f"T.{writer.choice(BITWISE)}({x.name}, {y.name})"
+        return writer.add(text, dtype, joined(x, y), x, y)
+    wide = writer.choice(("int64", "int64", "int32", "uint64", "float64"))
+    w = f"T.cast({x.name}, {wide!r})"
+    form = writer.choice(
+        (
+            "{0} * {0}",
+            "T.sqr({0})",
+            "~{0}",
+            "abs({0})",
+            "{0} + {0}",
+            "-{0}",
+            "{0} // 2",
+            "{0} * 3",
+            "{0} - 1",
+            "{0} ** 2",
+        )
+    )
+    if wide == "float64" and "~" in form:
+        form = "{0} * {0}"
+    one, other = form.format(x.name), form.format(w)
+    name = writer.choice(("eq", "lt", "ge", "maximum", "minimum", "neq"))
+    dtype = "bool" if name in COMPARISONS else wide
+    pair = [one, other]
+    writer.random.shuffle(pair)
+    return writer.add(f"T.{name}({pair[0]}, {pair[1]})", dtype, x.dims, x)
+
+
+def broadcast(writer: Writer) -> Variable:
+    """An operation of variables of other dimensions, some broadcast."""
+    x = writer.some(types.REAL, (1, 2, 3))
+    if writer.chance(40):
+        order: list[object] = list(range(x.ndim))
+        writer.random.shuffle(order)
+        kept = [place for place in order if x.dims[int(str(place))] != "1" or writer.chance(50)]
+        for _ in range(writer.choice((0, 1, 1, 2))):
+            kept.insert(writer.random.randrange(len(kept) + 1), "x")
+        if len(kept) > 4:
+            return arithmetic(writer)
+        dims = tuple("1" if each == "x" else x.dims[int(str(each))] for each in kept)
+        text = f"{x.name}.dimshuffle({', '.join(repr(each) for each in kept)})"
+        return writer.add(text, x.dtype, dims, x, exact=True)
+    if writer.chance(30):
+        axis = writer.random.randrange(x.ndim)
+        one = ["1" if place == axis else dim for place, dim in enumerate(x.dims)]
+        y = writer.input(writer.dtype(types.REAL), tuple(one))
+    else:
+        y = writer.like(x, types.REAL)
+    sign = writer.choice((*ARITHMETIC, "/"))
+    dtype = types.upcast(x.dtype, y.dtype)
+    if sign == "/":
+        dtype = "float64" if dtype in types.DISCRETE else dtype
+    exact = sign != "/"
+    return writer.add(f"{x.name} {sign} {y.name}", dtype, joined(x, y), x, y, exact=exact)

@@ -1,0 +1,50 @@
+"""Random streams: the same bits whatever is optimized."""
+
+from __future__ import annotations
+
+from fuzz.grammar import subtensors
+from fuzz.grammar.writer import Variable, Writer
+
+
+def write(writer: Writer) -> Variable:
+    """Draws of a stream."""
+    seed = writer.choice((1, 7, 1234))
+    kind = writer.choice(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
+    stream = writer.say(f"{kind}({seed})")
+    writer.rounding = False
+    x = writer.some(("float64", "float32"), (1, 2))
+    size = writer.choice(
+        (
+            "(3,)",
+            "(2, 3)",
+            "(0,)",
+            "(1,)",
+            f"({x.name}.shape[0],)",
+            "(17,)",
+            f"({x.name}.shape[0], 3)",
+            f"({subtensors.place(writer, 0, 4).name}, 2)",
+        )
+    )
+    ndim = size.count(",") + (0 if size.endswith(",)") else 1)
+    dims = tuple(f"{size}{place}" for place in range(ndim))
+    dtype = writer.choice(("float64", "float32"))
+    forms = [
+        (f"uniform({size}, dtype={dtype!r})", dtype),
+        (f"uniform({size}, low=-2, high=3, dtype={dtype!r})", dtype),
+        (f"binomial({size}, p=0.4, dtype='int64')", "int64"),
+    ]
+    if kind == "RandomStreams":
+        forms += [
+            (f"random_integers({size}, 0, 9)", "int64"),
+            (f"permutation(({size[1:-1].rstrip(',')},), 4)", "int64"),
+            (f"normal({size}, 1.0, 2.0, dtype={dtype!r})", dtype),
+        ]
+    text, found = writer.choice(forms)
+    if "permutation" in text:
+        text, dims, found = "permutation((2,), 4)", ("2", "4"), "int64"
+    drawn = writer.add(f"{stream}.{text}", found, dims)
+    if writer.chance(40):
+        again = writer.add(f"{stream}.{text}", found, dims)
+        writer.outputs.append(again.name)
+    writer.outputs.append(drawn.name)
+    return drawn

@@ -1,0 +1,94 @@
+"""Reductions and cumulations along axes."""
+
+from __future__ import annotations
+
+from fuzz.grammar import types
+from fuzz.grammar.writer import Variable, Writer
+
+EXACT = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
+
+
+def write(writer: Writer) -> Variable:
+    """A reduction."""
+    if writer.chance(15):
+        return cumulated(writer)
+    x = writer.some(types.ALL, (1, 2, 2, 3, 3))
+    name = writer.choice((*EXACT, "sum", "mean", "var", "std", "ptp", "norm", "max_and_argmax"))
+    places = list(range(x.ndim))
+    writer.random.shuffle(places)
+    count = writer.choice(range(1, x.ndim + 1))
+    axes = sorted(places[:count])
+    if name in ("argmax", "argmin", "ptp", "std"):
+        axes = axes[:1]
+    if x.dtype in types.COMPLEX and name not in ("sum", "prod", "mean"):
+        name = "sum"
+    if name in ("max", "min", "argmax", "argmin", "ptp", "max_and_argmax") and not x.exact:
+        # Which of two that are nearly equal is the first rounding decides.
+        name = "sum"
+    if name in ("any", "all") and not x.discrete:
+        name = "max" if x.exact else "sum"
+    written = [axis - x.ndim if writer.chance(30) else axis for axis in axes]
+    axis = str(written[0]) if len(axes) == 1 and writer.chance(70) else str(written)
+    if name in ("argmax", "argmin", "ptp", "std"):
+        axis = str(written[0])
+    whole = writer.chance(20)
+    if whole:
+        axis, axes = "None", places
+    keep = name != "ptp" and writer.chance(25)
+    dims = [
+        "1" if place in axes else dim
+        for place, dim in enumerate(x.dims)
+        if keep or place not in axes
+    ]
+    more = f", keepdims={keep}" if keep else ""
+    if name in ("sum", "prod") and writer.chance(25):
+        more += f", dtype={writer.choice(('float64', 'int64', x.dtype))!r}"
+    if name == "norm":
+        if not 1 <= len(axes) <= 2 or x.discrete:
+            name = "sum"
+        else:
+            text = f"T.sqrt(T.sum({x.name} ** 2, axis={axis}{more}))"
+            return writer.add(text, x.dtype, dims, x)
+    if name == "max_and_argmax":
+        text = f"T.max_and_argmax({x.name}, axis={axis}{more})"
+        both = writer.say(text)
+        writer.add(f"{both}[1]", "int64", dims, x)
+        return writer.add(f"{both}[0]", x.dtype, dims, x, exact=True)
+    dtype = _dtype(name, x.dtype)
+    exact = name in ("sum", "max", "min", "ptp")
+    return writer.add(f"T.{name}({x.name}, axis={axis}{more})", dtype, dims, x, exact=exact)
+
+
+def _dtype(name: str, dtype: str) -> str:
+    if name in ("argmax", "argmin"):
+        return "int64"
+    if name in ("any", "all"):
+        return "bool"
+    if name in ("mean", "var", "std"):
+        return "float64" if dtype in types.DISCRETE else dtype
+    if name in ("sum", "prod") and dtype in types.DISCRETE:
+        return "uint64" if dtype in types.UNSIGNED else "int64"
+    return dtype
+
+
+def cumulated(writer: Writer) -> Variable:
+    """Cumulated sums and products, differences, counts."""
+    x = writer.some(types.REAL, (1, 2))
+    name = writer.choice(("cumsum", "cumprod", "diff", "bincount", "repeat", "cumsum"))
+    axis = writer.random.randrange(x.ndim)
+    dtype = _dtype("sum", x.dtype)
+    if name == "diff":
+        dims = [f"{dim}-1" if place == axis else dim for place, dim in enumerate(x.dims)]
+        if x.dims[axis] == "1" or x.dtype == "bool":
+            name = "cumsum"
+        else:
+            return writer.add(f"T.diff({x.name}, axis={axis})", x.dtype, dims, x, exact=True)
+    if name == "bincount":
+        counted = writer.input("int64", writer.dims(1, 0), (0, 6))
+        return writer.add(f"T.bincount({counted.name})", "int64", (f"n{counted.name}",), counted)
+    if name == "repeat":
+        count = writer.choice((0, 1, 2, 3))
+        dims = [f"{dim}x{count}" if place == axis else dim for place, dim in enumerate(x.dims)]
+        text = f"T.repeat({x.name}, {count}, axis={axis})"
+        return writer.add(text, x.dtype, dims, x, exact=True)
+    return writer.add(f"T.{name}({x.name}, axis={axis})", dtype, x.dims, x, exact=name == "cumsum")

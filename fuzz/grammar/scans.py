@@ -1,0 +1,169 @@
+"""Scans: of sequences and states with taps, nested, until, backwards, truncated, with updates."""
+
+from __future__ import annotations
+
+import re
+
+from fuzz.grammar import subtensors, types
+from fuzz.grammar.writer import Variable, Writer
+
+BODIES = (
+    "{0} + {1}",
+    "{0} * {1}",
+    "{0} - {1}",
+    "T.maximum({0}, {1})",
+    "{0} * 2 + {1}",
+    "T.tanh({0}) + {1}",
+    "T.switch(T.gt({0}, 0), {0}, {1})",
+    "{0} + {1} * {0}",
+)
+FLOAT = ("float64", "float64", "float32")
+
+
+def write(writer: Writer) -> Variable:
+    """A scan, and some of what it returns."""
+    kind = writer.choice(("map", "fold", "taps", "until", "nested", "grad", "empty", "shared"))
+    return _scan(writer, kind)
+
+
+def _sequence(writer: Writer, dtype: str) -> Variable:
+    found = writer.some((dtype,), (1, 2), lambda each: each.dims[0] != "1", new=50)
+    return found
+
+
+def _initial(writer: Writer, dtype: str, dims: tuple[str, ...]) -> str:
+    """A state's first value."""
+    known = [each for each in writer.variables if each.dtype == dtype and each.dims == dims]
+    if known and writer.chance(40):
+        return str(writer.choice(known).name)
+    if not dims and writer.chance(60):
+        return f"T.constant({writer.choice((0.0, 1.0, -0.5))}, dtype={dtype!r})"
+    if dims and all(dim != "1" for dim in dims) and writer.chance(40):
+        return None or writer.input(dtype, dims).name
+    return writer.input(dtype, dims).name if all(d in "abcd1" for d in dims) else ""
+
+
+def _scan(writer: Writer, kind: str) -> Variable:
+    dtype = writer.choice(FLOAT)
+    x = _sequence(writer, dtype)
+    inner = tuple(x.dims[1:])
+    combine = writer.choice(BODIES)
+    mapped = writer.choice(("a * p", "a", "p", "a + p", "p * 2", "a - p", "T.exp(p)", "a * a"))
+    options = []
+    sequences, arguments = x.name, ["a"]
+    if writer.chance(20):
+        y = writer.some((dtype,), x.ndim, lambda each: each.dims[1:] == inner)
+        if y.dims[1:] == inner:
+            sequences, arguments = f"[{x.name}, {y.name}]", ["a", "b"]
+            mapped = writer.choice(("a * b", "a + p", "b - p"))
+    taps_of_x = kind == "taps" and writer.chance(40)
+    if taps_of_x:
+        taps = writer.choice(("[-1, 0]", "[0, 1]", "[-2, 0]"))
+        sequences, arguments = f"[dict(input={x.name}, taps={taps})]", ["a", "b"]
+        mapped = "a * b"
+    more = ""
+    if kind == "empty":
+        more = ", n_steps=" + writer.choice(("0", subtensors.place(writer, 0, 3).name, "1"))
+    elif writer.chance(20):
+        more = f", n_steps={subtensors.place(writer, 0, 3).name}"
+    if writer.chance(20):
+        more += ", go_backwards=True"
+    if kind == "grad" and writer.chance(40):
+        more += ", truncate_gradient=" + writer.choice(("1", "2", "3"))
+    if writer.chance(8):
+        more += ", strict=True"
+    if kind == "map":
+        text = f"theano.scan(lambda {', '.join(arguments)}: [{'a * 2'}, {'a + 1'}]"
+        h = writer.say(f"{text}, sequences={sequences}, outputs_info=[None, None]{more})[0]")
+        return _read(writer, h, 2, dtype, inner, x, kind)
+    start = _initial(writer, dtype, inner)
+    if not start:
+        start = f"T.zeros_like({x.name}[0])"
+    if kind == "taps":
+        wanted = writer.choice(("[-1, -2]", "[-2]", "[-1, -3]", "[-3, -1]", "[-2, -1]"))
+        depth = 3 if "3" in wanted else 2
+        first = writer.choice(("stack", "zeros", "input"))
+        initial = f"T.stack([{', '.join([start] * depth)}])"
+        if first == "zeros" and not inner:
+            initial = f"T.zeros({depth}, dtype={dtype!r})"
+        elif first == "input" and all(d in "abcd1" for d in inner):
+            initial = writer.input(dtype, (str(depth), *inner)).name
+        state = f"dict(initial={initial}, taps={wanted})"
+        states = ["p"] if wanted == "[-2]" else ["p", "q"]
+        combine = combine if len(states) == 1 else writer.choice(("{0} + {1} * q", "{1} + q + {0}"))
+    else:
+        state, states = start, ["p"]
+    body = combine.format("a", "p")
+    if kind == "nested":
+        body = (
+            "theano.scan(lambda r, z: r * z + 1, sequences=None, "
+            f"outputs_info=[p], non_sequences=[a], n_steps={writer.choice((1, 2, 3))})[0][-1]"
+        )
+    results = f"[{body}, {mapped}]"
+    if kind == "until":
+        bound = writer.choice((0, 1, 3, -1))
+        results = f"({results}, until(T.gt(T.sum(p), {bound})))"
+    if kind == "shared":
+        s = writer.share(dtype, ())
+        results = f"({results}, [({s.name}, {s.name} + T.sum(a))])"
+        names = ", ".join([*arguments, *states])
+        text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
+        both = writer.say(f"{text}, outputs_info=[{state}, None]{more})")
+        updates = writer.say(f"{both}[1]")
+        writer.updates.append(("", updates))
+        h = writer.say(f"{both}[0]")
+        return _read(writer, h, 2, dtype, inner, x, kind)
+    options = [state, "None"]
+    if writer.chance(20) and kind == "fold":
+        results = f"[{body}]"
+        options = [state]
+        more += ", return_list=True"
+    names = ", ".join([*arguments, *states])
+    extra = ""
+    if writer.chance(20) and "strict" not in more:
+        other = writer.some((dtype,), 0)
+        extra = f", non_sequences=[{other.name}]"
+        names += ", w"
+        results = (
+            re.sub(r"\ba\b", "(a * w)", results, count=1) if "lambda" not in results else results
+        )
+    text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
+    h = writer.say(f"{text}, outputs_info=[{', '.join(options)}]{extra}{more})[0]")
+    return _read(writer, h, len(options), dtype, inner, x, kind)
+
+
+def _read(
+    writer: Writer, h: str, count: int, dtype: str, inner: tuple[str, ...], x: Variable, kind: str
+) -> Variable:
+    """Parts of what a scan returned, or its gradient."""
+    found = None
+    steps = f"steps{h}"
+    for number in range(count):
+        if found and writer.chance(30):
+            continue
+        history = f"{h}[{number}]"
+        form = writer.choice(("all", "last", "slice", "slice", "chain", "chain", "sum"))
+        if form == "all":
+            found = writer.add(history, dtype, (steps, *inner), x)
+        elif form == "last":
+            found = writer.add(f"{history}[{writer.choice((-1, -1, -2, 0))}]", dtype, inner, x)
+        elif form == "sum":
+            found = writer.add(f"{history}.sum()", dtype, (), x)
+        else:
+            text, dim = subtensors.part(writer, steps)
+            history += f"[{text}]"
+            if form == "chain":
+                text, dim = subtensors.part(writer, dim)
+                history += f"[{text}]"
+            found = writer.add(history, dtype, (dim, *inner), x)
+    assert found is not None
+    if (kind == "grad" or writer.chance(15)) and x in writer.inputs:
+        cost = f"{found.name}.sum()"
+        text = f"T.grad({cost}, {x.name}, disconnected_inputs='ignore')"
+        return writer.add(text, dtype, x.dims, found)
+    return found
+
+
+def types_of_states() -> tuple[str, ...]:
+    """The types that states have."""
+    return tuple(dict.fromkeys(each for each in FLOAT if each in types.FLOATS))

@@ -1,0 +1,194 @@
+"""Shapes: reshaped, joined, split, allocated and rolled variables, and computations of lengths."""
+
+from __future__ import annotations
+
+from fuzz.grammar import subtensors, types
+from fuzz.grammar.writer import Variable, Writer
+
+HUGE = ("2**62", "2**31", "2**33", "-2**62", "2**63 - 1", "1000003", "-1", "0")
+COMPARED = ("<", ">", "<=", ">=")
+
+
+def write(writer: Writer) -> Variable:
+    """A change of a shape, or a computation of lengths."""
+    return writer.choice((reshaped, joined, lengths, lengths, allocated, moved, picked))(writer)
+
+
+def reshaped(writer: Writer) -> Variable:
+    """A variable in another shape, or flattened."""
+    x = writer.some(types.ALL, (1, 2, 3))
+    name, n = x.name, f"n{x.dims}"
+    forms = [
+        (f"{name}.flatten()", (n,)),
+        (f"{name}.reshape((-1,))", (n,)),
+        (f"{name}.reshape(({name}.shape[0], -1))", (x.dims[0], f"{n}/")),
+        (f"{name}.reshape(({name}.size,))", (n,)),
+        (f"{name}.reshape(({name}.size, 1))", (n, "1")),
+        (f"{name}.reshape({name}.shape[::-1])", x.dims[::-1]),
+        (f"{name}.reshape((1, -1)).dimshuffle(1, 0)", (n, "1")),
+        (
+            f"T.reshape({name}, [{name}.shape[0] * 1, {name}.size // {name}.shape[0]])",
+            (x.dims[0], f"{n}/"),
+        ),
+        (f"{name}.flatten({min(2, x.ndim)})", (x.dims[0], f"{n}/")[: min(2, x.ndim)]),
+    ]
+    text, dims = writer.choice(forms)
+    if "1" in x.dims:
+        # Whether a length is known to be 1 depends on the form.
+        dims = tuple(f"?{place}{dim}" for place, dim in enumerate(dims))
+    return writer.add(text, x.dtype, dims, x, exact=True)
+
+
+def joined(writer: Writer) -> Variable:
+    """Variables joined, stacked, tiled, or split again."""
+    x = writer.some(types.REAL, (1, 2))
+    axis = writer.random.randrange(x.ndim)
+    same = [each for each in writer.variables if each.dims == x.dims and each.dtype in types.REAL]
+    y = writer.choice(same) if same else x
+    z = writer.choice(same) if same else x
+    dtype = types.upcast(x.dtype, y.dtype, z.dtype)
+    form = writer.choice(("join", "join", "stack", "tile", "split", "concatenate"))
+    if form == "stack":
+        dims = [*x.dims[:axis], "2", *x.dims[axis:]]
+        text = f"T.stack([{x.name}, {y.name}], axis={axis})"
+        return writer.add(text, types.upcast(x.dtype, y.dtype), dims, x, y, exact=True)
+    if form == "tile":
+        count = writer.choice((0, 1, 2, 3))
+        counts = ", ".join(["1"] * (x.ndim - 1) + [str(count)])
+        dims = [*x.dims[:-1], f"{x.dims[-1]}*{count}"]
+        return writer.add(f"T.tile({x.name}, ({counts},))", x.dtype, dims, x, exact=True)
+    if form == "split":
+        first = subtensors.place(writer, 0, 3)
+        text = (
+            f"T.split({x.name}, [{first.name}, {x.name}.shape[{axis}] - {first.name}], 2, {axis})"
+        )
+        both = writer.say(text)
+        dims = [f"{dim}{first.name}" if place == axis else dim for place, dim in enumerate(x.dims)]
+        if x.dims[axis] == "1":
+            dims[axis] = f"?{both}"
+        return writer.add(f"{both}[{writer.choice((0, 1))}]", x.dtype, dims, x, exact=True)
+    dims = [f"3{dim}" if place == axis else dim for place, dim in enumerate(x.dims)]
+    names = f"{x.name}, {y.name}, {z.name}"
+    text = f"T.join({axis}, {names})" if form == "join" else f"T.concatenate([{names}], {axis})"
+    return writer.add(text, dtype, dims, x, y, z, exact=True)
+
+
+def lengths(writer: Writer) -> Variable:
+    """A comparison or arithmetic of lengths, with constants that may overflow."""
+    x = writer.some(types.ALL, (1, 2, 3))
+
+    def length() -> str:
+        if writer.chance(20):
+            text, _ = subtensors.index(writer, x)
+            return f"{x.name}[{text}].size"
+        if writer.chance(25):
+            return subtensors.place(writer).name
+        return f"{x.name}.shape[{writer.random.randrange(x.ndim)}]"
+
+    def term() -> str:
+        form = writer.choice(
+            (
+                "{0}",
+                "{0} * {1}",
+                "{0} + {1}",
+                "{0} * {2}",
+                "{0} * {2} * 2",
+                "{0} - {1}",
+                "T.minimum({0}, {1})",
+                "T.maximum({0}, {2})",
+                "T.switch(T.lt({0}, {1}), {0}, {1})",
+                "{0} // 2",
+                "-{0}",
+                "abs({0})",
+                "{0} + {2}",
+                "{0} % 3",
+            )
+        )
+        return form.format(length(), length(), writer.choice(HUGE))
+
+    form = writer.choice(
+        (
+            "{0} {2} {1}",
+            "{0} {2} {1}",
+            "{0} {2} 0",
+            "T.eq({0}, {1})",
+            "T.maximum({0}, {1})",
+            "T.minimum({0}, {1})",
+            "{0}",
+            "T.eq({0}, 0)",
+            "T.switch({0} {2} {1}, {0}, {1})",
+            "T.clip({0}, 0, {1})",
+        )
+    )
+    text = form.format(f"({term()})", f"({term()})", writer.choice(COMPARED))
+    dtype = "bool" if form in ("{0} {2} {1}", "{0} {2} 0") or "T.eq" in form else "int64"
+    return writer.add(text, dtype, (), x)
+
+
+def allocated(writer: Writer) -> Variable:
+    """A variable filled: zeros, ones, a range, an identity, one repeated."""
+    x = writer.some(types.REAL, (1, 2))
+    n = subtensors.place(writer, 0, 4)
+    low = subtensors.place(writer)
+    size = writer.choice((n.name, f"{x.name}.shape[0]", "3", f"{x.name}.shape[0] + {n.name}"))
+    forms = [
+        (f"T.zeros_like({x.name})", x.dtype, x.dims),
+        (f"T.ones_like({x.name}) * 2", x.dtype, x.dims),
+        (
+            f"T.alloc({x.name}, {size}, *[{x.name}.shape[k] for k in range({x.ndim})])",
+            x.dtype,
+            (f"s{size}", *x.dims),
+        ),
+        (f"T.arange({size})", "int64", (f"s{size}",)),
+        (
+            f"T.arange({low.name}, {n.name}, {writer.choice((1, 2, -1, 3))})",
+            "int64",
+            (f"r{low.name}{n.name}",),
+        ),
+        (
+            f"T.eye({size}, {n.name}, {writer.choice((0, 1, -1))})",
+            "float64",
+            (f"s{size}", f"s{n.name}"),
+        ),
+        (f"T.zeros(({size}, 2), {x.dtype!r})", x.dtype, (f"s{size}", "2")),
+        (f"T.fill({x.name}, 3)", x.dtype, x.dims),
+        (f"T.fill({x.name}, {x.name}.shape[0])", x.dtype, x.dims),
+    ]
+    text, dtype, dims = writer.choice(forms)
+    return writer.add(text, dtype, dims, x, exact=True)
+
+
+def moved(writer: Writer) -> Variable:
+    """Elements or dimensions in another order."""
+    x = writer.some(types.ALL, (1, 2, 3))
+    axis = writer.random.randrange(x.ndim)
+    n = writer.choice((0, 1, -1, 2, 5))
+    forms = [
+        (f"T.roll({x.name}, {n}, axis={axis})", x.dims),
+        (f"{x.name}[::-1]", x.dims),
+        (f"{x.name}.T", x.dims[::-1]),
+        (f"T.shape_padleft({x.name})", ("1", *x.dims)),
+        (f"T.shape_padright({x.name}, 1)", (*x.dims, "1")),
+        (f"T.addbroadcast(T.shape_padaxis({x.name}, 0), 0)", ("1", *x.dims)),
+        (f"T.unbroadcast(T.shape_padleft({x.name}), 0)", ("one", *x.dims)),
+    ]
+    if x.ndim > 1:
+        forms.append((f"T.moveaxis({x.name}, 0, -1)", (*x.dims[1:], x.dims[0])))
+        forms.append((f"{x.name}.swapaxes(0, 1)", (x.dims[1], x.dims[0], *x.dims[2:])))
+    text, dims = writer.choice(forms)
+    return writer.add(text, x.dtype, dims, x, exact=True)
+
+
+def picked(writer: Writer) -> Variable:
+    """A diagonal, a triangle, or elements chosen by a mask."""
+    x = writer.some(types.REAL, 2)
+    offset = writer.choice((0, 0, 1, -1, 2))
+    forms = [
+        (f"T.diagonal({x.name}, {offset})", (f"d{x.dims}{offset}",)),
+        (f"T.tril({x.name}, {offset})", x.dims),
+        (f"T.triu({x.name}, {offset})", x.dims),
+        (f"T.diag({x.name}[0])", (x.dims[1], x.dims[1])),
+        (f"T.nonzero_values({x.name})", (f"z{x.name}",)),
+    ]
+    text, dims = writer.choice(forms)
+    return writer.add(text, x.dtype, dims, x, exact=True)

@@ -1,0 +1,70 @@
+"""Sparse matrices, made of dense ones and made dense again."""
+
+from __future__ import annotations
+
+from fuzz.grammar.products import operand
+from fuzz.grammar.writer import Variable, Writer
+
+DTYPES = ("float64", "float64", "float32", "int64", "int32", "int8", "complex128")
+
+
+def write(writer: Writer) -> Variable:
+    """An operation on sparse matrices."""
+    dtype = writer.choice(DTYPES)
+    a, b, c = (writer.choice("abc") for _ in range(3))
+    x = operand(writer, dtype, (a, b))
+    s = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({x.name})"
+    y = operand(writer, dtype, (b, c))
+    z = operand(writer, dtype, (a, b))
+    w = operand(writer, dtype, (b,))
+    t = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({z.name})"
+    u = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({y.name})"
+    back = "sparse.dense_from_sparse({0})"
+    row = operand(writer, dtype, (a,))
+    forms = [
+        (f"sparse.structured_dot({s}, {y.name})", (a, c)),
+        (f"sparse.dot({s}, {y.name})", (a, c)),
+        (f"sparse.dot({x.name}, {u})", (a, c)),
+        (back.format(f"sparse.true_dot({s}, {u})"), (a, c)),
+        (back.format(f"sparse.add({s}, {t})"), (a, b)),
+        (f"sparse.add({s}, {z.name})", (a, b)),
+        (back.format(f"sparse.mul({s}, {t})"), (a, b)),
+        (back.format(f"sparse.mul({s}, {z.name})"), (a, b)),
+        (back.format(f"sparse.sub({s}, {t})"), (a, b)),
+        (back.format(f"sparse.neg({s})"), (a, b)),
+        (back.format(f"{s}.T"), (b, a)),
+        (back.format(f"sparse.mul_s_v({s}, {w.name})"), (a, b)),
+        (back.format(f"sparse.structured_add_s_v({s}, {w.name})"), (a, b)),
+        (back.format(f"sparse.col_scale({s}, {w.name})"), (a, b)),
+        (back.format(f"sparse.row_scale({s}, {row.name})"), (a, b)),
+        (f"sparse.sp_sum({s}, axis={writer.choice((0, 1))})", ("?",)),
+        (f"sparse.sp_sum({s})", ()),
+        (
+            back.format(f"{s}[{writer.choice(('0:2, 0:1', '1:, :2', ':, :', '0:1, :'))}]"),
+            ("?", "?"),
+        ),
+        (back.format(f"sparse.structured_minimum({s}, {s}.toarray().max())"), (a, b)),
+        (back.format(f"sparse.structured_sigmoid({s})"), (a, b)),
+        (back.format(f"sparse.remove0({s})"), (a, b)),
+        (f"sparse.sampling_dot({x.name}, {y.name}.T, {t}).sum()", ()),
+        (
+            f"T.grad(sparse.sp_sum(sparse.structured_dot({s}, {y.name}) ** 2)"
+            f" if False else (sparse.structured_dot({s}, {y.name}) ** 2).sum(), {y.name})",
+            (b, c),
+        ),
+        (f"{s}.nnz", ()),
+        (f"T.grad((sparse.dot({s}, {y.name}) ** 2).sum(), {x.name})", (a, b)),
+        (f"sparse.csm_data({s}) * 2", ("?",)),
+        (back.format(f"sparse.hstack([{s}, {t}], format='csr')"), (a, f"2{b}")),
+        (back.format(f"sparse.vstack([{s}, {t}], format='csc')"), (f"2{a}", b)),
+        (back.format(f"sparse.cast({s}, 'float64')"), (a, b)),
+        (f"sparse.diag({s})", ("?",)),
+        (f"sparse.usmm(2, {s}, {y.name}, T.dot({x.name}, {y.name}))", (a, c)),
+    ]
+    text, dims = writer.choice(forms)
+    found = dtype if "cast" not in text else "float64"
+    found = "int32" if "nnz" in text else found
+    exact = "sigmoid" not in text
+    used = [each for each in (x, y, z, w, row) if each.name in text]
+    dims = tuple(f"?{text}{place}" if dim == "?" else dim for place, dim in enumerate(dims))
+    return writer.add(text, found, dims, *used, exact=exact)

@@ -1,0 +1,50 @@
+"""Shared variables that a function updates: by each other's values, in place, in part."""
+
+from __future__ import annotations
+
+from fuzz.grammar import types
+from fuzz.grammar.writer import Variable, Writer
+
+
+def write(writer: Writer) -> Variable:
+    """Shared variables and their updates."""
+    dtype = writer.choice(("float64", "float64", "float32", "int64", "int8"))
+    shape = writer.choice(((), (3,), (3,), (2, 3), (0,), (1, 3)))
+    s, t = writer.share(dtype, shape), writer.share(dtype, shape)
+    x = writer.input(dtype, tuple(map(str, shape)))
+    writer.bounds.setdefault(x.name, (-3, 3))
+    forms = ["{0} + {1}", "{0} * 2 - {2}", "{2}", "{1} - {0}", "T.maximum({0}, {1})"]
+    if shape:
+        forms += [
+            "T.set_subtensor({0}[:1], 5)",
+            "T.inc_subtensor({0}[::-1], {2})",
+            "{0}[::-1]",
+            "T.set_subtensor({0}[:1], {1}[:1])",
+            "T.inc_subtensor({0}[1:], {0}[:-1])",
+        ]
+    if shape and types.bits(dtype) > 8:
+        forms.append("{0} + T.cumsum({1}, axis=0)")
+    swap = writer.chance(35)
+    new = (
+        [t.name, s.name]
+        if swap
+        else [
+            writer.choice(forms).format(one.name, other.name, x.name)
+            for one, other in ((s, t), (t, s))
+        ]
+    )
+    known = {name for name, _ in writer.updates}
+    for each, text in zip((s, t), new):
+        if each.name in known or writer.chance(15):
+            continue
+        if text == each.name:
+            continue
+        name = writer.say(text) if text not in (s.name, t.name) else text
+        writer.updates.append((each.name, name))
+    exact = dtype != "float16"
+    text = writer.choice(("{0} + {1}", "{0} * 2", "{0} - {2}", "{1}", "{0}")).format(
+        s.name, t.name, x.name
+    )
+    found = writer.add(text, dtype, tuple(map(str, shape)), s, t, x, exact=exact)
+    writer.outputs.append(found.name)
+    return found

@@ -1,0 +1,169 @@
+"""Parts of variables, read, set and incremented, and chains of them."""
+
+from __future__ import annotations
+
+from fuzz.grammar import types
+from fuzz.grammar.writer import Variable, Writer
+
+NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
+
+
+def number(writer: Writer) -> str:
+    """A place: a constant, or known only when the function is called."""
+    if writer.chance(65):
+        return str(writer.choice(NUMBERS))
+    return place(writer).name
+
+
+def place(writer: Writer, low: int = -4, high: int = 5) -> Variable:
+    """An integer input of no dimension, for an index."""
+    known = [
+        each
+        for each in writer.inputs
+        if not each.dims and writer.bounds.get(each.name) == (low, high)
+    ]
+    if known and not writer.chance(40):
+        return writer.choice(known)
+    dtype = writer.choice(("int64", "int64", "int64", "int32", "int8", "int16"))
+    return writer.input(dtype, (), (low, high))
+
+
+def part(writer: Writer, dim: str) -> tuple[str, str]:
+    """A slice's text, and the dimension it leaves."""
+    parts = [number(writer) if writer.chance(60) else "" for _ in range(2)]
+    step = writer.choice(("", "", "", "-1", "2", "-2", "3", "-3"))
+    if not step and writer.chance(5):
+        step = place(writer).name
+    text = ":".join([*parts, step]) if step else ":".join(parts)
+    if not any(parts) and step in ("", "-1"):
+        return text, dim
+    return text, f"{dim}[{text}]"
+
+
+def index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
+    """A basic index's text, and the dimensions of what it leaves."""
+    texts, dims = [], []
+    for dim in x.dims[: writer.choice(range(1, x.ndim + 1))]:
+        if writer.chance(25):
+            texts.append(number(writer))
+            continue
+        text, left = part(writer, dim)
+        texts.append(text)
+        dims.append(left)
+    if writer.chance(6):
+        texts.append("None")
+        dims.append("1")
+    return ", ".join(texts), [*dims, *x.dims[len([t for t in texts if t != "None"]) :]]
+
+
+def write(writer: Writer) -> Variable:
+    """A part, of a part perhaps; or a variable with other values in one."""
+    return writer.choice(
+        (read, read, chain, changed, changed, advanced, advanced_changed, lengths)
+    )(writer)
+
+
+def read(writer: Writer, x: Variable | None = None) -> Variable:
+    """A part."""
+    x = x or writer.some(types.ALL, (1, 1, 2, 2, 3))
+    text, dims = index(writer, x)
+    return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
+
+
+def chain(writer: Writer) -> Variable:
+    """A part of a part."""
+    x = writer.some(types.ALL, (1, 1, 2, 3))
+    for _ in range(writer.choice((2, 2, 3))):
+        if x.ndim:
+            x = read(writer, x)
+    return x
+
+
+def changed(writer: Writer) -> Variable:
+    """A variable with a part set or incremented."""
+    x = writer.some(types.REAL, (1, 1, 2, 2, 3))
+    text, dims = index(writer, x)
+    name = writer.choice(("set_subtensor", "inc_subtensor"))
+    if x.dtype == "bool":
+        name = "set_subtensor"
+    fits = [
+        each
+        for each in writer.variables
+        if each.dims == tuple(dims) and types.upcast(each.dtype, x.dtype) == x.dtype
+    ]
+    options = ["1", "0"]
+    if x.dtype != "bool":
+        options += ["-3", f"{x.name}[{text}] * 2", f"{x.name}[{text}] + 1"]
+    if dims and text.count(":") == 1 and text.startswith(":") and x.ndim == 1:
+        options.append(f"{x.name}[{text}][::-1]")
+    value = writer.choice([*options, *(each.name for each in fits)])
+    found = f"T.{name}({x.name}[{text}], {value})"
+    return writer.add(found, x.dtype, x.dims, x, exact=True)
+
+
+def indices(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
+    """A vector or matrix of places."""
+    known = [each for each in writer.inputs if writer.bounds.get(each.name) == bounds and each.dims]
+    if known and writer.chance(60):
+        return writer.choice(known)
+    dtype = writer.choice(("int64", "int64", "int32", "int8", "uint8", "int16"))
+    if dtype == "uint8":
+        bounds = (0, bounds[1])
+    return writer.input(dtype, writer.dims(writer.choice((1, 1, 1, 2)), 5), bounds)
+
+
+def picked(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
+    """An advanced index's text, and the dimensions of what it leaves if they are known."""
+    i = indices(writer)
+    kind = writer.choice(("first", "first", "two", "last", "mask", "constant", "mixed"))
+    if kind == "two" and x.ndim >= 2:
+        j = i if writer.chance(50) else writer.input("int64", i.dims, (-2, 1))
+        return f"{i.name}, {j.name}", [*i.dims, *x.dims[2:]]
+    if kind == "last" and x.ndim >= 2:
+        return f":, {i.name}", [x.dims[0], *i.dims, *x.dims[2:]]
+    if kind == "mixed" and x.ndim >= 2 and i.ndim == 1:
+        text, left = part(writer, x.dims[0])
+        return f"{text}, {i.name}", [left, *i.dims, *x.dims[2:]]
+    if kind == "constant":
+        return writer.choice(("[0, 0]", "[1, 0]", "[0, -1, 0]", "[]")), None
+    if kind == "mask" and x.discrete:
+        return f"T.gt({x.name}, 0).nonzero()", None
+    return i.name, [*i.dims, *x.dims[1:]]
+
+
+def advanced(writer: Writer) -> Variable:
+    """Elements or rows that are listed."""
+    x = writer.some(types.ALL, (1, 2, 2, 3))
+    text, dims = picked(writer, x)
+    if dims is None:
+        name = f"w{len(writer.statements)}"
+        ndim = 1 if "nonzero" in text else x.ndim
+        dims = [name, *(x.dims[1:] if ndim == x.ndim else [])]
+    return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
+
+
+def advanced_changed(writer: Writer) -> Variable:
+    """A variable with listed elements or rows set or incremented, some repeatedly."""
+    x = writer.some([d for d in types.REAL if d != "bool"], (1, 2, 2, 3))
+    text, dims = picked(writer, x)
+    name = writer.choice(("set_subtensor", "inc_subtensor", "inc_subtensor"))
+    options = ["1", "2"]
+    if name == "inc_subtensor":
+        options.append(f"{x.name}[{text}]")
+    if dims:
+        options += [
+            each.name
+            for each in writer.variables
+            if each.dims == tuple(dims) and types.upcast(each.dtype, x.dtype) == x.dtype
+        ]
+    found = f"T.{name}({x.name}[{text}], {writer.choice(options)})"
+    return writer.add(found, x.dtype, x.dims, x, exact=True)
+
+
+def lengths(writer: Writer) -> Variable:
+    """A length of a part, or a comparison of lengths."""
+    x = writer.some(types.ALL, (1, 2, 3))
+    text, _ = index(writer, x)
+    inner = f"{x.name}[{text}]"
+    form = writer.choice((f"{inner}.size", f"{inner}.shape.sum()", f"T.shape({inner}).prod()"))
+    return writer.add(form, "int64", (), x)

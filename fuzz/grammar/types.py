@@ -1,0 +1,75 @@
+"""NumPy's types, as far as a writer of programs must know what Theano makes of them."""
+
+from __future__ import annotations
+
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = SIGNED + UNSIGNED
+DISCRETE = ("bool", *INTEGERS)
+FLOATS = ("float16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+REAL = DISCRETE + FLOATS
+ALL = REAL + COMPLEX
+# How often an input has a type.
+WEIGHTS = {
+    "float64": 12,
+    "float32": 5,
+    "int64": 4,
+    "int8": 4,
+    "uint8": 3,
+    "int32": 2,
+    "bool": 2,
+    "int16": 1,
+    "uint16": 1,
+    "uint32": 1,
+    "uint64": 1,
+    "float16": 1,
+    "complex64": 1,
+    "complex128": 1,
+}
+
+
+def bits(dtype: str) -> int:
+    """How many bits an element has."""
+    return 8 if dtype == "bool" else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+
+def upcast(*dtypes: str) -> str:
+    """The type that all are converted to."""
+    found = dtypes[0]
+    for dtype in dtypes[1:]:
+        found = _upcast(found, dtype)
+    return found
+
+
+def _upcast(one: str, other: str) -> str:
+    if other in (one, "bool"):
+        return one
+    if one == "bool":
+        return other
+    if one in COMPLEX or other in COMPLEX:
+        parts = [_part(each) for each in (one, other)]
+        return "complex64" if upcast(*parts) in ("float16", "float32") else "complex128"
+    if one in FLOATS and other in FLOATS:
+        return one if bits(one) > bits(other) else other
+    if one in FLOATS or other in FLOATS:
+        real, whole = (one, other) if one in FLOATS else (other, one)
+        needed = {8: 16, 16: 32, 32: 64, 64: 64}[bits(whole)]
+        return f"float{max(bits(real), needed)}"
+    if (one in SIGNED) == (other in SIGNED):
+        return one if bits(one) > bits(other) else other
+    signed, unsigned = (one, other) if one in SIGNED else (other, one)
+    if bits(signed) > bits(unsigned):
+        return signed
+    return f"int{2 * bits(unsigned)}" if bits(unsigned) < 64 else "float64"
+
+
+def _part(dtype: str) -> str:
+    return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
+
+
+def floating(dtype: str) -> str:
+    """The type of a function's value that has no integer values, as the exponential's."""
+    if dtype in FLOATS + COMPLEX:
+        return dtype
+    return "float32" if bits(dtype) <= 16 else "float64"

@@ -1,0 +1,159 @@
+"""Whether a program differs, asked of workers; what stock Theano makes of it; and the smallest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fuzz import comparing, known, shrinking
+from fuzz.comparing import Difference
+from fuzz.known import Known
+from fuzz.program import Program
+
+# Answers a question, as fuzz.worker does.
+Ask = Callable[[dict[str, Any]], dict[str, Any]]
+# In these a program is run by another worker.
+ELSEWHERE = ("again", "unshipped")
+# Programs of so few statements are small.
+SMALL = 2
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Those that are asked.
+
+    Args:
+        stack: of the stack's Theano.
+        elsewhere: the same in other processes, by the situation that they are.
+        oracle: unoptimized, without C.
+        stock: stock Theano, if it is installed.
+    """
+
+    stack: Ask
+    elsewhere: dict[str, Ask]
+    oracle: Ask
+    stock: Ask | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program that differs.
+
+    ``alike`` says whether stock Theano does the same, None if that is unknown; ``row`` is where it
+    is listed; ``judge`` is what the program was held against, and ``expected`` its answer.
+    """
+
+    program: Program
+    difference: Difference
+    alike: bool | None
+    row: Known | None
+    judge: str
+    expected: dict[str, Any]
+
+    @property
+    def cause(self) -> str:
+        """Whose it is, in a word."""
+        if self.judge == "stock Theano":
+            return "the stack's"
+        return {True: "stock's", False: "the stack's", None: "unknown"}[self.alike]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a program did: how it differed, from which judge, and what it was."""
+
+    difference: Difference | None
+    judge: str
+    expected: dict[str, Any]
+    found: dict[str, Any]
+    refused: bool = False
+
+
+def judge(program: Program, workers: Workers, stock_too: bool = True) -> Outcome:
+    """Run a program, and compare with what it is unoptimized, on stock Theano too."""
+    question = program.question("unoptimized", ())
+    expected = workers.oracle(question)
+    found = run(program, workers)
+    difference = comparing.compare(expected, found, program.tolerance)
+    if difference or workers.stock is None or not stock_too:
+        return Outcome(difference, "Theano unoptimized", expected, found, "refused" in expected)
+    stock = workers.stock(question)
+    difference = comparing.compare(stock, found, program.tolerance)
+    return Outcome(difference, "stock Theano", stock, found, "refused" in expected)
+
+
+def run(program: Program, workers: Workers) -> dict[str, Any]:
+    """What the stack makes of a program, in all of its situations."""
+    inside = [each for each in program.situations if each not in ELSEWHERE]
+    found = workers.stack(program.question(program.mode, inside))
+    for name in program.situations:
+        if name in workers.elsewhere and "runs" in found:
+            other = workers.elsewhere[name](program.question(program.mode, ()))
+            found["runs"][name] = other["runs"]["plain"] if "runs" in other else other
+    return found
+
+
+def stock_alike(program: Program, workers: Workers, outcome: Outcome) -> bool | None:
+    """Whether stock Theano, optimizing, differs from the oracle as the stack does."""
+    if workers.stock is None or outcome.difference is None:
+        return None
+    inside = [each for each in program.situations if each not in ELSEWHERE]
+    stock = workers.stock(program.question(program.mode, inside))
+    if outcome.difference.kind == "logged":
+        return outcome.difference.found in stock.get("logged", [])
+    situation = outcome.difference.situation
+    if "runs" in stock and "runs" in outcome.found:
+        runs = stock["runs"], outcome.found["runs"]
+        plain, other = (each.get(situation, each["plain"]) for each in runs)
+        if "calls" in plain and "calls" in other:
+            one = {**stock, "runs": {"plain": plain}}
+            two = {**outcome.found, "runs": {"plain": other}}
+            return comparing.compare(one, two, program.tolerance) is None
+    again = comparing.compare(outcome.expected, stock, program.tolerance)
+    return again is not None and again.kind == outcome.difference.kind
+
+
+def investigate(
+    program: Program, workers: Workers, table: Sequence[Known], attempts: int, seconds: float
+) -> Found | None:
+    """Hold a program against the oracles; the smallest that differs alike, if it does.
+
+    Args:
+        table: the differences that are known.
+        attempts: how many smaller programs are tried at most.
+        seconds: after so many none is tried any more.
+    """
+    outcome = judge(program, workers)
+    if outcome.difference is None:
+        return None
+    wanted = outcome.difference
+    alike = stock_alike(program, workers, outcome)
+    # What is listed as it stands, and is small or says nothing of finite values, stays so.
+    row = known.first(table, program, wanted, alike)
+    smallest, last = program, outcome
+    end = time.monotonic() + seconds
+
+    def keeps(candidate: Program) -> bool:
+        nonlocal last
+        if time.monotonic() > end:
+            return False
+        now = judge(candidate, workers, outcome.judge == "stock Theano")
+        found = now.difference
+        kept = found is not None and found.like == wanted.like and now.judge == outcome.judge
+        if kept:
+            last = now
+        return kept
+
+    if row is None or (row.finite and len(program.statements) > SMALL):
+        focused = replace(
+            program, situations=() if wanted.situation == "plain" else (wanted.situation,)
+        )
+        start = focused if keeps(focused) else program
+        smallest = shrinking.shrink(start, keeps, attempts)
+        alike = stock_alike(smallest, workers, last)
+        assert last.difference is not None
+        row = known.first(table, smallest, last.difference, alike)
+    assert last.difference is not None
+    return Found(smallest, last.difference, alike, row, last.judge, last.expected)

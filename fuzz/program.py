@@ -1,0 +1,273 @@
+"""A program: what is compiled and called, as text that can be read, run and made smaller."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+# Every name that a program may use, and where it comes from; the first three are always there.
+IMPORTS = {
+    "np": "import numpy as np",
+    "theano": "import theano",
+    "T": "import theano.tensor as T",
+    "sparse": "from theano import sparse",
+    "ifelse": "from theano.ifelse import ifelse",
+    "until": "from theano.scan_module import until",
+    "pool_2d": "from theano.tensor.signal.pool import pool_2d",
+    "RandomStreams": "from theano.tensor.shared_randomstreams import RandomStreams",
+    "MRG_RandomStreams": "from theano.sandbox.rng_mrg import MRG_RandomStreams",
+    "extra_ops": "from theano.tensor import extra_ops",
+    "slinalg": "from theano.tensor import slinalg",
+    "nlinalg": "from theano.tensor import nlinalg",
+    "typed_list": "from theano import typed_list",
+}
+# As in fuzz.layouts; "C" and "F" are NumPy's.
+LAYOUTS = ("C", "F", "reversed_axes", "stepped", "unaligned", "frozen", "repeated")
+# How Theano compiles: its usual way, and others that a user may choose.
+MODES = {
+    "fast_run": "None",
+    "unfused": "theano.compile.mode.get_mode('FAST_RUN').excluding('fusion')",
+    "kept": "theano.compile.mode.Mode(theano.gof.vm.VM_Linker(allow_gc=False), 'fast_run')",
+    "not_in_place": "theano.compile.mode.get_mode('FAST_RUN').excluding('inplace')",
+    "fast_compile": "'FAST_COMPILE'",
+    "c_linker": "theano.compile.mode.Mode('c|py', 'fast_run')",
+    "python": "theano.compile.mode.Mode('py', 'fast_run')",
+    "debug": "theano.compile.debugmode.DebugMode(check_isfinite=False, stability_patience=2)",
+    "unoptimized": "theano.compile.mode.Mode('py', None)",
+}
+# What can be done to a compiled function that changes nothing of what it returns.
+SITUATIONS = {
+    "copy": "f = f.copy()",
+    "copy_sharing": "f = f.copy(share_memory=True)",
+    "swap": "f = f.copy(swap={s: theano.shared(s.get_value()) for s in f.get_shared()})",
+    "pickle": "f = pickle.loads(pickle.dumps(f))",
+    "deepcopy": "f = copy.deepcopy(f)",
+    "twice": "f = compiled()",
+    "failing": "# a call that fails comes before each",
+    "trusting": "f.trust_input = True",
+    "threads": "# f and f.copy() called at once in two threads",
+    "two_threads": "# f and compiled() called at once in two threads",
+    "subset": "# each output asked for alone",
+    "again": "# another process, on the same compile directory",
+    "unshipped": "# THEANO_FLAGS=cmodule.shipped=,cache_optimizations=False",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """An array: its elements in C order, those of complex types as [real, imaginary]."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: tuple[Any, ...]
+    layout: str = "C"
+
+    def source(self) -> str:
+        """The text that makes it; after LAYOUTS a number n is the n-th value of the same call."""
+        words = ", ".join(_number(element) for element in self.data)
+        text = f"np.array([{words}], {self.dtype!r})"
+        if self.shape != (len(self.data),):
+            text += f".reshape({self.shape})" if self.shape else "[0].reshape(())"
+            text = text if self.shape else f"np.array({words}, {self.dtype!r})"
+        if self.layout == "F":
+            return f"np.asfortranarray({text})" if self.shape else text
+        return text if self.layout == "C" else f"{self.layout}({text})"
+
+
+@dataclass(frozen=True)
+class Input:
+    """A symbolic input; ``borrow`` and ``mutable`` are theano.In's."""
+
+    name: str
+    dtype: str
+    broadcastable: tuple[bool, ...]
+    borrow: bool = False
+    mutable: bool = False
+
+    def source(self) -> str:
+        """The text that makes it."""
+        return f"{self.name} = T.TensorType({self.dtype!r}, {self.broadcastable})({self.name!r})"
+
+    def argument(self) -> str:
+        """As theano.function gets it."""
+        if not (self.borrow or self.mutable):
+            return self.name
+        # What is mutable must be borrowed.
+        return f"theano.In({self.name}, mutable={self.mutable}, borrow=True)"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A function and how it is called.
+
+    ``updates`` are pairs of a shared variable and its new value, or of "" and a name of updates
+    that a scan returned. ``tolerance`` is the relative error that floats may have.
+    """
+
+    category: str
+    inputs: tuple[Input, ...]
+    shared: tuple[tuple[str, Value], ...]
+    statements: tuple[tuple[str, str], ...]
+    outputs: tuple[str, ...]
+    updates: tuple[tuple[str, str], ...]
+    givens: tuple[tuple[str, str], ...]
+    calls: tuple[tuple[Value, ...], ...]
+    aliases: tuple[tuple[int, int], ...] = ()
+    borrow: bool = False
+    mode: str = "fast_run"
+    situations: tuple[str, ...] = ()
+    tolerance: float = 1e-7
+
+    def names(self) -> set[str]:
+        """The names that statements, outputs, updates and givens read."""
+        texts = [text for _, text in self.statements]
+        texts += [*self.outputs, *(text for pair in self.updates for text in pair if text)]
+        texts += [text for pair in self.givens for text in pair]
+        return {name for text in texts for name in read(text)}
+
+    def graph(self) -> str:
+        """The text that makes ``inputs, outputs, updates, givens`` and the shared variables."""
+        names = self.names() | {"np", "theano", "T"}
+        lines = [line for name, line in IMPORTS.items() if name in names]
+        lines += [each.source() for each in self.inputs]
+        lines += [
+            f"{name} = theano.shared({value.source()}, {name!r})" for name, value in self.shared
+        ]
+        lines += [f"{target} = {text}" for target, text in self.statements]
+        return "\n".join(lines)
+
+    def function(self, mode: str) -> str:
+        """The text that compiles it."""
+        outputs = list(self.outputs)
+        if self.borrow:
+            outputs = [f"theano.Out({name}, borrow=True)" for name in outputs]
+        arguments = [f"[{', '.join(each.argument() for each in self.inputs)}]"]
+        arguments += [f"[{', '.join(outputs)}]"]
+        pairs = ", ".join(f"({s}, {new})" for s, new in self.updates if s)
+        dictionaries = [f"list({new}.items())" for s, new in self.updates if not s]
+        if self.updates:
+            arguments.append(f"updates={' + '.join([f'[{pairs}]', *dictionaries])}")
+        if self.givens:
+            pairs = ", ".join(f"({old}, {new})" for old, new in self.givens)
+            arguments.append(f"givens=[{pairs}]")
+        if mode != "fast_run":
+            arguments.append(f"mode={MODES[mode]}")
+        arguments.append("on_unused_input='ignore'")
+        return f"theano.function({', '.join(arguments)})"
+
+    def call(self, number: int) -> list[str]:
+        """The texts of a call's arguments."""
+        return [value.source() for value in self.calls[number]]
+
+    def question(self, mode: str, situations: Iterable[str]) -> dict[str, Any]:
+        """What a worker is asked."""
+        return {
+            "graph": self.graph(),
+            "function": self.function(mode),
+            "shared": [name for name, _ in self.shared],
+            "calls": [self.call(number) for number in range(len(self.calls))],
+            "aliases": list(self.aliases),
+            "free": [each.mutable for each in self.inputs],
+            "borrow": self.borrow,
+            "outputs": len(self.outputs),
+            "updates": bool(self.updates),
+            "situations": list(situations),
+        }
+
+
+def read(text: str) -> set[str]:
+    """The names in an expression."""
+    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+
+
+def targets(text: str) -> list[str]:
+    """The names that a statement binds."""
+    return [name.strip() for name in text.split(",")]
+
+
+def live(program: Program) -> Program:
+    """The program without statements, shared variables and inputs that nothing reads."""
+    needed = {
+        name
+        for text in (
+            *program.outputs,
+            *(t for pair in (*program.updates, *program.givens) for t in pair if t),
+        )
+        for name in read(text)
+    }
+    kept = []
+    for target, text in reversed(program.statements):
+        if needed & set(targets(target)):
+            kept.append((target, text))
+            needed |= read(text)
+    chosen = [place for place, each in enumerate(program.inputs) if each.name in needed]
+    places = {old: new for new, old in enumerate(chosen)}
+    return replace(
+        program,
+        statements=tuple(reversed(kept)),
+        inputs=tuple(program.inputs[place] for place in chosen),
+        shared=tuple(each for each in program.shared if each[0] in needed),
+        calls=tuple(tuple(values[place] for place in chosen) for values in program.calls),
+        aliases=tuple(
+            (places[a], places[b]) for a, b in program.aliases if a in places and b in places
+        ),
+    )
+
+
+def to_json(program: Program) -> dict[str, Any]:
+    """The program, for a report."""
+    return asdict(program)
+
+
+def script(program: Program, kind: str, expected: Iterable[str], comment: str) -> str:
+    """The program as a file that can be run: a test that fails where it was found to differ.
+
+    Args:
+        kind: of the difference; where it is "returned", the last call should raise.
+        expected: the statements that follow the calls, which assert what is expected.
+        comment: what was found.
+    """
+    calls = [
+        f"    found.append(f({', '.join(program.call(n))}))" for n in range(len(program.calls))
+    ]
+    if kind == "returned":
+        last = calls.pop().removeprefix("    found.append(")[:-1]
+        calls += ["    try:", f"        {last}", "    except Exception:", "        return"]
+        expected = [*expected, 'raise AssertionError("no exception")']
+    if program.aliases:
+        calls.insert(0, f"    # aliased: {program.aliases}")
+    situation = [f"    {SITUATIONS[each]}" for each in program.situations]
+    body = ["", "", "def test_same() -> None:", "    f = compiled()", *situation, "    found = []"]
+    body += [*calls, *(f"    {line}" for line in expected), "", "", 'if __name__ == "__main__":']
+    body += ["    test_same()", ""]
+    helpers = _helpers(name for name in LAYOUTS if any(f"{name}(" in line for line in calls))
+    lines = [f'"""{comment}"""', ""]
+    lines += [f"import {word}" for word in ("copy", "pickle") if word in program.situations]
+    head, names = [], program.graph().splitlines()
+    while names and names[0].startswith(("import", "from")):
+        head.append(names.pop(0))
+    lines += [*head, *helpers]
+    lines += ["", "", "def compiled():", *(f"    {line}" for line in names)]
+    lines += [f"    return {program.function(program.mode)}"]
+    return inspect.cleandoc("\n".join([*lines, *body])) + "\n"
+
+
+def _helpers(names: Iterable[str]) -> list[str]:
+    """The lines that define layouts."""
+    text = Path(__file__).with_name("layouts.py").read_text(encoding="utf-8")
+    chosen = set(names)
+    found = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name in chosen]
+    return [line for node in found for line in ["", "", *ast.unparse(node).splitlines()]]
+
+
+def _number(element: Any) -> str:
+    if isinstance(element, (list, tuple)):
+        return f"complex({_number(element[0])}, {_number(element[1])})"
+    if isinstance(element, float) and not math.isfinite(element):
+        return "np.nan" if math.isnan(element) else ("np.inf" if element > 0 else "-np.inf")
+    return repr(element)
