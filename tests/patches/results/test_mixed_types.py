@@ -78,3 +78,11 @@ def test_as_in_python(name):
         np.testing.assert_allclose(one, other, rtol=1e-14 if one.dtype == "float64" else 1e-6)
         if one.dtype.kind != "f":
             assert np.array_equal(one, other)
+
+
+def test_a_sum_with_a_dtype_is_rounded_as_before():
+    """Its elements are not cast to the dtype, which does not hold them."""
+    x = tt.fvector()
+    total = tt.sum(x, dtype="int64")
+    value = np.array([1, -0.25], "float32")
+    assert theano.function([x], total)(value) == theano.function([x], total, mode=PYTHON)(value)
