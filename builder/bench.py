@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from builder import envs, paths, references, stacks
-from builder.errors import EnvironmentFailed
 from builder.pipeline import Options
 from builder.run import clean_environ, cpus
 
@@ -25,19 +24,11 @@ def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
     for name in chosen:
-        if envs.installed(stacks.load(name).name) is None:
-            raise EnvironmentFailed(
-                f"{paths.ENVIRONMENTS / name} is not built", f"./invoke build --stack={name}"
-            )
+        envs.require(stacks.load(name).name)
     compared = [references.STOCK, *peers]
     for name in compared:
         references.create(name, Options())
     return [*compared, *chosen]
-
-
-def python(environment: str) -> Path:
-    """The interpreter of an environment."""
-    return paths.ENVIRONMENTS / environment / "bin" / "python"
 
 
 def machine() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from builder import bench, paths, picture, progress, report
+from builder import bench, envs, paths, picture, progress, report
 from builder.errors import UsageError, VerifyFailed
 from builder.references import PEERS, STOCK
 from builder.run import run
@@ -98,7 +98,7 @@ def measure_one(environment: str, graph: str, cache: str) -> Row:
     framework = environment if environment in PEERS else "theano"
     observed = bench.circumstances()
     done = run(
-        [bench.python(environment), paths.BENCH / "compilation.py", framework, graph],
+        [envs.python(environment), paths.BENCH / "compilation.py", framework, graph],
         env=bench.variables(home),
         cwd=home,
     )

@@ -172,6 +172,23 @@ def installed(stack: str) -> str | None:
     return str(json.loads(mark)["lock"])
 
 
+def require(stack: str) -> None:
+    """Refuse a stack of which ``build/envs/<stack>`` is not completely installed.
+
+    Raises:
+        EnvironmentFailed: it is not; the remedy is the command that builds it.
+    """
+    if installed(stack) is None:
+        raise EnvironmentFailed(
+            f"{paths.ENVIRONMENTS / stack} is not built", f"./invoke build --stack={stack}"
+        )
+
+
+def python(environment: str) -> Path:
+    """The interpreter of an environment."""
+    return paths.ENVIRONMENTS / environment / "bin" / "python"
+
+
 def install(
     files: Iterable[Path], prefix: Path, what: str, final_prefix: Path | None = None
 ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder import envs, paths, progress, references, report, run, stacks
-from builder.errors import ConfigurationError, EnvironmentFailed, FuzzingFailed, UsageError
+from builder.errors import ConfigurationError, FuzzingFailed, UsageError
 from fuzz import generating, judging, known, program
 from fuzz.judging import Found, Workers
 from fuzz.known import Known
@@ -55,10 +55,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
         names = ", ".join(generating.CATEGORIES)
         raise UsageError(f"unknown category {category!r}", f"choose one of: {names}")
     name = stacks.load(stack).name
-    if envs.installed(name) is None:
-        raise EnvironmentFailed(
-            f"{paths.ENVIRONMENTS / name} is not built", f"./invoke build --stack={name}"
-        )
+    envs.require(name)
     table = load(KNOWN)
     counts: Counter[str] = Counter()
     found: list[Found] = []
@@ -125,7 +122,6 @@ def _workers(stack: str) -> Iterator[Workers]:
     with contextlib.ExitStack() as started:
 
         def start(environment: str, role: str, flags: str = "") -> judging.Ask:
-            python = paths.ENVIRONMENTS / environment / "bin" / "python"
             directory = paths.FUZZING / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
@@ -142,7 +138,9 @@ def _workers(stack: str) -> Iterator[Workers]:
                 "THEANO_FLAGS": ",".join(filter(None, settings)),
             }
             talk = started.enter_context(
-                run.Conversation([python, "-m", "fuzz.worker"], env=environ, cwd=home)
+                run.Conversation(
+                    [envs.python(environment), "-m", "fuzz.worker"], env=environ, cwd=home
+                )
             )
             return lambda question: dict(json.loads(talk.ask(json.dumps(question))))
 
@@ -202,10 +200,11 @@ def _report(
     """Write the report, and a script of each program that differs."""
     directory = paths.REPORTS / f"{stack}-fuzz"
     directory.mkdir(parents=True, exist_ok=True)
-    for number, each in enumerate(found):
+    scripts = [_script(each) for each in found]
+    for number, (each, script) in enumerate(zip(found, scripts, strict=True)):
         if each.row is None:
             file = directory / f"{seed}-{number}-{each.program.category}.py"
-            file.write_text(_script(each), encoding="utf-8")
+            file.write_text(script, encoding="utf-8")
     programs = sum(counts[name] for name in generating.CATEGORIES)
     document = {
         "schema_version": report.SCHEMA_VERSION,
@@ -220,9 +219,9 @@ def _report(
                 "difference": asdict(each.difference),
                 "cause": each.cause,
                 "listed": each.row.reason if each.row else None,
-                "script": _script(each),
+                "script": script,
             }
-            for each in found
+            for each, script in zip(found, scripts, strict=True)
         ],
     }
     file = paths.REPORTS / f"{stack}-fuzz.json"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean
 
-from builder import bench, paths, progress, report
+from builder import bench, envs, paths, progress, report
 from builder.references import STOCK
 from builder.run import Conversation
 
@@ -50,7 +50,7 @@ def start(environment: str, sizes: Sequence[str]) -> Conversation:
     """Start ``bench/speed.py`` in an environment: it answers a line with a round's times."""
     home = bench.home(environment, "run")
     return Conversation(
-        [bench.python(environment), paths.BENCH / "speed.py", *sizes],
+        [envs.python(environment), paths.BENCH / "speed.py", *sizes],
         env=bench.variables(home),
         cwd=home,
     )

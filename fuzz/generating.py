@@ -66,11 +66,6 @@ MODES = (
 )
 
 
-def categories(number: int) -> str:
-    """The category of the number-th program where all are run."""
-    return tuple(CATEGORIES)[number % len(CATEGORIES)]
-
-
 def generate(seed: int, category: str, number: int) -> Program:
     """The number-th program of a category."""
     chosen = random.Random(f"{seed} {category} {number}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import bench, compilation, paths, references, report, speed
+from builder import bench, compilation, envs, paths, references, report, speed
 from builder.errors import CommandFailed
 from builder.run import Conversation
 
@@ -66,7 +66,7 @@ def test_stock_is_what_a_user_had() -> None:
     installed("stock")
     home = bench.home("stock", "facts")
     done = subprocess.run(
-        [bench.python("stock"), "-c", FACTS],
+        [envs.python("stock"), "-c", FACTS],
         env=bench.variables(home),
         capture_output=True,
         text=True,

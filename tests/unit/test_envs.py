@@ -169,3 +169,11 @@ def test_a_lock_with_amds_own_library_says_so() -> None:
     flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
     assert envs.explicit(lock).startswith(flags)
     assert envs.environment_yml(lock).startswith(flags)
+
+
+def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(EnvironmentFailed, match="mkl is not built"):
+        envs.require("mkl")
+    monkeypatch.setattr(envs, "installed", lambda stack: "digest")
+    envs.require("mkl")
