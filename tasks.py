@@ -23,7 +23,7 @@ from invoke.exceptions import Exit, ParseError
 from invoke.program import Program
 from invoke.tasks import Task, task
 
-from builder.errors import DiskFull, NotWritable, TheanoFastError, UsageError
+from builder.common.errors import DiskFull, NotWritable, TheanoFastError, UsageError
 
 if TYPE_CHECKING:
     from builder.pipeline import Options
@@ -76,7 +76,7 @@ class Door(Task):  # type: ignore[type-arg] # of any function
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             if kwargs.get("stack", "") is None:
-                from builder import stacks
+                from builder.stack import stacks
 
                 names = ", ".join(stack.name for stack in stacks.load_all())
                 raise UsageError("which stack? --stack=NAME is missing", f"choose one of: {names}")
@@ -147,8 +147,8 @@ def _names(listed: str) -> list[str]:
 )
 def stacks(_: Context, audit: bool | str = False) -> None:
     """List the stacks, and which are built and verified."""
-    from builder import audit as audits
     from builder import pipeline
+    from builder.maintenance import audit as audits
 
     if audit:
         audits.audit("" if audit is True else str(audit))
@@ -195,7 +195,8 @@ def _stage(name: str, stage: str, summary: str) -> Any:
         verbose: bool = False,
         timings: bool = False,
     ) -> None:
-        from builder import pipeline, progress
+        from builder import pipeline
+        from builder.common import progress
 
         if quiet and verbose:
             raise UsageError("--quiet and --verbose exclude each other", "leave one of them out")
@@ -281,9 +282,9 @@ def image(
     amdlibm_archive: str = "",
 ) -> None:
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
-    from builder import imaging
+    from builder import image_pipeline
 
-    make = imaging.rebuild if rebuild else imaging.build
+    make = image_pipeline.rebuild if rebuild else image_pipeline.build
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
     make(stack, options, base, _path(save))
 
@@ -291,17 +292,17 @@ def image(
 @door(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
 def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
     """Build and verify the images of all CPU stacks."""
-    from builder import imaging
+    from builder import image_pipeline
 
-    imaging.build_all(_options(sources, offline), base)
+    image_pipeline.build_all(_options(sources, offline), base)
 
 
 @door(name="base-image")
 def base_image(_: Context) -> None:
     """Make the images' base from the host's Debian mirrors, anew."""
-    from builder import imaging
+    from builder import image_pipeline
 
-    imaging.build_base()
+    image_pipeline.build_base()
 
 
 @door(
@@ -313,7 +314,7 @@ def base_image(_: Context) -> None:
 )
 def references_(_: Context, peers: str = "", sources: str = "", offline: bool = False) -> None:
     """Install the environments to compare with: stock Theano, and peers."""
-    from builder import references
+    from builder.measure import references
 
     for name in [references.STOCK, *_names(peers)]:
         references.create(name, _options(sources, offline))
@@ -337,16 +338,16 @@ def bench(
     quick: bool = False,
 ) -> None:
     """Measure stacks side by side with stock Theano and its peers."""
-    from builder import bench as benches
-    from builder import compilation, speed
+    from builder.measure import bench as benches
+    from builder.measure import call_time, compile_time
 
     if what not in ("compile", "run"):
         raise UsageError(f"--what={what} is unknown", "choose compile or run")
     environments = benches.prepare(_names(stack), _names(peers))
     if what == "run":
-        speed.measure(environments, quick)
+        call_time.measure(environments, quick)
     else:
-        compilation.measure(environments, _names(graphs) or list(compilation.GRAPHS), quick)
+        compile_time.measure(environments, _names(graphs) or list(compile_time.GRAPHS), quick)
 
 
 @door(
@@ -370,7 +371,7 @@ def conform(
     reference: bool = False,
 ) -> None:
     """Run Theano's own tests, and hold them against recipes/theano/conformance.toml."""
-    from builder import conformance
+    from builder.proof import conformance
 
     selection = conformance.select(suite, shard, gpu)
     if reference:
@@ -398,7 +399,7 @@ def fuzz_(
     category: str = "",
 ) -> None:
     """Run random programs in a stack, and hold them against Theano unoptimized and stock's."""
-    from builder import fuzzing
+    from builder.proof import fuzzing
 
     limits = fuzzing.Limits(seconds or (0 if programs else 60), programs)
     fuzzing.fuzz(stack, limits, seed, category)
@@ -422,7 +423,7 @@ def clean(_: Context, cache: bool = False) -> None:
 )
 def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bool = False) -> None:
     """Open a recipe's source as a git work tree, one commit a patch; or save it."""
-    from builder import patches
+    from builder.maintenance import patches
 
     if save:
         patches.save_tree(recipe)
@@ -433,7 +434,7 @@ def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bo
 @door
 def lint(_: Context) -> None:
     """Run ruff, mypy, clang-format and shellcheck; find build numbers that should have risen."""
-    from builder import checks
+    from builder.maintenance import checks
 
     checks.lint()
 
@@ -441,7 +442,7 @@ def lint(_: Context) -> None:
 @door(help={"unit": "only the tests that build nothing", "select": "pytest's -k expression"})
 def test(_: Context, unit: bool = False, select: str = "") -> None:
     """Run the unit tests; build the openblas stack, and test it and the builder on it."""
-    from builder import checks
+    from builder.maintenance import checks
 
     checks.test(unit, select)
 

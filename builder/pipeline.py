@@ -11,43 +11,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from builder import (
-    aocl,
-    builds,
-    bundles,
-    channel,
-    engine,
-    envs,
-    forecast,
-    paths,
-    progress,
-    rebuilds,
-    recipes,
-    report,
-    run,
-    sbom,
-    sources,
-    stacks,
-    steps,
-    timings,
-    toolchain,
-)
-from builder import packages as store
-from builder.channel import Package
-from builder.envs import Environment, Lock
-from builder.errors import (
+from builder import report
+from builder.common import paths, processes, progress
+from builder.common.errors import (
     EnvironmentFailed,
     HostToolMissing,
     NotReproducible,
     UsageError,
     VerifyFailed,
 )
-from builder.packages import Plan
-from builder.recipes import METAPACKAGE, Recipe
-from builder.stacks import Stack
-from builder.steps import Step, Steps
-from builder.timings import Span
-from builder.toolchain import Toolchain
+from builder.environment import envs, sbom
+from builder.environment.envs import Environment, Lock
+from builder.package import builds, bundles, channel, engine, rebuilds, steps
+from builder.package import packages as store
+from builder.package.channel import Package
+from builder.package.packages import Plan
+from builder.package.steps import Step, Steps
+from builder.source import aocl, sources
+from builder.stack import recipes, stacks, toolchain
+from builder.stack.recipes import METAPACKAGE, Recipe
+from builder.stack.stacks import Stack
+from builder.stack.toolchain import Toolchain
+from builder.timing import forecast, timings
+from builder.timing.timings import Span
 
 
 @dataclass(frozen=True)
@@ -195,7 +181,7 @@ def _origin(options: Options) -> str:
 
 
 def _jobs(options: Options) -> int:
-    return options.jobs or run.cpus()
+    return options.jobs or processes.cpus()
 
 
 def build_packages(
@@ -222,7 +208,7 @@ def _time(stack: str, plan: Plan, options: Options, spans: list[Span]) -> None:
     """Write down where the time went, if something was built; and draw it, if that is asked for."""
     file = report.timings(stack)
     if spans:
-        known = report.timings_document(stack, spans, plan.needs, _jobs(options), run.cpus())
+        known = report.timings_document(stack, spans, plan.needs, _jobs(options), processes.cpus())
         report.write(known, file)
     if options.timings:
         lines = timings.draw(report.read(file))
@@ -362,9 +348,9 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
     file.unlink(missing_ok=True)
     call: list[str | Path] = [command, "verify", "--json", file, *arguments]
     if log:
-        status = run.record(call, env=run.clean_environ(), log=log)
+        status = processes.record(call, env=processes.clean_environ(), log=log)
     else:
-        status = run.show(call, env=run.clean_environ())
+        status = processes.show(call, env=processes.clean_environ())
     if status != 0:
         if log:
             progress.conclude(log.read_text("utf-8", "replace").rstrip())

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from builder import paths
-from builder.envs import Lock
-from builder.images import Image
-from builder.packages import Plan
-from builder.rebuilds import Comparison
-from builder.stacks import Stack
-from builder.timings import Span, chain
-from builder.toolchain import Toolchain
+from builder.common import paths
+from builder.environment.envs import Lock
+from builder.image.images import Image
+from builder.package.packages import Plan
+from builder.package.rebuilds import Comparison
+from builder.stack.stacks import Stack
+from builder.stack.toolchain import Toolchain
+from builder.timing.timings import Span, chain
 
 SCHEMA_VERSION = 1
 

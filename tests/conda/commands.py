@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import envs, paths
-from builder.run import clean_environ
+from builder.common import paths
+from builder.common.processes import clean_environ
+from builder.environment import envs
 
 Result = subprocess.CompletedProcess[str]
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from commands import Conda, page
 
-from builder import envs, paths, stacks
+from builder.common import paths
+from builder.environment import envs
+from builder.stack import stacks
 
 # The directories with the conda, and the conda-build, to test: bin directories, as in PATH.
 VARIABLE = "THEANO_FAST_CONDA"

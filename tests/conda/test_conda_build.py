@@ -12,8 +12,10 @@ import pytest
 from commands import EXAMPLE, Conda, page
 from test_packages import members
 
-from builder import channel as channels
-from builder import engine, paths, pipeline
+from builder import pipeline
+from builder.common import paths
+from builder.package import channel as channels
+from builder.package import engine
 
 BY_HAND, AS_ENGINE = 0, 1
 PROJECT = ("builder", "envs", "recipes", "runtime", "LICENSE", "requirements.txt", "tasks.py")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from commands import Conda, first_lines, follow, installed, locked, page
 
-from builder import envs, paths
+from builder.common import paths
+from builder.environment import envs
 
 Verify = Callable[[Path], None]
 

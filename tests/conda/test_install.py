@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from commands import EXAMPLE, Conda, first_lines, follow, installed, locked, page
 
-from builder import envs, paths
+from builder.common import paths
+from builder.environment import envs
 
 
 @pytest.fixture(params=[envs.LOCK_NAME, "environment.yml"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import zstandard
 from commands import locked
 
-from builder import solver
+from builder.package import solver
 
 
 def members(package: Path) -> Iterator[tarfile.TarInfo]:

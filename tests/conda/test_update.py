@@ -13,8 +13,10 @@ import pytest
 import zstandard
 from commands import EXAMPLE, Conda, follow, installed, locked, page
 
-from builder import channel as channels
-from builder import envs, paths, solver
+from builder.common import paths
+from builder.environment import envs
+from builder.package import channel as channels
+from builder.package import solver
 
 NAME = "theano-openblas"
 

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from builder import envs, paths, pipeline
-from builder.run import clean_environ
-from builder.sources import collect, fetch
+from builder import pipeline
+from builder.common import paths
+from builder.common.processes import clean_environ
+from builder.environment import envs
+from builder.source.sources import collect, fetch
 
 
 def require(*programs: str, root: bool = False) -> None:

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from builder import aocl, canonical, envs, errors, paths, solver
+from builder.common import errors, paths
+from builder.environment import envs
+from builder.package import canonical, solver
+from builder.source import aocl
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from conftest import Project
 
-from builder import audit, errors
+from builder.common import errors
+from builder.maintenance import audit
 
 NUMPY, ZLIB = "numpy-1.26.4.tar.gz", "zlib_1.2.13.dfsg.orig.tar.bz2"
 

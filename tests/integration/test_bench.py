@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from builder import bench, compilation, envs, paths, references, report, speed
-from builder.errors import CommandFailed
-from builder.run import Conversation
+from builder import report
+from builder.common import paths
+from builder.common.errors import CommandFailed
+from builder.common.processes import Conversation
+from builder.environment import envs
+from builder.measure import bench, call_time, compile_time, references
 
 FACTS = """
 import json, sys, numpy, scipy, theano
@@ -27,7 +30,7 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
-    file = compilation.measure([prefix.name], ["mlp"], quick=True)
+    file = compile_time.measure([prefix.name], ["mlp"], quick=True)
     rows = report.read(file)["rows"]["mlp"][prefix.name]
     empty, warm = rows["empty"], rows["warm"]
     assert set(empty["phases"]) == {"import", "graph", "optimizer", "linker", "first call"}
@@ -41,12 +44,12 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
 
 
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
-    with speed.start(prefix.name, []) as talk:
+    with call_time.start(prefix.name, []) as talk:
         first = json.loads(talk.ask("round"))
         modules = set(paths.BENCHES.rglob("*.so"))
         second = json.loads(talk.ask("round"))
     assert list(first) == list(second)
-    assert set(speed.groups(list(first))) == {
+    assert set(call_time.groups(list(first))) == {
         f"{dtype} {length}"
         for dtype in ("float32", "float64")
         for length in ("1e+03", "1e+05", "1e+07")
@@ -59,7 +62,7 @@ def test_the_second_round_compiles_nothing(prefix: Path) -> None:
 @pytest.mark.parametrize("graph", ["mlp"])
 def test_a_peer_computes_the_same_losses(prefix: Path, peer: str, graph: str) -> None:
     installed(peer)
-    compilation.measure([prefix.name, peer], [graph], quick=True)
+    compile_time.measure([prefix.name, peer], [graph], quick=True)
 
 
 def test_stock_is_what_a_user_had() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, require
 
-from builder import errors, run
+from builder.common import errors, processes
 
 BUILD = ("packages", "--stack=openblas")
 
@@ -179,9 +179,9 @@ def test_on_a_terminal_one_line_changes(
 
 def test_what_gives_way_does(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    process = run.start(["sleep", "60"], env=dict(os.environ), cwd=tmp_path, log=log)
+    process = processes.start(["sleep", "60"], env=dict(os.environ), cwd=tmp_path, log=log)
     try:
-        run.give_way(process.pid, 10)
+        processes.give_way(process.pid, 10)
         own = os.getpriority(os.PRIO_PROCESS, 0)
         assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(own + 10, 19)
         group = Path("/proc", str(process.pid), "autogroup")
@@ -199,7 +199,7 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             # A shell's background job does not end by SIGINT.
             command = ["sh", "-c", "echo $$; sleep 600 & wait"]
-            run.record(command, env=dict(os.environ), log=tmp_path / "log")
+            processes.record(command, env=dict(os.environ), log=tmp_path / "log")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -214,7 +214,7 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
         return found
 
     # What was killed takes a moment to go.
-    until = time.monotonic() + run.PATIENCE
+    until = time.monotonic() + processes.PATIENCE
     while left() and time.monotonic() < until:
         time.sleep(0.1)
     assert left() == []

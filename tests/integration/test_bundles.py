@@ -9,7 +9,7 @@ from pathlib import Path
 
 from conftest import Project, require
 
-from builder.sources import sha256
+from builder.source.sources import sha256
 
 
 def test_a_build_from_a_bundle_without_a_network(

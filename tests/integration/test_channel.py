@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import envs, paths, solver
-from builder.sources import sha256
+from builder.common import paths
+from builder.environment import envs
+from builder.package import solver
+from builder.source.sources import sha256
 
 
 def locked() -> list[tuple[str, str]]:

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from builder import conformance, events, expectations, lending, paths
-from builder.errors import ConformanceFailed
-from builder.events import Part
-from builder.expectations import Failure
-from builder.outcomes import Outcome
-from builder.testruns import Interpreter, Run
+from builder.common import paths
+from builder.common.errors import ConformanceFailed
+from builder.proof import conformance, expected_failures, lent_packages, pytest_events
+from builder.proof.expected_failures import Failure
+from builder.proof.pytest_events import Part
+from builder.proof.pytest_results import Outcome
+from builder.proof.pytest_runs import Interpreter, Run
 
 FILE = "theano/tests/test_some.py"
 PART = Part("c", "", FILE, 0, 1)
@@ -88,13 +89,13 @@ def site(tmp_path: Path) -> Path:
 def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
     lent = tmp_path / "lent"
     lent.mkdir()
-    lending.lend(lent, *lending.PYTEST)
+    lent_packages.lend(lent, *lent_packages.PYTEST)
     return Interpreter(prefix / "bin" / "python", site, (lent,))
 
 
 def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = events.results(tmp_path, [PART])
+    results = pytest_events.results(tmp_path, [PART])
     ended = {
         test.partition("::")[2]: (outcome.outcome, outcome.reason.partition(":")[0])
         for (_, test), outcome in results.outcomes.items()
@@ -117,8 +118,8 @@ def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) ->
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
-from builder.events import Part
-from builder.testruns import Interpreter, Run
+from builder.proof.pytest_events import Part
+from builder.proof.pytest_runs import Interpreter, Run
 python, site, lent, directory, file = sys.argv[1:]
 interpreter = Interpreter(Path(python), Path(site), (Path(lent),))
 Run(interpreter, Path(directory), os.environ, 1).run([Part("c", "", file, 0, 1)])
@@ -149,7 +150,7 @@ def test_a_killed_run_goes_on_where_it_was(
     _wait(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     assert (tmp_path / "ran").read_text() == "first second second "
-    assert {o.outcome for o in events.read(tmp_path, PART).outcomes.values()} == {"passed"}
+    assert {o.outcome for o in pytest_events.read(tmp_path, PART).outcomes.values()} == {"passed"}
 
 
 def _wait(condition: Callable[[], bool]) -> None:
@@ -204,8 +205,10 @@ def test_a_failure_that_is_not_listed_fails_the_run(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = events.results(tmp_path, [PART])
+    results = pytest_events.results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]
     known = Failure(tuple(failed), ("c",), "r", "e", stock=False)
-    [complaint] = expectations.complaints([known], results, {("c", FILE): Outcome("failed", 0, "")})
+    [complaint] = expected_failures.complaints(
+        [known], results, {("c", FILE): Outcome("failed", 0, "")}
+    )
     assert complaint.startswith(f"c: {FILE}::SomeTester::test_one_1: failed: AssertionError")

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, require
 
-from builder import paths
+from builder.common import paths
 
 LOG = Path("build", "logs", "door.log")
 # What the door itself takes from a host: of Debian's, packages that are essential.
@@ -227,7 +227,7 @@ def test_a_door_that_was_killed_opens_the_next_time(checkout: Path) -> None:
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    (checkout / "builder" / "stacks.toml").touch()
+    (checkout / "builder" / "stack" / "stacks.toml").touch()
     status, output = door(checkout, "stacks")
     assert status == 0, output
     assert "openblas-amdlibm" in output

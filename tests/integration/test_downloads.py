@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from builder import debian, downloads, errors
+from builder.common import errors
+from builder.source import debian, downloads
 
 CONTENT = bytes(range(256)) * 400
 

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from builder import envs, paths, report, solver
+from builder import report
+from builder.common import paths
+from builder.environment import envs
+from builder.package import solver
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths
+from builder.common import paths
 
 SERIES = ("one.patch", "two.diff -p1", "other.patch")
 

@@ -20,10 +20,12 @@ from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
 from test_environment import TRAIN
 
-from builder import base, context, daemon, errors, images, imaging, paths, pipeline, report
-from builder.channel import Package
-from builder.envs import Lock
-from builder.images import Image
+from builder import image_pipeline, pipeline, report
+from builder.common import errors, paths
+from builder.environment.envs import Lock
+from builder.image import base, build_context, daemon, images
+from builder.image.images import Image
+from builder.package.channel import Package
 
 STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 
@@ -69,7 +71,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 def image(docker: DockerClient) -> Image:
     """The openblas image, which proved itself."""
     try:
-        return imaging.build("openblas", pipeline.Options())
+        return image_pipeline.build("openblas", pipeline.Options())
     except errors.HostToolMissing as error:
         pytest.skip(str(error))
 
@@ -101,7 +103,7 @@ def test_the_image_proved_itself(image: Image) -> None:
     assert known["verify"]["verified"]
     assert known["verify"]["counts"]["failed"] == 0
     assert known["verify"]["counts"]["passed"] >= 7
-    assert known["verify"]["facts"]["prefix"] == str(context.PREFIX)
+    assert known["verify"]["facts"]["prefix"] == str(build_context.PREFIX)
     assert sum(image.layers.values()) == image.size < 600e6
 
 
@@ -110,7 +112,7 @@ def test_no_command_tells_and_verifies(run: Callable[..., str], tmp_path: Path) 
     stub.write_text('#!/bin/sh\necho "it was $*"\n[ "$*" = info ] || exit 7\n')
     stub.chmod(0o755)
     with pytest.raises(DockerException) as caught:
-        run(volumes=[(stub, context.PREFIX / "bin" / "theano-fast", "ro")])
+        run(volumes=[(stub, build_context.PREFIX / "bin" / "theano-fast", "ro")])
     assert caught.value.stdout == "it was info\nit was verify\n"
     assert caught.value.return_code == 7
 
@@ -119,7 +121,7 @@ def test_a_program_runs_as_any_user_and_read_only(run: Callable[..., str], work:
     output = run("python", "train.py", volumes=[(work, "/work")], **STRICT)
     found = json.loads(output.splitlines()[-1])
     assert found["learns"]
-    assert found["ldflags"] == f'"-L{context.PREFIX}/lib" -lopenblas'
+    assert found["ldflags"] == f'"-L{build_context.PREFIX}/lib" -lopenblas'
     assert found["compiledir"].startswith("/home/theano/.theano/openblas/")
     assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
 
@@ -148,7 +150,7 @@ def test_a_failed_check_is_the_containers_status(run: Callable[..., str]) -> Non
 
 def test_the_environment_is_active_without_a_login_shell(run: Callable[..., str]) -> None:
     output = run("sh", "-c", "which python pip theano-fast; echo $CONDA_PREFIX; pwd")
-    prefix = context.PREFIX
+    prefix = build_context.PREFIX
     assert output.splitlines() == [
         *(f"{prefix}/bin/{name}" for name in ("python", "pip", "theano-fast")),
         str(prefix),
@@ -199,8 +201,8 @@ def test_nothing_is_left_of_the_build(run: Callable[..., str]) -> None:
     tools = "for tool in make cmake git gfortran pip python3; do which -a $tool; done"
     left = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
     assert run("sh", "-c", f"{tools}; {left}; true").splitlines() == [
-        f"{context.PREFIX}/bin/pip",
-        f"{context.PREFIX}/bin/python3",
+        f"{build_context.PREFIX}/bin/pip",
+        f"{build_context.PREFIX}/bin/python3",
         "/root/.bashrc",
         "/root/.profile",
     ]
@@ -230,7 +232,7 @@ def test_a_saved_image_is_an_oci_archive_that_docker_loads(
 
 
 def test_another_build_has_the_same_manifest(image: Image) -> None:
-    imaging.rebuild("openblas", pipeline.Options())
+    image_pipeline.rebuild("openblas", pipeline.Options())
 
 
 # What goes wrong, on a small daemon: a base of a shell and two names, and an empty environment.
@@ -278,7 +280,7 @@ def write_context(directory: Path, size: int) -> Path:
     (directory / "context").mkdir()
     for name, content in (("dependencies", os.urandom(size)), ("stack", b"stack")):
         (directory / name).write_bytes(content)
-        context.archive(directory / "context" / f"{name}.tar", directory, [directory / name])
+        build_context.archive(directory / "context" / f"{name}.tar", directory, [directory / name])
     return directory / "context"
 
 
@@ -331,8 +333,8 @@ def test_an_interrupted_build_leaves_no_container_and_no_tag(
 from pathlib import Path
 from python_on_whales import DockerClient
 from builder import base, images
-from builder.channel import Package
-from builder.envs import Lock
+from builder.package.channel import Package
+from builder.environment.envs import Lock
 docker = DockerClient(host={str(small.client_config.host)!r})
 package = Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5)
 found = base.find(docker, "tiny:1")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import patches, paths
-from builder.errors import UsageError
+from builder.common import paths
+from builder.common.errors import UsageError
+from builder.maintenance import patches
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -24,9 +24,11 @@ import pytest
 from descriptions import graphs
 from hypothesis import HealthCheck, given, settings
 
-from builder import patches, paths, pipeline
-from builder.run import Conversation, clean_environ, run
-from builder.sources import fetch
+from builder import pipeline
+from builder.common import paths
+from builder.common.processes import Conversation, clean_environ, run
+from builder.maintenance import patches
+from builder.source.sources import fetch
 
 PROGRAM = Path(__file__).with_name("graph_program.py")
 # The patches that change how a graph is compiled, optimized and run, but for those after which

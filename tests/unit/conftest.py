@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from builder import paths
+from builder.common import paths
 
 
 @pytest.fixture(autouse=True)

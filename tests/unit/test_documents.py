@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths
+from builder.common import paths
 
 README = paths.ROOT / "README.md"
 PAGES = sorted((paths.ROOT / "docs").glob("*.md"))

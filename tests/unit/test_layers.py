@@ -7,95 +7,125 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths
+from builder.common import paths
 
-LAYERS = (
-    "errors",
-    "paths",
-    "run",
-    "lending",
-    "nvidia",
-    "opencl",
-    "complaints",
-    "progress",
-    "outcomes",
-    "expectations",
-    "events",
-    "testruns",
-    "stacks",
-    "toolchain",
-    "recipes",
-    "downloads",
-    "debian",
-    "pypi",
-    "sources",
-    "aocl",
-    "solver",
-    "channel",
-    "canonical",
-    "engine",
-    "bundles",
-    "packages",
-    "schedule",
-    "forecast",
-    "timings",
-    "steps",
-    "builds",
-    "patches",
-    "rebuilds",
-    "envs",
-    "history",
-    "sbom",
-    "context",
-    "daemon",
-    "base",
-    "oci",
-    "images",
-    "report",
-    "pipeline",
-    "imaging",
-    "audit",
-    "references",
-    "bench",
-    "picture",
-    "compilation",
-    "speed",
-    "conformance",
-    "fuzzing",
-    "testing",
-    "checks",
-)
-MODULES = sorted((paths.ROOT / "builder").glob("[!_]*.py"))
+# By folder.
+LAYERS = {
+    "common": (
+        "errors",
+        "paths",
+        "processes",
+        "complaints",
+        "progress",
+    ),
+    "stack": (
+        "stacks",
+        "toolchain",
+        "recipes",
+    ),
+    "source": (
+        "downloads",
+        "debian",
+        "pypi",
+        "sources",
+        "aocl",
+    ),
+    "timing": (
+        "schedule",
+        "forecast",
+        "timings",
+    ),
+    "package": (
+        "solver",
+        "channel",
+        "canonical",
+        "engine",
+        "bundles",
+        "packages",
+        "steps",
+        "builds",
+        "rebuilds",
+    ),
+    "environment": (
+        "envs",
+        "history",
+        "sbom",
+    ),
+    "image": (
+        "build_context",
+        "daemon",
+        "base",
+        "oci",
+        "images",
+    ),
+    "": (
+        "report",
+        "pipeline",
+        "image_pipeline",
+    ),
+    "measure": (
+        "references",
+        "bench",
+        "bar_chart",
+        "compile_time",
+        "call_time",
+    ),
+    "proof": (
+        "nvidia",
+        "opencl",
+        "lent_packages",
+        "pytest_results",
+        "expected_failures",
+        "pytest_events",
+        "pytest_runs",
+        "conformance",
+        "fuzzing",
+        "own_tests",
+    ),
+    "maintenance": (
+        "audit",
+        "patches",
+        "checks",
+    ),
+}
+ORDER = [f"{folder}/{name}".strip("/") for folder, names in LAYERS.items() for name in names]
+BUILDER = paths.ROOT / "builder"
+MODULES = {
+    str(file.relative_to(BUILDER).with_suffix("")): file for file in BUILDER.rglob("[!_]*.py")
+}
 
 
 def imported(file: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "builder":
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("builder."):
-            names.add(str(node.module).split(".")[1])
+        if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "builder":
+            continue
+        module = "/".join(str(node.module).split(".")[1:])
+        names |= (
+            {module} if module in MODULES else {f"{module}/{a.name}".strip("/") for a in node.names}
+        )
     return names
 
 
 def test_every_module_has_a_layer() -> None:
-    assert sorted(LAYERS) == [file.stem for file in MODULES]
+    assert sorted(ORDER) == sorted(MODULES)
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.stem)
-def test_imports_go_downward(file: Path) -> None:
-    below = set(LAYERS[: LAYERS.index(file.stem)])
-    assert imported(file) <= below
+@pytest.mark.parametrize("name", ORDER)
+def test_imports_go_downward(name: str) -> None:
+    assert imported(MODULES[name]) <= set(ORDER[: ORDER.index(name)])
 
 
-@pytest.mark.parametrize("file", MODULES, ids=lambda file: file.stem)
-def test_only_run_and_engine_start_programs(file: Path) -> None:
-    if file.stem in ("run", "engine", "builds", "testruns"):
+@pytest.mark.parametrize("name", ORDER)
+def test_only_a_few_start_programs(name: str) -> None:
+    if name in ("common/processes", "package/engine", "package/builds", "proof/pytest_runs"):
         return
-    assert "import subprocess" not in file.read_text(encoding="utf-8")
+    assert "import subprocess" not in MODULES[name].read_text(encoding="utf-8")
 
 
 def test_only_tasks_imports_invoke() -> None:
     assert not [
-        file.name for file in MODULES if "invoke." in file.read_text("utf-8").split('"""')[2]
+        name
+        for name, file in MODULES.items()
+        if "invoke." in file.read_text("utf-8").split('"""')[2]
     ]

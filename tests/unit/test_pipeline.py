@@ -4,19 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from builder import paths, pipeline, rebuilds, report, run, stacks
-from builder.channel import Package
-from builder.envs import MARK, Environment, Lock
-from builder.errors import (
+from builder import pipeline, report
+from builder.common import paths, processes
+from builder.common.errors import (
     EnvironmentFailed,
     HostToolMissing,
     NotReproducible,
     UsageError,
     VerifyFailed,
 )
-from builder.packages import Plan
-from builder.timings import Span
-from builder.toolchain import Toolchain
+from builder.environment.envs import MARK, Environment, Lock
+from builder.package import rebuilds
+from builder.package.channel import Package
+from builder.package.packages import Plan
+from builder.stack import stacks
+from builder.stack.toolchain import Toolchain
+from builder.timing.timings import Span
 
 
 def test_options_are_checked(tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ def test_a_stack_with_amds_own_library_is_verified_by_its_name(
     environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment.rename(environment.with_name("openblas-amdlibm-aocl"))
-    monkeypatch.setattr(run, "show", lambda *_, **__: 1)
+    monkeypatch.setattr(processes, "show", lambda *_, **__: 1)
     with pytest.raises(VerifyFailed, match="stack openblas-amdlibm-aocl does not"):
         pipeline.verify("openblas-amdlibm-aocl")
 
@@ -89,7 +92,7 @@ def test_verify_hides_the_users_settings(
         report.write({"passed": True}, report.verification("openblas"))
         return 0
 
-    monkeypatch.setattr(run, "show", show)
+    monkeypatch.setattr(processes, "show", show)
     monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=")
     assert pipeline.verify("openblas") == {"passed": True}
     assert "THEANO_FLAGS" not in seen
@@ -97,7 +100,7 @@ def test_verify_hides_the_users_settings(
 
 
 def test_a_failed_check_fails_the_build(environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "show", lambda *_, **__: 1)
+    monkeypatch.setattr(processes, "show", lambda *_, **__: 1)
     with pytest.raises(VerifyFailed, match="stack openblas does not prove itself"):
         pipeline.verify("openblas")
 
@@ -109,7 +112,7 @@ def test_what_a_failed_check_says_is_shown_from_its_log(
         log.write_text("blas        failed       0.1  another BLAS\n")
         return 1
 
-    monkeypatch.setattr(run, "record", record)
+    monkeypatch.setattr(processes, "record", record)
     with pytest.raises(VerifyFailed):
         pipeline.verify("openblas", log=environment / "verify.log")
     assert "another BLAS" in capsys.readouterr().out
@@ -139,7 +142,7 @@ def test_at_the_end_is_what_was_proved_and_what_is_next(
         report.write({"checks": CHECKS}, report.verification("openblas"))
         return 0
 
-    monkeypatch.setattr(run, "record", record)
+    monkeypatch.setattr(processes, "record", record)
     pipeline.build("openblas", pipeline.Options())
     lines = capsys.readouterr().out.splitlines()
     proved = "2 checks passed, 1 skipped (libm)"

@@ -9,7 +9,8 @@ import pytest
 from invoke.context import Context
 
 import tasks
-from builder import compilation, paths
+from builder.common import paths
+from builder.measure import compile_time
 
 FILE = paths.ROOT / "tasks.py"
 
@@ -33,7 +34,9 @@ def test_reading_the_tasks_needs_nothing_but_invoke() -> None:
     }
     known = {*sys.stdlib_module_names, "invoke", "builder"}
     assert {module.partition(".")[0] for module in modules} <= known
-    assert {module for module in modules if module.startswith("builder")} == {"builder.errors"}
+    assert {module for module in modules if module.startswith("builder")} == {
+        "builder.common.errors"
+    }
 
 
 def test_without_a_task_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +106,7 @@ def test_quiet_and_verbose_exclude_each_other(
     [
         ("build --stack=openblas", "pipeline.build", "; run again to go on from here"),
         ("fetch --stack=openblas", "pipeline.fetch", "; run again to go on from here"),
-        ("test --unit", "checks.test", ""),
+        ("test --unit", "maintenance.checks.test", ""),
         ("rebuild --stack=openblas", "pipeline.rebuild", ""),
     ],
 )
@@ -134,4 +137,4 @@ def test_the_tasks_that_go_on_are_tasks() -> None:
 
 
 def test_the_bench_names_its_graphs() -> None:
-    assert ", ".join(compilation.GRAPHS) in tasks.bench.help["graphs"]
+    assert ", ".join(compile_time.GRAPHS) in tasks.bench.help["graphs"]

@@ -1,0 +1,1 @@
+"""Packages locked for a stack, and installed."""

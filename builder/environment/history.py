@@ -1,0 +1,43 @@
+"""What the locks in the repository's history say: one file name stands for one content."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+
+from builder.common import paths
+from builder.common.errors import ConfigurationError
+from builder.common.processes import run
+from builder.environment.envs import LOCK_NAME
+
+LINE = re.compile(r"^[+-]?CHANNEL/(?P<file>\S+)#sha256:(?P<sha256>[0-9a-f]{64})$", re.MULTILINE)
+
+
+def check() -> None:
+    """Compare the locks in ``envs/`` with all that were committed there.
+
+    conda takes a package that it has for any other of the same name, version and build: what
+    changes a package's bytes raises its build number.
+
+    Raises:
+        ConfigurationError: a locked file stood for other bytes before.
+        CommandFailed: this is no git repository.
+    """
+    locks = sorted(paths.LOCKS.glob(f"*/{LOCK_NAME}"))
+    log: list[str | Path] = ["git", "log", "--format=", "--patch", "--unified=0", "--", *locks]
+    committed = run(log, cwd=paths.ROOT).output
+    if reused := find_reused("\n".join(lock.read_text("utf-8") for lock in locks), committed):
+        raise ConfigurationError(
+            "these packages had other bytes under the same name:\n  " + "\n  ".join(reused),
+            "raise `number` below `build` in their recipes, build, and ./invoke lock again",
+        )
+
+
+def find_reused(locked: str, committed: str) -> list[str]:
+    """The files in the locks' text that have more than one SHA-256 in it and the committed text."""
+    digests = defaultdict(set)
+    for match in LINE.finditer(f"{locked}\n{committed}"):
+        digests[match["file"]].add(match["sha256"])
+    current = {match["file"] for match in LINE.finditer(locked)}
+    return sorted(file for file in current if len(digests[file]) > 1)

@@ -1,0 +1,138 @@
+"""A stack's software bill of materials, in CycloneDX's JSON."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, XsUri
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import (
+    Component,
+    ComponentScope,
+    ComponentType,
+    Diff,
+    Patch,
+    PatchClassification,
+    Pedigree,
+)
+from cyclonedx.model.issue import IssueClassification, IssueType, IssueTypeSource
+from cyclonedx.model.license import LicenseExpression
+from cyclonedx.output import make_outputter
+from cyclonedx.schema import OutputFormat, SchemaVersion
+from packageurl import PackageURL
+
+from builder.environment.envs import Lock
+from builder.package.channel import Package
+from builder.package.engine import SOURCE_DATE_EPOCH
+from builder.package.packages import Plan
+from builder.source.sources import sha256
+from builder.stack.recipes import Fix, Recipe
+
+# Where recipes unpack the wheels of the tools that build them.
+TOOLS = "wheels"
+# How Debian's part of a source package is named: the patches of recipes' `fixes` are in it.
+SERIES = ".debian.tar.xz"
+
+
+def document(plan: Plan, lock: Lock) -> str:
+    """The bill of the packages in ``lock``; the same lock gives the same text.
+
+    Each package is there with its SHA-256, its licence and, as its pedigree, the sources and the
+    patches that it was built from. Debian's fixes tell which CVEs they resolve. The tools that
+    built it have the scope ``excluded``.
+    """
+    made_by = {
+        output["package"]["name"]: (recipe, output)
+        for recipe in plan.recipes
+        for output in recipe.rendered
+    }
+    components = [_package(package, *made_by[package.name]) for package in lock.packages]
+    stack = Component(
+        name=f"theano-fast:{lock.stack}",
+        type=ComponentType.APPLICATION,
+        version=lock.digest,
+        bom_ref=f"stack:{lock.stack}",
+    )
+    time = datetime.fromtimestamp(SOURCE_DATE_EPOCH, timezone.utc)
+    bom = Bom(
+        components=components,
+        metadata=BomMetaData(component=stack, timestamp=time),
+        serial_number=uuid.uuid5(uuid.NAMESPACE_URL, f"sha256:{lock.digest}"),
+    )
+    bom.register_dependency(stack, components)
+    outputter = make_outputter(bom, OutputFormat.JSON, SchemaVersion.V1_6)
+    return outputter.output_as_string(indent=1) + "\n"
+
+
+def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Component:
+    about, version = output["about"], output["package"]["version"]
+    inputs = output.get("source", [])
+    patches = [recipe.path / patch for entry in inputs for patch in entry.get("patches", [])]
+    return Component(
+        name=package.name,
+        version=version,
+        description=about["summary"],
+        bom_ref=package.path,
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=package.sha256)],
+        licenses=[LicenseExpression(about["license"])],
+        purl=PackageURL(
+            "conda",
+            name=package.name,
+            version=version,
+            qualifiers={"build": output["build"]["string"], "subdir": package.subdir},
+        ),
+        pedigree=Pedigree(
+            # Those without a hash are parts of this project.
+            ancestors=[_source(package, recipe, one) for one in inputs if "sha256" in one],
+            patches=[
+                *(_patch(recipe, file) for file in patches),
+                *(_fix(fix, recipe) for fix in recipe.fixes),
+            ],
+        ),
+    )
+
+
+def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Component:
+    name = Path(entry["path"]).name
+    upstream = next(source.upstream for source in recipe.sources if source.file == name)
+    addresses = [XsUri(address) for address in upstream]
+    return Component(
+        name=name,
+        type=ComponentType.FILE,
+        bom_ref=f"{package.path}#{name}",
+        scope=ComponentScope.EXCLUDED if entry.get("target_directory") == TOOLS else None,
+        hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry["sha256"])],
+        external_references=[
+            ExternalReference(type=ExternalReferenceType.SOURCE_DISTRIBUTION, url=address)
+            for address in addresses
+        ],
+    )
+
+
+def _patch(recipe: Recipe, file: Path) -> Patch:
+    place = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
+    return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(place)))
+
+
+def _fix(fix: Fix, recipe: Recipe) -> Patch:
+    [series] = [source.file for source in recipe.sources if source.file.endswith(SERIES)]
+    issues = [
+        IssueType(
+            type=IssueClassification.SECURITY,
+            id=cve,
+            source=IssueTypeSource(
+                name="NVD", url=XsUri(f"https://nvd.nist.gov/vuln/detail/{cve}")
+            ),
+            references=[XsUri(f"https://security-tracker.debian.org/tracker/{cve}")],
+        )
+        for cve in fix.cves
+    ]
+    return Patch(
+        type=PatchClassification.BACKPORT,
+        diff=Diff(url=XsUri(f"{series}#debian/patches/{fix.patch}")),
+        resolves=issues,
+    )

@@ -1,0 +1,1 @@
+"""Environments made into Docker images."""

@@ -1,0 +1,1 @@
+"""Stacks measured beside stock Theano and its successors."""

@@ -1,0 +1,59 @@
+"""What every measurement of environments shares: which there are, where and when they run.
+
+A measured program has a home of its own, in which frameworks keep what they compiled.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from builder.common import paths
+from builder.common.processes import clean_environ, cpus
+from builder.environment import envs
+from builder.measure import references
+from builder.pipeline import Options
+from builder.stack import stacks
+
+
+def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
+    """Make the references; the environments to measure, stock Theano before ``chosen`` stacks.
+
+    Raises:
+        UsageError: there is no such stack or peer.
+        EnvironmentFailed: a stack is not built, or a reference could not be installed.
+    """
+    for name in chosen:
+        envs.require(stacks.load(name).name)
+    compared = [references.STOCK, *peers]
+    for name in compared:
+        references.create(name, Options())
+    return [*compared, *chosen]
+
+
+def machine() -> dict[str, Any]:
+    """The processor that is measured, and how many of it."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    return {"processor": model, "cpus": cpus()}
+
+
+def circumstances() -> dict[str, Any]:
+    """When something is measured, and how busy the machine has been."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return {"load": os.getloadavg()[0], "when": now.isoformat(timespec="seconds")}
+
+
+def home(environment: str, name: str) -> Path:
+    """The home of a measured program, made if it is not there."""
+    directory = paths.BENCHES / environment / name
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def variables(home: Path) -> dict[str, str]:
+    """The environment variables of a measured program: those of a user who set nothing."""
+    return {**clean_environ(), "HOME": str(home)}

@@ -1,0 +1,1 @@
+"""Recipes made into packages, in a cache and a channel."""

@@ -1,0 +1,95 @@
+"""py-rattler's verbs: ``python -m builder.package.solver {index,solve,install} REQUEST``.
+
+A process of its own because the interpreter can crash at shutdown once
+py-rattler's event loop was used; this one ends without a shutdown. ``call``
+is the way in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from builder.common import paths
+from builder.common.errors import CommandFailed
+from builder.common.processes import run
+
+
+def call(verb: str, **request: Any) -> Any:
+    """Run a verb and return its answer.
+
+    Raises:
+        CommandFailed: it failed; the message is py-rattler's own.
+    """
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(request, file)
+        file.flush()
+        done = run([sys.executable, "-m", __name__, verb, file.name], cwd=paths.ROOT, check=False)
+    last = (done.output.strip().splitlines() or [""])[-1]
+    if done.status != 0:
+        raise CommandFailed(done.output.strip() or f"{verb}: ended with status {done.status}")
+    return json.loads(last)
+
+
+async def _index(channel: str) -> None:
+    from rattler.index import index_fs  # noqa: PLC0415
+
+    # Only repodata.json: the engine refreshes no other form, and clients prefer the others.
+    await index_fs(Path(channel), write_zst=False, write_shards=False, force=True)
+    # What it writes its files in, and leaves there, is no part of a channel that is served.
+    shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)
+
+
+async def _solve(channel: str, specs: list[str]) -> list[str]:
+    from rattler import VirtualPackage, solve  # noqa: PLC0415
+    from rattler.virtual_package import VirtualPackageOverrides  # noqa: PLC0415
+
+    records = await solve(
+        [f"file://{channel}"],
+        specs,
+        platforms=["linux-64", "noarch"],
+        virtual_packages=VirtualPackage.detect(VirtualPackageOverrides.from_env()),
+    )
+    return sorted(f"{record.subdir}/{record.file_name}" for record in records)
+
+
+async def _install(
+    files: list[str], prefix: str, cache: str, final_prefix: str | None = None
+) -> None:
+    from rattler import RepoDataRecord, install  # noqa: PLC0415
+
+    records = [await RepoDataRecord.from_package_archive(file) for file in files]
+    await install(
+        records,
+        target_prefix=prefix,
+        cache_dir=Path(cache),
+        show_progress=False,
+        # Where the environment will be used, if it is only prepared in ``prefix``.
+        alternative_target_prefix=final_prefix,
+    )
+
+
+def main() -> int:
+    """Run one verb on a JSON request; print its JSON answer last."""
+    verbs: dict[str, Any] = {"index": _index, "solve": _solve, "install": _install}
+    request = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    try:
+        answer = asyncio.run(verbs[sys.argv[1]](**request))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+        return 1
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -1,0 +1,1 @@
+"""Tests that judge what was built: Theano's own, random programs, this project's."""

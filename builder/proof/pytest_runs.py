@@ -1,0 +1,157 @@
+"""Run files of Theano's tests, each in a process of its own; an interrupted run can go on.
+
+A test that kills its process, or hangs, has failed; the file goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.common import paths, processes, progress
+from builder.proof import pytest_events
+from builder.proof.pytest_events import Part
+
+PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
+CONFTEST = paths.RECIPES / "theano" / "conftest.py"
+# A test is taken to hang after so many seconds.
+LIMIT = 1800
+# Theano's own continuous integration ran its tests with these flags.
+FLAGS = "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python with Theano and its tests in ``site_packages``, and what its PYTHONPATH gets."""
+
+    python: Path
+    site_packages: Path
+    path: tuple[Path, ...]
+
+
+@dataclass
+class _Running:
+    part: Part
+    process: subprocess.Popen[bytes]
+
+
+class Run:
+    """Runs parts below a directory, at most ``jobs`` at once; 0 means as many as there are CPUs."""
+
+    def __init__(
+        self, interpreter: Interpreter, directory: Path, environ: Mapping[str, str], jobs: int
+    ) -> None:
+        self.interpreter = interpreter
+        self.directory = directory
+        self.environ = environ
+        self.jobs = jobs or processes.cpus()
+
+    def run(self, parts: Sequence[Part]) -> None:
+        """Run what has not been run yet."""
+        pending = [part for part in parts if not pytest_events.read(self.directory, part).complete]
+        self.total, self.done = len(parts), len(parts) - len(pending)
+        running: dict[int, _Running] = {}
+        try:
+            while pending or running:
+                for worker in range(self.jobs):
+                    if pending and worker not in running:
+                        running[worker] = self._start(pending.pop(0), worker)
+                for worker, started in list(running.items()):
+                    status = self._ended(started)
+                    if status is not None:
+                        del running[worker]
+                        if not self._conclude(started.part, status):
+                            pending.insert(0, started.part)
+                time.sleep(0.1)
+        finally:
+            for started in running.values():
+                _kill(started.process)
+
+    def _start(self, part: Part, worker: int) -> _Running:
+        file = pytest_events.place(self.directory, part)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # It also tells how long nothing has happened.
+        file.touch()
+        site = self.interpreter.site_packages
+        command: list[str | Path] = [
+            *(self.interpreter.python, "-m", "pytest", site / part.file),
+            # Not what is installed with the tests: stock Theano's have none.
+            *("--noconftest", "-p", CONFTEST.stem),
+            *("-p", PLUGIN.stem, "--events", file, "--part", f"{part.first}:{part.step}"),
+            *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
+            *("--rootdir", site, "-c", os.devnull),
+            # As Theano's test classes are named.
+            *("-o", "python_classes=Test* test_* T_* *Test"),
+        ]
+        done = len(pytest_events.read(self.directory, part).outcomes)
+        process = processes.start(
+            command,
+            env=self._environ(part, worker),
+            cwd=self._home(),
+            log=self.directory / "logs" / f"{file.stem}-{part.configuration}-{done}.log",
+        )
+        return _Running(part, process)
+
+    def _home(self) -> Path:
+        home = self.directory / "home"
+        home.mkdir(exist_ok=True)
+        return home
+
+    def _environ(self, part: Part, worker: int) -> dict[str, str]:
+        # A compile cache for each worker: they would wait for each other's lock, seconds each time.
+        flags = [f"base_compiledir={self.directory}/compiledir/{worker}", FLAGS, part.flags]
+        return {
+            **self.environ,
+            "HOME": str(self._home()),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(
+                map(str, (PLUGIN.parent, CONFTEST.parent, *self.interpreter.path))
+            ),
+            # The environment under test stays as it was installed.
+            "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),
+            "THEANO_FLAGS": ",".join(filter(None, flags)),
+        }
+
+    def _ended(self, started: _Running) -> str | None:
+        """How a process ended; ``None`` while it runs."""
+        status = started.process.poll()
+        if status is not None:
+            return f"its process ended with {status}"
+        age = time.time() - pytest_events.place(self.directory, started.part).stat().st_mtime
+        if age < LIMIT:
+            return None
+        _kill(started.process)
+        return f"took longer than {LIMIT} s"
+
+    def _conclude(self, part: Part, status: str) -> bool:
+        """Whether a part is complete; the test that ended its process failed."""
+        found = pytest_events.read(self.directory, part)
+        if not found.complete:
+            reason = status if found.open else f"{status}, before its first test"
+            failed = {"id": found.open or part.file, "outcome": "failed"}
+            lines: list[dict[str, object]] = [{**failed, "seconds": 0, "reason": reason}]
+            if not found.open:
+                lines.append({"collected": []})
+            with pytest_events.place(self.directory, part).open("a", encoding="utf-8") as stream:
+                stream.writelines(json.dumps(line) + "\n" for line in lines)
+            found = pytest_events.read(self.directory, part)
+        if found.complete:
+            self.done += 1
+            counts = Counter(outcome.outcome for outcome in found.outcomes.values())
+            text = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+            progress.say(f"{self.done}/{self.total} {part}: {text or 'no tests'}")
+        return found.complete
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

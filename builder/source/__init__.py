@@ -1,0 +1,1 @@
+"""Source archives: where they may be had, fetched and verified."""

@@ -1,0 +1,1 @@
+"""What a stack is, and which recipes and compilers it takes."""

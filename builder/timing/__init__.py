@@ -1,0 +1,1 @@
+"""What a build is expected to take, in which order it runs, and what it took."""

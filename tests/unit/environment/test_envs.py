@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rattler import MatchSpec
+
+from builder.common import paths
+from builder.common.errors import CommandFailed, EnvironmentFailed, NotReproducible, SolveFailed
+from builder.environment import envs
+from builder.environment.envs import Lock
+from builder.package import solver
+from builder.package.channel import Package
+from builder.stack.recipes import Output, Recipe
+from builder.stack.stacks import load
+
+STACK = load("openblas")
+PACKAGE = Package(Path("/c/numpy-1.26.4-h0_0.conda"), "linux-64", "ab" * 32, 5)
+LOCK = Lock("openblas", "theano-stack==1.0.5 0_openblas", (PACKAGE,))
+METAPACKAGE = Recipe(
+    "theano-stack",
+    Path("/p"),
+    (Output("theano-stack", "1.0.5", "0_openblas", ()),),
+    (),
+    (),
+    (),
+)
+
+
+@pytest.fixture(autouse=True)
+def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
+    return tmp_path / "envs"
+
+
+def test_the_spec_asks_for_this_stacks_build() -> None:
+    wanted = envs.spec(STACK, METAPACKAGE)
+    assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
+    other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
+    assert not MatchSpec(wanted).matches(other.record)
+
+
+def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
+    text = envs.explicit(LOCK)
+    assert "@EXPLICIT\n" in text
+    assert f"CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in text
+    assert "/c/" not in text
+    assert text.startswith("# Written by: invoke lock --stack=openblas")
+
+
+def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
+    text = envs.environment_yml(LOCK)
+    assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
+    # Neither a name that conda has to map, nor nodefaults, which is one since conda 26.7.
+    assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "conda", "install"),
+    [
+        (envs.LOCK_NAME, envs.explicit, "24.9", "conda create --name theano-openblas --file"),
+        ("environment.yml", envs.environment_yml, "25.9", "conda env create --file"),
+    ],
+)
+def test_the_first_lines_say_how_to_install(
+    name: str, make: Callable[[Lock], str], conda: str, install: str
+) -> None:
+    lines = make(LOCK).splitlines()
+    commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
+    put_in, target = commands[0].split(" > ")
+    assert put_in == f"sed 's|CHANNEL|file:///srv/channel|' {name}"
+    assert commands[1:] == [f"{install} {target}"]
+    assert f"conda {conda} or newer" in lines[1]
+
+
+def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
+    envs.write(LOCK, tmp_path / "out")
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
+    assert len(before) == 2
+    envs.write(LOCK, tmp_path / "out")
+    assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
+
+
+def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
+    envs.write(LOCK, tmp_path)
+    envs.check(LOCK, tmp_path)
+    other = Lock(LOCK.stack, LOCK.spec, (replace(PACKAGE, sha256="cd" * 32),))
+    with pytest.raises(NotReproducible) as failure:
+        envs.check(other, tmp_path)
+    assert f"-CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in str(failure.value)
+    assert f"+CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'cd' * 32}\n" in str(failure.value)
+
+
+def test_no_lock_is_another_lock(tmp_path: Path) -> None:
+    with pytest.raises(NotReproducible, match=r"(?s)\+CHANNEL/.*invoke lock --stack=openblas"):
+        envs.check(LOCK, tmp_path)
+
+
+def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve(verb: str, **_: object) -> None:
+        if verb == "solve":
+            raise CommandFailed("nothing provides __glibc >=2.99")
+
+    monkeypatch.setattr(solver, "call", solve)
+    monkeypatch.setattr(envs.channel, "place", lambda *_: None)
+    with pytest.raises(SolveFailed, match=r"nothing provides __glibc >=2\.99"):
+        envs.resolve(STACK, METAPACKAGE, [PACKAGE])
+
+
+def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def install(verb: str, *, prefix: str, **_: object) -> None:
+        calls.append(verb)
+        (Path(prefix) / "conda-meta").mkdir()
+
+    monkeypatch.setattr(solver, "call", install)
+    assert envs.installed("openblas") is None
+    for _ in range(2):
+        envs.create(LOCK)
+    assert calls == ["install"]
+    assert envs.installed("openblas") == LOCK.digest
+
+
+def test_a_half_made_environment_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch, environments: Path
+) -> None:
+    def fail(verb: str, *, prefix: str, **_: object) -> None:
+        (Path(prefix) / "half").touch()
+        raise CommandFailed("no room")
+
+    monkeypatch.setattr(solver, "call", fail)
+    with pytest.raises(EnvironmentFailed, match="no room"):
+        envs.create(LOCK)
+    assert envs.installed("openblas") is None
+
+    def install(verb: str, *, prefix: str, **_: object) -> None:
+        (Path(prefix) / "conda-meta").mkdir()
+
+    monkeypatch.setattr(solver, "call", install)
+    envs.create(LOCK)
+    assert not (environments / "openblas" / "half").exists()
+    assert [entry.name for entry in environments.iterdir()] == ["openblas"]
+
+
+def installed_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
+    (prefix / "conda-meta").mkdir(parents=True)
+    (prefix / "conda-meta" / "x-1.0-0.json").write_text(
+        json.dumps({"files": ["x", "link"], "url": str(prefix)})
+    )
+    (prefix / "x").write_text(content)
+    (prefix / "x").chmod(mode)
+    (prefix / "link").symlink_to("x")
+    return envs.tree(prefix)
+
+
+def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
+    first = installed_tree(tmp_path / "a")
+    assert installed_tree(tmp_path / "b") == first
+    assert installed_tree(tmp_path / "c", content="y") != first
+    assert installed_tree(tmp_path / "d", mode=0o755) != first
+    (tmp_path / "a" / "written-later").touch()
+    assert envs.tree(tmp_path / "a") == first
+
+
+def test_a_lock_with_amds_own_library_says_so() -> None:
+    lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
+    flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
+    assert envs.explicit(lock).startswith(flags)
+    assert envs.environment_yml(lock).startswith(flags)
+
+
+def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(EnvironmentFailed, match="mkl is not built"):
+        envs.require("mkl")
+    monkeypatch.setattr(envs, "installed", lambda stack: "digest")
+    envs.require("mkl")

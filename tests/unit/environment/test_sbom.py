@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from builder.common import paths
+from builder.environment import sbom
+from builder.environment.envs import Lock
+from builder.package import packages
+from builder.package.channel import Package
+from builder.source.sources import sha256
+from builder.stack import recipes, stacks
+from builder.stack.toolchain import Toolchain
+
+TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc 12.2.0-14")
+
+
+def bill() -> str:
+    stack = stacks.load("openblas")
+    rendered = recipes.load_all(stack, TOOLCHAIN)
+    needs = recipes.closure(rendered)
+    plan = packages.plan(rendered, needs, recipes.variant(stack, TOOLCHAIN), TOOLCHAIN)
+    names = (
+        "libffi-3.4.4-h0_0",
+        "numpy-1.26.4-py_0",
+        "theano-stack-1.0.5-0_openblas",
+        "xz-5.4.1-h0_2",
+    )
+    made = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
+    return sbom.document(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
+
+
+def test_packages_have_hash_licence_sources_and_patches() -> None:
+    table = json.loads(bill())
+    libffi, numpy, _, xz = table["components"]
+    assert libffi["licenses"] == [{"expression": "MIT"}]
+    assert libffi["hashes"] == [{"alg": "SHA-256", "content": "ab" * 32}]
+    [source] = libffi["pedigree"]["ancestors"]
+    assert source["hashes"][0]["content"].startswith("d66c56ad259a82cf")
+    assert source["externalReferences"][0]["url"].endswith("/libffi-3.4.4.tar.gz")
+    [patch] = numpy["pedigree"]["patches"]
+    file, _, digest = patch["diff"]["url"].partition("#sha256=")
+    assert sha256(paths.ROOT / file) == digest
+    scopes = {
+        item["name"].partition("-")[0]: item.get("scope") for item in numpy["pedigree"]["ancestors"]
+    }
+    assert scopes["numpy"] is None
+    assert scopes["Cython"] == "excluded"
+    fixes = xz["pedigree"]["patches"]
+    assert {fix["type"] for fix in fixes} == {"backport"}
+    resolved = {}
+    for fix in fixes:
+        series, _, name = fix["diff"]["url"].partition("#debian/patches/")
+        assert series in {item["name"] for item in xz["pedigree"]["ancestors"]}
+        [resolved[name]] = fix["resolves"]
+    issue = resolved["liblzma-Fix-a-buffer-overflow-in-lzma_index_append.patch"]
+    assert (issue["type"], issue["id"]) == ("security", "CVE-2026-34743")
+    assert issue["source"]["url"] == "https://nvd.nist.gov/vuln/detail/CVE-2026-34743"
+    assert issue["references"] == ["https://security-tracker.debian.org/tracker/CVE-2026-34743"]
+
+
+def test_the_same_lock_gives_the_same_bill() -> None:
+    assert bill() == bill()
+    assert json.loads(bill())["metadata"]["timestamp"].startswith("2020-07-28")

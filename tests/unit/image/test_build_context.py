@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from builder.common.errors import CommandFailed, EnvironmentFailed
+from builder.environment import envs
+from builder.environment.envs import Lock
+from builder.image import build_context
+from builder.package import solver
+from builder.package.channel import Package
+
+SITE = "lib/python3.11/site-packages"
+
+
+def package(name: str, digest: str = "ab") -> Package:
+    return Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", digest * 32, 5)
+
+
+LOCK = Lock("openblas", "x", (package("numpy"), package("theano-fast"), package("theano-stack")))
+
+
+@pytest.fixture
+def installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> list[str]:
+    """Stands in for the installation: one module, record and licence for each package."""
+    calls = []
+    unpacked = tmp_path_factory.mktemp("pkgs")
+
+    def install(verb: str, *, prefix: str, files: list[str], **request: object) -> None:
+        calls.append(str(request["final_prefix"]))
+        for file in files:
+            name = Path(file).stem
+            module = Path(prefix, SITE, f"{name}.py")
+            record = Path(prefix, "conda-meta", f"{name}.json")
+            for path in (module, record):
+                path.parent.mkdir(parents=True, exist_ok=True)
+            module.write_text(f"# {name}\n")
+            texts = unpacked / name / "info" / "licenses"
+            texts.mkdir(parents=True, exist_ok=True)
+            (texts / "COPYING").write_text(f"as you like, {name}")
+            found = {
+                "files": [f"{SITE}/{name}.py"],
+                "url": file,
+                "extracted_package_dir": str(unpacked / name),
+            }
+            record.write_text(json.dumps(found))
+
+    def compile_all(argv: list[str | Path], **_: object) -> None:
+        for module in map(Path, Path(argv[-1]).read_text().splitlines()):
+            compiled = module.parent / "__pycache__" / f"{module.stem}.cpython-311.pyc"
+            compiled.parent.mkdir(exist_ok=True)
+            compiled.write_bytes(b"pyc")
+
+    monkeypatch.setattr(solver, "call", install)
+    monkeypatch.setattr(envs, "run", compile_all)
+    return calls
+
+
+def names(archive: Path) -> set[str]:
+    with tarfile.open(archive) as tar:
+        return {member.name for member in tar if not member.isdir()}
+
+
+def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_path: Path) -> None:
+    build_context.write(LOCK, tmp_path / "openblas")
+    first, last = (names(tmp_path / "openblas" / f"{it}.tar") for it in ("dependencies", "stack"))
+    assert installed == ["/opt/theano-fast"]
+    assert first == {
+        "opt/theano-fast/conda-meta/numpy-1.0-h0_0.json",
+        f"opt/theano-fast/{SITE}/numpy-1.0-h0_0.py",
+        f"opt/theano-fast/{SITE}/__pycache__/numpy-1.0-h0_0.cpython-311.pyc",
+        "opt/theano-fast/share/licenses/numpy/COPYING",
+    }
+    assert len(last) == 8
+    assert not first & last
+    assert sorted(entry.name for entry in (tmp_path / "openblas").iterdir()) == [
+        "dependencies.tar",
+        "stack.tar",
+    ]
+
+
+def test_no_record_tells_where_it_was_installed_from(installed: list[str], tmp_path: Path) -> None:
+    build_context.write(LOCK, tmp_path / "openblas")
+    with tarfile.open(tmp_path / "openblas" / "stack.tar") as tar:
+        stream = tar.extractfile("opt/theano-fast/conda-meta/theano-stack-1.0-h0_0.json")
+        assert stream is not None
+        record = json.load(stream)
+    assert record["url"] == "file:///noarch/theano-stack-1.0-h0_0.conda"
+    assert "extracted_package_dir" not in record
+
+
+def test_a_change_in_the_last_packages_leaves_the_dependencies(
+    installed: list[str], tmp_path: Path
+) -> None:
+    build_context.write(LOCK, tmp_path / "openblas")
+    archive = tmp_path / "openblas" / "dependencies.tar"
+    archive.write_bytes(b"as it was")
+    changed = (package("numpy"), package("theano-fast", "cd"), package("theano-stack"))
+    build_context.write(Lock("openblas", "x", changed), tmp_path / "openblas")
+    assert archive.read_bytes() == b"as it was"
+    build_context.write(Lock("openblas", "x", (package("numpy", "cd"),)), tmp_path / "openblas")
+    assert archive.read_bytes() != b"as it was"
+
+
+def test_a_failed_installation_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise CommandFailed("no room")
+
+    monkeypatch.setattr(solver, "call", fail)
+    with pytest.raises(EnvironmentFailed, match="no room"):
+        build_context.write(LOCK, tmp_path / "openblas")
+    assert not list((tmp_path / "openblas").iterdir())
+
+
+def test_an_archive_depends_on_the_files_contents_only(tmp_path: Path) -> None:
+    for name, time, mode in (("a", 1, 0o700), ("b", 2, 0o755)):
+        root = tmp_path / name
+        (root / "bin").mkdir(parents=True)
+        (root / "bin" / "python3").write_text("#!")
+        (root / "bin" / "python3").chmod(mode)
+        os.utime(root / "bin" / "python3", (time, time))
+        (root / "bin" / "python").symlink_to("python3")
+        build_context.archive(
+            tmp_path / f"{name}.tar", root, sorted((root / "bin").iterdir()), [Path("/work")]
+        )
+    assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
+    with tarfile.open(tmp_path / "a.tar") as tar:
+        assert tar.getmember("opt/theano-fast/bin/python").linkname == "python3"
+        assert tar.getmember("opt/theano-fast/bin/python3").mode == 0o755
+        assert tar.getmember("work").mode == 0o1777
+        assert {member.uid for member in tar} == {0}

@@ -1,0 +1,73 @@
+"""What a recipe's patches look like, and Theano's in particular."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import ConfigurationError
+from builder.maintenance import patches
+
+THEANO = paths.RECIPES / "theano"
+TESTS = paths.ROOT / "tests" / "patches"
+# In the order of reading: what makes Theano run today, and right, comes before what makes it fast.
+THEMES = ["port", "tests", "cuda", "results", "build", "graph", "run"]
+
+
+def test_recipes_name_all_their_patches() -> None:
+    for file in paths.RECIPES.glob("*/recipe.yaml"):
+        root = file.parent / "patches"
+        names = {str(each.relative_to(root)) for each in root.rglob("*") if each.is_file()}
+        assert sorted(names) == sorted(patches.listed(file.parent)), file.parent.name
+
+
+def test_a_patch_has_a_header_that_says_why() -> None:
+    for file in paths.RECIPES.glob("*/recipe.yaml"):
+        for name in patches.listed(file.parent):
+            patch = patches.read(file.parent, name)
+            title, _, reason = patch.header.partition("\n\n")
+            assert reason, name
+            assert len(title) <= 90, name
+            assert "\n" not in title, name
+            assert not title.endswith("."), name
+
+
+def test_what_is_no_patch_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"a\.patch"):
+        patches.read(tmp_path, "a.patch")
+    (tmp_path / "patches").mkdir()
+    (tmp_path / "patches" / "a.patch").write_text("A title\n\nA reason.\n")
+    with pytest.raises(ConfigurationError, match=r"a\.patch is no patch"):
+        patches.read(tmp_path, "a.patch")
+
+
+def added(patch: patches.Patch) -> int:
+    return sum(
+        line.startswith("+") and not line.startswith("+++ ") for line in patch.diff.splitlines()
+    )
+
+
+def test_theanos_patches_are_ports_and_hooks() -> None:
+    """What has logic of its own is a file below src, not a difference."""
+    found = [patches.read(THEANO, name) for name in patches.listed(THEANO)]
+    assert [patch.name for patch in found if added(patch) > 150] == []
+    assert [patch.name for patch in found if "\nnew file mode" in patch.diff] == []
+    assert len(found) <= 70
+    assert sum(map(added, found)) < 2300
+
+
+def test_theanos_patches_are_in_the_order_of_their_themes() -> None:
+    themes = [name.split("/")[0] for name in patches.listed(THEANO)]
+    assert list(dict.fromkeys(themes)) == THEMES
+    assert themes == sorted(themes, key=THEMES.index)
+
+
+def test_each_of_theanos_patches_has_its_test() -> None:
+    # Those of `cuda` are tested where its compiler is, those of `tests` by Theano's own tests.
+    tested = [name for name in patches.listed(THEANO) if not name.startswith(("cuda/", "tests/"))]
+    for name in tested:
+        theme, stem = name.removesuffix(".patch").split("/")
+        test = TESTS / theme / f"test_{stem.replace('-', '_').replace('.', '_')}.py"
+        assert test.is_file(), test

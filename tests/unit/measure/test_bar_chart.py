@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from builder.measure import bar_chart
+
+GROUPS = {
+    "a <b> & c": {"stock": {"graph": 1.0, "linker": 3.0}, "ours": {"graph": 0.5, "linker": 0.5}},
+    "d": {"jax": {"compile": 2.0}},
+}
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def draw() -> ET.Element:
+    return ET.fromstring(bar_chart.stacked_bars("Title", ("graph", "linker", "compile"), GROUPS))
+
+
+def bars(svg: ET.Element) -> list[ET.Element]:
+    """The rectangles but the legend's, which are square."""
+    return [
+        each for each in svg.iter(f"{NAMESPACE}rect") if each.get("height") != each.get("width")
+    ]
+
+
+def test_names_and_totals_are_written() -> None:
+    texts = [each.text for each in draw().iter(f"{NAMESPACE}text")]
+    assert {"Title", "a <b> & c", "d", "stock", "ours", "jax", "4.0 s", "1.0 s", "2.0 s"} <= {
+        *texts
+    }
+
+
+def test_lengths_are_in_proportion_within_a_group() -> None:
+    widths = [float(each.get("width", 0)) for each in bars(draw())]
+    quarter = bar_chart.BAR / 4
+    assert widths == [quarter, 3 * quarter, quarter / 2, quarter / 2, bar_chart.BAR]
+
+
+def test_phases_follow_one_another_in_their_own_colours() -> None:
+    first, second, *_ = bars(draw())
+    assert float(first.get("x", 0)) + float(first.get("width", 0)) == float(second.get("x", 0))
+    assert [first.get("fill"), second.get("fill")] == list(bar_chart.COLOURS[:2])
+
+
+def test_nothing_is_drawn_outside() -> None:
+    svg = draw()
+    height, width = float(svg.get("height", 0)), float(svg.get("width", 0))
+    for each in bars(svg):
+        assert float(each.get("y", 0)) + float(each.get("height", 0)) <= height
+        assert float(each.get("x", 0)) + float(each.get("width", 0)) <= width

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder import report
+from builder.common import paths
+from builder.common.errors import UsageError, VerifyFailed
+from builder.common.processes import Finished
+from builder.measure import compile_time
+from builder.measure.compile_time import Row
+
+
+def row(seconds: float = 1.0) -> Row:
+    return {
+        "phases": {"import": 0.5, "graph": seconds, "first call": 0.25},
+        "cpu": 2.0,
+        "peak_memory": 3_000_000,
+        "compilers": 4,
+        "losses": [0.5, 0.25, 0.125],
+        "call": 0.001,
+        "load": 0.0,
+        "when": "2020-07-28T00:00:00+00:00",
+    }
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """What is measured, in order; nothing is."""
+    calls: list[tuple[str, str, str]] = []
+
+    def measure(environment: str, graph: str, cache: str) -> Row:
+        calls.append((graph, cache, environment))
+        return row(len(calls))
+
+    monkeypatch.setattr(compile_time, "measure_one", measure)
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    return calls
+
+
+def test_environments_take_turns(measured: list[tuple[str, str, str]]) -> None:
+    compile_time.measure(["stock", "openblas"], ["mlp"], quick=False)
+    assert measured == [
+        ("mlp", "empty", "stock"),
+        ("mlp", "empty", "openblas"),
+        ("mlp", "warm", "stock"),
+        ("mlp", "warm", "openblas"),
+    ]
+
+
+def test_quick_leaves_out_the_slow(measured: list[tuple[str, str, str]]) -> None:
+    compile_time.measure(["stock", "openblas"], ["ntm"], quick=True)
+    assert {name for _, _, name in measured} == {"openblas"}
+
+
+def test_a_graph_that_a_peer_cannot_express_is_left_out(
+    measured: list[tuple[str, str, str]],
+) -> None:
+    compile_time.measure(["pytensor"], ["conv", "mlp"], quick=False)
+    assert {graph for graph, _, _ in measured} == {"mlp"}
+
+
+def test_a_row_replaces_its_own_only(measured: list[tuple[str, str, str]]) -> None:
+    file = compile_time.measure(["stock"], ["mlp"], quick=False)
+    compile_time.measure(["openblas"], ["mlp", "conv"], quick=False)
+    compile_time.measure(["openblas"], ["mlp"], quick=False)
+    rows = report.read(file)["rows"]
+    assert rows["mlp"]["stock"]["empty"] == row(1)
+    assert rows["mlp"]["openblas"]["empty"] == row(7)
+    assert rows["conv"]["openblas"]["warm"] == row(6)
+
+
+def test_another_machines_rows_are_not_kept(measured: list[tuple[str, str, str]]) -> None:
+    file = compile_time.measure(["stock"], ["mlp"], quick=False)
+    report.write({**report.read(file), "machine": {"processor": "another", "cpus": 64}}, file)
+    compile_time.measure(["openblas"], ["mlp"], quick=False)
+    assert list(report.read(file)["rows"]["mlp"]) == ["openblas"]
+
+
+def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str, str]]) -> None:
+    file = compile_time.measure(["stock", "openblas"], ["mlp", "tiny"], quick=False)
+    drawn = file.with_suffix(".svg").read_text("utf-8")
+    assert drawn.count("cache</text>") == 8
+    head, lines = compile_time.table(report.read(file)["rows"])
+    assert len(lines) == 8
+    assert all(len(line) == len(head) for line in lines)
+    assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
+
+
+def test_an_unknown_graph_is_refused() -> None:
+    with pytest.raises(UsageError, match="unknown graph 'cnn'"):
+        compile_time.measure(["stock"], ["cnn"], quick=False)
+
+
+def test_an_empty_cache_is_a_home_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "BENCHES", tmp_path)
+    monkeypatch.setenv("THEANO_FLAGS", "optimizer=None")
+    seen: list[tuple[list[str], bool]] = []
+
+    def run(argv: list[object], *, env: dict[str, str], cwd: Path) -> Finished:
+        assert env["HOME"] == str(cwd)
+        assert "THEANO_FLAGS" not in env
+        kept = (cwd / "compiled").exists()
+        (cwd / "compiled").touch()
+        seen.append(([str(part) for part in argv[-2:]], kept))
+        return Finished(0, "a warning\n" + json.dumps(row()) + "\n")
+
+    monkeypatch.setattr(compile_time, "run", run)
+    for cache in ("empty", "warm", "empty"):
+        assert compile_time.measure_one("stock", "mlp", cache)["phases"] == row()["phases"]
+    compile_time.measure_one("jax", "mlp", "empty")
+    assert seen == [
+        (["theano", "mlp"], False),
+        (["theano", "mlp"], True),
+        (["theano", "mlp"], False),
+        (["jax", "mlp"], False),
+    ]
+
+
+def test_different_losses_are_an_error(measured: list[tuple[str, str, str]]) -> None:
+    file = compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
+    document = report.read(file)
+    assert not compile_time.disagreements(document["rows"])
+    document["rows"]["mlp"]["jax"]["warm"]["losses"][2] *= 1 + 2e-6
+    report.write(document, file)
+    with pytest.raises(VerifyFailed, match=r"mlp on jax \(warm cache\)"):
+        compile_time.measure(["stock"], ["tiny"], quick=False)

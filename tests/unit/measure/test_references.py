@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import CommandFailed, EnvironmentFailed, UsageError
+from builder.common.processes import Finished
+from builder.measure import references
+from builder.package import solver
+from builder.package.packages import Plan
+from builder.pipeline import Options
+from builder.source import sources
+from builder.stack import toolchain
+from builder.stack.toolchain import Toolchain
+
+
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The programs that making an environment starts; none is."""
+    started: list[list[str]] = []
+
+    def run(argv: list[object]) -> Finished:
+        started.append([str(part) for part in argv])
+        return Finished(0, "")
+
+    plan = Plan((), {}, {"python": "key"}, {})
+    monkeypatch.setattr(references, "_plan", lambda name: (plan, []))
+    monkeypatch.setattr(references, "run", run)
+    monkeypatch.setattr(sources, "fetch", lambda *_, **__: [Path("/c/pip-23.whl")])
+    monkeypatch.setattr(solver, "call", lambda *_, **__: None)
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    return started
+
+
+def test_what_is_there_is_not_made_again(commands: list[list[str]]) -> None:
+    prefix = references.create("stock", Options())
+    made = len(commands)
+    (prefix / "kept").touch()
+    assert references.create("stock", Options()) == prefix
+    assert len(commands) == made
+    assert (prefix / "kept").exists()
+
+
+def test_a_half_made_environment_is_made_anew(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: list[object]) -> Finished:
+        raise CommandFailed("no network")
+
+    whole = references.run
+    monkeypatch.setattr(references, "run", fail)
+    with pytest.raises(EnvironmentFailed, match="stock could not be installed:\nno network"):
+        references.create("stock", Options())
+    (paths.ENVIRONMENTS / "stock" / "left").touch()
+    monkeypatch.setattr(references, "run", whole)
+    prefix = references.create("stock", Options())
+    assert not (prefix / "left").exists()
+    assert commands
+
+
+def test_other_pins_make_it_anew(
+    commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    references.create("stock", Options())
+    made = len(commands)
+    changed = tmp_path / "references"
+    changed.mkdir()
+    (changed / "stock.txt").write_text("six==1.17.0 --hash=sha256:0")
+    monkeypatch.setattr(paths, "REFERENCES", changed)
+    references.create("stock", Options())
+    assert len(commands) == 2 * made
+
+
+def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> None:
+    references.create("jax", Options())
+    _, pinned = commands
+    assert {"--require-hashes", "--no-build-isolation", str(paths.REFERENCES / "jax.txt")} <= {
+        *pinned
+    }
+
+
+def test_offline_pip_looks_into_the_given_directory_only(
+    commands: list[list[str]], tmp_path: Path
+) -> None:
+    references.create("stock", Options(sources=tmp_path, offline=True))
+    assert {"--no-index", f"--find-links={tmp_path}"} <= {*commands[-1]}
+    references.create("jax", Options())
+    assert "--no-index" not in commands[-1]
+
+
+def test_an_unknown_reference_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'torch'\n.*stock, jax, pytensor"):
+        references.create("torch", Options())
+
+
+@pytest.mark.parametrize("name", references.INTERPRETERS)
+def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
+    pins = re.split(r"\n(?! )", (paths.REFERENCES / f"{name}.txt").read_text("utf-8").strip())
+    assert all(re.match(r"\S+==\S+ \\\n +--hash=sha256:[0-9a-f]{64}", pin) for pin in pins)
+    wanted = re.findall(r"^[A-Za-z]\w+", (paths.REFERENCES / f"{name}.in").read_text("utf-8"), re.M)
+    assert {word.lower() for word in wanted} <= {pin.partition("==")[0] for pin in pins}
+
+
+def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toolchain, "probe", lambda: Toolchain("12.2.0", "2.36", "gcc"))
+    plans = {name: references._plan(name)[0] for name in references.INTERPRETERS}
+    versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
+    lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
+    assert lines == {"stock": "3.9", "jax": "3.11", "pytensor": "3.11"}
+    # It is built by the same script: what changes that builds it anew.
+    script = paths.RECIPES / "python" / "build.sh"
+    assert script in plans["stock"].recipes[-1].own

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from builder.common.errors import BuildFailed
+from builder.package import canonical
+
+EPOCH = 1595894400
+NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+
+
+def tar(files: dict[str, bytes], mode: int) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mode, member.mtime, member.uname = len(content), mode, 7, "me"
+            archive.addfile(member, io.BytesIO(content))
+    return zstandard.compress(buffer.getvalue())
+
+
+def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **more: bytes) -> Path:
+    """A package as the engine makes it in ``directory``."""
+    prefix = f"{directory}/host_env{'_placehold' * 25}"[:255].encode()
+    record = b"../../../bin/tool,sha256=%b,9\r\nx.so,sha256=%b,9\r\nRECORD,,\r\n"
+    digest = directory.name.encode()
+    files = {
+        "bin/tool": b"#!" + prefix + b"/bin/python\n",
+        "lib/x.so": b"\x7fELF" + NOTE + hashlib.sha1(prefix).digest() + prefix + b"\0code",
+        "lib/x.dist-info/RECORD": record % (digest, digest),
+        **more,
+    }
+    entries: list[dict[str, Any]] = [
+        {
+            "_path": name,
+            "path_type": "hardlink",
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "size_in_bytes": len(content),
+            **({"prefix_placeholder": prefix.decode()} if prefix in content else {}),
+        }
+        for name, content in files.items()
+    ]
+    info = {
+        "info/about.json": {"channels": [f"file://{directory}"], "extra": {"upstream": {}}},
+        "info/index.json": {"depends": depends},
+        "info/paths.json": {"paths": entries},
+    }
+    directory.mkdir(parents=True)
+    package = directory / "x-1.0-h0_0.conda"
+    with zipfile.ZipFile(package, "w") as made:
+        made.writestr("metadata.json", "{}")
+        described = {name: json.dumps(table).encode() for name, table in info.items()}
+        made.writestr("info-x-1.0-h0_0.tar.zst", tar(described, 0o644 & ~umask))
+        made.writestr("pkg-x-1.0-h0_0.tar.zst", tar(files, 0o755 & ~umask))
+    return package
+
+
+def write(package: Path, **options: bool) -> dict[str, bytes]:
+    canonical.write(package, package.parent, EPOCH, **options)
+    return {member.name: content for member, content in canonical.members(package)}
+
+
+def test_two_builds_in_different_places_are_the_same(tmp_path: Path) -> None:
+    one = engine_package(tmp_path / "a", depends=["libgcc", "zlib"])
+    other = engine_package(tmp_path / "another" / "place", depends=["zlib", "libgcc"], umask=0o77)
+    write(one)
+    write(other)
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_the_paths_tell_the_new_contents(tmp_path: Path) -> None:
+    files = write(engine_package(tmp_path / "a", depends=[]))
+    paths = json.loads(files["info/paths.json"])["paths"]
+    assert {entry["_path"]: (entry["sha256"], entry["size_in_bytes"]) for entry in paths} == {
+        name: (hashlib.sha256(content).hexdigest(), len(content))
+        for name, content in files.items()
+        if not name.startswith("info/")
+    }
+    placeholders = {entry.get("prefix_placeholder") for entry in paths} - {None}
+    assert placeholders == {canonical.PLACEHOLDER.decode()}
+    assert files["bin/tool"] == b"#!" + canonical.PLACEHOLDER + b"/bin/python\n"
+    assert files["lib/x.dist-info/RECORD"] == (b"../../../bin/tool,,\r\nx.so,,\r\nRECORD,,\r\n")
+
+
+def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
+    binary = b"\x7fELF" + NOTE + b"the vendor's own id."
+    package = engine_package(tmp_path / "a", depends=[], **{"lib/vendor.so": binary})
+    assert write(package, relinked=False)["lib/vendor.so"] == binary
+    assert write(package)["lib/vendor.so"] != binary
+
+
+def test_a_file_that_names_the_build_directory_is_refused(tmp_path: Path) -> None:
+    leak = f"{tmp_path}/a/build/x.c".encode()
+    package = engine_package(tmp_path / "a", depends=[], **{"lib/leak.txt": leak})
+    with pytest.raises(BuildFailed, match=r"lib/leak.txt names the directory it was built in"):
+        write(package)
+    assert [file.name for file in package.parent.iterdir() if file.suffix == ".conda"]

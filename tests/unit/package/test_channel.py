@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import rattler.index  # noqa: F401 (in sys.modules; the attribute of this name is another module)
+
+from builder.package import channel, solver
+from builder.package.channel import Package
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Package:
+    file = tmp_path / "cache" / "numpy-1.26.4-h0_0.conda"
+    file.parent.mkdir()
+    file.write_bytes(b"numpy")
+    return Package(file, "linux-64", "ab" * 32, 5)
+
+
+@pytest.fixture
+def indexed(monkeypatch: pytest.MonkeyPatch, package: Package) -> list[str]:
+    """Stands for py-rattler's index: writes one, and records the channels it was asked for."""
+    calls: list[str] = []
+
+    def index(verb: str, channel: str) -> None:
+        calls.append(channel)
+        entries = {package.file.name: {"sha256": package.sha256}}
+        for subdir, found in (("linux-64", entries), ("noarch", {})):
+            (Path(channel) / subdir / "repodata.json").write_text(
+                json.dumps({"packages.conda": found})
+            )
+
+    monkeypatch.setattr(solver, "call", index)
+    return calls
+
+
+def test_a_package_knows_its_place_and_name(package: Package) -> None:
+    assert package.path == "linux-64/numpy-1.26.4-h0_0.conda"
+    assert package.name == "numpy"
+
+
+def test_placing_again_does_nothing(tmp_path: Path, package: Package, indexed: list[str]) -> None:
+    for _ in range(2):
+        channel.place([package], tmp_path / "channel")
+    assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy"
+    assert len(indexed) == 1
+
+
+def test_new_bytes_under_an_old_name_are_placed(
+    tmp_path: Path, package: Package, indexed: list[str]
+) -> None:
+    channel.place([package], tmp_path / "channel")
+    other = tmp_path / "other" / package.file.name
+    other.parent.mkdir()
+    other.write_bytes(b"numpy, rebuilt")
+    channel.place([Package(other, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
+    assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy, rebuilt"
+    assert package.file.read_bytes() == b"numpy"
+    assert len(indexed) == 2
+
+
+def test_a_package_that_is_there_already_leaves_no_other_name(
+    tmp_path: Path, package: Package
+) -> None:
+    for _ in range(2):
+        channel.link(package.file, tmp_path / package.file.name)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", package.file.name]
+
+
+def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:
+    channel.place([], tmp_path / "channel")
+    assert indexed == [str(tmp_path / "channel")]
+
+
+def test_the_index_leaves_nothing_else_in_the_channel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def index_fs(directory: Path, **_: object) -> None:
+        (directory / ".tmp" / "half").mkdir(parents=True)
+        (directory / "repodata.json").touch()
+
+    monkeypatch.setattr(sys.modules["rattler.index"], "index_fs", index_fs)
+    asyncio.run(solver._index(str(tmp_path)))
+    assert [file.name for file in tmp_path.iterdir()] == ["repodata.json"]

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from builder.package import engine
+from builder.package.engine import Request
+
+REQUEST = Request("/p/recipes/zlib", {"blas": ["openblas"]}, "/w/channel", "/w/out", "/w/result")
+
+# What conda-build 26.3 accepts for a v1 recipe.
+ACCEPTED = {
+    "--channel",
+    "--override-channels",
+    "--output-folder",
+    "--no-test",
+    "--skip-existing",
+    "--variant-config-files",
+    "--exclusive-config-file",
+    "--extra-meta",
+    "--no-build-id",
+    "--no-include-recipe",
+    "--no-anaconda-upload",
+    "--package-format",
+    "--zstd-compression-level",
+    "--quiet",
+    "--debug",
+}
+
+
+def test_conda_build_gets_the_same_build() -> None:
+    command = engine.conda_build_command(REQUEST, Path("/w/variants.yaml"))
+    assert command[:2] == ["conda-build", "/p/recipes/zlib"]
+    assert "--channel=file:///w/channel" in command
+    assert "--output-folder=/w/out" in command
+    assert "--exclusive-config-file=/w/variants.yaml" in command
+    assert {part.partition("=")[0] for part in command[2:]} <= ACCEPTED
+
+
+def test_the_engine_sees_a_still_clock_and_a_cache_of_its_own() -> None:
+    env = engine.environment(Path("/c/clock.so"), Path("/c/rattler"))
+    assert env["LD_PRELOAD"] == "/c/clock.so"
+    assert env["SOURCE_DATE_EPOCH"] == str(engine.SOURCE_DATE_EPOCH)
+    assert env["RATTLER_CACHE_DIR"] == "/c/rattler"
+
+
+def test_a_request_survives_its_file(tmp_path: Path) -> None:
+    engine.write(REQUEST, tmp_path / "request.json")
+    assert engine.read(tmp_path / "request.json") == REQUEST

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder.package import packages
+from builder.stack import recipes, stacks
+from builder.stack.toolchain import Toolchain
+
+TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc 12.2.0-14")
+RECIPE = """schema_version: 1
+package: {{name: {name}, version: '1.0'}}
+build: {{script: build.sh}}
+requirements: {{host: [{host}]}}
+"""
+
+
+@pytest.fixture
+def project(recipes_dir: Path) -> Path:
+    for name, host in (("theano-stack", "b"), ("b", "c"), ("c", ""), ("d", "")):
+        (recipes_dir / name).mkdir(parents=True)
+        (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
+        (recipes_dir / name / "build.sh").write_text("true\n")
+    return recipes_dir
+
+
+def keys(toolchain: Toolchain = TOOLCHAIN) -> dict[str, str]:
+    stack = stacks.load("openblas")
+    rendered = recipes.load_all(stack, toolchain)
+    needs = {**recipes.closure(rendered), "d": frozenset[str]()}
+    variant = recipes.variant(stack, toolchain)
+    return dict(packages.plan(rendered, needs, variant, toolchain).keys)
+
+
+def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+    return {name for name in before if before[name] != after[name]}
+
+
+def test_a_changed_script_changes_what_depends_on_it(project: Path) -> None:
+    before = keys()
+    (project / "b" / "build.sh").write_text("false\n")
+    assert changed(before, keys()) == {"b", "theano-stack"}
+
+
+def test_a_comment_in_a_recipe_changes_nothing(project: Path) -> None:
+    before = keys()
+    file = project / "c" / "recipe.yaml"
+    file.write_text(file.read_text() + "# a reason\n")
+    assert changed(before, keys()) == set()
+
+
+def test_a_new_patch_changes_the_key(project: Path) -> None:
+    before = keys()
+    (project / "d" / "patches").mkdir()
+    (project / "d" / "patches" / "0001-x.patch").write_text("x")
+    assert changed(before, keys()) == {"d"}
+
+
+def test_another_compiler_changes_every_key(project: Path) -> None:
+    before = keys()
+    assert changed(before, keys(Toolchain("12.2.0", "2.36", "gcc 12.2.0-15"))) == set(before)
+
+
+def test_the_closure_is_transitive(project: Path) -> None:
+    stack = stacks.load("openblas")
+    rendered = recipes.load_all(stack, TOOLCHAIN)
+    plan = packages.plan(rendered, recipes.closure(rendered), {}, TOOLCHAIN)
+    assert plan.closure("theano-stack") == {"b", "c"}
+
+
+def engine_output(directory: Path) -> Path:
+    for subdir, name in (("linux-64", "a-1.0-h0_0.conda"), ("noarch", "b-1.0-py_0.conda")):
+        (directory / subdir).mkdir(parents=True)
+        (directory / subdir / name).write_bytes(name.encode())
+        (directory / subdir / "repodata.json").write_text("{}")
+    return directory
+
+
+def test_stored_packages_are_found_again(tmp_path: Path) -> None:
+    stored = packages.store(engine_output(tmp_path / "out"), "k" * 32)
+    assert packages.cached("k" * 32) == stored
+    assert [package.path for package in stored] == [
+        "linux-64/a-1.0-h0_0.conda",
+        "noarch/b-1.0-py_0.conda",
+    ]
+    assert stored[0].name == "a"
+    assert stored[0].size == len("a-1.0-h0_0.conda")
+
+
+def test_a_half_stored_entry_is_not_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(json, "dumps", killed)
+    with pytest.raises(KeyboardInterrupt):
+        packages.store(engine_output(tmp_path / "out"), "k" * 32)
+    assert packages.cached("k" * 32) is None

@@ -1,0 +1,168 @@
+"""What is selected, and what an interrupted run leaves to the next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import CommandFailed, ConfigurationError, EnvironmentFailed, UsageError
+from builder.environment.envs import Lock
+from builder.measure import references
+from builder.package.channel import Package
+from builder.pipeline import Options
+from builder.proof import conformance, nvidia, opencl
+from builder.proof.expected_failures import Configuration, Expectations
+from builder.proof.pytest_runs import Interpreter
+
+TABLE = Expectations(
+    configurations={
+        "c": Configuration("cpu", "", ("*",)),
+        "python": Configuration("cpu", "cxx=", ("a",)),
+    },
+    quick_seconds=8,
+    seconds={"a": 16, "b": 160},
+    failures=(),
+)
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2"])
+def test_a_shard_is_one_of_n(shard: str) -> None:
+    with pytest.raises(UsageError, match="--shard"):
+        conformance.select("full", shard)
+
+
+def test_an_unknown_suite_lists_the_known() -> None:
+    with pytest.raises(UsageError, match="quick, full"):
+        conformance.select("half", "1/1")
+
+
+def selected(suite: str, shard: str) -> list[tuple[str, str, slice]]:
+    found = conformance.parts(TABLE, ["a", "b"], conformance.select(suite, shard))
+    return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in found]
+
+
+def test_full_runs_everything_the_longest_first() -> None:
+    everything = slice(0, None, 1)
+    assert selected("full", "1/1") == [
+        ("c", "b", everything),
+        ("c", "a", everything),
+        ("python", "a", everything),
+    ]
+
+
+def test_quick_runs_a_sample_of_long_files() -> None:
+    assert {file: part.step for _, file, part in selected("quick", "1/1")} == {"a": 2, "b": 20}
+
+
+def test_a_file_that_is_not_there_is_named() -> None:
+    everything = conformance.select("full", "1/1")
+    with pytest.raises(ConfigurationError, match="python: no file is a"):
+        conformance.parts(TABLE, ["b"], everything)
+
+
+@pytest.mark.parametrize("suite", conformance.SUITES)
+def test_shards_make_up_the_suite(suite: str) -> None:
+    tests = range(100)
+    whole = {(c, f, n) for c, f, part in selected(suite, "1/1") for n in tests[part]}
+    shards = [
+        (c, f, n)
+        for shard in ("1/3", "2/3", "3/3")
+        for c, f, part in selected(suite, shard)
+        for n in tests[part]
+    ]
+    assert len(shards) == len(set(shards))
+    assert set(shards) == whole
+
+
+def test_the_lock_of_a_run_does_not_depend_on_the_order_of_builds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = [
+        Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", "ab" * 32, 5)
+        for name in ("theano-tests", "pygpu-tests", "theano")
+    ]
+    lock = Lock("cuda", "", (built[2],))
+    monkeypatch.setattr(conformance.pipeline, "resolve", lambda *_: lock)
+
+    def found(built: list[Package]) -> Lock:
+        monkeypatch.setattr(conformance.pipeline, "packages", lambda *_: (None, built))
+        return conformance._lock("cuda")
+
+    assert found(built) == found(built[::-1])
+    assert set(found(built).packages) == set(built)
+
+
+def test_a_run_goes_on_only_with_the_same_inputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "conformance.toml"
+    table.write_text("")
+    monkeypatch.setattr(paths, "CONFORMANCE", table)
+    monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
+    quick = conformance.select("quick", "1/1")
+
+    def left(subject: str) -> bool:
+        with conformance._directory("openblas", quick, subject) as directory:
+            there = (directory / "events").exists()
+            (directory / "events").mkdir(exist_ok=True)
+        return there
+
+    assert [left("a"), left("a"), left("b")] == [False, True, False]
+    table.write_text("quick_seconds = 1")
+    assert not left("b")
+
+
+def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
+    quick, full = (conformance.select(suite, "1/1") for suite in conformance.SUITES)
+    with conformance._directory("openblas", quick, "a") as directory:
+        with (
+            pytest.raises(CommandFailed, match="run on openblas already"),
+            conformance._directory("openblas", quick, "b"),
+        ):
+            pass
+        assert directory.exists()
+        with conformance._directory("openblas", full, "a"):
+            pass
+    with conformance._directory("openblas", quick, "a"):
+        pass
+
+
+def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interpreter = Interpreter(Path("/python"), Path("/site"), ())
+    probed = []
+    monkeypatch.setattr(opencl, "environ", lambda directory: {"NAMES": str(directory)})
+    monkeypatch.setattr(opencl, "probe", lambda python, environ: probed.append(environ["NAMES"]))
+    monkeypatch.setattr(nvidia, "probe", lambda python, environ: "NVIDIA T4")
+
+    def named(device: str) -> tuple[set[str], str]:
+        environ, name = conformance._environ(device, interpreter, tmp_path)
+        return set(environ) & {"NAMES", *nvidia.ENVIRON}, name
+
+    assert named("cpu") == (set(), "cpu")
+    assert named("opencl") == ({"NAMES"}, "opencl")
+    assert named("cuda") == (set(nvidia.ENVIRON), "NVIDIA T4")
+    assert probed == [str(tmp_path / "opencl")]
+
+
+def test_a_gpu_is_used_where_it_is_asked_for() -> None:
+    usual, gpu = (conformance.select("full", "1/1", gpu) for gpu in (False, True))
+    assert conformance._device("openblas", usual) == "cpu"
+    assert conformance._device("cuda", usual) == "opencl"
+    assert conformance._device("cuda", gpu) == "cuda"
+    with pytest.raises(UsageError, match="openblas knows no GPU"):
+        conformance.judge("openblas", gpu, 1)
+    with pytest.raises(UsageError, match="stock Theano"):
+        conformance.refer(gpu, 1)
+    assert str(usual) != str(gpu)
+
+
+def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    def create(name: str, _: Options) -> Path:
+        raise EnvironmentFailed(f"{name} could not be installed")
+
+    monkeypatch.setattr(references, "create", create)
+    with pytest.raises(EnvironmentFailed, match="stock"):
+        conformance.refer(conformance.select("quick", "1/1"), 1)

@@ -1,0 +1,106 @@
+"""The table of expectations, and what contradicts it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import ConfigurationError
+from builder.proof import expected_failures
+from builder.proof.expected_failures import Failure
+from builder.proof.pytest_results import Outcome, Results
+from builder.stack import stacks
+
+FILE = "theano/tests/test_a.py"
+TEST = f"{FILE}::test_one"
+PASSED = Outcome("passed", 1.0, "")
+FAILED = Outcome("failed", 1.0, "AssertionError: 1 == 2")
+LISTED = Failure((TEST,), ("c",), "ragged arrays", "ValueError", stock=True)
+
+
+def complaints(outcome: Outcome, failure: Failure | None, stock: Outcome | None = None) -> str:
+    results = Results({("c", TEST): outcome}, {("c", FILE): (TEST,)})
+    reference = {("c", TEST): stock} if stock else {}
+    return "\n".join(expected_failures.complaints([failure] if failure else [], results, reference))
+
+
+def test_as_expected() -> None:
+    assert complaints(PASSED, None) == ""
+    assert complaints(FAILED, LISTED) == ""
+    assert complaints(FAILED, LISTED, stock=FAILED) == ""
+
+
+def test_a_failure_that_is_not_listed() -> None:
+    assert complaints(FAILED, None) == f"c: {TEST}: failed: AssertionError: 1 == 2"
+    elsewhere = Failure((TEST,), ("python",), "", "", stock=False)
+    assert "failed" in complaints(FAILED, elsewhere)
+
+
+def test_a_listed_test_that_passes() -> None:
+    assert complaints(PASSED, LISTED) == f"c: {TEST}: passed, but is listed: ragged arrays"
+
+
+def test_a_listed_test_that_is_not_there() -> None:
+    gone = Failure((f"{FILE}::test_gone",), ("c",), "", "", stock=False)
+    assert "there is no such test" in complaints(PASSED, gone)
+    # A file that did not run says nothing about its tests.
+    other = Failure(("theano/tests/test_b.py::test_gone",), ("c",), "", "", stock=False)
+    assert complaints(PASSED, other) == ""
+
+
+def test_evidence_that_the_reference_contradicts() -> None:
+    assert "stock = true, but it passed there" in complaints(FAILED, LISTED, stock=PASSED)
+
+
+def test_quick_runs_as_many_tests_of_a_file_as_take_the_same_time() -> None:
+    table = expected_failures.Expectations({}, 8, {"fast": 8, "slow": 9, "slower": 80}, ())
+    assert [table.step(file) for file in ("fast", "slow", "slower", "unknown")] == [1, 2, 10, 1]
+
+
+def test_a_device_has_configurations_of_its_own() -> None:
+    table = expected_failures.load(paths.CONFORMANCE)
+    devices = {stack.device for stack in stacks.load_all()} | {"opencl"}
+    names = {value: set(table.on(value).configurations) for value in devices}
+    assert all(names.values())
+    assert set.union(*names.values()) == set(table.configurations)
+    assert not set.intersection(*names.values())
+    assert table.on("cpu").failures == table.failures
+
+
+def test_the_table_is_read_and_each_test_is_listed_once() -> None:
+    table = expected_failures.load(paths.CONFORMANCE)
+    keys = [
+        (configuration, test)
+        for failure in table.failures
+        for configuration in failure.configurations
+        for test in failure.tests
+    ]
+    assert len(keys) == len(set(keys))
+    assert all(failure.reason and failure.evidence for failure in table.failures)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("quick_seconds", "quick_minutes"),
+        ("flags = ", "theano_flags = "),
+        ('device = "cpu", ', ""),
+        ("failures = []", 'failures = [{tests = ["a"], reason = "", evidence = ""}]'),
+        (
+            "failures = []",
+            'failures = [{tests = [], configurations = ["d"], reason = "", evidence = "", '
+            "stock = true}]",
+        ),
+    ],
+)
+def test_a_wrong_table_is_refused(old: str, new: str, tmp_path: Path) -> None:
+    text = "quick_seconds = 8\nfailures = []\nseconds = {}\n[configurations]\n"
+    text += 'c = { device = "cpu", flags = "", files = [] }\n'
+    file = tmp_path / paths.CONFORMANCE.name
+    file.write_text(text)
+    expected_failures.load(file)
+    file.write_text(text.replace(old, new))
+    with pytest.raises(ConfigurationError, match=str(file)):
+        expected_failures.load(file)

@@ -1,0 +1,36 @@
+"""What the tests take of an NVIDIA GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common.errors import HostToolMissing
+from builder.common.processes import Finished
+from builder.proof import nvidia
+
+
+def answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(_: object, *, env: dict[str, str], **__: object) -> Finished:
+        assert env["THEANO_FLAGS"] == "device=cpu"
+        return Finished(status, output)
+
+    monkeypatch.setattr(nvidia.processes, "run", run)
+
+
+def test_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(0, "a warning\nNVIDIA T4\n", monkeypatch)
+    assert nvidia.probe(Path("python"), {"THEANO_FLAGS": "device=cuda"}) == "NVIDIA T4"
+
+
+@pytest.mark.parametrize(
+    ("status", "output", "reason"),
+    [(1, "a warning\nthere is no driver\n", "there is no driver"), (-11, "", "exit status -11")],
+)
+def test_no_gpu_is_an_error_that_says_why(
+    status: int, output: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer(status, output, monkeypatch)
+    with pytest.raises(HostToolMissing, match=f"used: {reason}\n.*leave out --gpu"):
+        nvidia.probe(Path("python"), {})

@@ -1,0 +1,274 @@
+"""Runs of the project's tests, with a process that stands for pytest."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from builder.common import paths, progress
+from builder.common.errors import CommandFailed
+from builder.proof import own_tests
+from builder.proof.own_tests import Run, Suite
+
+UNITS = Suite("tests/unit", 70)
+PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
+Event = dict[str, object]
+# The commands of the pytests that were told what to do.
+Does = Callable[..., list[list[str]]]
+Shown = pytest.CaptureFixture[str]
+
+
+def ended(test: str, outcome: str = "passed", reason: str = "") -> Event:
+    return {"id": test, "outcome": outcome, "seconds": 0, "reason": reason}
+
+
+class Process:
+    """Ends with ``status`` when it was looked at so many times."""
+
+    pid = 4711
+
+    def __init__(self, status: int, looks: int) -> None:
+        self.status = status
+        self.looks = looks
+
+    def poll(self) -> int | None:
+        self.looks -= 1
+        return self.status if self.looks < 0 else None
+
+    def wait(self) -> int:
+        return self.status
+
+
+@pytest.fixture(autouse=True)
+def tests_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    monkeypatch.setattr(own_tests, "DIRECTORY", tmp_path / "tests")
+    monkeypatch.setattr(own_tests.time, "sleep", lambda _: None)
+
+
+@pytest.fixture
+def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
+    """Tell what the next pytest will do."""
+
+    def tell(*events: Event, status: int = 0, output: str = "", looks: int = 0) -> list[list[str]]:
+        commands = []
+
+        def start(command: list[object], *, log: Path, **_: object) -> Process:
+            commands.append([str(part) for part in command])
+            file = Path(str(command[command.index("--events") + 1]))
+            with file.open("a") as stream:
+                stream.writelines(json.dumps(event) + "\n" for event in events)
+            log.parent.mkdir(exist_ok=True)
+            log.write_text(output)
+            return Process(status, looks)
+
+        monkeypatch.setattr(own_tests.processes, "start", start)
+        return commands
+
+    return tell
+
+
+def test_the_plan_is_told_and_later_with_the_time_that_it_took(
+    pytest_does: Does, capsys: Shown
+) -> None:
+    pytest_does(ended("a"))
+    absent = Suite("tests/cuda", 60, "cuda", absent="build it")
+    with Run([UNITS, PATCHES, absent], "") as tests:
+        plan = capsys.readouterr().out.splitlines()
+        assert [line.split() for line in plan[1:4]] == [
+            ["tests/unit", "about", "70", "s"],
+            ["tests/patches", "in", "openblas", "about", "2", "min", "a", "stack"],
+            ["tests/cuda", "in", "cuda", "not", "run", "first:", "build", "it"],
+        ]
+        assert plan[4] == "about 3 min in all, on 2 cores"
+        assert tests.suites == [UNITS, PATCHES]
+        tests.run(UNITS)
+    capsys.readouterr()
+    Run([UNITS], "")
+    assert "about 0 s in all, as the last time here" in capsys.readouterr().out
+    Run([UNITS, PATCHES], "")
+    assert "about 2 min in all, on 2 cores" in capsys.readouterr().out
+
+
+def test_a_part_of_the_tests_tells_nothing_of_the_time_of_all(
+    pytest_does: Does, capsys: Shown
+) -> None:
+    pytest_does(ended("a"))
+    with Run([UNITS], "scan") as tests:
+        tests.run(UNITS)
+    Run([UNITS], "")
+    assert "at most 70 s in all" in (told := capsys.readouterr().out)
+    assert "about 70 s in all" in told
+
+
+@pytest.mark.parametrize(
+    ("status", "select", "passes"),
+    [(0, "", True), (5, "", False), (5, "scan", True), (1, "scan", False), (-9, "scan", False)],
+)
+def test_only_what_is_selected_may_be_absent(
+    status: int, select: str, passes: bool, pytest_does: Does
+) -> None:
+    commands = pytest_does(status=status)
+
+    def run() -> None:
+        with Run([UNITS], select) as tests:
+            tests.run(UNITS)
+
+    if passes:
+        run()
+    else:
+        with pytest.raises(CommandFailed, match=r"tests/unit \(1\)"):
+            run()
+    assert (commands[0][-2:] == ["-k", select]) == bool(select)
+
+
+def test_the_end_counts_and_tells_what_was_skipped_and_what_failed(
+    pytest_does: Does, capsys: Shown
+) -> None:
+    skipped = ended("s", "skipped", "Skipped: no daemon\n  -> start it")
+    failed = ended("tests/test_a.py::test_b[c d]", "failed", "AssertionError")
+    message = r"^failed: tests/patches in openblas \(1\)$"
+    with (
+        pytest.raises(CommandFailed, match=message),
+        Run([UNITS, PATCHES], "") as tests,
+    ):
+        pytest_does(ended("a"), skipped, output="..")
+        tests.run(UNITS)
+        pytest_does(ended("b"), skipped, failed, status=1)
+        tests.run(PATCHES)
+        capsys.readouterr()
+    _, *told = capsys.readouterr().out.splitlines()
+    assert told[:2] == [
+        "2 skipped: no daemon -> start it",
+        "failed: tests/test_a.py::test_b[c d]: AssertionError",
+    ]
+    assert told[2].startswith("  PYTHONPATH=$PWD/tests/lent ")
+    assert told[2].endswith("/openblas/bin/python -m pytest 'tests/test_a.py::test_b[c d]'")
+    assert (own_tests.DIRECTORY / "lent" / "pytest" / "__init__.py").exists()
+    assert told[4].split() == ["tests/unit", "1", "0", "1", "0.0"]
+    assert told[5].split() == ["tests/patches", "in", "openblas", "1", "1", "1", "0.0"]
+    assert told[6:] == ["2 passed, 1 failed, 2 skipped"]
+
+
+@pytest.mark.parametrize("heading", ["=== FAILURES ===", "\x1b[33m== warnings summary ==\x1b[0m"])
+def test_of_pytests_output_only_failures_and_warnings_are_shown(
+    heading: str, pytest_does: Does, capsys: Shown
+) -> None:
+    pytest_does(output=f"....\n{heading}\ntext")
+    tests = Run([UNITS], "")
+    capsys.readouterr()
+    tests.run(UNITS)
+    assert capsys.readouterr().out.splitlines()[:2] == [heading, "text"]
+    pytest_does(output="....\n")
+    tests.run(UNITS)
+    assert capsys.readouterr().out == "tests/unit: 0 passed, 0 failed, 0 skipped, 0:00\n"
+
+
+def test_a_test_that_ends_its_process_failed(pytest_does: Does, capsys: Shown) -> None:
+    events = [{"collected": ["a", "b"]}, {"started": "a"}, ended("a"), {"started": "b"}]
+    pytest_does(*events, status=-11, output=".Fatal Python error")
+    with pytest.raises(CommandFailed), Run([UNITS], "") as tests:
+        tests.run(UNITS)
+    told = capsys.readouterr().out.splitlines()
+    assert ".Fatal Python error" in told
+    assert "failed: b: pytest ended with -11" in told
+    assert told[-1] == "1 passed, 1 failed, 0 skipped"
+
+
+def test_an_interruption_ends_pytest_as_ctrl_c_does_and_is_counted(
+    pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    sent = []
+
+    def interrupt(_: float) -> None:
+        monkeypatch.setattr(own_tests.time, "sleep", lambda _: None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(own_tests.time, "sleep", interrupt)
+    monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
+    pytest_does(ended("a"), ended("b", "failed"), looks=3, status=2)
+    with pytest.raises(KeyboardInterrupt), Run([UNITS, PATCHES], "") as tests:
+        tests.run(UNITS)
+    assert sent == [(Process.pid, signal.SIGINT)]
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"
+
+
+def test_a_pytest_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = []
+    monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
+    own_tests._end(Process.pid, lambda: None)
+    assert sent == [(Process.pid, signal.SIGINT), (Process.pid, signal.SIGKILL)]
+
+
+UNDER_WAY = (
+    {"collected": ["a", "b", "c"]},
+    *({"started": "a"}, ended("a"), {"started": "b"}, ended("b", "failed")),
+)
+LINE = "1/2 tests/unit: 2 of 3 tests, 1 failed, about 3 min left"
+
+
+def test_a_terminal_shows_one_line_that_goes(
+    pytest_does: Does, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, color_system="standard", width=40)
+    monkeypatch.setattr(progress, "console", console)
+    commands = pytest_does(*UNDER_WAY, looks=2)
+    Run([UNITS, PATCHES], "").run(UNITS)
+    shown = screen.getvalue()
+    assert LINE[:39] + "…" in shown
+    assert "\x1b[2K" in shown
+    assert "--color=yes" in commands[0]
+
+
+@pytest.mark.parametrize(("pace", "lines"), [(0, [LINE] * 2), (30, [])])
+def test_elsewhere_plain_lines_come_now_and_then(
+    pace: int,
+    lines: list[str],
+    pytest_does: Does,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Shown,
+) -> None:
+    monkeypatch.setattr(own_tests, "PACE", pace)
+    commands = pytest_does(*UNDER_WAY, looks=2)
+    tests = Run([UNITS, PATCHES], "")
+    capsys.readouterr()
+    tests.run(UNITS)
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[:-1] == lines
+    assert "\x1b" not in shown
+    assert "--color=no" in commands[0]
+
+
+@pytest.mark.parametrize(
+    ("done", "elapsed", "left"),
+    [(0, 0, "3 min"), (1, 60, "2 min"), (1, 80, "5 min"), (3, 9, "2 min")],
+)
+def test_time_left_is_the_rest_of_the_plans_or_what_the_tests_done_took(
+    done: int, elapsed: int, left: str, pytest_does: Does
+) -> None:
+    pytest_does({"collected": ["a", "b", "c"]}, *map(ended, "abc"[:done]))
+    tests = Run([UNITS, PATCHES], "")
+    tests.run(UNITS)
+    assert tests._line(UNITS, elapsed).endswith(f"{done} of 3 tests, about {left} left")
+
+
+def test_a_line_that_is_half_written_is_read_later(
+    pytest_does: Does, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest_does(ended("a"), looks=1)
+    read = own_tests.pytest_events.read
+    monkeypatch.setattr(own_tests.pytest_events, "read", lambda *_: json.loads('{"coll'))
+    monkeypatch.setattr(
+        own_tests.time,
+        "sleep",
+        lambda _: monkeypatch.setattr(own_tests.pytest_events, "read", read),
+    )
+    with Run([UNITS], "") as tests:
+        tests.run(UNITS)

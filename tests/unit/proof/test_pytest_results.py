@@ -1,0 +1,64 @@
+"""Counting, keeping and comparing outcomes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from builder.proof import pytest_results
+from builder.proof.pytest_results import Outcome, Results
+
+PASSED = Outcome("passed", 1.5, "")
+FAILED = Outcome("failed", 0.5, "AssertionError")
+SKIPPED = Outcome("skipped", 0.0, "no GPU")
+FILE = "theano/tests/test_a.py"
+
+
+def key(test: str) -> tuple[str, str]:
+    return "c", f"{FILE}::{test}"
+
+
+RESULTS = Results(
+    outcomes={key("one"): PASSED, key("two"): FAILED, key("three"): FAILED, key("four"): SKIPPED},
+    collected={("c", FILE): tuple(key(t)[1] for t in ("one", "two", "three", "four", "five"))},
+)
+
+
+def test_each_test_is_counted_once() -> None:
+    assert pytest_results.counts(RESULTS, [key("two"), key("one")]) == {
+        "passed": 1,
+        "failed": 1,
+        "expected failures": 1,
+        "skipped": 1,
+        "not run": 1,
+    }
+
+
+def test_a_file_that_skips_itself_is_counted_as_one_test() -> None:
+    results = Results({("c", FILE): SKIPPED}, {("c", FILE): ()})
+    counts = pytest_results.counts(results, [])
+    assert counts["skipped"] == 1
+    assert sum(counts.values()) == 1
+
+
+def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(pytest_results.document(RESULTS)))
+    assert pytest_results.read([file]) == RESULTS.outcomes
+
+
+def test_only_tests_that_ran_on_both_sides_are_compared() -> None:
+    reference = {key("one"): PASSED, key("two"): PASSED, key("three"): FAILED, key("six"): PASSED}
+    assert pytest_results.side_by_side(reference, RESULTS.outcomes) == [
+        ["c", FILE, "2/1/0", "1/2/0", "1"]
+    ]
+
+
+def test_files_are_summed_up() -> None:
+    assert pytest_results.document(RESULTS)["files"] == {
+        "c": {FILE: {"passed": 1, "failed": 2, "skipped": 1, "seconds": 2.5}}
+    }
+
+
+def test_reasons_of_what_was_skipped() -> None:
+    assert pytest_results.reasons(RESULTS.outcomes) == [("no GPU", 1)]

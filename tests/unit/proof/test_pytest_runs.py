@@ -1,0 +1,122 @@
+"""The scheduler of test runs, with a process that stands for pytest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder.proof import pytest_events, pytest_runs
+from builder.proof.pytest_events import Part
+from builder.proof.pytest_results import Outcome
+from builder.proof.pytest_runs import Interpreter
+
+PART = Part("c", "mode=DebugMode", "theano/tests/test_a.py", 0, 2)
+TESTS = [f"{PART.file}::test_{number}" for number in range(4)]
+Pytest = Callable[[Path], None]
+Start = Callable[..., list[dict[str, str]]]
+
+
+def write(file: Path, *events: dict[str, object]) -> None:
+    with file.open("a") as stream:
+        stream.writelines(json.dumps(event) + "\n" for event in events)
+
+
+def passed(test: str) -> dict[str, object]:
+    return {"id": test, "outcome": "passed", "seconds": 1.0, "reason": ""}
+
+
+class Process:
+    pid = 0
+
+    def poll(self) -> int:
+        return -11
+
+    def wait(self) -> int:
+        return -11
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Run PART, each process it takes being the next of those given; their environments."""
+
+    def start(*processes: Pytest) -> list[dict[str, str]]:
+        pending = list(processes)
+        environs = []
+
+        def double(command: list[object], *, env: dict[str, str], **_: object) -> Process:
+            environs.append(env)
+            pending.pop(0)(Path(str(command[command.index("--events") + 1])))
+            return Process()
+
+        monkeypatch.setattr(pytest_runs.processes, "start", double)
+        interpreter = Interpreter(Path("/python"), Path("/site"), (Path("/lent"),))
+        pytest_runs.Run(interpreter, tmp_path, {"LANG": "C"}, jobs=2).run([PART])
+        assert not pending
+        return environs
+
+    return start
+
+
+def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_path: Path) -> None:
+    def pytest_process(events: Path) -> None:
+        write(events, {"collected": TESTS}, passed(TESTS[0]), passed(TESTS[2]))
+
+    [environ] = run(pytest_process)
+    assert environ["LANG"] == "C"
+    assert environ["THEANO_FLAGS"].endswith(",mode=DebugMode")
+    assert pytest_events.read(tmp_path, PART).complete
+    run()
+    results = pytest_events.results(tmp_path, [PART])
+    assert [test for _, test in results.outcomes] == [TESTS[0], TESTS[2]]
+    assert results.collected == {("c", PART.file): tuple(TESTS)}
+
+
+def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
+    run: Start, tmp_path: Path
+) -> None:
+    run(
+        lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
+        lambda events: write(events, {"collected": TESTS}, passed(TESTS[2])),
+    )
+    assert pytest_events.read(tmp_path, PART).outcomes == {
+        TESTS[0]: Outcome("failed", 0, "its process ended with -11"),
+        TESTS[2]: Outcome("passed", 1.0, ""),
+    }
+
+
+def test_a_file_that_ends_its_process_failed(run: Start, tmp_path: Path) -> None:
+    run(lambda events: None)
+    reason = "its process ended with -11, before its first test"
+    assert pytest_events.read(tmp_path, PART).outcomes == {PART.file: Outcome("failed", 0, reason)}
+
+
+def test_a_test_that_hangs_is_killed(
+    run: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[object] = []
+    monkeypatch.setattr(pytest_runs, "LIMIT", 0)
+    monkeypatch.setattr(Process, "poll", lambda self: None)
+    monkeypatch.setattr(pytest_runs, "_kill", killed.append)
+    run(lambda events: write(events, {"collected": TESTS[:1]}, {"started": TESTS[0]}))
+    assert len(killed) == 1
+    [outcome] = pytest_events.read(tmp_path, PART).outcomes.values()
+    assert outcome == Outcome("failed", 0, "took longer than 0 s")
+
+
+def test_nothing_keeps_running_after_an_interruption(
+    run: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed: list[object] = []
+
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Process, "poll", lambda self: None)
+    monkeypatch.setattr(pytest_runs, "_kill", killed.append)
+    monkeypatch.setattr(pytest_runs.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run(lambda events: None)
+    assert len(killed) == 1

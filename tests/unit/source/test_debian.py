@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from builder.common.processes import Finished
+from builder.source import debian
+
+SHOWSRC = """Package: zlib
+Version: 1:1.2.13.dfsg-1
+Directory: pool/main/z/zlib
+Checksums-Sha256:
+ aaaa 2399 zlib_1.2.13.dfsg-1.dsc
+ {digest} 1239825 zlib_1.2.13.dfsg.orig.tar.bz2
+
+Package: zlib
+Version: 1:1.3-1
+Directory: pool/updates/main/z/zlib
+Checksums-Sha256:
+ {digest} 1239826 zlib_1.3.orig.tar.bz2
+""".format(digest="0" * 64)
+
+
+def test_file_names_tell_the_source_package() -> None:
+    match = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
+    assert match
+    assert (match["package"], match["version"]) == ("zlib", "1.2.13.dfsg")
+    assert debian.FILE.fullmatch("openblas_0.3.29+ds.orig.tar.xz")
+    assert not debian.FILE.fullmatch("numpy-1.26.4.tar.gz")
+    match = debian.FILE.fullmatch("openssl_3.0.20-1~deb12u2.debian.tar.xz")
+    assert match
+    assert (match["package"], match["version"]) == ("openssl", "3.0.20-1~deb12u2")
+    assert match["revision"]
+
+
+def test_a_binary_package_is_one_and_a_source_is_none() -> None:
+    match = debian.FILE.fullmatch("python3-pygpu_0.7.6-13+b1_amd64.deb")
+    assert match
+    assert (match["package"], match["version"]) == ("python3-pygpu", "0.7.6-13+b1")
+    assert match["binary"]
+    source = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
+    assert source
+    assert not source["binary"]
+
+
+def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
+    assert debian.directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == ["pool/updates/main/z/zlib"]
+    assert debian.directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
+
+
+SHOW = """Package: libgpuarray3
+Version: 0.7.6-13+b1
+Filename: pool/main/libg/libgpuarray/libgpuarray3_0.7.6-13+b1_amd64.deb
+
+Package: libgpuarray3
+Version: 0.7.6-14
+Filename: pool/updates/main/libg/libgpuarray/libgpuarray3_0.7.6-14_amd64.deb
+"""
+
+
+def test_the_pool_directory_of_a_binary_package_is_in_its_stanza() -> None:
+    file = "libgpuarray3_0.7.6-13+b1_amd64.deb"
+    assert debian.directories(SHOW, file) == ["pool/main/libg/libgpuarray"]
+    assert debian.directories(SHOW, "gpuarray3_0.7.6-14_amd64.deb") == []
+
+
+TARGETS = """http://mirror.example/debian/ bookworm
+http://mirror.example/debian/ bookworm-updates
+http://mirror.example/security/ bookworm-security
+http://elsewhere.example/ nodistro
+"""
+
+
+def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
+    entries = debian.sources_list(TARGETS)
+    assert "http://mirror.example/debian/ trixie main" in entries
+    assert "http://mirror.example/security/ trixie-security main" in entries
+    assert "elsewhere" not in entries
+    assert all(line.startswith("deb-src ") for line in entries.splitlines())
+    binaries = debian.sources_list(TARGETS, "deb")
+    assert "deb " in binaries
+    assert "deb-src" not in binaries
+
+
+def test_a_host_of_another_distribution_has_no_entries() -> None:
+    assert debian.sources_list("http://mirror.example/ubuntu/ noble\n").strip() == ""
+
+
+def test_a_mirror_that_the_user_names_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian/")
+    entries = debian.sources_list("http://mirror.example/ubuntu/ noble\n").splitlines()
+    assert "deb-src [trusted=yes] http://named.example/debian bookworm main" in entries
+    assert len(entries) == len(debian.RELEASES)
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("openblas_0.3.29+ds.orig.tar.xz", "o/openblas/openblas_0.3.29%2Bds.orig.tar.xz"),
+        ("libffi_3.4.4.orig.tar.gz", "libf/libffi/libffi_3.4.4.orig.tar.gz"),
+        ("xz_5-1~deb12u2.debian.tar.xz", "x/xz/xz_5-1~deb12u2.debian.tar.xz"),
+    ],
+)
+def test_without_apt_the_pool_of_the_named_mirror_is_known(
+    file: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(debian.downloads, "download", lambda address, _: asked.append(address))
+    with pytest.raises(LookupError, match="no apt"):
+        debian.download(file, tmp_path / "x", tmp_path)
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
+    debian.download(file, tmp_path / "x", tmp_path)
+    assert asked == [f"http://named.example/debian/pool/main/{place}"]
+    with pytest.raises(LookupError, match="binary package"):
+        debian.download("libgpuarray3_0.7.6-13+b1_amd64.deb", tmp_path / "x", tmp_path)
+
+
+def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
+    assert debian.package_list(TARGETS * 2, "bookworm") == [
+        "deb http://mirror.example/debian/ bookworm main",
+        "deb http://mirror.example/debian/ bookworm-updates main",
+        "deb http://mirror.example/security/ bookworm-security main",
+    ]
+    assert debian.package_list(TARGETS, "trixie") == []
+
+
+MADISON = """
+ zlib | 1:1.2.13.dfsg-1 | http://mirror.example/debian bookworm/main Sources
+ zlib | 1:1.2.13.dfsg-1 | http://mirror.example/security bookworm-security/main Sources
+ zlib |      1:1.3-1 | http://mirror.example/security trixie-security/main Sources
+"""
+
+
+def test_the_suites_of_a_file_are_those_of_its_stanza() -> None:
+    assert debian.suites(SHOWSRC, MADISON) == {
+        "zlib_1.2.13.dfsg.orig.tar.bz2": {"bookworm", "bookworm-security"},
+        "zlib_1.3.orig.tar.bz2": {"trixie-security"},
+    }
+    told = "libgpuarray3 | 0.7.6-14 | http://mirror.example bookworm/main amd64 Packages\n"
+    assert debian.suites(SHOW, told) == {
+        "libgpuarray3_0.7.6-13+b1_amd64.deb": set(),
+        "libgpuarray3_0.7.6-14_amd64.deb": {"bookworm"},
+    }
+
+
+def test_a_mirror_that_does_not_answer_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run(argv: list[str], **_: object) -> Finished:
+        if argv[-1] == "update":
+            return Finished(100, "Err:1 mirror\nE: Failed to fetch InRelease\nE: Some failed")
+        return Finished(0, TARGETS)
+
+    monkeypatch.setattr(debian, "run", run)
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
+    with pytest.raises(LookupError, match=r"update: E: Failed to fetch InRelease$"):
+        debian.listed(["zlib_1.3.orig.tar.bz2"], tmp_path)
+
+
+# As dpkg orders them.
+ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3.0-1")
+
+
+@pytest.mark.parametrize(
+    ("offered", "later"),
+    [
+        (["ab_3.0-1~deb12u2.debian.tar.xz", "ab_3.0-1~deb12u1.debian.tar.xz"], None),
+        (["ab_3.0-1~deb12u3.debian.tar.xz", "ab_3.0-1~deb12u10.debian.tar.xz"], "3.0-1~deb12u10"),
+        (["ab_3.0-1.debian.tar.xz"], "3.0-1"),
+        (["ab_3.0.1-1.debian.tar.xz", "bc_3.0-2.debian.tar.xz", "ab_3.0-2_amd64.deb"], None),
+    ],
+)
+def test_later_fixes_are_of_the_same_release(
+    offered: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(argv: list[str], **_: object) -> Finished:
+        dpkg, option, one, relation, other = argv
+        assert (dpkg, option, relation) == ("dpkg", "--compare-versions", "gt")
+        return Finished(int(ORDER.index(one) <= ORDER.index(other)), "")
+
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/dpkg")
+    monkeypatch.setattr(debian, "run", run)
+    assert debian.later("ab_3.0-1~deb12u2.debian.tar.xz", offered) == later
+    assert debian.later("ab_3.0.orig.tar.xz", offered) is None
+
+
+def test_without_dpkg_no_fix_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert debian.later("ab_3.0-1.debian.tar.xz", ["ab_3.0-2.debian.tar.xz"]) is None

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import HashMismatch, SourceUnavailable
+from builder.source import sources
+from builder.stack.recipes import Source
+
+CONTENT = b"a source archive"
+GOOD = Source("xyz_1.0.orig.tar.gz", hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.fixture
+def carried(tmp_path: Path) -> Path:
+    directory = tmp_path / "carried"
+    directory.mkdir()
+    (directory / GOOD.file).write_bytes(CONTENT)
+    return directory
+
+
+def everything_below(directory: Path) -> list[Path]:
+    return [file for file in directory.rglob("*") if file.is_file()]
+
+
+def test_a_carried_file_is_cached_and_linked_for_recipes(carried: Path) -> None:
+    [file] = sources.fetch([GOOD], directory=carried, offline=True)
+    assert file.read_bytes() == CONTENT
+    assert (paths.SOURCES / GOOD.file).resolve() == file
+    (carried / GOOD.file).unlink()
+    assert sources.fetch([GOOD], offline=True) == [file]
+
+
+def test_a_file_that_the_user_brings_is_cached_by_its_hash(tmp_path: Path) -> None:
+    (tmp_path / "release-5.0.tar.gz").write_bytes(CONTENT)
+    source = sources.keep(tmp_path / "release-5.0.tar.gz", "release")
+    assert source == Source(f"release-{GOOD.sha256[:16]}", GOOD.sha256)
+    [file] = sources.fetch([source], offline=True)
+    assert file.read_bytes() == CONTENT
+
+
+def test_wrong_bytes_are_named_and_not_kept(carried: Path) -> None:
+    (carried / GOOD.file).write_bytes(CONTENT[:-1])
+    with pytest.raises(HashMismatch) as failure:
+        sources.fetch([GOOD], directory=carried)
+    message = str(failure.value)
+    assert str(carried / GOOD.file) in message
+    assert GOOD.sha256 in message
+    assert hashlib.sha256(CONTENT[:-1]).hexdigest() in message
+    assert everything_below(paths.cache()) == []
+
+
+def test_offline_downloads_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailable, match=r"(?s)xyz_1\.0.*--offline.*invoke fetch"):
+        sources.fetch([GOOD], offline=True)
+
+
+def test_each_way_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_mirror(*_: object) -> None:
+        raise LookupError("no mirror has it")
+
+    def no_network(*_: object) -> None:
+        raise OSError("network is unreachable")
+
+    monkeypatch.setattr(sources.debian, "download", no_mirror)
+    monkeypatch.setattr(sources.downloads, "download", no_network)
+    source = Source(GOOD.file, GOOD.sha256, ("https://upstream.example/xyz-1.0.tar.gz",))
+    with pytest.raises(SourceUnavailable) as failure:
+        sources.fetch([source])
+    message = str(failure.value)
+    assert "no mirror has it" in message
+    assert "network is unreachable" in message
+    assert "--sources" in message
+    assert everything_below(paths.cache()) == []
+
+
+def test_all_files_that_cannot_be_had_are_named_at_once() -> None:
+    others = [Source(f"{name}.zip", GOOD.sha256) for name in ("one", "two")]
+    with pytest.raises(SourceUnavailable) as failure:
+        sources.fetch([GOOD, *others], offline=True)
+    message = str(failure.value)
+    assert all(source.file in message for source in (GOOD, *others))
+    assert message.count("->") == 1
+
+
+def test_wrong_bytes_of_one_way_do_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stale(file: str, destination: Path, state: Path) -> None:
+        destination.write_bytes(b"<html>not found</html>")
+
+    def right(address: str, destination: Path) -> None:
+        destination.write_bytes(CONTENT)
+
+    monkeypatch.setattr(sources.debian, "download", stale)
+    monkeypatch.setattr(sources.downloads, "download", right)
+    [file] = sources.fetch([Source(GOOD.file, GOOD.sha256, ("https://upstream.example/x",))])
+    assert file.read_bytes() == CONTENT
+
+
+def test_a_failed_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(file: str, destination: Path, state: Path) -> None:
+        destination.write_bytes(CONTENT[:5])
+
+    monkeypatch.setattr(sources.debian, "download", half)
+    with pytest.raises(HashMismatch):
+        sources.fetch([GOOD])
+    assert everything_below(paths.cache()) == []
+
+
+def test_collect_copies_files(carried: Path, tmp_path: Path) -> None:
+    files = sources.fetch([GOOD], directory=carried)
+    sources.collect(files, tmp_path / "out")
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [GOOD.file]

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import license_expression
+import pytest
+
+from builder.common import paths
+from builder.common.errors import ConfigurationError
+from builder.source import debian
+from builder.stack import recipes, stacks
+from builder.stack.recipes import Source
+from builder.stack.toolchain import Toolchain
+
+TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc")
+# Has every file that Debian ever published, by its SHA-1.
+ARCHIVE = "https://snapshot.debian.org/file/"
+SHA = "0" * 64
+
+
+def write(directory: Path, name: str, text: str) -> None:
+    (directory / name).mkdir(parents=True)
+    (directory / name / "recipe.yaml").write_text("schema_version: 1\n" + text)
+
+
+def package(name: str, host: str = "", extra: str = "") -> str:
+    return (
+        f"package: {{name: {name}, version: '1.0'}}\n"
+        f"build: {{string: '0_${{{{ blas }}}}'}}\n"
+        f"requirements: {{host: [{host}]}}\n{extra}"
+    )
+
+
+def load(stack: str = "openblas") -> dict[str, recipes.Recipe]:
+    return recipes.load_all(stacks.load(stack), TOOLCHAIN)
+
+
+def test_axes_reach_a_recipe(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a"))
+    assert load()["a"].outputs[0].build == "0_openblas"
+
+
+def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) -> None:
+    source = f"source:\n  - {{path: ../../build/sources/a.tar.gz, sha256: '{SHA}'}}\n"
+    upstream = "extra: {upstream: {a.tar.gz: 'https://a.example/a.tar.gz'}}\n"
+    write(recipes_dir, "a", package("a", extra=source + upstream))
+    assert load()["a"].sources == (Source("a.tar.gz", SHA, ("https://a.example/a.tar.gz",)),)
+
+
+def test_an_upstream_address_is_for_names_that_begin_so(recipes_dir: Path) -> None:
+    files = ("a1_1.0.orig.tar.gz", "b.tar.gz")
+    entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
+    extra = f"source:\n{entries}extra: {{upstream: {{a: 'https://a.example/a.tar.gz'}}}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    assert [source.upstream for source in load()["a"].sources] == [
+        ("https://a.example/a.tar.gz",),
+        (),
+    ]
+
+
+def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
+    files = ("a1_1.0.orig.tar.gz", "a1_1.0-1.debian.tar.xz")
+    entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
+    extra = f"source:\n{entries}extra: {{upstream: {{'a*.orig': 'https://a.example/a.tar.gz'}}}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    assert {source.file: len(source.upstream) for source in load()["a"].sources} == {
+        "a1_1.0.orig.tar.gz": 1,
+        "a1_1.0-1.debian.tar.xz": 0,
+    }
+
+
+def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a"))
+    assert load()["a"].fixes == ()
+    file = recipes_dir / "a" / "fixes"
+    file.write_text("# a reason\nx.patch CVE-2024-1000 CVE-2024-10000\ny.diff\n")
+    assert load()["a"].fixes == (
+        recipes.Fix("x.patch", ("CVE-2024-1000", "CVE-2024-10000")),
+        recipes.Fix("y.diff", ()),
+    )
+    for wrong in ("x.patch CVE-2024\n", "\n", "x.patch and more\n"):
+        file.write_text(wrong)
+        with pytest.raises(ConfigurationError, match="recipes/a/fixes"):
+            load()
+
+
+def test_recipes_with_fixes_have_the_patches_and_apply_them() -> None:
+    for recipe in load().values():
+        patches = [source for source in recipe.sources if source.file.endswith(".debian.tar.xz")]
+        script = paths.RECIPES / "apply-fixes.sh"
+        assert len(patches) == bool(recipe.fixes) == (script in recipe.own), recipe.name
+        build = recipe.path / "build.sh"
+        applied = build.exists() and "bash apply-fixes.sh" in build.read_text("utf-8")
+        assert applied == bool(recipe.fixes), recipe.name
+
+
+def test_the_page_on_security_tells_every_fix() -> None:
+    page = (paths.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z0-9]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    told = {
+        (name, version, cve)
+        for name, version, cves in rows
+        for cve in re.findall(r"CVE-[\d-]+", cves)
+    }
+    assert told == {
+        (recipe.name, source.file.split("_")[1].removesuffix(".debian.tar.xz"), cve)
+        for recipe in load().values()
+        for source in recipe.sources
+        if source.file.endswith(".debian.tar.xz")
+        for fix in recipe.fixes
+        for cve in fix.cves
+    }
+
+
+def test_one_pin_raises_cpython(tmp_path: Path) -> None:
+    text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
+    raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
+    assert count == 1
+    # The fixes are those of one release: another goes without, or with its own.
+    raised, count = re.subn(r"(?s)  # Of this release.*?apply-fixes\.sh\n", "", raised)
+    assert count == 1
+    write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
+    variant = recipes.variant(stacks.load("openblas"), TOOLCHAIN)
+    python = recipes.render(tmp_path / "python", variant)
+    [source] = python.sources
+    assert python.outputs[0].version == "3.11.99"
+    assert source.file == "python3.11_3.11.99.orig.tar.gz"
+    [address] = source.upstream
+    assert address.endswith("/3.11.99/Python-3.11.99.tgz")
+
+
+@pytest.mark.parametrize("name", [stack.name for stack in stacks.load_all()])
+def test_what_debian_has_today_has_an_address_that_lasts(name: str) -> None:
+    rendered = recipes.load_all(stacks.load(name), TOOLCHAIN)
+    for source in {source for recipe in rendered.values() for source in recipe.sources}:
+        if debian.FILE.fullmatch(source.file):
+            assert any(address.startswith(ARCHIVE) for address in source.upstream), source.file
+
+
+def test_a_source_without_a_hash_is_refused(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", package("a", extra="source: {path: ../../build/sources/a.tar.gz}\n"))
+    with pytest.raises(ConfigurationError, match=r"recipes/a: source a\.tar\.gz has no sha256"):
+        load()
+
+
+def test_a_source_from_elsewhere_is_refused(recipes_dir: Path) -> None:
+    extra = f"source: {{url: 'https://a.example/a.tar.gz', sha256: '{SHA}'}}\n"
+    write(recipes_dir, "a", package("a", extra=extra))
+    with pytest.raises(ConfigurationError, match="neither"):
+        load()
+
+
+def test_an_invalid_recipe_is_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "a", "package: {name: a}\n")
+    with pytest.raises(ConfigurationError, match=r"recipes/a/recipe\.yaml"):
+        load()
+
+
+def test_dependencies_come_first(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
+    write(recipes_dir, "b", package("b", "c"))
+    write(recipes_dir, "c", package("c"))
+    write(recipes_dir, "unneeded", package("unneeded"))
+    order = recipes.closure(load())
+    assert list(order) == ["c", "b", "theano-stack"]
+    assert order["b"] == {"c"}
+
+
+def test_the_build_string_chooses_the_provider(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "'lib * *_netlib'"))
+    write(recipes_dir, "fast", package("lib"))
+    write(recipes_dir, "slow", package("lib").replace("${{ blas }}", "netlib"))
+    assert list(recipes.closure(load())) == ["slow", "theano-stack"]
+
+
+def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "nobody"))
+    with pytest.raises(ConfigurationError, match="requires 'nobody'"):
+        recipes.closure(load())
+
+
+def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
+    write(recipes_dir, "b", package("b", "theano-stack"))
+    with pytest.raises(ConfigurationError, match="theano-stack -> b -> theano-stack"):
+        recipes.closure(load())
+
+
+@pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
+def test_every_stack_of_the_project_is_complete(stack: str) -> None:
+    order = recipes.closure(load(stack))
+    assert "theano" in order
+    assert list(order)[-1] == recipes.METAPACKAGE
+
+
+def test_recipes_never_name_a_stack() -> None:
+    names = {stack.name for stack in stacks.load_all()} - set(_axis_values())
+    for file in paths.RECIPES.glob("*/*"):
+        if file.is_file():
+            assert not [name for name in names if name in file.read_text("utf-8")], file
+
+
+def _axis_values() -> list[str]:
+    return [value for stack in stacks.load_all() for value in stack.axes.values()]
+
+
+@pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
+def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
+    known = license_expression.get_spdx_licensing()
+    for recipe in load(stack).values():
+        for rendered in recipe.rendered:
+            about = rendered["about"]
+            used = known.license_keys(about["license"])
+            unknown = {key for key in used if not key.startswith("LicenseRef-")} - set(
+                known.known_symbols
+            )
+            assert used, recipe.name
+            assert not unknown, recipe.name
+            assert about["license_file"], recipe.name
+            assert about["summary"], recipe.name
+
+
+def test_amds_own_library_is_a_package_of_its_own() -> None:
+    stack = stacks.load("openblas-amdlibm")
+    own = stacks.with_amdlibm(stack, SHA)
+    packages = {}
+    for each in (stack, own):
+        rendered = recipes.load_all(each, TOOLCHAIN)
+        recipes.closure(rendered)
+        packages[each.name] = rendered
+    amdlibm = packages[own.name]["amdlibm"]
+    assert amdlibm.sources == (Source(f"aocl-libm-{SHA[:16]}", SHA),)
+    assert amdlibm.outputs[0].build == "aocl_00000000_1"
+    assert amdlibm.outputs[0].build != packages[stack.name]["amdlibm"].outputs[0].build
+    assert "LicenseRef-AOCL-LibM" in amdlibm.rendered[0]["about"]["license"]
+    assert "aocl-licence/" in amdlibm.rendered[0]["about"]["license_file"]
+    differing = {
+        name
+        for name, recipe in packages[own.name].items()
+        if recipe.rendered != packages[stack.name][name].rendered
+    }
+    assert differing == {"amdlibm", recipes.METAPACKAGE}
+
+
+def test_a_stack_with_amds_own_library_takes_no_other() -> None:
+    own = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), SHA)
+    rendered = recipes.load_all(own, TOOLCHAIN)
+    rendered["amdlibm"] = load("openblas-amdlibm")["amdlibm"]
+    with pytest.raises(ConfigurationError, match=r"aocl_00000000_\*"):
+        recipes.closure(rendered)

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common.errors import ConfigurationError, UsageError
+from builder.stack import stacks
+
+AXES = """
+[axes]
+theano = ["1.0.5"]
+python = ["3.11"]
+blas = ["openblas", "mkl"]
+libm = ["system"]
+device = ["cpu"]
+"""
+ROW = 'theano = "1.0.5"\npython = "3.11"\nblas = "{blas}"\nlibm = "system"\n'
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    file = tmp_path / "stacks.toml"
+    file.write_text(text)
+    return file
+
+
+def test_the_projects_own_table_loads() -> None:
+    names = [stack.name for stack in stacks.load_all()]
+    assert "openblas" in names
+    assert stacks.load("openblas").axes["blas"] == "openblas"
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UsageError, match=r"choose one of: .*openblas"):
+        stacks.load("openblass")
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (ROW.format(blas="mkl"), "must set each axis once"),
+        (ROW.format(blas="mkl") + 'device = "cpu"\ngpu = "yes"\n', "must set each axis once"),
+        (ROW.format(blas="atlas") + 'device = "cpu"\n', "'atlas' is not one of openblas, mkl"),
+    ],
+)
+def test_a_wrong_row_is_refused(tmp_path: Path, row: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        stacks.load_all(write(tmp_path, f"{AXES}\n[stacks.x]\n{row}"))
+
+
+def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="expected the tables"):
+        stacks.load_all(write(tmp_path, AXES + "\n[extra]\na = 1\n"))
+
+
+def test_a_stack_with_amds_own_library_has_another_name() -> None:
+    stack = stacks.load("openblas-amdlibm")
+    own = stacks.with_amdlibm(stack, "ab")
+    assert own.name == "openblas-amdlibm-aocl"
+    assert own.amdlibm_archive == "ab"
+    assert own.axes == stack.axes
+    assert stacks.flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
+    assert stacks.flags(stack.name) == "--stack=openblas-amdlibm"
+
+
+def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:
+    with pytest.raises(UsageError, match=r"(?s)stack mkl is system.*openblas-amdlibm, mkl-amdlibm"):
+        stacks.with_amdlibm(stacks.load("mkl"), "ab")
