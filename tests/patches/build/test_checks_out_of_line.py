@@ -67,3 +67,15 @@ def test_the_messages_are_not_in_the_module():
     assert "theano_is_array" in code
     assert "PyErr_Format(PyExc_NotImplementedError" not in code
     assert "std::sort" not in code
+
+
+def test_what_was_returned_stays(add):
+    """Of any shape and order, and its views too, when the next output is computed."""
+    given = np.random.RandomState(0).normal(size=(4, 6))
+    kept = []
+    for array in (given, given, given.T, np.asfortranarray(given), given[:2, :3], given[:0], given):
+        result = add(array, array)
+        kept.append((result, result[::-1], 2 * array))
+    for result, view, expected in kept:
+        assert np.array_equal(result, expected)
+        assert np.array_equal(view, expected[::-1])

@@ -140,3 +140,41 @@ def test_what_compiles_alone_only_is_told_once(run_python, tmp_path):
     result = run_python(PROGRAM, flags=flags)
     assert result.returncode == 0, result.stderr
     assert result.stderr.count("each takes a run of its own: not together") == 1
+
+
+OWN = """
+import theano
+class Scale(theano.Op):
+    __props__ = ("by",)
+    def __init__(self, by): self.by = by
+    def make_node(self, x): return theano.Apply(self, [x], [x.type()])
+    def c_code_cache_version(self): return (1,)
+    def c_support_code(self): return SUPPORT.replace("NUMBER", str(self.by))
+    def c_code(self, node, name, inputs, outputs, sub):
+        return CODE.replace("NUMBER", str(self.by)) + (
+            "Py_XDECREF(z); z = (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER);"
+            "*(double *)PyArray_DATA(z) *= BY;"
+        ).replace("x", inputs[0]).replace("z", outputs[0]).replace("BY", BY)
+x = theano.tensor.dscalar()
+print(theano.function([x], [Scale(by)(x) for by in (2, 3, 5)])(1.0))
+"""
+GUARDED = "#ifndef BY\n#define BY NUMBER\n#endif\n"
+# Beside the first's function the second's is one more, which fits its call better.
+OVERLOADED = (
+    "struct Of_NUMBER { Of_NUMBER(int) {} };\nstatic int by(Of_NUMBER) { return NUMBER; }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("support", "code", "by"),
+    [(GUARDED, "", "BY"), ("", GUARDED, "BY"), (OVERLOADED, "", "by(1)")],
+    ids=["macro", "macro in a function", "overload"],
+)
+def test_others_code_means_what_it_means_alone(run_python, tmp_path, support, code, by):
+    """Ops that are not Theano's share no run."""
+    flags = f"base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
+    program = f"SUPPORT, CODE, BY = {support!r}, {code!r}, {by!r}\n" + OWN
+    result = run_python(program, flags=flags)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split() == ["[array(2.),", "array(3.),", "array(5.)]"]
+    assert "each takes a run of its own" not in result.stderr

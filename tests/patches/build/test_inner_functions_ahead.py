@@ -4,6 +4,9 @@ Without the patch, each was optimized when its node's turn came, after a wait fo
 the nodes before it, and g++ had nothing to do meanwhile.
 """
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import theano
@@ -105,3 +108,11 @@ def test_a_compiler_is_not_needed():
     mode = theano.Mode(linker=theano.gof.vm.VM_Linker(c_thunks=False, use_cloop=False))
     function = theano.function([x], results, mode=mode)
     assert function([1.0])[:, 0].tolist() == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
+def test_a_clone_knows_what_its_inner_function_overwrites(clone):
+    x, first = tt.dvector(), tt.dscalar()
+    outputs, _ = theano.scan(lambda a, p: [a, p], sequences=x, outputs_info=[first, None])
+    function = theano.function([x, first], tt.grad(outputs[1].sum(), x), on_unused_input="ignore")
+    assert list(clone(function)([1.0, 2.0, 3.0], 0.0)) == [1, 1, 0]

@@ -1,14 +1,18 @@
 """Processes that share a compile directory neither break it nor wait longer than they have to.
 
-Without the patch, a lock outlived a process that was killed on another host, and an error.
+Without the patch, a lock outlived a process that was killed on another host, and an error; where
+the file system refuses locks, nothing was compiled.
 """
 
 import errno
+import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
-from theano.gof import compilelock
+from theano.gof import compilelock, lock_files
 
 # It seems to run on another host, where nobody here can ask whether it is alive.
 HOLD = """
@@ -87,20 +91,107 @@ def test_an_error_ends_the_lock():
     assert compilelock.get_lock.n_lock == before
 
 
-def test_a_file_system_without_locks(monkeypatch):
+REFUSED = """
+import errno, fcntl, os
+def refuse(*_):
+    raise OSError(errno.{number}, os.strerror(errno.{number}))
+fcntl.lockf = refuse
+"""
+NUMBERS = ["ENOSYS", "ENOLCK", "EOPNOTSUPP"]
+
+
+@pytest.fixture
+def refused(monkeypatch, tmp_path):
+    """A directory on a file system that refuses locks."""
+
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(compilelock.fcntl, "lockf", refuse)
-    with pytest.raises(OSError, match=r"No locks available: .*base_compiledir.*lock_dir/lock"):
-        compilelock.get_lock()
-    assert compilelock.get_lock.n_lock == 0
+    return tmp_path / "lock_dir"
 
 
-def test_unlock_lets_the_next_one_pass(start):
-    holder = start(HOLD)
+def test_a_refused_lock_is_a_file(refused):
+    with compilelock.lock_ctx(str(refused)):
+        held = refused / "lock.held"
+        assert held.read_text().startswith(f"{os.getpid()} ")
+        # A fork does not hold it.
+        child = os.fork()
+        if not child:
+            compilelock.release_lock()
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert held.exists()
+    assert not held.exists()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_one_at_a_time_without_locks(start, tmp_path, number):
+    file = tmp_path / "count"
+    file.write_text("0")
+    code = REFUSED.format(number=number) + COUNT.format(file=str(file))
+    processes = [start(code) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert file.read_text() == "60"
+
+
+def test_eight_processes_compile_at_once_without_locks(start):
+    refused = REFUSED.format(number="ENOSYS")
+    processes = [start(refused + COMPILE.format(number=number)) for number in range(8)]
+    for number, process in enumerate(processes):
+        stdout, stderr = process.communicate()
+        assert stdout == f"[1.0, 0.0, {number}.0]\n", stderr
+        assert "WARNING" not in stderr
+
+
+def test_a_killed_process_holds_no_file(start):
+    refused = REFUSED.format(number="ENOSYS")
+    holder = start(refused + HOLD)
+    assert holder.stdout.readline() == "locked\n"
+    waiting = start(refused + COMPILE.format(number=1))
+    assert "held by process" in waiting.stderr.readline()
+    holder.kill()
+    holder.wait()
+    stdout, stderr = waiting.communicate(timeout=100)
+    assert stdout == "[1.0, 0.0, 1.0]\n", stderr
+
+
+def test_another_host_holds_it_while_it_says_so(refused, monkeypatch):
+    monkeypatch.setattr(lock_files, "BEAT", 0.1)
+    monkeypatch.setattr(lock_files, "SILENCE", 1)
+    refused.mkdir()
+    held = refused / "lock.held"
+    held.write_text("1 1 elsewhere/ host")
+    beats = []
+
+    def beat():
+        while len(beats) < 20:
+            beats.append(time.monotonic())
+            os.utime(held)
+            time.sleep(0.1)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    with compilelock.lock_ctx(str(refused)):
+        assert len(beats) == 20
+        assert time.monotonic() - beats[-1] > 0.9
+    thread.join()
+
+
+def test_numbers_of_processes_are_used_again(refused):
+    refused.mkdir()
+    other = f"{os.getpid()} 1 {lock_files._here()} host"
+    (refused / "lock.held").write_text(other)
+    with compilelock.lock_ctx(str(refused)):
+        assert (refused / "lock.held").read_text() != other
+    assert [file.name for file in refused.iterdir()] == ["lock"]
+
+
+@pytest.mark.parametrize("refused", ["", REFUSED.format(number="ENOSYS")])
+def test_unlock_lets_the_next_one_pass(start, refused):
+    holder = start(refused + HOLD)
     assert holder.stdout.readline() == "locked\n"
     unlocked = start("from theano.gof.compilelock import force_unlock; force_unlock()")
     assert unlocked.wait() == 0
-    assert start(COMPILE.format(number=2)).wait() == 0
+    assert start(refused + COMPILE.format(number=2)).wait() == 0
     assert holder.poll() is None

@@ -29,11 +29,11 @@ def is_alone(output):
     return "Python.h" not in code_of(output)
 
 
-def scalar_ops():
+def scalar_ops(modules=("basic", "basic_scipy")):
     """Theano's own operations on one, two or three numbers."""
     ops = {
         op
-        for name in ("basic", "basic_scipy")
+        for name in modules
         for op in vars(getattr(scalar, name)).values()
         if isinstance(op, scalar.ScalarOp) and not isinstance(op, scalar.Composite)
     }
@@ -192,3 +192,37 @@ def test_other_ops_are_compiled_as_before():
     assert Op.c_linker is Elemwise.c_linker
     x = tt.dmatrix()
     assert "Python.h" in code_of(tt.nnet.softmax(x))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
+def test_every_op_in_place(dtype):
+    """Of the input that an element overwrites, nothing is read afterwards."""
+    inputs, outputs, arguments = [], [], []
+    ends = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
+    some = np.array([ends.min, ends.max, *(each % (ends.max + 1.0) for each in range(-7, 8))])
+    given = [np.tile(some, len(some)), np.repeat(some, len(some)), np.tile(some[::-1], len(some))]
+    given = [np.where(each == 0, 5, each).astype(dtype) for each in given]
+    for op, arity in itertools.product(scalar_ops(["basic"]), (1, 2, 3)):
+        for overwritten in range(arity):
+            variables = [tt.TensorType(dtype, (False,))() for _ in range(2 * arity)]
+            try:
+                pair = (
+                    Elemwise(op)(*variables[:arity]),
+                    Elemwise(op, {0: overwritten})(*variables[arity:]),
+                )
+                pair[0].owner.op.c_linker(pair[0].owner, []).get_src_code()
+            except (AttributeError, TypeError, NotImplementedError, MethodNotDefined):
+                continue
+            inputs += variables
+            outputs += pair
+            arguments += given[:arity] * 2
+    compiled = theano.function(
+        [theano.In(each, mutable=True, borrow=True) for each in inputs],
+        outputs,
+        mode=theano.Mode("cvm", None),
+        accept_inplace=True,
+    )
+    results = compiled(*[each.copy() for each in arguments])
+    assert len(results) > 60
+    for output, one, other in zip(outputs[::2], results[::2], results[1::2], strict=True):
+        assert one.tobytes() == other.tobytes(), output.owner.op

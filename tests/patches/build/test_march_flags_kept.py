@@ -4,6 +4,7 @@ Without the patch, each process ran g++ three times, and what it had compiled.
 """
 
 import json
+import os
 
 import pytest
 
@@ -48,7 +49,7 @@ def open_other(file, *args, open=open, **kwargs):
     if str(file) == "/proc/cpuinfo":
         return io.StringIO(open(file).read().replace("flags", "flags : other", 1))
     return open(file, *args, **kwargs)
-builtins.open = open_other
+builtins.open = io.open = open_other
 """
 
 
@@ -73,3 +74,21 @@ def test_the_users_own_choice_is_left_alone(ask, tmp_path):
     assert started == 0
     assert [each for each in arguments if each.startswith("-march")] == ["-march=x86-64-v2"]
     assert not (tmp_path / "compiled" / "march_flags.json").exists()
+
+
+def test_another_compiler_asks_again(ask, tmp_path):
+    """Of the same name, or one that was replaced."""
+    compiler = tmp_path / "g++"
+    script = '#!/bin/sh\n# {}\nexec g++ "$@"\n'
+    compiler.write_text(script.format("one"))
+    compiler.chmod(0o755)
+    assert ask(flags=f"cxx={compiler}")[0] > 0
+    assert ask(flags=f"cxx={compiler}")[0] == 0
+    assert ask()[0] > 0
+    assert ask(flags=f"cxx={compiler}")[0] > 0
+    compiler.write_text(script.format("other"))
+    assert ask(flags=f"cxx={compiler}")[0] > 0
+    status = compiler.stat()
+    compiler.write_text(script.format("again"))
+    os.utime(compiler, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert ask(flags=f"cxx={compiler}")[0] > 0

@@ -52,3 +52,31 @@ def test_a_key_is_written_whole_or_not(tmp_path):
         data.save_pkl()
     assert file.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file]
+
+
+FROM_A_FILE = """
+import theano
+class OfFile(theano.gof.COp):
+    __props__ = ()
+    def __init__(self): super().__init__(["{file}"], "APPLY_SPECIFIC(compute)")
+    def make_node(self, x): return theano.Apply(self, [x], [x.type()])
+x = theano.tensor.dscalar()
+print(theano.function([x], OfFile()(x))(1.0))
+"""
+CODE = """#section support_code_apply
+int APPLY_SPECIFIC(compute)(PyArrayObject *x, PyArrayObject **z) {{
+    Py_XDECREF(*z);
+    *z = (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER);
+    *(double *)PyArray_DATA(*z) += {number};
+    return 0;
+}}
+"""
+
+
+def test_code_that_changed_is_compiled_again(run_python, tmp_path):
+    """Of an op without properties, whose code is in a file."""
+    file = tmp_path / "code.c"
+    for number in (1, 2, 1, 3):
+        file.write_text(CODE.format(number=number))
+        done = run_python(FROM_A_FILE.format(file=file), flags=f"base_compiledir={tmp_path}")
+        assert done.stdout.split() == [f"{number + 1}.0"], done.stderr

@@ -86,3 +86,19 @@ class Nothing(theano.Op):
 def test_unhashable_types():
     # What a function without inputs returns is copied, by an op that has C code for other types.
     assert theano.function([], Nothing()())() == "something"
+
+
+def test_what_shares_memory_or_not(computed):
+    """Of one op and types: an input twice, constants of one value, other values and other types."""
+    x, y = tt.dvectors("x", "y")
+    one, other = (tt.constant(np.array([1.0, 2.0])) for _ in range(2))
+    row = tt.constant(np.array([3.0]))
+    op = tt.Elemwise(theano.scalar.sub)
+    pairs = [(x, y), (y, x), (x, x), (x, one), (y, one), (y, other), (one, x), (x, row), (row, y)]
+    mode = theano.Mode("cvm", None)
+    function = theano.function([x, y], [op(*pair) for pair in pairs], mode=mode)
+    assert len(computed) < len(pairs)
+    values = {x: np.array([5.0, 7.0]), y: np.array([11.0, 13.0])}
+    values.update((each, each.data) for each in (one, other, row))
+    for result, (first, second) in zip(function(values[x], values[y]), pairs, strict=True):
+        assert result.tolist() == (values[first] - values[second]).tolist()

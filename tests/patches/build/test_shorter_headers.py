@@ -70,3 +70,23 @@ print(int(theano.function([x], Standard()(x))(0)))
     for flags, standard in (("", "201402"), (",gcc.cxxflags=-std=gnu++17", "201703")):
         result = run_python(program, flags=f"base_compiledir={tmp_path}{flags}")
         assert result.stdout.split() == [standard], result.stderr
+
+
+def test_functions_are_those_of_cpp(run_python, tmp_path):
+    """Of overloaded ones, none is C's for integers, which another header would have hidden."""
+    program = """
+import theano
+class Absolute(theano.gof.Op):
+    __props__ = ()
+    def make_node(self, x): return theano.Apply(self, [x], [x.type()])
+    def c_code(self, node, name, inputs, outputs, sub):
+        return "Py_XDECREF(%s); %s = (PyArrayObject *)PyArray_NewCopy(%s, NPY_CORDER);" \\
+            "double &z = *(double *)PyArray_DATA(%s); z = abs(z) + pow(2, 0.5f);" % (
+                outputs[0], outputs[0], inputs[0], outputs[0])
+x = theano.tensor.dscalar()
+print(repr(float(theano.function([x], Absolute()(x))(-0.75))))
+"""
+    for flags in ("", ",gcc.cxxflags=-std=gnu++17 -include iostream"):
+        result = run_python(program, flags=f"base_compiledir={tmp_path}{flags}")
+        assert result.returncode == 0, result.stderr
+        assert float(result.stdout) == 0.75 + 2**0.5

@@ -1,9 +1,11 @@
 """Without the patch, each look for a cycle counts the parents of every variable."""
 
+import numpy as np
 import pytest
 from theano import tensor
 from theano.gof import Apply, FunctionGraph, Op
 from theano.gof.destroyhandler import _contains_cycle
+from theano.gof.graph import io_toposort
 
 
 class Counted(tensor.TensorVariable):
@@ -64,3 +66,30 @@ def test_variables_are_not_counted():
     Counted.hashed = 0
     assert not _contains_cycle(fgraph, {nodes[-1]: [nodes[0]]})
     assert Counted.hashed == 0
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_as_by_sorting(seed):
+    """Of any graph and orderings: who waits for itself cannot be sorted."""
+    random = np.random.RandomState(seed)
+    inputs = [tensor.dvector() for _ in range(2)]
+    variables = list(inputs)
+    for _ in range(12):
+        some = random.randint(len(variables), size=random.randint(1, 3))
+        variables.append(Step()(*[variables[i] for i in some]))
+    fgraph = FunctionGraph(inputs, variables[-4:], clone=False)
+    nodes = fgraph.toposort()
+    found = set()
+    for _ in range(40):
+        pairs = random.randint(len(nodes), size=(random.randint(1, 5), 2))
+        orderings = {nodes[i]: [] for i, _ in pairs}
+        for i, j in pairs:
+            orderings[nodes[i]].append(nodes[j])
+        try:
+            io_toposort(fgraph.inputs, fgraph.outputs, orderings)
+            expected = False
+        except ValueError:
+            expected = True
+        assert _contains_cycle(fgraph, orderings) is expected
+        found.add(expected)
+    assert found == {False, True}

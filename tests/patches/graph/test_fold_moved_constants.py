@@ -59,3 +59,48 @@ def test_a_cast_that_loses_numbers_is_left_to_c():
 def test_what_is_rounded_twice_is_left_to_c():
     total = tt.add(*[tt.constant(LARGE)] * 3).owner
     assert not total.op.python_constant_folding(total)
+
+
+def extremes(dtype):
+    """What rounds, overflows, is not a number, or has a sign that is easily lost."""
+    if np.dtype(dtype).kind == "f":
+        ends = np.finfo(dtype)
+        return np.array(
+            [0.0, -0.0, np.nan, np.inf, -np.inf, ends.max, ends.tiny, -ends.tiny / 3, 0.1],
+            dtype,
+        )
+    ends = np.iinfo(dtype)
+    near = [2**53 + 1, 2**53 + 3, 2**63 - 513, 2**64 - 1025, ends.max - 1, ends.min + 1]
+    return np.array(
+        [0, 1, ends.max, ends.min, *(x for x in near if ends.min <= x <= ends.max)], dtype
+    )
+
+
+DTYPES = ("int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
+WIDER = [
+    (one, other) for one in (*DTYPES, "float16") for other in DTYPES if np.can_cast(one, other)
+]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_extremes_as_in_c(monkeypatch):
+    """To the last bit, but for which nan it is."""
+    nodes = [
+        op(tt.constant(x.ravel()), tt.constant(y.ravel())).owner
+        for dtype in DTYPES
+        for x, y in [np.meshgrid(extremes(dtype), extremes(dtype))]
+        for op in (tt.add, tt.sub, tt.mul)
+    ]
+    nodes += [
+        tt.Elemwise(getattr(theano.scalar, f"convert_to_{other}"))(tt.constant(extremes(one))).owner
+        for one, other in WIDER
+    ]
+    assert all(node.op.python_constant_folding(node) for node in nodes)
+    folded = [constant_folding.transform(node)[0] for node in nodes]
+    monkeypatch.setattr(tt.Elemwise, "python_constant_folding", lambda *_: False)
+    for node, constant in zip(nodes, folded, strict=True):
+        (compiled,) = constant_folding.transform(node)
+        assert constant.type == compiled.type
+        one, other = constant.data, compiled.data
+        same = (one == other) & (np.signbit(one) == np.signbit(other))
+        assert np.all(same | (np.isnan(one) & np.isnan(other))), node

@@ -100,3 +100,22 @@ def test_gradient_of_scan_searches_once_for_each_output(monkeypatch):
         after = np.tanh(step * 1.5)
         step, slope = after, (1 - after**2) * (1.5 * slope + step)
     np.testing.assert_allclose(found, [slope] * 5)
+
+
+def test_what_differs_is_not_merged():
+    """By the order of inputs, an output's number, a property, or a constant's value or type."""
+    x, y = tt.dvectors("x", "y")
+    parts = tt.split(x, [1, 1], 2)
+    outputs = [x - y, y - x, *parts, x.sum(), x.sum(keepdims=True), x[:1], x[1:], x[0], x[1]]
+    outputs += [x * tt.constant(np.array([1, 2], dtype)) for dtype in ("int8", "float64")]
+    outputs += [x * tt.constant(np.array([1, value])) for value in (3.0, np.nan, 2**53, 2**53 + 1)]
+    outputs += [tt.maximum(x, y), tt.minimum(x, y), tt.cumsum(x), tt.cumprod(x)]
+    merged = scan_utils.merge_graph([x, y], outputs)
+    assert len(set(merged)) == len(outputs)
+    values = np.array([2.0, 3.0]), np.array([5.0, 7.0])
+    mode = theano.Mode("py", None)
+    found, expected = (
+        theano.function([x, y], each, mode=mode)(*values) for each in (merged, outputs)
+    )
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -104,3 +104,75 @@ def test_an_error_ends_it():
         assert not op.fn.fn.repeated
     else:
         raise AssertionError
+
+
+def test_not_what_is_overwritten_through_a_view():
+    """Of it, or of a view of it."""
+    for view in (lambda x: x[::-1], lambda x: x.dimshuffle(0, "x").T[0]):
+        count = Count()
+        _, function, _ = scan_of(
+            lambda w, x, c=count, v=view: tensor.inc_subtensor(v(c(w))[:1], x[:1]) ** 2,
+            sequences=tensor.ones((4, 3)),
+        )
+        expected = np.array(view(tensor.constant(np.arange(3.0) * 2)).eval())
+        expected[0] += 1
+        assert function().tolist() == [(expected**2).tolist()] * 4
+
+
+class Halves(theano.Op):
+    """Two outputs: one is its input, the other new."""
+
+    __props__ = ()
+
+    def __init__(self):
+        self.view_map = {0: [0]}
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type(), x.type()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0], outputs[1][0] = inputs[0], inputs[0] / 2
+
+
+def test_not_one_of_two_outputs():
+    """One is an output of the step, or overwritten, the other is read."""
+    _, function, _ = scan_of(
+        lambda w, x: [x + Halves()(w)[0], Halves()(w)[1], tensor.exp(x)],
+        sequences=tensor.ones((3, 3)),
+    )
+    first, second, _ = function()
+    assert first.tolist() == [[1, 2, 3]] * 3
+    assert second.tolist() == [[0, 0.5, 1]] * 3
+    _, function, _ = scan_of(
+        lambda w, x: tensor.inc_subtensor(Halves()(w)[1][:2], x[:2]) + Halves()(w)[0],
+        sequences=tensor.ones((3, 3)),
+    )
+    assert function().tolist() == [[1, 2.5, 3]] * 3
+
+
+def test_not_what_steps_update():
+    """A shared variable that has another value in each step, and what is computed of it."""
+    count, state = Count(), theano.shared(np.ones(2))
+    values, updates = theano.scan(
+        lambda: (count(state) + 1, {state: tensor.dot(tensor.eye(2) * 3, state)}),
+        n_steps=3,
+        mode=MODE,
+    )
+    function = theano.function([], values, updates=updates, mode=MODE)
+    for first in (1, 27):
+        assert function()[:, 0].tolist() == [2 * first * 3**i + 1 for i in range(3)]
+    assert count.calls == 6
+
+
+def test_other_values_after_an_error():
+    """What was computed in a call that failed is not taken for the next call's."""
+    count, w, x = Count(), tensor.dvector(), tensor.lvector()
+    values, _ = theano.scan(lambda i, w: count(w)[i], x, non_sequences=[w], mode=MODE)
+    function = theano.function([w, x], values, mode=MODE)
+    for scale in (1.0, 2.0):
+        try:
+            function(np.full(3, scale * 10), [0, 1, 7])
+        except IndexError:
+            assert function(np.full(3, scale), [0, 1, 2]).tolist() == [scale * 2] * 3
+        else:
+            raise AssertionError

@@ -9,8 +9,10 @@ import operator
 import numpy as np
 import pytest
 import theano
+from theano import scalar
 from theano import tensor as tt
 from theano.scan_module.scan_utils import equal_computations
+from theano.tensor.elemwise import Elemwise
 from theano.tensor.order import Order
 
 # Python's way of a cast that overflows.
@@ -297,3 +299,53 @@ def test_shapes_of_scans_in_scans():
     with theano.configparser.change_flags(on_opt_error="raise", on_shape_error="raise"):
         function = theano.function([w, n], theano.gradient.hessian(totals[-1], w))
     np.testing.assert_allclose(function(np.ones(3, w.dtype), 2), 4 * np.eye(3))
+
+
+def test_each_output_of_an_op():
+    """Of an op with several, one is not another."""
+    numbers = [scalar.int64() for _ in range(2)]
+    op = Elemwise(scalar.Composite(numbers, [sum(numbers), numbers[0] - numbers[1]]))
+    total, difference = op(ANY, N)
+    assert Order().known(tt.eq(total, difference)) is None
+    assert Order().known(tt.ge(total, difference)) is None
+    assert Order().known(tt.eq(total, op(ANY, N)[0])).data
+
+
+LONGEST = 2**48
+
+
+@pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
+def test_longest_dimensions(length):
+    """As long as no array in memory: its elements are one."""
+    x = tt.TensorType("int8", (False,))()
+    n = x.shape[0]
+    outputs = [
+        tt.lt(n * 2**14, 0),
+        tt.lt(n * 2**15, 0),
+        tt.le(n * 2**14 + n, n * 2**14),
+        tt.maximum(n * -(2**15), 0),
+        tt.switch(tt.lt(n, LONGEST), 1, 2),
+        tt.minimum(n, LONGEST),
+    ]
+    array = np.broadcast_to(np.int8(3), length)
+    results = [theano.function([x], outputs, mode=mode)(array) for mode in (None, PYTHON)]
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slices_of_the_longest_dimension(seed):
+    random = np.random.RandomState(seed)
+    far = LONGEST // 2
+    ends = (None, 0, 3, far, LONGEST - 1, LONGEST, -1, -far, -LONGEST, 2**63 - 1, -(2**63))
+    chains = [
+        [
+            slice(chosen(random, ends), chosen(random, ends), chosen(random, (None, 2, -1)))
+            for _ in range(random.randint(1, 4))
+        ]
+        for _ in range(12)
+    ]
+    x = tt.TensorType("int8", (False,))()
+    lengths = [chain(x, slices).shape[0] for slices in chains]
+    array = np.broadcast_to(np.int8(3), LONGEST)
+    expected = [chain(array, slices).shape[0] for slices in chains]
+    assert theano.function([x], lengths, mode=SIMPLER)(array) == expected

@@ -5,7 +5,9 @@ Without the patch, the flag cache_optimizations was off, and its cache was not f
 
 import json
 import os
+import pickle
 import time
+import zlib
 
 import pytest
 from theano.gof import graph_cache
@@ -104,6 +106,14 @@ USUAL = {"constant": 0, "borrow": False, "output": "x.sum() * c", "mode": None}
         ({"output": "x.sum() * c + x.sum() * c"}, ""),
         ({"mode": "'FAST_COMPILE'"}, ""),
         ({"mode": "theano.compile.get_default_mode().excluding('fusion')"}, ""),
+        ({"output": "x.sum() * tt.constant([-0.0, 1.0, 2.0])"}, ""),
+        ({"constant": "np.arange(3.0)[::-1]"}, ""),
+        ({"output": "x.sum() * c.astype('float32')"}, ""),
+        ({"output": "x.sum() * tt.constant(c.data.astype('>f8').astype('float64')[::-1])"}, ""),
+        ({"output": "x[:1].sum() * c"}, ""),
+        ({"output": "x[:np.int8(1)].sum() * c"}, ""),
+        ({"output": "theano.gradient.disconnected_grad(x.sum()) * c"}, ""),
+        ({"output": "x.sum() * theano.shared(np.arange(3.0), borrow=True)"}, ""),
         ({}, "optimizer_excluding=inplace"),
         ({}, "openmp=True"),
     ],
@@ -249,21 +259,92 @@ function([1.0, 2.0], [1.0, 2.0, 3.0])
     assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == 1
 
 
-def test_damaged_file(tell, tmp_path):
+def rewrite(content):
+    """Return content as if it had been written so."""
+    return graph_cache.files.make_checksum(content) + content
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:-100],
+        lambda content: b"",
+        lambda content: content[:10],
+        lambda content: bytes([content[0] ^ 1]) + content[1:],
+        # The checksums of these are right.
+        lambda content: rewrite(b"no zlib"),
+        lambda content: rewrite(zlib.compress(b"no pickle")),
+        lambda content: rewrite(zlib.compress(pickle.dumps(None))),
+        lambda content: rewrite(zlib.compress(pickle.dumps((False, {}, ([], [], [99]))))),
+        lambda content: rewrite(zlib.compress(b"cmissing\nthing\n.")),
+    ],
+)
+def test_damaged_file(tell, tmp_path, damage):
     (first, _), _ = tell(TRAINING)
     for file in (tmp_path / "compiled" / "optimized_graphs").iterdir():
-        file.write_bytes(file.read_bytes()[:-100])
+        file.write_bytes(damage(file.read_bytes()))
     (second, _), _ = tell(TRAINING)
     assert second == first
     (third, _), _ = tell(TRAINING)
     assert third[0] == NOT_KEPT
 
 
+SIMPLE = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
+
+
+def test_a_damaged_file_is_told_of_in_one_line_at_debug_level(run_python, tmp_path):
+    code = """
+import logging
+import theano, theano.tensor as tt
+logging.getLogger("theano").setLevel(logging.DEBUG)
+x = tt.dvector()
+print(theano.function([x], 2 * x)([1.0]))
+"""
+    flags = f"cxx=,compiledir={tmp_path}/compiled"
+    assert run_python(code, flags=flags).returncode == 0
+    (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
+    file.write_bytes(rewrite(b"no zlib"))
+    done = run_python(code, flags=flags)
+    assert (done.returncode, done.stdout) == (0, "[2.]\n"), done.stderr
+    (told,) = [line for line in done.stderr.splitlines() if file.name in line]
+    assert told.startswith("DEBUG")
+
+
+def test_a_moved_compiledir_keeps_them(tell, tmp_path):
+    tell(SIMPLE, flags="")
+    (tmp_path / "compiled").rename(tmp_path / "moved")
+    ((optimized, _, results),), _ = tell(SIMPLE, flags=f"compiledir={tmp_path}/moved")
+    assert (optimized, results) == (0, [[2.0]])
+    assert not (tmp_path / "compiled").exists()
+
+
+def test_that_others_could_have_written_is_not_loaded(tell, tmp_path):
+    tell(SIMPLE)
+    (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
+    file.chmod(0o666)
+    ((optimized, _, results),), _ = tell(SIMPLE)
+    assert (optimized > 0, results) == (True, [[2.0]])
+    assert file.stat().st_mode & 0o777 == 0o644
+    ((optimized, *_),), _ = tell(SIMPLE)
+    assert optimized == 0
+
+
+def test_time_that_cannot_be_written(tell):
+    tell(SIMPLE)
+    fail = """
+import os
+def utime(*_):
+    raise PermissionError("read only")
+os.utime = utime
+"""
+    ((optimized, _, results),), _ = tell(fail + SIMPLE)
+    assert (optimized, results) == (0, [[2.0]])
+
+
 def test_cannot_be_written(tell, tmp_path):
     (tmp_path / "compiled").mkdir()
     (tmp_path / "compiled" / "optimized_graphs").symlink_to("/proc")
-    code = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
-    ((optimized, _, results),), _ = tell(code)
+    ((optimized, _, results),), _ = tell(SIMPLE)
     assert (optimized > 0, results) == (True, [[2.0]])
 
 
@@ -301,3 +382,53 @@ def test_theano_cache(tell, run_python, tmp_path, command, left):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == left
+
+
+LOADING = """
+import os
+path = os.path.join(theano.config.compiledir, "..", "array.npy")
+np.save(path, np.full(2, {value}))
+function = theano.function([], [tt.sqr(tt.load(path, "float64", (False,)))])
+tell(function)
+np.save(path, np.full(2, {value} + 1))
+tell(function)
+"""
+
+
+def test_what_is_in_a_file_is_read_in_each_call(tell):
+    """By none but the first process, and once, where it was taken for a constant."""
+    for value in (1.0, 5.0):
+        told, kept = tell(LOADING.format(value=value))
+        assert [results for *_, results in told] == [[[value**2] * 2], [[(value + 1) ** 2] * 2]]
+        assert kept == 1
+
+
+UPDATES = """
+x, y = tt.dvectors("x", "y")
+a, b = theano.shared(np.zeros(2)), theano.shared(np.ones(2))
+updates = {updates}
+function = theano.function(
+    [theano.In(x, mutable={mutable}), y], [x + y, y * a], updates=updates, on_unused_input="ignore")
+for _ in range(2):
+    tell(function, [1.0, 2.0], [3.0, 4.0])
+print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
+"""
+
+
+@pytest.mark.parametrize("mutable", [False, True])
+def test_updates(tell, mutable):
+    """Which variable takes which value, of variables that are alike."""
+    choices = (
+        "[(a, a + x), (b, b * 2)]",
+        "[(a, b * 2), (b, a + x)]",
+        "[(b, b * 2), (a, a + x)]",
+        "[(a, b), (b, a)]",
+        "[(a, x), (b, x)]",
+        "[(b, y)]",
+    )
+    for updates in choices:
+        program = UPDATES.format(updates=updates, mutable=mutable)
+        uncached, _ = tell(program, flags="cxx=,cache_optimizations=False")
+        for _ in range(2):
+            told, _ = tell(program)
+            assert [results for *_, results in told] == [results for *_, results in uncached]

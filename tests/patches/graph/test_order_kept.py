@@ -6,6 +6,7 @@ Without the patch, each optimizer that goes through a graph sorted it first.
 import pickle
 from collections import OrderedDict
 
+import numpy as np
 import pytest
 import theano
 from theano import tensor as tt
@@ -93,3 +94,26 @@ def test_pickled(fgraph):
     loaded = pickle.loads(pickle.dumps(fgraph))
     assert loaded.sorted_nodes is None
     assert loaded.toposort() == fresh(loaded)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_changes(seed):
+    """Also of those that are undone, and of a copy."""
+    random = np.random.RandomState(seed)
+    x = tt.dvector("x")
+    fgraph = FunctionGraph([x], [tt.exp(x) + tt.log(x), tt.sqr(x) * x], clone=False)
+    fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
+    ops = (tt.exp, tt.tanh, tt.sqr)
+    for _ in range(40):
+        order = fgraph.toposort()
+        old = order[random.randint(len(order))].outputs[0]
+        before = fgraph.checkpoint()
+        new = ops[random.randint(3)](old.owner.inputs[0] if random.randint(2) else x)
+        fgraph.replace(old, new, reason="chosen")
+        assert fgraph.toposort() == fresh(fgraph)
+        if random.randint(2):
+            fgraph.revert(before)
+            assert set(fgraph.toposort()) == set(order)
+        assert fgraph.toposort() == fresh(fgraph)
+        copy = fgraph.clone()
+        assert copy.toposort() == fresh(copy)

@@ -59,3 +59,37 @@ for found, expected in zip(
         flags="cxx=",
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_sums_of_several_sizes(run_python):
+    """Of weights of different shapes, one of them used twice, and of which states need others."""
+    result = run_python(
+        """
+import numpy as np, theano, theano.tensor as tt
+x, initial = tt.tensor3("x"), tt.matrix("initial")
+shapes = (5, 3), (3, 5), (5, 5), (3, 3)
+weights = [theano.shared(np.random.RandomState(i).normal(0, 0.3, s)) for i, s in enumerate(shapes)]
+
+def step(row, large, small, a, b, c, d):
+    hidden = tt.tanh(tt.dot(large, a) + tt.dot(small, d))
+    return tt.tanh(row + tt.dot(hidden, b) + tt.dot(tt.sqr(large), c)), tt.dot(hidden, d)
+
+(large, small), _ = theano.scan(step, x, [tt.zeros_like(x[0]), initial], non_sequences=weights)
+cost = tt.sqr(large[-1]).sum() + small.sum()
+gradients = tt.grad(cost, [*weights, x, initial])
+kept = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
+functions = [theano.function([x, initial], gradients, mode=mode) for mode in (None, kept)]
+counts = []
+for function in functions:
+    scans = [n.op for n in function.maker.fgraph.toposort() if type(n.op).__name__ == "Scan"]
+    counts.append(max(scan.n_sit_sot + scan.n_mit_mot for scan in scans))
+assert counts[0] < counts[1]
+for length in (1, 4):
+    random = np.random.RandomState(length)
+    values = random.normal(size=(length, 2, 5)), random.normal(size=(2, 3))
+    for found, expected in zip(*(function(*values) for function in functions)):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+""",
+        flags="cxx=",
+    )
+    assert result.returncode == 0, result.stderr

@@ -108,3 +108,26 @@ def test_in_a_graph():
             expected = [value[::-1][a:b], value[a:][::-1][:b], value[:b][::-1][a:][::-1]]
             for result, wanted in zip(function(np.arange(6.0), a, b), expected, strict=True):
                 assert np.array_equal(result, wanted)
+
+
+@pytest.mark.parametrize("step", [None, 1, -1, -2, "unknown"])
+def test_ends_that_are_the_greatest_integers(step):
+    """Backwards, a stop of sys.maxsize is not a missing one: no element is after it."""
+    ends = (None, 0, -1, 2**63 - 1, -(2**63))
+    x, by = tt.lvector(), tt.lscalar()
+
+    def parts(array, i):
+        return [array[i], array[::-1][i], array[i][1:]]
+
+    pairs = list(itertools.product(ends, ends))
+    own = [slice(*pair, by if step == "unknown" else step) for pair in pairs]
+    outputs = [each for i in own for part in parts(x, i) for each in (2 * part, part.shape[0])]
+    mode = theano.Mode("py", "fast_run").excluding("fusion")
+    function = theano.function([x, by], outputs, mode=mode, on_unused_input="ignore")
+    for given, length in itertools.product((1, -1, 3) if step == "unknown" else (step,), (0, 1, 5)):
+        value = np.arange(length)
+        expected = [part for pair in pairs for part in parts(value, slice(*pair, given))]
+        results = function(value, given or 1)
+        for doubled, size, part in zip(results[::2], results[1::2], expected, strict=True):
+            assert np.array_equal(doubled, 2 * part)
+            assert size == len(part)

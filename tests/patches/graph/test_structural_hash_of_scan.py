@@ -3,8 +3,10 @@
 Without the patch, each Scan that was made generated the key of a C module for its inner graph.
 """
 
+import itertools
 import pickle
 
+import numpy as np
 import theano
 import theano.tensor as tt
 from theano.gof.cc import CLinker
@@ -57,3 +59,27 @@ def test_a_hash_is_not_pickled():
     scan = scan_of(tt.tanh)
     hash(scan)
     assert pickle.loads(pickle.dumps(scan))._hash_inner_graph is None
+
+
+def test_equal_graphs_have_equal_hashes():
+    """Whatever their constants are, and however they share their nodes."""
+    x = tt.dvector("x")
+
+    def graphs():
+        for number in (0.0, -0.0, float("nan"), -float("nan"), 1, np.float32(1), True):
+            once = x * tt.constant(number)
+            yield once + once
+            yield x * tt.constant(number) + x * tt.constant(number)
+        for value in ([1.0, float("nan")], [0.0, 1.0], [-0.0, 1.0], np.ones(2, "float32")):
+            yield x[: tt.constant(2)] * tt.constant(value)
+
+    some = list(graphs()) + list(graphs())
+    hashes = hash_computations(some, [x])
+    equal = 0
+    for (one, of_one), (other, of_other) in itertools.combinations(
+        zip(some, hashes, strict=True), 2
+    ):
+        if equal_computations([one], [other], [x], [x]):
+            equal += 1
+            assert of_one == of_other
+    assert equal >= len(some) / 2

@@ -146,3 +146,26 @@ def test_a_sequence_that_is_too_short(loop):
     values, _ = theano.scan(lambda x: x, sequence, n_steps=10)
     with pytest.raises(ValueError, match="shorter"):
         theano.function([sequence], values)(SEQUENCE)
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_memory_that_is_read_and_written_in_a_step(loop, prepared):
+    """Of an output of which no more is kept than its taps need."""
+    sequence = tensor.matrix()
+
+    def step(x, one, three, last):
+        return one + 2 * three + x, 3 * three - last, three[::-1] * one
+
+    with theano.change_flags(**{"scan.allow_output_prealloc": prepared}):
+        initial = [{"initial": tensor.ones((3, 3)), "taps": [-1, -3]}, tensor.ones(3), None]
+        outputs, _ = theano.scan(step, sequence, initial)
+        function = theano.function([sequence], [each[-1] for each in outputs])
+    states, last = [np.ones(3)] * 3, np.ones(3)
+    for x in SEQUENCE:
+        one, three = states[-1], states[-3]
+        states.append(one + 2 * three + x)
+        last = 3 * three - last
+    for _ in range(2):
+        for result, expected in zip(function(SEQUENCE), (states[-1], last), strict=False):
+            np.testing.assert_allclose(result, expected, rtol=1e-13)
+        np.testing.assert_allclose(function(SEQUENCE)[2], three[::-1] * one, rtol=1e-13)

@@ -49,3 +49,20 @@ def test_matrix_vector_products_of_zero_size_matrices(shape):
     matrix, row, column = np.ones(shape), np.ones(shape[1]), np.ones(shape[0])
     np.testing.assert_array_equal(gemv(matrix, row, column), column + matrix @ row)
     assert ger(matrix, row, column).shape == shape
+
+
+@pytest.mark.parametrize("strides", [(0, 8), (8, 0), (0, 0), (0, 24)])
+def test_arrays_with_elements_that_have_a_stride_of_zero(strides):
+    """They are copied before: to BLAS, each row would be the same memory."""
+    x, y, z = tensor.dmatrices("x", "y", "z")
+    outputs = [tensor.dot(x, y), 2 * z + 3 * tensor.dot(x, y), z + tensor.dot(x.T, y.T)]
+    batched = tensor.batched_dot(tensor.stack([x, y]), tensor.stack([y, x]))
+    function = theano.function([x, y, z], [*outputs, batched])
+    left = np.lib.stride_tricks.as_strided(np.arange(1.0, 10), (3, 3), strides)
+    right, square = np.arange(9.0).reshape(3, 3), np.ones((3, 3))
+    for one, other in ((left, right), (right, left), (left, left)):
+        expected = one @ other, 2 * square + 3 * (one @ other), square + one.T @ other.T
+        results = function(one, other, square)
+        for result, value in zip(results, expected, strict=False):
+            np.testing.assert_array_equal(result, value)
+        np.testing.assert_array_equal(results[3], [one @ other, other @ one])

@@ -48,3 +48,23 @@ def test_reshape():
     with theano.configparser.change_flags(on_opt_error="raise"):
         out2in(local_reshape_dimshuffle).optimize(graph)
     assert graph.outputs[0].broadcastable == (True, False)
+
+
+@pytest.mark.parametrize("ends", ["[:0]", "[1:]", "[:-1]", "[::-1]", "[:1]"])
+@pytest.mark.parametrize("pattern", [(True,), (True, True), (True, False)])
+def test_slices_of_what_is_computed_elementwise(pattern, ends):
+    x = tt.TensorType("float64", pattern)("x")
+    scanned, _ = theano.scan(lambda element: element * 2, sequences=x)
+    outputs = [eval(f"each{ends}", {"each": each}) for each in (x + x, x * 2, scanned)]
+    value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
+    modes = None, theano.Mode("py", None)
+    found, expected = (theano.function([x], outputs, mode=mode)(value) for mode in modes)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_what_is_dropped_may_be_sliced():
+    x = tt.TensorType("float64", (True, True))("x")
+    output = tt.dot(x[:, ::-1], x)
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        assert theano.function([x], output)([[3.0]]) == [[9]]

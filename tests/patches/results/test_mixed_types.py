@@ -86,3 +86,23 @@ def test_a_sum_with_a_dtype_is_rounded_as_before():
     total = tt.sum(x, dtype="int64")
     value = np.array([1, -0.25], "float32")
     assert theano.function([x], total)(value) == theano.function([x], total, mode=PYTHON)(value)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
+@pytest.mark.parametrize("name", ["int_div", "mod"])
+def test_in_place_of_either(name, dtype):
+    """An input that is overwritten is read before."""
+    x, y = (tt.vector(dtype=dtype) for _ in range(2))
+    outputs = [OPS[name](x, tt.sort(y)), OPS[name](tt.sort(x), y)]
+    function = theano.function([x, y], outputs)
+    patterns = [
+        dict(node.op.inplace_pattern)
+        for node in function.maker.fgraph.toposort()
+        if isinstance(node.op, tt.Elemwise)
+    ]
+    assert sorted(each[0] for each in patterns) == [0, 1]
+    random, some = np.random.RandomState(0), np.array(values(dtype), dtype)
+    arguments = [random.choice(some, 300) for _ in range(2)]
+    expected = theano.function([x, y], outputs, mode=PYTHON)(*arguments)
+    for one, other in zip(function(*arguments), expected, strict=True):
+        assert np.array_equal(one, other)

@@ -128,3 +128,18 @@ def test_a_process_that_is_forked_while_another_thread_compiles(run_python):
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", INNER)
+def test_functions_of_one_graph(kind):
+    """Without optimization they have one op, and that one inner function."""
+    mode = theano.Mode("cvm", None)
+    functions = [theano.function([X], [output], mode=mode) for output in [INNER[kind]()] * 2]
+    values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
+    expected = [functions[0](each)[0] for each in values]
+
+    def calls(i):
+        for _ in range(300):
+            assert np.array_equal(functions[i](values[i])[0], expected[i])
+
+    assert not in_threads(*(lambda i=i: calls(i) for i in range(2)))

@@ -165,3 +165,21 @@ def test_an_output_of_the_same_shape_is_written_to(order):
         np.testing.assert_array_equal(storage[0], np.sqrt(values))
         same = before is not None and before.shape == shape
         assert not same or storage[0] is before
+
+
+@pytest.mark.parametrize("of_set", [False, True])
+def test_a_part_of_which_elements_share_memory(of_set):
+    """It has a copy's values: each element is an own one there."""
+    x, i = tensor.dmatrix(), tensor.lscalar()
+    update = tensor.set_subtensor if of_set else tensor.inc_subtensor
+    function = theano.function([x, i], [update(x[i:], 7.0), update(x[i:, 0], x[:, 1][i:])])
+    memory = np.arange(8.0)
+    for strides in ((8, 8), (0, 8), (8, 0), (0, 0), (16, 8)):
+        array = np.lib.stride_tricks.as_strided(memory, (3, 3), strides)
+        for result, key, value in zip(
+            function(array, 1), (np.s_[1:], np.s_[1:, 0]), (7.0, array[1:, 1].copy()), strict=True
+        ):
+            expected = array.copy()
+            expected[key] = value if of_set else expected[key] + value
+            np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(memory, np.arange(8.0))

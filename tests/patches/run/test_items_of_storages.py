@@ -3,6 +3,8 @@
 Without the patch it goes through the list of each storage, and its parameters are elsewhere.
 """
 
+import ctypes
+
 import numpy as np
 import pytest
 import theano
@@ -84,3 +86,37 @@ def test_parameters_outlive_their_object():
         node.tag.__dict__.clear()
     assert function(VALUES)[0].shape == (3, 1, 2)
     del function
+
+
+def items(function):
+    """Where the lists of a function's storages have their items: the fourth word of a list."""
+    cells = [cell for cell in function.fn.storage_map.values() if isinstance(cell, list)]
+    return {id(cell): ctypes.c_void_p.from_address(id(cell) + 3 * 8).value for cell in cells}
+
+
+@pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm"])
+def test_items_stay_where_they_are(linker):
+    """Whatever is done to a function, its variables and its copies."""
+    x, state, other = tensor.dmatrix(), theano.shared(VALUES), theano.shared(VALUES + 1)
+    values, _ = theano.scan(lambda row, last: row + last, x, tensor.zeros(3))
+    outputs = [x.T * 2, values[-1], tensor.exp(state).sum()]
+    mode = theano.Mode(linker, "fast_run")
+    function = theano.function([x], outputs, updates=[(state, state + x)], mode=mode)
+    places = items(function)
+    function(VALUES)
+    state.set_value(VALUES[:1], borrow=True)
+    with pytest.raises(ValueError, match="mis-match"):
+        function(VALUES)
+    state.set_value(VALUES)
+    copies = [function.copy(), function.copy(share_memory=True), function.copy(swap={state: other})]
+    for each in copies:
+        each(VALUES)
+    function.free()
+    state.set_value(VALUES)
+    function(VALUES)
+    assert items(function) == places
+    assert function.cells_to_free() == [
+        cell
+        for variable, cell in function.fn.storage_map.items()
+        if not isinstance(variable, theano.Constant)
+    ]

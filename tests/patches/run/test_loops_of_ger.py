@@ -86,3 +86,14 @@ def test_shapes_that_do_not_fit():
         function(np.ones((2, 3)), np.ones(3), np.ones(3))
     with pytest.raises(ValueError, match=r"A\.shape\[1\] != y\.shape\[0\]"):
         function(np.ones((2, 3)), np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_vectors_that_are_parts_of_the_matrix(order):
+    """They are read before it is overwritten."""
+    values = np.asarray(np.random.RandomState(0).uniform(size=(5, 5)), order=order)
+    expected = values + 0.5 * np.outer(values[1], values[:, 2])
+    state = theano.shared(values.copy(order))
+    update = state + 0.5 * tensor.outer(state[1], state[:, 2])
+    theano.function([], updates=[(state, update)])()
+    np.testing.assert_allclose(state.get_value(), expected, rtol=1e-14)

@@ -204,3 +204,65 @@ def test_numbers_are_no_arrays():
     """Ops of them have the code of before, if any."""
     x = scalar.float64()
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
+
+
+DTYPES = ("bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "complex128")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_of_all_types(dtype):
+    x, y = tt.matrix(dtype=dtype), tt.vector(dtype=dtype)
+    array = np.array([[0, 1, 2], [3, 100, 101]]).astype(dtype)
+    row = array[1]
+    cases = [
+        (tt.alloc(y, 2, 3), np.tile(row, (2, 1))),
+        (tt.alloc(x[0, 1], 3), np.full(3, array[0, 1])),
+        (tc.deep_copy_op(x[:, ::-1]), array[:, ::-1]),
+        (x.dimshuffle(1, "x", 0), array.T[:, None]),
+        (tt.join(0, x, x[:1]), np.concatenate([array, array[:1]])),
+        (opt.MakeVector(dtype)(x[0, 1], x[1, 2]), array[[0, 1], [1, 2]]),
+        (x.reshape((3, 2)), array.reshape(3, 2)),
+        (tt.Split(2)(x, 1, [1, 2])[1], array[:, 1:]),
+        (x[::-1, 1], array[::-1, 1]),
+        (tt.set_subtensor(x[0], y), array[[1, 1]]),
+    ]
+    if dtype != "bool":
+        cases.append((tt.inc_subtensor(x[0], y), np.array([array[0] + row, row])))
+    function = theano.function([x, y], [each for each, _ in cases], mode=FAST)
+    for given in (array, np.asfortranarray(array), np.repeat(array, 2, 1)[:, ::2]):
+        for _ in range(2):
+            for result, (_, expected) in zip(function(given, row), cases, strict=True):
+                assert result.dtype == dtype
+                assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_lengths_and_indices_of_all_types(dtype):
+    """Also the ends of their ranges."""
+    x, i = tt.dvector(), tt.scalar(dtype=dtype)
+    ends = np.iinfo(dtype)
+    array = np.arange(5.0)
+    parts = [x[i:], x[:i], x[i::-1], x[i], tt.set_subtensor(x[i:], 7.0)]
+    functions = [theano.function([x, i], each, mode=FAST) for each in parts]
+    expected = [
+        lambda i: array[i:],
+        lambda i: array[:i],
+        lambda i: array[i::-1],
+        lambda i: array[i],
+        lambda i: np.where(np.arange(5) < (i if i >= 0 else i + 5), array, 7),
+    ]
+    for value in {0, 1, 4, 5, 100, ends.max, ends.max - 1, max(ends.min, -1), ends.min}:
+        for function, of in zip(functions, expected, strict=True):
+            try:
+                wanted = of(int(value))
+            except (IndexError, OverflowError):
+                with pytest.raises((IndexError, OverflowError)):
+                    function(array, value)
+            else:
+                assert np.array_equal(function(array, value), wanted), (
+                    value,
+                    function.maker.fgraph,
+                )
+    function = theano.function([i], tt.alloc(np.float64(3), i), mode=FAST)
+    assert function(2).tolist() == [3, 3]

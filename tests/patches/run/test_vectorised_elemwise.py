@@ -104,3 +104,29 @@ def test_an_error_ends_the_loop(ndim, fused):
     with pytest.raises(ZeroDivisionError):
         function(np.ones(shape, "int64"), np.zeros(shape, "int64"))
     assert (function(np.full(shape, 7), np.full(shape, -2)) == (3 if fused else -4)).all()
+
+
+@pytest.mark.parametrize("shift", [-1, 1, 4])
+def test_inputs_that_share_memory(shift):
+    """What is overwritten is read before, wherever the other inputs are."""
+    x, y = tensor.dvectors("x", "y")
+    function = theano.function(
+        [theano.In(x, mutable=True, borrow=True), theano.In(y, borrow=True)], x * 2 + y
+    )
+    (node,) = function.maker.fgraph.apply_nodes
+    assert node.op.inplace_pattern
+    memory = np.random.RandomState(0).uniform(size=70)
+    first, second = memory[4:-4], memory[4 + shift : len(memory) - 4 + shift]
+    expected = first * 2 + second
+    np.testing.assert_array_equal(function(first, second), expected)
+
+
+def test_an_input_that_overlaps_with_a_part_of_itself():
+    """A state that is updated by a shifted one."""
+    values = np.random.RandomState(0).uniform(size=70)
+    state = theano.shared(values)
+    shifted = tensor.concatenate([state[1:], state[:1]])
+    theano.function([], updates=[(state, state * 2 + shifted[::-1])])()
+    theano.function([], updates=[(state, state + state[::-1])])()
+    expected = values * 2 + np.roll(values, -1)[::-1]
+    np.testing.assert_array_equal(state.get_value(), expected + expected[::-1])

@@ -54,8 +54,8 @@ def test_theanos_patches_are_ports_and_hooks() -> None:
     found = [patches.read(THEANO, name) for name in patches.listed(THEANO)]
     assert [patch.name for patch in found if added(patch) > 150] == []
     assert [patch.name for patch in found if "\nnew file mode" in patch.diff] == []
-    assert len(found) <= 70
-    assert sum(map(added, found)) < 2300
+    assert len(found) <= 75
+    assert sum(map(added, found)) < 2550
 
 
 def test_theanos_patches_are_in_the_order_of_their_themes() -> None:

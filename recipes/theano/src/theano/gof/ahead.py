@@ -31,6 +31,19 @@ def kind_of(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
     )
 
 
+def is_known(op: Any) -> bool:
+    """Return whether an op and those in it are Theano's.
+
+    C code of others may need headers that it does not name, and have macros and functions by which
+    other code means something else.
+    """
+    inner = getattr(getattr(op, "fgraph", None), "apply_nodes", ())
+    ops = [getattr(op, "scalar_op", None), *(node.op for node in inner)]
+    return type(op).__module__.startswith("theano.") and all(
+        each is None or is_known(each) for each in ops
+    )
+
+
 @contextlib.contextmanager
 def errors_naming(node: Apply) -> Iterator[None]:
     """Raise what is raised in here with the node that it happened for."""
@@ -67,7 +80,16 @@ def add_missing(linker: CLinker, modules: dict[Any, tuple[ModuleParts, Arguments
         return
     module_hash = cmodule.get_module_hash(arguments["src_code"], key)
     if module_hash not in cache.module_hash_to_key_data:
-        modules[key] = linker.get_dynamic_module(), arguments
+        module = linker.get_dynamic_module()
+        module.alone = not all(
+            is_known(node.op)
+            and all(
+                type(variable.type).__module__.startswith("theano.")
+                for variable in node.inputs + node.outputs
+            )
+            for node in linker.node_order
+        )
+        modules[key] = module, arguments
 
 
 # Whose storage is where, and whether it is computed: lists of one element.

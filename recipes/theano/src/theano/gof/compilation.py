@@ -34,6 +34,9 @@ class ModuleParts:
     functions: list[Any]
     print_methoddef: Callable[[TextIO], None]
     print_init: Callable[[TextIO], None]
+    # Whether it is compiled in a run of its own: beside other modules' code, its own can mean
+    # something else.
+    alone = False
 
     def include_lines(self) -> list[str]:
         """Return the lines that include headers, with <iostream> only where code names `std`."""
@@ -182,6 +185,7 @@ class CompilationPool:
                     type(module),
                     tuple(self.compiler_flags(arguments)),
                     module.macros_left(),
+                    module.code_hash if module.alone else None,
                 )
                 alike.setdefault(kind, []).append((module, arguments))
         for group in alike.values():

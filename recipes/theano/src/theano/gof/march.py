@@ -14,6 +14,7 @@ from typing import Any
 from theano import config
 from theano.configdefaults import gcc_version_str
 from theano.gof.utils import replace_file
+from theano.misc import trust
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
@@ -50,7 +51,7 @@ def describe_compiler() -> list[Any]:
 def load() -> list[str] | None:
     """Return the flags for -march=native that this compiler gave on this CPU before, or None."""
     try:
-        compiler, flags = json.loads(Path(config.compiledir, MARCH_FLAGS).read_text())
+        compiler, flags = json.loads(trust.read(Path(config.compiledir, MARCH_FLAGS)))
         return flags if compiler == describe_compiler() else None
     except (OSError, TypeError, ValueError):
         return None

@@ -11,6 +11,8 @@ import re
 import sys
 from pathlib import Path
 
+from theano.misc import trust
+
 # NVRTC 13 compiles for Turing and newer. libgpuarray 0.7.6 cuts the names of architectures to two
 # digits, so that Blackwell's compute_100 is none.
 OLDEST, BEYOND = (7, 5), (10, 0)
@@ -24,6 +26,16 @@ NVRTC = str(Path(sys.prefix, "lib", "gpuarray", "libnvrtc.so"))
 
 class DeviceError(RuntimeError):
     """A device cannot be used, for a reason that is known."""
+
+
+def may_keep(cache_path: str) -> bool:
+    """Tell whether kernels are kept in a directory, and loaded from it; it is made if need be."""
+    path = Path(cache_path)
+    try:
+        path.mkdir(0o755, parents=True, exist_ok=True)
+        return trust.may_load(path, path.stat())
+    except OSError:
+        return False
 
 
 def check(device: str, nvrtc: str = NVRTC) -> None:

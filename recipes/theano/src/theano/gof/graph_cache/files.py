@@ -19,6 +19,7 @@ from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import FunctionGraph
 from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
 from theano.gof.utils import replace_file
+from theano.misc import trust
 
 if TYPE_CHECKING:
     from theano.gof.graph import Variable
@@ -54,19 +55,23 @@ class Entry:
                 optimized one.
         """
         try:
-            content = self.path.read_bytes()
+            content = trust.read(self.path)
             # Those not loaded for long will be removed.
-            os.utime(self.path)
-        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.utime(self.path)
+            checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
+            if checksum != make_checksum(pickled):
+                raise ValueError("its checksum is another one")
+            return self._make(zlib.decompress(pickled), inputs)
+        except FileNotFoundError as error:
             _logger.debug("no graph: %s", error)
-            return None
-        checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
-        if checksum != make_checksum(pickled):
-            _logger.info("%s is damaged: its graph is optimized again", self.path)
-            return None
-        destroys, update_mapping, flat = Unpickler(
-            io.BytesIO(zlib.decompress(pickled)), self.traces
-        ).load()
+        except Exception as error:
+            # What can go wrong with a file that is not ours is anyone's guess.
+            _logger.debug("%s is passed over: %r", self.path, error)
+        return None
+
+    def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
+        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.traces).load()
         inputs = [variable.clone() for variable in inputs]
         fgraph = FunctionGraph(
             inputs, make_graph(inputs, *flat), clone=False, update_mapping=update_mapping
@@ -84,7 +89,7 @@ class Entry:
             pickler.dump((hasattr(fgraph, "destroyers"), fgraph.update_mapping, flat))
             # A fifth of the bytes; a higher level makes few less.
             pickled = zlib.compress(stream.getvalue(), 1)
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
             replace_file(self.path, make_checksum(pickled) + pickled)
         except (
             AttributeError,

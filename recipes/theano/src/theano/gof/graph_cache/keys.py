@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
-# Flags that do not change what optimization does.
-OTHER_FLAGS = frozenset(["base_compiledir", "compiledir", "compiledir_format"])
+# Flags that do not change what optimization does: the compiledir may move, for one.
+OTHER_FLAGS = frozenset(
+    [
+        *("base_compiledir", "compiledir", "compiledir_format"),
+        *("cmodule.trusted", "gpuarray.cache_path"),
+    ]
+)
 
 # What flags are where optimization only returns a graph: with others, it is watched, or depends on
 # the device and its driver.

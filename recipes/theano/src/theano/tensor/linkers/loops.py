@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from theano import config
 from theano.gof import utils
+from theano.gof.ahead import is_known
 from theano.gof.cc import CLinker, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
@@ -160,17 +161,6 @@ def ctype(variable: Variable) -> str:
     """Return the C type of the elements of an array."""
     name: str = variable.type.dtype_specs()[1]
     return name
-
-
-def is_known(scalar_op: Any) -> bool:
-    """Return whether an op and those in it are Theano's.
-
-    Others may need headers that they do not name.
-    """
-    inner = getattr(scalar_op, "fgraph", None)
-    return type(scalar_op).__module__.startswith("theano.") and all(
-        is_known(node.op) for node in getattr(inner, "apply_nodes", ())
-    )
 
 
 linker_types[elemwise.Elemwise] = LoopsLinker

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from theano import config, scalar
+from theano.gof.ahead import is_known
 from theano.gof.cc import linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers.loops import LoopsLinker, is_known
+from theano.tensor.linkers.loops import LoopsLinker
 from theano.tensor.linkers.modules import LoopsModule, needs_more
 from theano.tensor.type import TensorType
 

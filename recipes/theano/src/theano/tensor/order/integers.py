@@ -152,7 +152,9 @@ class Integers:
             (each.type.dtype, frozenset(sum.items()))
             for each, sum in zip(inputs, sums, strict=True)
         ]
-        result, term = self.term(x, (op, x.type.dtype, *known))
+        # An op can have several outputs.
+        which = x.owner.outputs.index(x)
+        result, term = self.term(x, (op, which, x.type.dtype, *known))
         if isinstance(op, scalar.Switch):
             self.cases[term] = [
                 (self.facts(inputs[0], True), sums[1]),

@@ -1,0 +1,222 @@
+"""The files of compiled modules: which of them are loaded, and where new ones go."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import importlib.machinery
+import importlib.util
+import io
+import logging
+import os
+import pickle
+import shutil
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from theano.gof.utils import replace_file
+from theano.misc import compiledirs, trust
+
+if TYPE_CHECKING:
+    from theano.gof.cmodule import KeyData, ModuleCache
+
+_logger = logging.getLogger("theano.gof.cmodule")
+
+# In bytes: of what a key's file ends with, and what a disk must have left for one more module.
+CHECKSUM_SIZE = 20
+ROOM = 2**23
+
+# The keys' files that could not be written as they are in memory.
+unsaved: set[str] = set()
+# Whether it was said that modules are not kept.
+told = False
+
+
+class Damaged(EOFError):
+    """A file is not what was written."""
+
+
+def make_checksum(content: bytes) -> bytes:
+    """Return CHECKSUM_SIZE bytes that tell whether a file is damaged."""
+    return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()
+
+
+def listed(directory: str) -> list[str] | None:
+    """Return the names of the files in a module's directory, or None if it is not to be loaded.
+
+    A library that cannot be read is none.
+    """
+    path = Path(directory)
+    try:
+        if trust.may_load(path, path.stat()):
+            return [
+                file.name
+                for file in path.iterdir()
+                if file.suffix != ".so" or (file.is_file() and os.access(file, os.R_OK))
+            ]
+    except OSError as error:
+        _logger.debug("%s is passed over: %s", directory, error)
+    return None
+
+
+def save_key(key_data: KeyData) -> None:
+    """Write a KeyData into its file, with the checksums of both it and its module.
+
+    If it cannot be written, that is logged. Whatever else pickle raises is raised.
+    """
+    if not hasattr(key_data, "checksum"):
+        try:
+            key_data.checksum = make_checksum(Path(key_data.get_entry()).read_bytes())
+        except OSError:
+            key_data.checksum = None
+    pickled = pickle.dumps(key_data, protocol=pickle.HIGHEST_PROTOCOL)
+    try:
+        # What pickle reads, and so an older Theano, ends before the checksum.
+        replace_file(key_data.key_pkl, pickled + make_checksum(pickled))
+    except OSError as error:
+        unsaved.add(key_data.key_pkl)
+        _logger.debug("%s is not written: %s", key_data.key_pkl, error)
+    else:
+        unsaved.discard(key_data.key_pkl)
+
+
+def read_key(path: str) -> Any:
+    """Return what save_key, or an older Theano, wrote.
+
+    Raises:
+        Damaged: it is not whole.
+        OSError: it cannot be read, or another user could have written it.
+        Exception: it cannot be unpickled, as when its classes are not imported.
+    """
+    content = trust.read(path)
+    pickled = content[:-CHECKSUM_SIZE]
+    if content[-CHECKSUM_SIZE:] == make_checksum(pickled):
+        return pickle.loads(pickled)
+    if content.endswith(pickle.STOP):
+        stream = io.BytesIO(content)
+        key_data = pickle.load(stream)
+        if not stream.read() and hasattr(key_data, "module_hash"):
+            return key_data
+    raise Damaged(path)
+
+
+def check(entry: str, key_data: KeyData | None) -> None:
+    """Check a module's library before it is loaded.
+
+    Args:
+        entry: its path.
+        key_data: what is known of it, if anything.
+
+    Raises:
+        Damaged: it is not what was compiled.
+        OSError: it cannot be read, or another user could have written it.
+    """
+    content = trust.read(entry)
+    checksum = getattr(key_data, "checksum", None)
+    # The linker can write no file that is empty; an older Theano wrote no checksum.
+    if checksum not in (None, make_checksum(content)):
+        raise Damaged(entry)
+
+
+def import_library(name: str, path: str) -> ModuleType:
+    """Return the module that a library has, loaded without what else is in its directory.
+
+    Args:
+        name: the module's name.
+        path: the library's.
+
+    Raises:
+        ImportError: it cannot be loaded.
+    """
+    loader = importlib.machinery.ExtensionFileLoader(name, path)
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def pass_over(cache: ModuleCache, entry: str, error: Exception) -> None:
+    """Forget a module that cannot be loaded, and remove it if it is damaged.
+
+    Args:
+        cache: where it was found.
+        entry: its library's path.
+        error: why it is not loaded.
+    """
+    _logger.debug("%s is passed over: %r", entry, error)
+    key_data = cache.key_data_of.pop(entry, None)
+    if key_data is None:
+        return
+    key_data.delete_keys_from(cache.entry_from_key)
+    if cache.module_hash_to_key_data.get(key_data.module_hash) is key_data:
+        del cache.module_hash_to_key_data[key_data.module_hash]
+    # Others may load what is as it was compiled.
+    unknown = getattr(key_data, "checksum", None) is None and isinstance(error, ImportError)
+    if unknown or isinstance(error, Damaged):
+        shutil.rmtree(Path(entry).parent, ignore_errors=True)
+
+
+def tell(directory: str, error: Exception) -> None:
+    """Log that modules are compiled for this process alone: the first time as a warning."""
+    global told  # noqa: PLW0603 (as the log is one)
+    _logger.log(
+        logging.DEBUG if told else logging.WARNING,
+        "%s takes no more modules (%s): what it has not got is compiled for this process alone",
+        directory,
+        error,
+    )
+    told = True
+
+
+def new_directory(compiledir: str) -> str:
+    """Return a new directory for a module: a private one, if the compiledir takes no more."""
+    try:
+        room = os.statvfs(compiledir)
+        if room.f_bavail * room.f_frsize < ROOM:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return tempfile.mkdtemp(dir=compiledir)
+    except OSError as error:
+        tell(compiledir, error)
+        return tempfile.mkdtemp(dir=compiledirs.private())
+
+
+def elsewhere(location: str, error: Exception) -> str:
+    """Return a private directory in place of one that has no room for a module.
+
+    Args:
+        location: the one that was tried.
+        error: what came of it; it is raised if there is room.
+    """
+    directory = Path(location)
+    if any(directory.is_relative_to(path) for _, path in compiledirs.made):
+        raise error
+    if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
+        # g++ says it in the user's language.
+        try:
+            with tempfile.TemporaryFile(dir=directory) as file:
+                file.write(bytes(ROOM))
+        except OSError as refused:
+            reason: Exception = refused
+        else:
+            raise error
+    else:
+        reason = error
+    shutil.rmtree(directory, ignore_errors=True)
+    tell(str(directory.parent), reason)
+    return tempfile.mkdtemp(dir=compiledirs.private())
+
+
+def share(location: str) -> None:
+    """Let those read a module who may read the compiledir, and nobody else write to it."""
+    directory = Path(location)
+    # What cannot be changed is as it is.
+    with contextlib.suppress(OSError):
+        for file in directory.iterdir():
+            mode = file.stat().st_mode
+            if mode & 0o022:
+                file.chmod(mode & 0o755)
+        directory.chmod(directory.parent.stat().st_mode & 0o755)

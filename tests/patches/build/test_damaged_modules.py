@@ -1,0 +1,268 @@
+"""A module that is damaged in any way is compiled again, and one that has no room is still used.
+
+Without the patch, an empty library was an ImportError in every process until somebody removed it,
+half of one ended them, and a changed key could stand for another module.
+"""
+
+import json
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+# Prints what was compiled and the results.
+PROGRAM = """
+import json
+import theano, theano.tensor as tt
+from theano.gof.cc import CLinker
+compiled = []
+compile_cmodule = CLinker.compile_cmodule
+def recorded(self, *args, **kwargs):
+    compiled.append(str(self.node_order))
+    return compile_cmodule(self, *args, **kwargs)
+CLinker.compile_cmodule = recorded
+x = tt.dvector()
+y = tt.dmatrix()
+outputs = [tt.exp(x) + 1, tt.cos(x).sum(), tt.dot(y, y), tt.nnet.softmax(y){more}]
+results = theano.function([x, y], outputs)([0.0], [[1.0]])
+print(json.dumps([len(compiled), [each.tolist() for each in results]]))
+"""
+RESULTS = [[2.0], 1.0, [[1.0]], [[1.0]]]
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    """A compiledir."""
+    return tmp_path / "compiled"
+
+
+@pytest.fixture
+def run(run_python, compiled):
+    """Run the program; return how many modules it compiled, and what it logged."""
+
+    def run(more="", results=RESULTS, flags=""):
+        # Half a library ends an interpreter that loads it.
+        done = run_python(PROGRAM.format(more=more), flags=f"compiledir={compiled},{flags}")
+        assert done.returncode == 0, done.stderr
+        count, told = json.loads(done.stdout)
+        assert told == results
+        return count, done.stderr
+
+    return run
+
+
+def remove(file):
+    file.unlink()
+
+
+def empty(file):
+    file.write_bytes(b"")
+
+
+def halve(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+def flip(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3] ^= 1
+    file.write_bytes(content)
+
+
+def noise(file):
+    file.write_bytes(random.Random(file.name).randbytes(file.stat().st_size))
+
+
+def other(file):
+    file.write_bytes(pickle.dumps(["other"]))
+
+
+def directory(file):
+    file.unlink()
+    file.mkdir()
+
+
+@pytest.mark.parametrize("damage", [remove, empty, halve, cut, flip, noise, other, directory])
+@pytest.mark.parametrize("pattern", ["*.so", "key.pkl"])
+def test_damaged_modules_are_compiled_again(run, compiled, pattern, damage):
+    count, _ = run()
+    assert count > 2
+    for file in compiled.glob(f"tmp*/{pattern}"):
+        # Who has it loaded goes on with it.
+        whole = file.read_bytes()
+        file.unlink()
+        file.write_bytes(whole)
+        damage(file)
+    # Nor are graphs what is tested.
+    shutil.rmtree(compiled / "optimized_graphs")
+    assert run() == (count, "")
+    assert run() == (0, "")
+
+
+def test_what_is_in_its_directory_besides_is_no_matter(run, compiled):
+    run()
+    for file in compiled.glob("tmp*/__init__.py"):
+        file.write_text("raise SystemExit(1)")
+    assert run() == (0, "")
+
+
+def test_one_line_at_debug_level(run_python, compiled):
+    code = """
+import logging
+import theano, theano.tensor as tt
+logging.getLogger("theano").setLevel(logging.DEBUG)
+x = tt.dvector()
+theano.function([x], tt.exp(x) + 1)
+"""
+    flags = f"compiledir={compiled}"
+    assert run_python(code, flags=flags).returncode == 0
+    (library,) = compiled.glob("tmp*/*.so")
+    whole = library.read_bytes()
+    library.unlink()
+    library.write_bytes(whole[:100])
+    done = run_python(code, flags=flags)
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if str(library) in line and "passed" in line]
+    assert len(told) == 1
+    assert told[0].startswith("DEBUG")
+
+
+def test_modules_of_before_have_no_checksum(run, run_python, compiled):
+    run()
+    code = """
+import pathlib, pickle, sys
+import theano.tensor
+for file in map(pathlib.Path, sys.argv[1:]):
+    key_data = pickle.loads(file.read_bytes())
+    del key_data.checksum
+    file.write_bytes(pickle.dumps(key_data, protocol=pickle.HIGHEST_PROTOCOL))
+"""
+    keys = list(map(str, compiled.glob("tmp*/key.pkl")))
+    code = code.replace("sys.argv[1:]", repr(keys))
+    assert run_python(code).returncode == 0
+    assert run() == (0, "")
+    for file in compiled.glob("tmp*/*.so"):
+        file.unlink()
+        empty(file)
+    count, log = run()
+    assert (count, log) == (len(keys), "")
+    assert run() == (0, "")
+
+
+def test_a_compiledir_that_is_moved(run, compiled):
+    run()
+    moved = compiled.rename(compiled.with_name("moved"))
+    count, log = run(flags=f"compiledir={moved}")
+    assert (count, log) == (0, "")
+    assert not compiled.exists()
+
+
+# In a file system of its own, which is full.
+FULL = """
+mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
+{ cat /dev/zero > "$1/filling" || true; } 2> /dev/null && "$3" -c "$4" && "$3" -c "$5"
+"""
+MORE = ", tt.sin(x) + 2, tt.tan(y) - 2"
+
+
+def test_on_a_full_disk_it_serves_what_it_has(run, compiled, variables, tmp_path):
+    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
+    probe = [*unshare, "mount", "-t", "tmpfs", "none", "/tmp"]
+    if subprocess.run(probe, check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    run()
+    full = tmp_path / "full"
+    full.mkdir()
+    given = full, compiled, sys.executable, *(PROGRAM.format(more=each) for each in ("", MORE))
+    done = subprocess.run(
+        [*unshare, "sh", "-c", FULL, "sh", *given],
+        env={**variables, "THEANO_FLAGS": f"compiledir={full},cmodule.shipped="},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first == [0, RESULTS]
+    assert second[0] > 0
+    assert second[1][:-1] == [*RESULTS, [2.0]]
+    assert done.stderr.count("takes no more modules") == 1
+    assert done.stderr.count("WARNING") == 1
+
+
+FAIL = """
+import errno
+import theano
+from theano.gof.cc import CLinker
+compile_there = CLinker.compile_cmodule
+def full(self, location):
+    if location.startswith(theano.config.compiledir):
+        raise {error}
+    return compile_there(self, location)
+CLinker.compile_cmodule = full
+"""
+
+
+def test_a_disk_that_is_full_while_compiling(run_python, compiled):
+    fail = FAIL.format(error="OSError(errno.EDQUOT, 'Quota exceeded')")
+    done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[1] == RESULTS
+    assert done.stderr.count("WARNING") == 1
+    assert f"{compiled} takes no more modules" in done.stderr
+    assert list(compiled.glob("tmp*")) == []
+
+
+def test_where_there_is_room_errors_are_errors(run_python, compiled):
+    fail = FAIL.format(error="RuntimeError('no such header')")
+    done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
+    assert done.returncode == 1
+    assert "no such header" in done.stderr
+    assert "takes no more modules" not in done.stderr
+
+
+# How many processes are killed.
+KILLS = int(os.environ.get("THEANO_FAST_KILLS", "12"))
+
+
+def test_killed_at_any_moment(run, compiled, variables):
+    environ = {
+        **variables,
+        "TMPDIR": str(compiled.parent),
+        "THEANO_FLAGS": f"compiledir={compiled},cmodule.shipped=",
+    }
+    chance = random.Random(1)
+    # With nothing in the cache, and with half of it: after how long it may have ended.
+    takes = {True: 10.0, False: 10.0}
+    tries = killed = 0
+    while killed < KILLS:
+        tries += 1
+        empty = bool(tries % 2)
+        for kept in [*compiled.glob("optimized_graphs/*"), *compiled.glob("tmp*")][:: 2 - empty]:
+            shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
+        begun = time.monotonic()
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM.format(more="")],
+            env=environ,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert process.wait(chance.uniform(0, takes[empty])) == 0
+            takes[empty] = 1.2 * (time.monotonic() - begun)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+            # The next one has the right results, and the one after it finds all of them.
+            assert run()[1] == ""
+            assert run() == (0, "")

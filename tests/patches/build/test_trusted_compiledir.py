@@ -1,0 +1,312 @@
+"""What another user could have written is not loaded, and a compiledir that is read only serves.
+
+Without the patch, the modules and graphs of a compiledir that everyone may write to were loaded,
+and theano was not imported where this user may not write.
+"""
+
+import ctypes
+import grp
+import json
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from theano import config
+from theano.misc import trust
+
+# Prints what was compiled, the compiledir and a result.
+PROGRAM = """
+import json, os
+import theano, theano.tensor as tt
+from theano.gof.cc import CLinker
+compiled = []
+compile_cmodule = CLinker.compile_cmodule
+def recorded(self, *args, **kwargs):
+    compiled.append(str(self.node_order))
+    return compile_cmodule(self, *args, **kwargs)
+CLinker.compile_cmodule = recorded
+x = tt.dvector()
+function = [tt.exp, tt.cos][{number} - 1]
+result = theano.function([x], function(x) + {number})([0.0]).tolist()
+print(json.dumps([len(compiled), theano.config.compiledir, result]))
+"""
+NOBODY = 65534
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+
+
+def obey_modes():
+    """Have modes mean something for root too."""
+    libc = ctypes.CDLL(None)
+    pr_capbset_drop = 24
+    # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
+    for capability in (1, 2, 3):
+        libc.prctl(pr_capbset_drop, capability, 0, 0, 0)
+
+
+@pytest.fixture
+def made():
+    """A base_compiledir that Theano is to make, below a directory that others may enter."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        yield Path(directory, "made", "base")
+
+
+@pytest.fixture
+def run(variables, made):
+    """Run the program; return how many modules it compiled, its compiledir, and what it logged."""
+
+    def run(number=1, flags="", umask=0o022, **options):
+        environ = {
+            **variables,
+            "THEANO_FLAGS": f"base_compiledir={made},cmodule.shipped=,{flags}",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(number=number)],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            umask=umask,
+            preexec_fn=obey_modes,
+            **options,
+        )
+        assert done.returncode == 0, done.stderr
+        compiled, compiledir, result = json.loads(done.stdout)
+        assert result == [1.0 + number]
+        return compiled, Path(compiledir), done.stderr
+
+    return run
+
+
+def only(pattern, directory):
+    (found,) = directory.glob(pattern)
+    return found
+
+
+@pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077])
+def test_whatever_the_umask_its_own_is_loaded(run, made, umask):
+    compiled, first, log = run(umask=umask)
+    assert (compiled, log) == (1, "")
+    assert run(umask=umask) == (0, first, "")
+    assert first.is_relative_to(made)
+    for file in [made, *made.rglob("*")]:
+        # What is in the lock's directory is not loaded.
+        if "lock_dir" not in file.parts[:-1] and not file.is_symlink():
+            assert not file.stat().st_mode & 0o022, file
+
+
+def check_refused(run, first, *words):
+    """See that what is in the compiledir is not loaded, which is said once, with the words."""
+    before = sorted(first.rglob("*"))
+    compiled, used, log = run()
+    assert compiled == 1
+    assert used != first
+    # It was a private one.
+    assert not used.exists()
+    assert log.count("WARNING") == 1
+    for word in (*words, "chmod go-w", "cmodule.trusted", "base_compiledir"):
+        assert word in log
+    assert sorted(first.rglob("*")) == before
+
+
+def test_that_everyone_may_write_to_is_not_used(run):
+    _, first, _ = run()
+    first.chmod(0o777)
+    check_refused(run, first, f"everyone may write to {first}")
+    first.chmod(0o755)
+    assert run() == (0, first, "")
+
+
+@pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o775, True)])
+def test_the_directory_above(run, made, mode, used):
+    _, first, _ = run()
+    # What others put there instead is theirs.
+    made.parent.chmod(0o777)
+    made.chmod(mode)
+    if used:
+        assert run() == (0, first, "")
+    else:
+        check_refused(run, first, f"everyone may write to {made}")
+
+
+def test_one_of_its_own_below_what_is_everyones(run, made):
+    made.parent.mkdir(0o755)
+    made.parent.chmod(0o777)
+    other = made.parent / "other"
+    assert run(flags=f"compiledir={other}") == (1, other, "")
+
+
+@root
+def test_a_sticky_directory_of_another_user(run, made):
+    _, first, _ = run()
+    made.chmod(0o1777)
+    os.chown(made, NOBODY, NOBODY)
+    check_refused(run, first, f"everyone may write to {made}")
+
+
+@root
+def test_that_of_a_group_is_not_used_unless_it_is_named(run):
+    _, first, _ = run()
+    os.chown(first, -1, NOBODY)
+    first.chmod(0o775)
+    check_refused(run, first, f"may write to {first}", grp.getgrgid(NOBODY).gr_name)
+    assert run(flags=f"cmodule.trusted=@{NOBODY}") == (0, first, "")
+    assert run(flags=f"cmodule.trusted=missing:@{grp.getgrgid(NOBODY).gr_name}") == (0, first, "")
+
+
+@root
+def test_that_of_another_user_is_not_used_unless_named(run):
+    _, first, _ = run()
+    for file in [first, *first.rglob("*")]:
+        os.chown(file, NOBODY, NOBODY)
+    check_refused(run, first, "belongs to nobody")
+    for name in ("nobody", NOBODY):
+        assert run(flags=f"cmodule.trusted={name}") == (0, first, "")
+    first.chmod(0o777)
+    compiled, used, _ = run(flags="cmodule.trusted=nobody")
+    assert (compiled, used == first) == (1, False)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["tmp*", "tmp*/key.pkl", "tmp*/*.so", "optimized_graphs", "march_flags.json"]
+)
+def test_one_file_that_others_could_have_written(run, pattern):
+    _, first, _ = run()
+    file = only(pattern, first)
+    file.chmod(0o777)
+    compiled, used, log = run()
+    assert (compiled, used) == (1 if "tmp" in pattern else 0, first)
+    assert log.count("WARNING") == 1
+    assert f"everyone may write to {file}" in log
+
+
+def test_what_others_cannot_reach_is_as_it_is(run):
+    _, first, _ = run()
+    only("tmp*", first).chmod(0o700)
+    for file in first.glob("tmp*/*"):
+        file.chmod(0o777)
+    assert run() == (0, first, "")
+
+
+@root
+@pytest.mark.parametrize("pattern", ["tmp*/key.pkl", "tmp*/*.so", "optimized_graphs/*"])
+def test_one_file_of_another_user(run, pattern):
+    _, first, _ = run()
+    os.chown(only(pattern, first), NOBODY, NOBODY)
+    compiled, _, log = run()
+    assert compiled == (1 if "tmp" in pattern else 0)
+    assert log.count("WARNING") == 1
+    assert "belongs to nobody" in log
+
+
+def test_a_users_own_group_is_the_user(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "file").chmod(0o664)
+    status = (tmp_path / "file").stat()
+    me, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+
+    def ask(name, members, number=status.st_gid):
+        owner = pwd.struct_passwd((me.pw_name, "x", status.st_uid, number, "", "/", "/bin/sh"))
+        known = grp.struct_group((name, "x", status.st_gid, members))
+        monkeypatch.setattr(trust.pwd, "getpwuid", lambda _: owner)
+        monkeypatch.setattr(trust.grp, "getgrgid", lambda _: known)
+        trust._is_own_group.cache_clear()
+        return trust.why_not("file", status)
+
+    assert ask(me.pw_name, []) is None
+    assert ask(me.pw_name, [me.pw_name]) is None
+    assert ask(me.pw_name, [me.pw_name, "other"]) == f"the group {me.pw_name} may write to file"
+    assert ask("users", []) == "the group users may write to file"
+    assert ask(me.pw_name, [], status.st_gid + 1) is not None
+    monkeypatch.setattr(trust.os, "listxattr", lambda _: ["system.posix_acl_access"])
+    assert ask(me.pw_name, []) is not None
+    monkeypatch.undo()
+    trust._is_own_group.cache_clear()
+    assert group == grp.getgrgid(status.st_gid)
+
+
+def close(directory):
+    """Take away the right to write to a directory, and all in it."""
+    for file in [directory, *directory.rglob("*")]:
+        file.chmod(file.stat().st_mode & ~0o222)
+
+
+def open_again(directory):
+    for file in [directory, *directory.rglob("*")]:
+        file.chmod(file.stat().st_mode | 0o200)
+
+
+def test_read_only_it_serves_what_it_has(run):
+    _, first, _ = run()
+    close(first)
+    before = sorted(first.rglob("*"))
+    assert run() == (0, first, "")
+    compiled, used, log = run(number=2)
+    assert (compiled, used) == (1, first)
+    assert log.count("WARNING") == 1
+    assert f"{first} takes no more modules" in log
+    assert "Traceback" not in log
+    assert sorted(first.rglob("*")) == before
+    open_again(first)
+    assert run(number=2) == (1, first, "")
+
+
+def test_what_cannot_be_read_is_passed_over(run):
+    _, first, _ = run()
+    (first / "tmpother").mkdir(0)
+    (first / "optimized_graphs").chmod(0)
+    assert run() == (0, first, "")
+    only("tmp*/key.pkl", first).chmod(0)
+    assert run() == (1, first, "")
+    assert run() == (0, first, "")
+    for directory in ("tmpother", "optimized_graphs"):
+        (first / directory).chmod(0o700)
+
+
+def test_that_cannot_be_made(run, made):
+    made.parent.mkdir()
+    made.parent.chmod(0o555)
+    compiled, used, log = run()
+    assert compiled == 1
+    assert not used.is_relative_to(made)
+    assert not used.exists()
+    assert log.count("WARNING") == 1
+    assert "Permission denied" in log
+    assert "base_compiledir" in log
+    made.parent.chmod(0o755)
+
+
+@root
+def test_that_of_root_serves_others(run):
+    nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    if not all(parent.stat().st_mode & 0o001 for parent in Path(sys.executable).resolve().parents):
+        pytest.skip("others may not use this environment")
+    _, first, _ = run()
+    assert run(**nobody) == (0, first, "")
+    compiled, used, log = run(number=2, **nobody)
+    assert (compiled, used) == (1, first)
+    assert log.count("WARNING") == 1
+
+
+def test_where_nothing_is_named_nobody_is_trusted():
+    assert config.cmodule.trusted == ""
+
+
+def test_kernels_that_others_could_have_written(run_python, tmp_path):
+    kernels = tmp_path / "above" / "kernels"
+    code = """
+import pathlib
+from theano.gpuarray import driver
+kernels = pathlib.Path({kernels!r})
+assert driver.may_keep(str(kernels))
+kernels.chmod(0o777)
+assert not driver.may_keep(str(kernels))
+assert not driver.may_keep("/proc/missing")
+"""
+    done = run_python(code.format(kernels=str(kernels)))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count(f"everyone may write to {kernels}") == 1

@@ -1,0 +1,89 @@
+"""What takes a variable's place has its shape, and shapes are those of results.
+
+Without the patch, constants whose elements are all equal took their shape with them, values were
+not spread by an Alloc that has their type, and some shapes were told wrongly.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.tensor import extra_ops, nlinalg
+
+PYTHON = theano.Mode("py", None)
+X, Y, ONE, OTHER = tt.dvector("x"), tt.dvector("y"), tt.dscalar(), tt.dscalar()
+SMALL = tt.bvector()
+VALUES = np.arange(4.0)
+ROW = X.dimshuffle("x", 0)
+ONES, ZEROS = np.ones((2, 4)), np.zeros((2, 4))
+BYTES = np.ones((2, 3), "int8")
+
+PROGRAMS = {
+    "switch": tt.switch(np.ones(3), ONE, OTHER),
+    "switch of a matrix": tt.switch(np.zeros((2, 3)), ONE, OTHER),
+    "switch of rows": tt.switch(ZEROS, ROW, ROW * 2),
+    "and": tt.bitwise_and(SMALL.dimshuffle("x", 0), BYTES * 0),
+    "or": tt.bitwise_or(SMALL.dimshuffle("x", 0), BYTES * 0),
+    "quotient": SMALL.dimshuffle("x", 0) // BYTES,
+    "sigmoid": tt.exp(ROW) / (ONES + tt.exp(ROW)),
+    "reciprocal sigmoid": ONES / (1 + tt.exp(-ROW)),
+    "erfc": ONES - tt.erf(ROW),
+    "minus erfc": tt.erf(ROW) - ONES,
+    "power": ROW**ONES,
+    "what is spread when it is called": tt.alloc(Y, 4),
+    "a part of it": tt.alloc(Y, 4)[2:],
+    "an element of it": tt.alloc(Y, 2, 4)[1, 3],
+    "its sum": tt.alloc(Y, 4).sum(),
+    "it, spread again": tt.alloc(tt.alloc(Y, 4), 3, 4),
+    "what was set": tt.set_subtensor(X[:3], Y)[:3],
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_unoptimized(name):
+    given = {X: VALUES, Y: np.array([7.0]), ONE: 1.0, OTHER: 2.0, SMALL: BYTES[0]}
+    output = PROGRAMS[name]
+    used = [variable for variable in given if variable in theano.gof.graph.ancestors([output])]
+    optimized, plain = (theano.function(used, output, mode=mode) for mode in (None, PYTHON))
+    arguments = [given[variable] for variable in used]
+    found, expected = optimized(*arguments), plain(*arguments)
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_what_has_its_shape_already_is_not_spread():
+    function = theano.function([X], tt.alloc(X * 2, X.shape[0]))
+    assert not [n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, tt.Alloc)]
+
+
+def test_terms_of_what_is_set():
+    """The third of them was forgotten where the indices are constant."""
+    z = tt.dvector()
+    output = tt.set_subtensor(X[[0, 2]], X[[0, 2]] + Y + z)
+    arguments = VALUES, np.array([1.0, 2]), np.array([10.0, 20])
+    np.testing.assert_array_equal(theano.function([X, Y, z], output)(*arguments), [11, 1, 24, 3])
+
+
+@pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (2, 2)])
+def test_vectors_of_indices(lengths):
+    matrix, i, j = tt.dmatrix(), tt.lvector(), tt.lvector()
+    function = theano.function([matrix, i, j], matrix[i, j].shape)
+    places = [np.arange(length) for length in lengths]
+    assert list(function(np.ones((3, 4)), *places)) == [max(lengths)]
+
+
+def test_differences():
+    assert list(theano.function([X], extra_ops.diff(X, n=5).shape)(VALUES)) == [0]
+
+
+def test_a_pseudo_inverse():
+    row = tt.drow()
+    function = theano.function([row], nlinalg.pinv(row).shape)
+    assert list(function(np.array([[1.0, 2]]))) == [2, 1]
+
+
+def test_negative_axes():
+    cube = tt.dtensor3()
+    function = theano.function([X, cube], tt.tensordot(X, cube, axes=[[-1], [-1]]))
+    one, other = np.array([2.0]), np.arange(6.0).reshape(2, 3, 1)
+    np.testing.assert_array_equal(function(one, other), np.tensordot(one, other, [[-1], [-1]]))

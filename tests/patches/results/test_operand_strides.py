@@ -1,0 +1,136 @@
+"""Products and sparse ops read each operand by its strides.
+
+Without the patch, the C code of sparse ops read dense operands as if they were in C order, or
+wrote as if the result had the memory order of the operand, data as if it had no strides, and
+integers as doubles; and BLAS refused rows that overlap, so that the result was what was in memory.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse
+import theano
+from theano import sparse
+from theano import tensor as tt
+
+PYTHON = theano.Mode("py", None)
+LAYOUTS = {
+    "C": lambda array: array,
+    "Fortran": np.asfortranarray,
+    "columns reversed": lambda array: array[..., ::-1].copy()[..., ::-1],
+    "rows reversed": lambda array: array[::-1].copy()[::-1],
+    "every other column": lambda array: np.repeat(array, 2, axis=-1)[..., ::2],
+}
+OPS = {
+    "add": (sparse.add, 2),
+    "mul": (sparse.mul, 2),
+    "mul by a vector": (sparse.mul_s_v, 1),
+    "add a vector": (sparse.structured_add_s_v, 1),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", ["csc", "csr"])
+@pytest.mark.parametrize("name", OPS)
+def test_dense_operands(name, kind, layout):
+    op, ndim = OPS[name]
+    matrix = sparse.matrix(kind, dtype="float64")
+    dense = tt.TensorType("float64", (False,) * ndim)()
+    values = scipy.sparse.random(4, 3, 0.7, kind, "float64", np.random.RandomState(1))
+    operand = LAYOUTS[layout](np.arange(1.0, 13).reshape(4, 3) if ndim == 2 else np.arange(1.0, 4))
+    output = op(matrix, dense)
+    found, expected = (
+        theano.function([matrix, dense], output, mode=mode)(values, operand)
+        for mode in (None, PYTHON)
+    )
+    if scipy.sparse.issparse(found):
+        found, expected = found.toarray(), expected.toarray()
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_a_sum_of_other_types(dtype):
+    matrix, dense = sparse.csc_matrix(dtype="float32"), tt.matrix(dtype=dtype)
+    values = scipy.sparse.random(4, 3, 0.7, "csc", "float32", np.random.RandomState(1))
+    operand = np.asfortranarray(np.arange(12).reshape(4, 3).astype(dtype))
+    function = theano.function([matrix, dense], sparse.add(matrix, dense))
+    np.testing.assert_allclose(function(values, operand), values.toarray() + operand)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_data_of_any_stride(name):
+    op, ndim = OPS[name]
+    data = tt.dvector()
+    dense = tt.TensorType("float64", (False,) * ndim)()
+    made = sparse.CSR(data[::-1], tt.constant([0, 1, 2, 0]), tt.constant([0, 2, 4]), [2, 3])
+    output = op(made, dense)
+    vector_or_matrix = np.arange(1.0, 7).reshape(2, 3) if ndim == 2 else np.arange(1.0, 4)
+    arguments = np.arange(1.0, 5), vector_or_matrix
+    found, expected = (
+        theano.function([data, dense], output, mode=mode)(*arguments) for mode in (None, PYTHON)
+    )
+    if scipy.sparse.issparse(found):
+        found, expected = found.toarray(), expected.toarray()
+    np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["csc", "csr"])
+def test_too_small_an_operand_is_refused(kind):
+    matrix, dense = sparse.matrix(kind, dtype="float64"), tt.dmatrix()
+    function = theano.function([matrix, dense], sparse.mul(matrix, dense))
+    values = scipy.sparse.random(4, 3, 1.0, kind, "float64")
+    with pytest.raises(ValueError, match="too few elements"):
+        function(values, np.ones((3, 3) if kind == "csc" else (4, 2)))
+
+
+def test_dot_products_of_integers():
+    one, other = tt.lmatrix(), tt.lmatrix()
+    pattern = sparse.csr_matrix(dtype="float64")
+    function = theano.function([one, other, pattern], sparse.sampling_dot(one, other, pattern))
+    left, right = np.arange(6).reshape(2, 3), np.arange(9).reshape(3, 3)
+    found = function(left, right, scipy.sparse.csr_matrix(np.ones((2, 3))))
+    np.testing.assert_allclose(found.toarray(), left @ right.T)
+
+
+@pytest.mark.parametrize("kind", ["columns", "rows", "windows"])
+def test_rows_that_overlap(kind):
+    matrix, vector, other = tt.dmatrix(), tt.dvector(), tt.dmatrix()
+    overlapping = {
+        "columns": np.broadcast_to(np.arange(1.0, 4)[:, None], (3, 4)),
+        "rows": np.broadcast_to(np.arange(1.0, 5), (3, 4)),
+        "windows": np.lib.stride_tricks.sliding_window_view(np.arange(6.0), 4),
+    }[kind]
+    gemv = theano.function([matrix, vector], tt.dot(matrix, vector))
+    gemm = theano.function([matrix, other], tt.dot(matrix, other))
+    operand = np.arange(8.0).reshape(4, 2)
+    np.testing.assert_allclose(gemm(overlapping, operand), overlapping @ operand)
+    np.testing.assert_allclose(gemm(operand.T, overlapping.T), operand.T @ overlapping.T)
+    np.testing.assert_allclose(gemv(overlapping, operand[:, 1]), overlapping @ operand[:, 1])
+    np.testing.assert_allclose(gemv(overlapping.T, operand[:3, 1]), overlapping.T @ operand[:3, 1])
+
+
+@pytest.mark.parametrize("length", [1, 3])
+def test_a_vector_of_one_element_in_memory(length):
+    matrix, vector = tt.dmatrix(), tt.dvector()
+    function = theano.function([matrix, vector], tt.dot(matrix, vector))
+    values, operand = np.ones((3, length)), np.broadcast_to(2.0, (length,))
+    np.testing.assert_allclose(function(values, operand), values @ operand)
+
+
+def test_batches_of_windows():
+    one, other = tt.dtensor3(), tt.dtensor3()
+    function = theano.function([one, other], tt.batched_dot(one, other))
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 4).reshape(2, 3, 4)
+    values = np.lib.stride_tricks.as_strided(windows.copy(), (2, 3, 4), (8, 8, 8))
+    operand = np.arange(16.0).reshape(2, 4, 2)
+    np.testing.assert_allclose(function(values, operand), values @ operand)
+    transposed = operand.transpose(0, 2, 1), values.transpose(0, 2, 1)
+    np.testing.assert_allclose(function(*transposed), transposed[0] @ transposed[1])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "complex128"])
+def test_batches_that_blas_has_no_routine_for(dtype):
+    one, other = tt.tensor3(dtype=dtype), tt.tensor3(dtype=dtype)
+    function = theano.function([one, other], tt.batched_dot(one, other))
+    values = np.arange(12).reshape(2, 2, 3).astype(dtype), np.ones((2, 3, 2), dtype)
+    np.testing.assert_array_equal(function(*values), values[0] @ values[1])
+    assert function(values[0][:0], values[1][:0]).shape == (0, 2, 2)

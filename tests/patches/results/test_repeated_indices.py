@@ -1,0 +1,24 @@
+"""What is set twice in one place is read as the last.
+
+Without the patch, x[i] after set_subtensor(x[i], y) was y, also where i names a place twice.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+
+def test_indices_that_are_not_known():
+    x, y, i = tt.dvector(), tt.dvector(), tt.lvector()
+    function = theano.function([x, y, i], tt.set_subtensor(x[i], y)[i])
+    assert list(function(np.zeros(3), np.array([1.0, 2, 3]), np.array([1, 1, 0]))) == [2, 2, 3]
+
+
+@pytest.mark.parametrize("indices", [[1, 1, 0], [2, -1, 0], [2, 1, 0], [-1, -2, -3]])
+def test_constant_indices(indices):
+    x, y = tt.dvector(), tt.dvector()
+    function = theano.function([x, y], tt.set_subtensor(x[indices], y)[indices])
+    expected = np.zeros(3)
+    expected[indices] = [1, 2, 3]
+    np.testing.assert_array_equal(function(np.zeros(3), np.array([1.0, 2, 3])), expected[indices])

@@ -1,0 +1,116 @@
+"""Gradients of scans, and of their gradients; and scans that are merged.
+
+Without the patch, the gradient of a scan with until was shifted, second derivatives of scans with
+two taps were wrong, higher ones raised; of two scans with until one could end with the other; and
+merged scans could need each other, which never ended.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.scan_module import until
+
+EPSILON = 1e-6
+
+
+def differences(function, values):
+    steps = EPSILON * np.eye(len(values))
+    pairs = [(function(values + step)[0], function(values - step)[0]) for step in steps]
+    return [(right - left) / (2 * EPSILON) for right, left in pairs]
+
+
+@pytest.mark.parametrize("of", ["last", "sum"])
+def test_until(of):
+    x = tt.dvector()
+    outputs, _ = theano.scan(
+        lambda a, h: (h * 1.5 + a**2, until(h > 5)), sequences=x, outputs_info=np.float64(1)
+    )
+    cost = outputs[-1] if of == "last" else outputs.sum()
+    function = theano.function([x], [cost, tt.grad(cost, x)])
+    values = np.array([1.5, 2, 1.2, 2.5, 3, 4])
+    np.testing.assert_allclose(function(values)[1], differences(function, values), atol=1e-5)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("taps", [1, 2])
+def test_derivatives(taps, order):
+    x = tt.dscalar()
+    if taps == 1:
+        outputs, _ = theano.scan(lambda a: a**2, outputs_info=[x], n_steps=3)
+    else:
+        first = {"initial": tt.stack([x, x**2]), "taps": [-2, -1]}
+        outputs, _ = theano.scan(lambda a, b: a * b, outputs_info=[first], n_steps=3)
+    power, derivative, expected = 8, outputs[-1], 1.0
+    for _ in range(order):
+        derivative = tt.grad(derivative, x)
+        expected *= power
+        power -= 1
+    found = theano.function([x], derivative)(0.95)
+    np.testing.assert_allclose(found, expected * 0.95**power)
+
+
+def test_a_hessian_of_two_taps():
+    x = tt.dvector()
+    outputs, _ = theano.scan(
+        lambda a, b: a * b + a, outputs_info=[{"initial": x, "taps": [-2, -1]}], n_steps=3
+    )
+    function = theano.function([x], theano.gradient.hessian(outputs[-1], x))
+    slope = theano.function([x], [tt.grad(outputs[-1], x)])
+    values = np.array([0.5, 0.75])
+    np.testing.assert_allclose(function(values), differences(slope, values), atol=1e-5)
+
+
+def test_scans_end_by_themselves():
+    x, y, most, least = tt.dvector(), tt.dvector(), tt.dscalar(), tt.dscalar()
+
+    def scan(sequence, threshold):
+        found, _ = theano.scan(
+            lambda a, h, t: (h + a, until(h + a > t)),
+            sequences=sequence,
+            outputs_info=np.float64(0),
+            non_sequences=threshold,
+        )
+        return found
+
+    outputs = [scan(x, most), scan(x, least), scan(y, most)]
+    found = theano.function([x, y, most, least], outputs)(np.ones(8), np.full(8, 3.0), 4, 1)
+    assert [list(each) for each in found] == [[1, 2, 3, 4, 5], [1, 2], [3, 6]]
+
+
+def test_scans_that_end_together_are_one():
+    x = tt.dvector()
+    outputs = [
+        theano.scan(
+            lambda a, h, factor=factor: ([h + a, a * factor], until(h + a > 4)),
+            sequences=x,
+            outputs_info=[np.float64(0), None],
+        )[0][1]
+        for factor in (2, 3)
+    ]
+    function = theano.function([x], outputs)
+    nodes = function.maker.fgraph.apply_nodes
+    assert sum(isinstance(node.op, theano.scan_module.scan_op.Scan) for node in nodes) == 1
+    assert [list(each) for each in function(np.ones(8))] == [[2] * 5, [3] * 5]
+
+
+def test_merged_scans_do_not_need_each_other(run_python):
+    """Sorting their graph never ended: a process of its own, which can be given up."""
+    done = run_python(
+        """
+        import numpy as np, signal, theano, theano.tensor as T
+        signal.alarm(100)
+        x = T.dvector()
+        def scan(step, steps, **given):
+            return theano.scan(step, n_steps=steps, **given)[0]
+        one = scan(lambda p: .9 * p + 1., 15, outputs_info=[x])
+        other = scan(lambda p: .8 * p + .5, 14, outputs_info=[x])
+        states = T.concatenate([x[None, :], other])
+        third = scan(lambda s, p: .5 * p + s, 15, sequences=[states], outputs_info=[x])
+        fourth = scan(lambda s, p: .3 * p + s, 14, sequences=[one[:14]], outputs_info=[x])
+        outputs = [third[-1], fourth[-1]]
+        f, g = (theano.function([x], outputs, mode=m) for m in (None, theano.Mode("py", None)))
+        np.testing.assert_allclose(f([1., 2.]), g([1., 2.]))
+        """
+    )
+    assert done.returncode == 0, done.stderr

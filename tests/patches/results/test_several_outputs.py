@@ -1,0 +1,39 @@
+"""An Elemwise of several outputs, which users make of a Composite, computes each of them.
+
+Without the patch, one of them was taken for all, or written before the input was read for the
+others.
+"""
+
+import numpy as np
+import theano
+from theano import scalar
+from theano import tensor as tt
+
+A, B = scalar.float64("a"), scalar.float64("b")
+X, Y = tt.dvector(), tt.dvector()
+ONE, OTHER = np.array([1.0, 2]), np.array([3.0, 5])
+
+
+def check(outputs, *expected):
+    for found, each in zip(theano.function([X, Y], outputs)(ONE, OTHER), expected, strict=True):
+        np.testing.assert_allclose(found, each)
+
+
+def test_in_place():
+    op = tt.Elemwise(scalar.Composite([A, B], [A * 2 + B, A - B, A * B]))
+    u, v = np.exp(ONE), np.exp(OTHER)
+    check(op(tt.exp(X), tt.exp(Y)), u * 2 + v, u - v, u * v)
+
+
+def test_an_output_twice():
+    op = tt.Elemwise(scalar.Composite([A, B], [A + B, A + B]))
+    check(op(X, Y), ONE + OTHER, ONE + OTHER)
+
+
+def test_lifted_sunk_and_fused():
+    op = tt.Elemwise(scalar.Composite([A, B], [A * B, A + B]))
+    product, total = op(X, Y)
+    outputs = [total.dimshuffle("x", 0), product.dimshuffle(0, "x")]
+    check(outputs, (ONE + OTHER)[None], (ONE * OTHER)[:, None])
+    product, total = op(tt.fill(X, 2.0), Y)
+    check([total * 3, product * 3], 3 * (2 + OTHER), 6 * OTHER)

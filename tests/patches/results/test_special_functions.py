@@ -1,0 +1,113 @@
+"""Functions are what they are, of negative numbers too.
+
+Without the patch, arccosh(cosh(x)) was x, psi and its derivative 0 of what is not positive, 1 //
+0.1 was 10 and not 9, gammainc of what is not positive ended the process, and exp(-y**2) / erfc(x)
+was computed as if y were x.
+"""
+
+import numpy as np
+import pytest
+import scipy.special
+import theano
+from theano import tensor as tt
+
+VALUES = np.array([-3.5, -2.25, -1e-3, 1e-3, 0.75, 3])
+
+
+@pytest.mark.parametrize("value", [-2.0, 2.0])
+def test_the_inverse_of_a_cosine(value):
+    number = tt.dscalar()
+    function = theano.function([number], tt.arccosh(tt.cosh(number)))
+    np.testing.assert_allclose(function(value), abs(value))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_psi(dtype):
+    x = tt.vector(dtype=dtype)
+    values = VALUES.astype(dtype)
+    functions = [theano.function([x], op(x)) for op in (tt.psi, tt.tri_gamma)]
+    expected = scipy.special.psi(values), scipy.special.polygamma(1, values)
+    for function, result in zip(functions, expected, strict=True):
+        found = function(values)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, result, rtol=1e-7 if dtype == "float64" else 1e-5)
+
+
+def test_poles():
+    x = tt.dvector()
+    poles = np.array([0.0, -1.0, -2.0])
+    function = theano.function([x], [tt.psi(x), tt.tri_gamma(x)])
+    expected = scipy.special.psi(poles), scipy.special.polygamma(1, poles)
+    np.testing.assert_array_equal(function(poles), expected)
+
+
+def test_the_gradient_of_a_gamma_function():
+    x = tt.dscalar()
+    function = theano.function([x], theano.grad(tt.gammaln(x), x))
+    np.testing.assert_allclose(function(-1.5), scipy.special.psi(-1.5), rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quotients(dtype):
+    values = np.array([1, 0.1, -1, 5, -0.3, 0, np.inf, -np.inf, np.nan, 0.7, 1e30, -7, 0.2], dtype)
+    pairs = [each.ravel() for each in np.meshgrid(values, values)]
+    x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
+    with np.errstate(all="ignore"):
+        expected = np.floor_divide(*pairs)
+    np.testing.assert_array_equal(theano.function([x, y], x // y)(*pairs), expected)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_incomplete_gamma_functions(name):
+    """In a fused loop without C; and of what they are not defined for."""
+    k, x = tt.dvectors("kx")
+    output = getattr(tt, name)(k, x) * 2
+    expected = getattr(scipy.special, name)(2.0, 3.0) * 2
+    for mode in (None, theano.Mode("py", "fast_run")):
+        found = theano.function([k, x], output, mode=mode)([2.0], [3.0])
+        np.testing.assert_allclose(found, [expected], rtol=1e-6)
+    found = theano.function([k, x], output)([-1.0, 2, np.nan], [5.0, -1, 1])
+    assert np.isnan(found).all()
+
+
+def test_a_power_that_is_not_real():
+    x, y = tt.dvectors("xy")
+    function = theano.function([x, y], x**y + 1, mode=theano.Mode("py", "fast_run"))
+    assert np.isnan(function([-2.0], [0.5])).all()
+
+
+@pytest.mark.parametrize(("c", "d"), [(-6.0, 3.0), (-1.0, 1.0), (-4.0, 2.0), (-9.0, 3.0)])
+@pytest.mark.parametrize("value", [0.5, 1.0, 3.0])
+def test_a_quotient_that_looks_like_a_gradient_of_erfc(c, d, value):
+    x = tt.dscalar()
+    found = theano.function([x], tt.exp(c * x**2) / tt.erfc(d * x))(value)
+    expected = np.exp(c * value**2 + (d * value) ** 2) / scipy.special.erfcx(d * value)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+def test_a_quotient_of_two_variables():
+    x, y = tt.dscalars("xy")
+    found = theano.function([x, y], tt.exp(-tt.sqr(x)) / tt.erfc(y))(30.0, 0.5)
+    assert found == 0
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_quotients(dtype):
+    """Of what is so large that the square of its norm is not finite."""
+    large = 1e30 if dtype == "complex64" else 1e200
+    values = np.array([1 + 2j, large * (1 + 1j), (1 - 2j) / large, 1j, 2, 0.25 - 7j], dtype)
+    pairs = [each.ravel() for each in np.meshgrid(values, values)]
+    x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
+    tolerance = 1e-6 if dtype == "complex64" else 1e-14
+    with np.errstate(all="ignore"):
+        expected = pairs[0] / pairs[1]
+    np.testing.assert_allclose(theano.function([x, y], x / y)(*pairs), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "uint32", "uint64"])
+def test_unsigned_integers_become_complex(dtype):
+    x = tt.vector(dtype=dtype)
+    function = theano.function([x], [tt.cast(x, "complex128"), x * tt.constant(1 + 2j)])
+    converted, product = function(np.array([0, 1], dtype))
+    assert list(converted) == [0, 1]
+    assert list(product) == [0, 1 + 2j]

@@ -1,0 +1,121 @@
+"""Optimizations compute with integers in the type in which they were to be computed with.
+
+Without the patch, sums and products were taken apart, put together, distributed and moved out of
+reductions as if integers had no ends, and constants of more than 53 bits were rounded; the minimum
+of what contains the least integer was another one.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+PYTHON = theano.Mode("py", None)
+BYTES = np.array([-128, -100, -7, -1, 0, 1, 2, 100, 127], "int8")
+x, y = tt.bvector("x"), tt.bvector("y")
+wide, real = tt.lvector("wide"), tt.dvector("real")
+one = tt.bscalar("one")
+row, column = tt.bmatrix("row"), tt.bmatrix("column")
+BIG = tt.constant(2**60 + 1, dtype="int64")
+
+
+def cast(variable, dtype="int64"):
+    return tt.cast(variable, dtype)
+
+
+PROGRAMS = {
+    "a sum in a wider sum": (x + y) + wide,
+    "a sum in a difference of floats": real - (x + y),
+    "a product in a wider product": (x * y) * wide,
+    "a product in a product of floats": (x * y) * real,
+    "a product divided by a factor": (x * y) / tt.switch(tt.eq(x, 0), 1, x),
+    "a negative unsigned integer times a float": (-cast(x, "uint64")) * real,
+    "a wider term that cancels": (x + (y + wide)) - wide,
+    "a wider zero": tt.add(x, y, np.int64(0)),
+    "a wider one": tt.mul(x, y, np.int64(1)),
+    "a wider minus one": tt.mul(x, np.int64(-1)),
+    "a negative in a wider product": tt.mul(-x, wide),
+    "a large factor": wide * BIG,
+    "two large factors": wide * BIG * 3,
+    "a large factor in between": 3 * (BIG * (wide * 5)),
+    "a factor of a sum": tt.sum(x * one),
+    "a factor of a product": tt.prod(x[:3] * one),
+    "a negative sum": tt.sum(-x),
+    "a sum of narrow sums": tt.sum(tt.sum(tt.outer(x, y), axis=0, dtype="int8")),
+    "a sum of a large constant": tt.sum(tt.alloc(tt.constant(2**60 + 1, dtype="uint64"), x.size)),
+    "an absolute product": abs(x * y),
+    "a product of absolutes": abs(x) * abs(y),
+    "a quotient of absolutes": abs(x) / tt.maximum(abs(y), 1),
+    "a minimum": tt.min(x),
+    "a minimum along an axis": tt.min(tt.stack([x, y]), axis=0),
+    "the place of a minimum": tt.argmin(x),
+    "minus the maximum of negatives": -tt.max(-x),
+    "minus the maximum of unsigned negatives": -tt.max(-cast(x, "uint8")),
+    "a sum of quotients": (real / tt.switch(tt.eq(x, 0), 1, x) + y) * x,
+    "a product of quotients": tt.prod(
+        tt.outer(x, y) / tt.switch(tt.eq(x, 0), 1, x).dimshuffle(0, "x"), axis=1
+    ),
+    "a reciprocal": np.float64(1) / tt.maximum(x, 1),
+    "an angle": tt.deg2rad(tt.rad2deg(x)),
+    "squares of products": tt.sqr(row.dimshuffle("x", 0, 1) * column.dimshuffle(0, "x", 1)).sum(
+        axis=(1, 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_unoptimized(name):
+    given = {
+        x: BYTES,
+        y: BYTES[[7, 8, 3, 0, 2, 1, 6, 7, 8]],
+        wide: BYTES.astype("int64") * 2**40 + 12345,
+        real: BYTES / 3.0,
+        one: np.int8(-128),
+        row: BYTES[:6].reshape(2, 3),
+        column: BYTES[:6].reshape(2, 3),
+    }
+    output = PROGRAMS[name]
+    used = [variable for variable in given if variable in theano.gof.graph.ancestors([output])]
+    arguments = [given[variable] for variable in used]
+    optimized, plain = (theano.function(used, output, mode=mode) for mode in (None, PYTHON))
+    found, expected = optimized(*arguments), plain(*arguments)
+    assert found.dtype == expected.dtype
+    tolerance = {"float64": 1e-14, "float32": 1e-6}
+    np.testing.assert_allclose(found, expected, rtol=tolerance.get(str(found.dtype), 0))
+
+
+def test_the_least_of_integers_is_numpys():
+    for dtype in ("int8", "uint8", "int64", "uint64", "bool"):
+        values = np.array([-(2**63), 0, 1, 2**63 - 1]).astype(dtype)
+        vector = tt.vector(dtype=dtype)
+        for mode in (None, PYTHON):
+            function = theano.function([vector], [tt.min(vector), tt.argmin(vector)], mode=mode)
+            assert function(values) == [values.min(), values.argmin()]
+
+
+def test_a_minimum_is_one_reduction():
+    function = theano.function([x], tt.min(x))
+    (node,) = function.maker.fgraph.toposort()
+    assert isinstance(node.op, tt.CAReduce)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_in_c_integers_wrap(dtype):
+    vector = tt.vector(dtype=dtype)
+    outputs = [
+        tt.gt(vector + 1, vector),
+        tt.lt(vector - 1, vector),
+        tt.eq((vector * 2) // 2, vector),
+        tt.lt(abs(vector), 0),
+    ]
+    ends = np.iinfo(dtype)
+    values = np.array([ends.min, -1, 3, ends.max], dtype)
+    found, expected = (theano.function([vector], outputs, mode=m)(values) for m in (None, PYTHON))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_cumulated_integers_are_of_their_type_without_c():
+    for op in (tt.cumsum, tt.cumprod):
+        found = theano.function([x], op(x), mode=PYTHON)(BYTES)
+        assert found.dtype == "int8"
+        np.testing.assert_array_equal(found, theano.function([x], op(x))(BYTES))
