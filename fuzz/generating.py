@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from fuzz.grammar import (
     branches,
@@ -103,6 +104,9 @@ def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
             program = replace(program, aliases=((one, other),))
     if chosen.random() < 0.1:
         program = replace(program, borrow=True)
+    if chosen.random() < 0.06 and count and not program.aliases:
+        program = _given(program, chosen.randrange(count))
+        count = len(program.inputs)
     if chosen.random() < 0.12 and count and not program.aliases:
         place = chosen.randrange(count)
         # What is mutable may be written to: no layout that cannot be.
@@ -124,3 +128,26 @@ def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
     if chosen.random() < 0.35:
         situations.append(chosen.choice(OF_ALL_LINKERS if mode in LINKERS else OFTEN))
     return replace(program, mode=mode, situations=tuple(situations))
+
+
+def _given(program: Program, place: int) -> Program:
+    """The program with a shared variable in the place of an input, where it has its type."""
+    given = program.inputs[place]
+    if any(given.broadcastable):
+        return program
+
+    def without(each: tuple[Any, ...]) -> tuple[Any, ...]:
+        return each[:place] + each[place + 1 :]
+
+    value = program.calls[0][place]
+    name = f"given_{given.name}"
+    target, _, text = given.source().partition(" = ")
+    return replace(
+        program,
+        inputs=without(program.inputs),
+        # Of other lengths are others' values.
+        calls=tuple(without(call) for call in program.calls if call[place].shape == value.shape),
+        shared=(*program.shared, (name, replace(value, layout="C"))),
+        statements=((target, text), *program.statements),
+        givens=(*program.givens, (given.name, name)),
+    )

@@ -38,3 +38,8 @@ def frozen(array: Any) -> Any:
 def repeated(array: Any) -> Any:
     """The first row for each row, in no memory of their own."""
     return np.broadcast_to(array[:1], array.shape) if array.ndim and len(array) else array
+
+
+def spread(array: Any) -> Any:
+    """The first row for each row, each in its own memory."""
+    return repeated(array).copy()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import fnmatch
 import hashlib
 import shutil
@@ -12,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from builder import pipeline, report
-from builder.common import paths, processes, progress
-from builder.common.errors import CommandFailed, ConfigurationError, ConformanceFailed, UsageError
+from builder.common import locks, paths, processes, progress
+from builder.common.errors import ConfigurationError, ConformanceFailed, UsageError
 from builder.environment import envs
 from builder.environment.envs import Lock
 from builder.measure import references
@@ -143,15 +142,11 @@ def _directory(name: str, selection: Selection, subject: str) -> Iterator[Path]:
     It holds what an interrupted run of the same inputs left.
     """
     directory = paths.TEST_RUNS / f"{name}-{selection}"
-    paths.TEST_RUNS.mkdir(parents=True, exist_ok=True)
-    with Path(f"{directory}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise CommandFailed(
-                f"Theano's tests ({selection}) run on {name} already, in {directory}",
-                "wait until they have ended, or choose another suite or shard",
-            ) from error
+    with locks.alone(
+        directory,
+        f"Theano's tests ({selection}) run on {name} already, in {directory}",
+        "wait until they have ended, or choose another suite or shard",
+    ):
         _begin(directory, subject)
         yield directory
 

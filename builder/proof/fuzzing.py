@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from builder import report
-from builder.common import paths, processes, progress
+from builder.common import locks, paths, processes, progress
 from builder.common.errors import ConfigurationError, FuzzingFailed, UsageError
 from builder.environment import envs
 from builder.measure import references
@@ -52,6 +52,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
     Raises:
         UsageError: there is no such category.
         EnvironmentFailed: the stack is not built.
+        CommandFailed: another run has the stack.
         ConfigurationError: known.toml has a row that says nothing.
         FuzzingFailed: there is a difference that is not listed.
     """
@@ -63,7 +64,11 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
     table = load(KNOWN)
     counts: Counter[str] = Counter()
     found: list[Found] = []
-    with _workers(name) as workers:
+    taken = f"random programs run on {name} already, in {paths.FUZZING / name}"
+    with (
+        locks.alone(paths.FUZZING / name, taken, "wait until they have ended"),
+        _workers(name) as workers,
+    ):
         begun = time.monotonic()
         for each in _programs(limits, seed, category, begun):
             counts[each.category] += 1

@@ -83,7 +83,11 @@ class Writer:
     def input(
         self, dtype: str, dims: tuple[str, ...], bounds: tuple[int, int] | None = None
     ) -> Variable:
-        """A new input, of integers within bounds if they are given."""
+        """A new input, of integers within bounds if they are given.
+
+        A length that another variable was computed to have is one of its own.
+        """
+        dims = tuple(dim if dim in SIZES or dim.isdigit() else SIZES[0] for dim in dims)
         variable = Variable(f"x{len(self.inputs)}", dtype, dims, dtype != "float16")
         self.inputs.append(variable)
         self.variables.append(variable)

@@ -15,6 +15,7 @@ LAYERS = {
         "errors",
         "paths",
         "processes",
+        "locks",
         "complaints",
         "progress",
     ),

@@ -79,6 +79,15 @@ def test_a_program_reads_only_what_is_defined(category: str) -> None:
         assert all(len(values) == len(made.inputs) for values in made.calls)
 
 
+def test_a_shared_variable_is_given_for_an_input() -> None:
+    programs = [generating.generate(2, "elementwise", number) for number in range(100)]
+    made = next(each for each in programs if each.givens)
+    ((given, shared),) = made.givens
+    assert f"givens=[({given}, {shared})]" in made.function("fast_run")
+    assert given not in [each.name for each in made.inputs]
+    assert f"{shared} = theano.shared(" in made.graph()
+
+
 def test_values_are_of_their_type() -> None:
     for category in ("elementwise", "subtensors"):
         for number in range(100):
@@ -349,6 +358,13 @@ def test_what_differs_is_found_shrunk_and_told() -> None:
     assert found.cause == "unknown"
     assert [text for _, text in found.program.statements] == ["T.exp(x0)"]
     assert judging.investigate(a_program(), workers(right, right), (), 500, 60) is None
+
+
+def test_stock_theano_gets_rows_of_their_own() -> None:
+    value = Value("float64", (2,), (1.0, 2.0), "repeated")
+    question = a_program(calls=((value, value),)).question("fast_run", ())
+    assert question["calls"][0][0].startswith("repeated(np.array(")
+    assert judging.in_own_memory(question)["calls"][0][0].startswith("spread(np.array(")
 
 
 def test_whose_a_difference_is_stock_theano_tells() -> None:
