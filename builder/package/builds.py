@@ -187,6 +187,11 @@ class _Builds:
 
     def _process(self, recipe: Recipe, work: Path, clock: Path) -> subprocess.Popen[bytes]:
         shutil.rmtree(work)
+        # The engine takes the list of tests of what it has built from the unpacked package of that
+        # name, version and build, should one be there, which may be another's.
+        for output in recipe.outputs:
+            stem = f"{output.name}-{output.version}-{output.build}"
+            shutil.rmtree(paths.engine_cache() / "pkgs" / stem, ignore_errors=True)
         needed = [
             package
             for name in sorted(self.plan.closure(recipe.name))

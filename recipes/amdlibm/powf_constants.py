@@ -49,8 +49,11 @@ def main():
     print(f"/* |r| <= {float(reach):.5f}; errors 2^{p_error:.2f} r, 2^{q_error:.2f} */")
 
 
-def fit(function, weight, degree, reach):
-    """Return coefficients for [-reach, reach], and log2 of the greatest weighted error."""
+def fit(function, weight, degree, reach, digits=24):
+    """Return coefficients of so many binary digits, and log2 of the greatest weighted error.
+
+    They are for [-reach, reach].
+    """
     nodes = [reach * cos(pi * (2 * i + 1) / (2 * NODES)) for i in range(NODES)]
     found = []
 
@@ -59,14 +62,14 @@ def fit(function, weight, degree, reach):
 
     for k in range(degree + 1):
         powers = matrix([[weight(x) * x**i for i in range(k, degree + 1)] for x in nodes])
-        found.append(rounded(lu_solve(powers, matrix([left(x) for x in nodes]))[0]))
+        found.append(rounded(lu_solve(powers, matrix([left(x) for x in nodes]))[0], digits))
     return found, float(log(max(abs(left(x)) for x in linspace(-reach, reach, 1000)), 2))
 
 
-def rounded(x):
-    """Return the float nearest to x."""
+def rounded(x, digits=24):
+    """Return the number of so many binary digits nearest to x."""
     fraction, exponent = frexp(x)
-    return ldexp(nint(ldexp(fraction, 24)), exponent - 24)
+    return ldexp(nint(ldexp(fraction, digits)), exponent - digits)
 
 
 def coarse(x):

@@ -162,6 +162,8 @@ def gather_facts(flags: str) -> dict[str, Any]:
     must not end the report.
     """
     known = {"fixes": facts.fixes(), "host": facts.host(), "versions": facts.versions()}
+    if amdlibm := facts.amdlibm():
+        known["amdlibm"] = amdlibm
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         answer = Path(folder, "facts.json")
         command = [sys.executable, "-P", "-m", "theano_fast.environment", str(answer)]

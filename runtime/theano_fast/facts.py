@@ -12,6 +12,8 @@ from theano_fast import threads
 DISTRIBUTIONS = ("numpy", "scipy", "Theano")
 # Of each package that has them, a list of the fixes that were applied to its sources.
 FIXES = Path("share", "theano-fast", "fixes")
+# Of an amdlibm of AMD's own library, what a survey found of its functions when it was packaged.
+AMDLIBM = Path("share", "theano-fast", "amdlibm.tsv")
 
 
 def host() -> dict[str, Any]:
@@ -65,3 +67,27 @@ def cves(text: str) -> set[str]:
     """Return the CVEs of a list of fixes, whose lines are a patch's name and CVEs."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {word for line in lines for word in line[1:]}
+
+
+def amdlibm(prefix: str | Path = sys.prefix) -> dict[str, Any]:
+    """Return which functions of an amdlibm of AMD's library are AMD's, and why others are not.
+
+    Empty without AMD's library.
+    """
+    try:
+        text = Path(prefix, AMDLIBM).read_text()
+    except FileNotFoundError:
+        return {}
+    # The columns are those of checks/survey.c.
+    rows = [line.split("\t") for line in text.splitlines()]
+    bound = [float(error) for _, _, _, error, wrong in rows if not wrong]
+    known: dict[str, Any] = {
+        "functions": f"{len(bound)} of AMD's, within {max(bound, default=0):.2f} ulp"
+    }
+    for _, function, lanes, _, wrong in rows:
+        name = function + (f" of {lanes} lanes" if lanes != "1" else "")
+        if wrong in ("is missing", "was not run"):
+            known.setdefault(f"AMD's {wrong}", []).append(name)
+        elif wrong:
+            known.setdefault("AMD's is wrong", {})[name] = f"AMD's {wrong}"
+    return known

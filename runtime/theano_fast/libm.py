@@ -1,9 +1,12 @@
-"""The functions that amdlibm computes, samples of their arguments, and their errors by mpmath.
+"""The functions that amdlibm computes, samples of their arguments, and their errors.
 
 Errors are in units in the last place (ulp): the distance of neighbours in the result's type at
-the exact result.
+the exact result. What is exact of ordinary arguments, mpmath tells; of special ones, whose results
+are conventions, the C library by its long double functions.
 """
 
+import ctypes
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +38,7 @@ FUNCTIONS = (
     Function("atan", scalar.arctan, mpmath.atan, ((-1e30, 1e30),)),
     Function("atan2", scalar.arctan2, mpmath.atan2, ((-100, 100), (-100, 100))),
     Function("atanh", scalar.arctanh, mpmath.atanh, ((-0.9999, 0.9999),)),
-    Function("cos", scalar.cos, mpmath.cos, ((-1e4, 1e4),)),
+    Function("cos", scalar.cos, mpmath.cos, ((-1e30, 1e30),)),
     Function("cosh", scalar.cosh, mpmath.cosh, ((-700, 700),)),
     Function("erf", basic_scipy.erf, mpmath.erf, ((-6, 6),)),
     Function("erfc", basic_scipy.erfc, mpmath.erfc, ((-6, 26),)),
@@ -47,9 +50,9 @@ FUNCTIONS = (
     Function("log1p", scalar.log1p, mpmath.log1p, ((-0.9999, 1e30),)),
     Function("log2", scalar.log2, lambda x: mpmath.log(x, 2), ((1e-30, 1e30),)),
     Function("pow", scalar.pow, mpmath.power, ((1e-3, 1e3), (-100, 100))),
-    Function("sin", scalar.sin, mpmath.sin, ((-1e4, 1e4),)),
+    Function("sin", scalar.sin, mpmath.sin, ((-1e30, 1e30),)),
     Function("sinh", scalar.sinh, mpmath.sinh, ((-700, 700),)),
-    Function("tan", scalar.tan, mpmath.tan, ((-1e4, 1e4),)),
+    Function("tan", scalar.tan, mpmath.tan, ((-1e30, 1e30),)),
     Function("tanh", scalar.tanh, mpmath.tanh, ((-30, 30),)),
 )
 
@@ -71,14 +74,51 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
     return arguments
 
 
-def errors(function: Function, got: Any, arguments: Sequence[Any]) -> Any:
-    """Return the errors in ulp of the results got, 0 where a type's normal range is left."""
-    limits = np.finfo(got.dtype)
-    found = np.zeros(len(got))
+def special(function: Function, dtype: str) -> list[Any]:
+    """Return zeros, infinities, NaN, subnormals and the largest of a type, in all combinations."""
+    limits = np.finfo(dtype)
+    signless = [0, 0.5, 1, 2, 3, 1e22, np.inf, limits.max, limits.tiny, limits.tiny / 2]
+    signless.append(limits.smallest_subnormal)
+    values = np.array([np.nan, *signless, *(-value for value in map(limits.dtype.type, signless))])
+    combinations = itertools.product(values.astype(dtype), repeat=len(function.ranges))
+    return [np.array(column) for column in zip(*combinations, strict=True)]
+
+
+def exact(function: Function, arguments: Sequence[Any]) -> Any:
+    """Return the results of ordinary arguments by mpmath, as long doubles."""
     with mpmath.workprec(PRECISION):
-        for i, (result, *values) in enumerate(zip(got, *arguments, strict=True)):
-            exact = function.exact(*(mpmath.mpf(float(value)) for value in values))
-            if limits.tiny <= abs(exact) <= limits.max:
-                ulp = float(np.spacing(got.dtype.type(abs(exact))))
-                found[i] = abs(mpmath.mpf(float(result)) - exact) / ulp
-    return found
+        values = zip(*arguments, strict=True)
+        return np.array([_long(function.exact(*map(mpmath.mpf, map(float, v)))) for v in values])
+
+
+def conventional(function: Function, arguments: Sequence[Any]) -> Any:
+    """Return the results of special arguments by the C library, as long doubles.
+
+    They are rounded to doubles on the way.
+    """
+    library = ctypes.CDLL("libm.so.6")
+    called = library[function.name + "l"]
+    called.restype = ctypes.c_longdouble
+    called.argtypes = [ctypes.c_longdouble] * len(arguments)
+    values = zip(*arguments, strict=True)
+    return np.array([called(*map(float, each)) for each in values], dtype=np.longdouble)
+
+
+def errors(got: Any, right: Any) -> Any:
+    """Return the errors in ulp of the results got, infinite where a special one is another."""
+    limits = np.finfo(got.dtype)
+    with np.errstate(all="ignore"):
+        rounded = right.astype(got.dtype)
+        ulp = np.spacing(np.maximum(np.abs(rounded), limits.tiny)).astype(np.longdouble)
+        found = np.abs(got.astype(np.longdouble) - right) / ulp
+    same = (got == rounded) & (np.signbit(got) == np.signbit(rounded))
+    same |= np.isnan(got) & np.isnan(rounded)
+    sharp = ~np.isfinite(got) | ~np.isfinite(rounded) | ((got == 0) & (rounded == 0))
+    return np.where(sharp, np.where(same, 0, np.inf), found).astype("float64")
+
+
+def _long(value: Any) -> Any:
+    """Return a finite mpf as a long double."""
+    mantissa, exponent = mpmath.frexp(value)
+    high = float(mantissa)
+    return np.ldexp(np.longdouble(high) + np.longdouble(float(mantissa - high)), exponent)

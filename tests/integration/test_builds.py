@@ -15,6 +15,7 @@ import pytest
 from conftest import Project, require
 
 from builder.common import errors, processes
+from builder.package import solver
 
 BUILD = ("packages", "--stack=openblas")
 
@@ -77,6 +78,21 @@ def test_a_package_that_names_its_build_directory_fails(project: Project, source
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "lib/pkgconfig/zlib.pc names the directory it was built in" in output
+
+
+def test_a_recipes_new_tests_run(project: Project, sources: Path) -> None:
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == 0, output
+    # As an environment's installation leaves it there.
+    [built] = (project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda")
+    place = {"prefix": str(project.root / "env"), "cache": str(project.cache / "rattler" / "pkgs")}
+    solver.call("install", files=[str(built)], **place)
+    recipe = project.root / "recipes" / "zlib" / "recipe.yaml"
+    text = recipe.read_text()
+    assert "tests:\n" in text
+    recipe.write_text(text.replace("tests:\n", "tests:\n  - script: [exit 3]\n", 1))
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == errors.BuildFailed.exit_code, output
 
 
 def test_no_network_is_a_clear_error(project: Project, no_network: tuple[str, ...]) -> None:

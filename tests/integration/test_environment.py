@@ -35,6 +35,13 @@ print(json.dumps({
 
 
 @pytest.fixture
+def amdlibm() -> Path:
+    if envs.installed("openblas-amdlibm") is None:
+        pytest.skip("build/envs/openblas-amdlibm is not built")
+    return paths.ENVIRONMENTS / "openblas-amdlibm"
+
+
+@pytest.fixture
 def train(tmp_path: Path) -> Path:
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
@@ -189,13 +196,41 @@ def test_a_stack_without_amdlibm_skips_its_check(prefix: Path, run: Run) -> None
     assert "1 passed, 0 failed, 1 skipped" in result.stdout
 
 
-def test_amdlibm_switched_off_fails_verification(run: Run) -> None:
-    if envs.installed("openblas-amdlibm") is None:
-        pytest.skip("build/envs/openblas-amdlibm is not built")
-    amdlibm = paths.ENVIRONMENTS / "openblas-amdlibm"
+def test_amdlibm_switched_off_fails_verification(amdlibm: Path, run: Run) -> None:
     result = verify(run, amdlibm, "libm", THEANO_FLAGS="lib.amdlibm=False")
     assert result.returncode == 1, result.stdout
     assert "lib.amdlibm" in result.stdout
+
+
+SURVEY = """
+import theano_fast.checks.libm as check
+print(*{row.function for row in check.survey() if row.wrong})
+"""
+
+
+def wrong(name: str, to: Path) -> Path:
+    """A library to be preloaded, with wrong vector variants of a function."""
+    library = to / f"{name}.so"
+    source = Path(__file__).parent / "data" / "wrong.c"
+    gcc = ["gcc", "-O2", "-fPIC", "-shared", f"-DWRONG=WRONG_{name}"]
+    subprocess.run([*gcc, str(source), "-o", str(library), "-lm"], check=True)
+    return library
+
+
+@pytest.mark.parametrize("name", ["acosf", "cosf", "erf", "erff", "log", "logf", "pow", "powf"])
+def test_a_wrong_vector_function_is_found(
+    amdlibm: Path, run: Run, tmp_path: Path, name: str
+) -> None:
+    result = run(amdlibm / "bin/python", "-c", SURVEY, LD_PRELOAD=str(wrong(name, tmp_path)))
+    assert result.stdout.split() == [name], result.stderr
+
+
+def test_a_wrong_vector_function_fails_verification(
+    amdlibm: Path, run: Run, tmp_path: Path
+) -> None:
+    result = verify(run, amdlibm, "libm", LD_PRELOAD=str(wrong("acosf", tmp_path)))
+    assert result.returncode == 1, result.stdout
+    assert "acosf of 8 lanes (_ZGVdN8v_amd_acosf) is" in " ".join(result.stdout.split())
 
 
 def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:

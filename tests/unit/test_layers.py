@@ -29,6 +29,7 @@ LAYERS = {
         "debian",
         "pypi",
         "sources",
+        "elf",
         "aocl",
     ),
     "timing": (

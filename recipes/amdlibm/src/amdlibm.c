@@ -1,5 +1,5 @@
-/* glibc's vector mathematics, libmvec, under the names in amdlibm.h, and powf.c's
-   powf.
+/* glibc's vector mathematics, libmvec, under the names in amdlibm.h, powf.c's powf
+   and, where the linker finds them under libmvec's names, exp_log.c's exp and log.
 
    libmvec errs by 4 units in the last place at most, hands special values to
    the scalar functions of libm, and chooses among its variants by processor. */

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,18 @@ import numpy as np
 import theano
 import theano.tensor as T
 from theano import scalar
+from theano.compile.debugmode import DebugMode, DebugModeError
 
-from theano_fast import elf, thunks, verify
+from theano_fast import elf, facts, report, thunks, verify
 from theano_fast.checks.result import Options, Result
 
 # In units in the last place: what glibc states of libmvec, on which amdlibm is built.
 BOUND = 4
 SAMPLES = 3000
+# Twice the widest vector's length.
+ALIKE = 32
+# Of arrays that begin at each of their offsets: the whole vectors of each width, and what is left.
+TAILS, OFFSETS = range(36), range(3)
 DTYPES = ("float32", "float64")
 # A multiple of every vector's length, so that no element is left to a scalar function.
 COUNTED = 4096
@@ -51,7 +57,7 @@ EXPRESSIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def run(options: Options) -> Result:
-    """Count the calls of a run, judge every function, and time common expressions.
+    """Count the calls of a run, judge every function in every way it is called, and time some.
 
     The times are told and not judged: they are the processor's.
     """
@@ -63,29 +69,36 @@ def run(options: Options) -> Result:
     failures = count_failures()
     worst: dict[str, float] = {}
     for dtype in DTYPES:
-        errors, uncalled = judge(dtype)
+        errors, wrong = judge(dtype)
         worst |= errors
-        failures += [f"the {dtype} loop does not call amdlibm's {name}" for name in uncalled]
-    failures += [f"{name} errs by {e:.2f} ulp" for name, e in worst.items() if not e <= BOUND]
-    largest = max(worst, key=lambda name: worst[name])
+        failures += wrong
+    rows = survey()
+    failures += [f"{row.name} {row.wrong}" for row in rows if row.wrong]
+    largest = max((error, name) for name, error in worst.items())
     timed = {f"{name} {dtype}": speed(name, dtype) for dtype in DTYPES for name in EXPRESSIONS}
     return Result(
-        summary=f"{len(worst)} functions within {worst[largest]:.2f} ulp ({largest})",
+        summary=(
+            f"{len(worst)} functions within {largest[0]:.2f} ulp ({largest[1]}),"
+            f" {len(rows)} variants within {max(row.ulp for row in rows):.2f}"
+        ),
         failures=tuple(failures),
-        measurements={"ulp": worst, "seconds": timed},
-        details=render(timed),
+        measurements={"ulp": worst, "survey": list(map(asdict, rows)), "seconds": timed},
+        details=(*bindings(), *render(timed)),
     )
+
+
+def bindings() -> tuple[str, ...]:
+    """Say which functions are AMD's own, and why others are not; nothing without AMD's library."""
+    known = facts.amdlibm()
+    return tuple("  " + line for line in report.render_facts(known).splitlines())
 
 
 def count_failures() -> list[str]:
     """Return what is wrong with the numbers of elements that amdlibm is seen to compute."""
     expected = COUNTED * len(DTYPES)
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
-        library = Path(folder, "count.so")
-        source = Path(__file__).with_name("count.c")
-        compiler = [*theano.config.cxx.split(), "-x", "c", "-w", "-O2", "-fPIC", "-shared"]
-        subprocess.run([*compiler, str(source), "-o", str(library)], check=True)
-        environ = {**os.environ, "LD_PRELOAD": str(library)}
+        library = compiled("count.c", Path(folder, "count.so"), "-fPIC", "-shared")
+        environ = {**os.environ, "LD_PRELOAD": preloaded(library)}
         probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)
     if probed.returncode != 0:
         return [f"the process that counts calls {verify.ending(probed.returncode)}"]
@@ -95,6 +108,19 @@ def count_failures() -> list[str]:
         for name in COUNTERS
         if counts[name] != expected
     ]
+
+
+def compiled(name: str, file: Path, *options: str) -> Path:
+    """Compile a C source that is beside this module to file, which is returned."""
+    compiler = [*theano.config.cxx.split(), "-x", "c", "-w", "-O2", *options]
+    source = Path(__file__).with_name(name)
+    subprocess.run([*compiler, str(source), "-o", str(file), "-ldl", "-lm"], check=True)
+    return file
+
+
+def preloaded(library: Path) -> str:
+    """Return LD_PRELOAD with the library before what the user has in it."""
+    return " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
 
 
 def probe() -> dict[str, int]:
@@ -108,27 +134,122 @@ def probe() -> dict[str, int]:
     return {name: ctypes.c_ssize_t.in_dll(counter, name).value for name in COUNTERS}
 
 
-def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
-    """Return each function's largest error in ulp, and those whose vector variant is not called.
+@dataclass(frozen=True)
+class Row:
+    """What survey.c found of a variant of a function: its error, what is wrong unless empty."""
 
-    One fused loop computes them all.
+    symbol: str
+    function: str
+    lanes: int
+    ulp: float
+    wrong: str
+
+    @property
+    def name(self) -> str:
+        """The function, by what a person calls it, and the symbol."""
+        kinds = {0: "of arrays", 1: "of scalars"}
+        return f"{self.function} {kinds.get(self.lanes, f'of {self.lanes} lanes')} ({self.symbol})"
+
+
+def survey() -> list[Row]:
+    """Return what survey.c finds of amdlibm: of all variants that this processor can run."""
+    library = Path(sys.prefix, "lib", "libamdlibm.so")
+    with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
+        program = compiled("survey.c", Path(folder, "survey"))
+        done = subprocess.run(
+            [program, library, "own"], stdout=subprocess.PIPE, text=True, check=True
+        )
+    return parse(done.stdout)
+
+
+def parse(text: str) -> list[Row]:
+    """Read the lines of survey.c."""
+    rows = (line.split("\t") for line in text.splitlines())
+    return [Row(row[0], row[1], int(row[2]), float(row[3]), row[4]) for row in rows]
+
+
+def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
+    """Return each function's largest error in ulp, and what is wrong.
+
+    One fused loop computes them all: of contiguous arrays and their tails, of strided ones, of
+    scalars, and in DebugMode. Ordinary and special arguments are mixed at random.
     """
+    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+
+    vector, number = fused(dtype, ndim=1), fused(dtype, ndim=0)
+    errors, wrong = {}, []
+    for i, each in enumerate(libm.FUNCTIONS):
+        ordinary, special = libm.sample(each, SAMPLES, dtype), libm.special(each, dtype)
+        right = [libm.exact(each, ordinary), libm.conventional(each, special)]
+        mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
+        # A vector whose lanes are all special can take another way than one with any that is.
+        order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), ALIKE)]
+        arguments = [np.concatenate(both)[order] for both in zip(ordinary, special, strict=True)]
+        exact = np.concatenate(right)[order]
+        worst = 0.0
+        for way, part, function in ways(vector, number, len(exact)):
+            # What is not at hand is an argument of a function of the others.
+            given = [values[part] for values in (arguments[0], arguments[-1])]
+            found = np.atleast_1d(libm.errors(function(*given)[i], exact[part]))
+            worst = max(worst, *found, 0.0)
+            if not (found <= BOUND).all():
+                at = int(np.argmax(~(found <= BOUND)))
+                values = ", ".join(f"{np.atleast_1d(value[part])[at]!s}" for value in arguments)
+                wrong.append(f"{each.name} {dtype} errs by {found[at]:.2f} ulp at ({values}) {way}")
+                break
+        errors[f"{each.name} {dtype}"] = float(worst)
+    return errors, [*uncalled(vector, dtype), *wrong, *debugged(dtype)]
+
+
+def fused(dtype: str, ndim: int, mode: Any = None) -> Any:
+    """Return a compiled function of two arguments that computes all functions in one loop."""
     from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
 
     x, y = scalar.Scalar(dtype)("x"), scalar.Scalar(dtype)("y")
     results = [each.op(*(x, y)[: len(each.ranges)]) for each in libm.FUNCTIONS]
-    fused = T.Elemwise(scalar.Composite([x, y], results))
-    inputs = [T.vector(dtype=dtype) for _ in range(2)]
-    function = theano.function(inputs, fused(*inputs))
-    errors = {}
-    for i, each in enumerate(libm.FUNCTIONS):
-        arguments = libm.sample(each, SAMPLES, dtype)
-        got = function(arguments[0], arguments[-1])[i]
-        errors[f"{each.name} {dtype}"] = float(libm.errors(each, got, arguments).max())
+    inputs = [T.TensorType(dtype, (False,) * ndim)() for _ in range(2)]
+    outputs = T.Elemwise(scalar.Composite([x, y], results))(*inputs)
+    return theano.function(inputs, outputs, mode=mode)
+
+
+def ways(vector: Any, number: Any, count: int) -> Iterator[tuple[str, Any, Any]]:
+    """Yield how a function is called: in words, which of count arguments, and the function."""
+    yield "in an array", slice(None), vector
+    yield "in an array backwards", slice(None, None, -1), vector
+    yield "in every third element", slice(1, None, 3), vector
+    start = 0
+    for length in TAILS:
+        for offset in OFFSETS:
+            first = start + offset
+            yield f"in {length} elements", slice(first, first + length), vector
+            start = (start + length) % (count - TAILS.stop - OFFSETS.stop)
+    for i in range(0, count, 7):
+        yield "as a scalar", i, number
+
+
+def uncalled(function: Any, dtype: str) -> list[str]:
+    """Return the functions whose vector variant a compiled loop does not call."""
+    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+
     called = {symbol for thunk in thunks.read(function) for symbol in elf.undefined(thunk.module)}
     suffix = "f" if dtype == "float32" else ""
     variants = {re.sub(r"_ZGV[bcde]N\d+v+_amd_", "", symbol) for symbol in called}
-    return errors, [each.name for each in libm.FUNCTIONS if each.name + suffix not in variants]
+    missing = [each.name for each in libm.FUNCTIONS if each.name + suffix not in variants]
+    return [f"the {dtype} loop does not call amdlibm's {name}" for name in missing]
+
+
+def debugged(dtype: str) -> list[str]:
+    """Return what DebugMode, which compares with Python's results, says of special arguments."""
+    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+
+    function = fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
+    [values] = libm.special(libm.FUNCTIONS[0], dtype)
+    try:
+        # Python's own power raises an error for other pairs.
+        function(values, np.ones_like(values))
+    except DebugModeError as error:
+        return [f"DebugMode, {dtype}: {str(error).strip().splitlines()[0]}"]
+    return []
 
 
 def speed(name: str, dtype: str) -> dict[str, list[float]]:

@@ -1,35 +1,47 @@
 /* A stand-in for AMD's libalm.so: some of its functions under AMD's names, which
    count the elements that they compute. It has no erf, no float pow of 16 lanes,
-   and no array function that may be called. */
+   and no array function that may be called. log of vectors is wrong for 0, tanh on a
+   processor of Zen 2, and sinh on one that there is none of. */
 #include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
 
 long scalars, lanes;
 
-#define SCALAR(name, type) \
+int au_cpuid_arch_is_zen2(unsigned cpu)
+{
+    (void)cpu;
+    return 0;
+}
+
+static double wrong_for_zero(double x) { return x == 0 ? -709 : log(x); }
+static double wrong_on_zen2(double x) { return au_cpuid_arch_is_zen2(0) ? 1 : tanh(x); }
+static double wrong_elsewhere(double x) { return getenv("ELSEWHERE") ? 1 : sinh(x); }
+
+#define SCALAR(name, type)                                                        \
     type amd_##name(type x) { scalars++; return name(x); }
-#define VECTOR(prefix, count, name, type, vector, instructions)                     \
-    __attribute__((target(instructions))) vector amd_##prefix##_##name(vector x)    \
-    {                                                                               \
-        union { vector all; type each[count]; } value = {x};                        \
-                                                                                    \
-        lanes += count;                                                             \
-        for (int i = 0; i < count; i++)                                             \
-            value.each[i] = name(value.each[i]);                                    \
-        return value.all;                                                           \
+#define VECTOR(prefix, count, name, type, vector, instructions, function)         \
+    __attribute__((target(instructions))) vector amd_##prefix##_##name(vector x)  \
+    {                                                                             \
+        union { vector all; type each[count]; } value = {x};                      \
+                                                                                  \
+        lanes += count;                                                           \
+        for (int i = 0; i < count; i++)                                           \
+            value.each[i] = function(value.each[i]);                              \
+        return value.all;                                                         \
     }
-#define FUNCTION(name)                                        \
-    SCALAR(name, double) SCALAR(name##f, float)               \
-    VECTOR(vrd2, 2, name, double, __m128d, "sse2")            \
-    VECTOR(vrs4, 4, name##f, float, __m128, "sse2")           \
-    VECTOR(vrd4, 4, name, double, __m256d, "avx2")            \
-    VECTOR(vrs8, 8, name##f, float, __m256, "avx2")           \
-    VECTOR(vrd8, 8, name, double, __m512d, "avx512f")         \
-    VECTOR(vrs16, 16, name##f, float, __m512, "avx512f")
-FUNCTION(exp)
-FUNCTION(log)
-FUNCTION(tanh)
+#define FUNCTION(name, value, valuef)                                             \
+    SCALAR(name, double) SCALAR(name##f, float)                                   \
+    VECTOR(vrd2, 2, name, double, __m128d, "sse2", value)                         \
+    VECTOR(vrs4, 4, name##f, float, __m128, "sse2", valuef)                       \
+    VECTOR(vrd4, 4, name, double, __m256d, "avx2", value)                         \
+    VECTOR(vrs8, 8, name##f, float, __m256, "avx2", valuef)                       \
+    VECTOR(vrd8, 8, name, double, __m512d, "avx512f", value)                      \
+    VECTOR(vrs16, 16, name##f, float, __m512, "avx512f", valuef)
+FUNCTION(exp, exp, expf)
+FUNCTION(log, wrong_for_zero, wrong_for_zero)
+FUNCTION(sinh, wrong_elsewhere, sinhf)
+FUNCTION(tanh, tanh, wrong_on_zen2)
 
 double amd_pow(double x, double y) { scalars++; return pow(x, y); }
 

@@ -89,6 +89,18 @@ def test_recipes_build_after_what_they_need_and_only_once(
     assert not [entry for entry in paths.work().iterdir() if entry.is_dir()]
 
 
+def test_no_unpacked_package_of_the_same_name_is_left_for_the_engine(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pkgs = paths.engine_cache() / "pkgs"
+    stems = [f"{o.name}-{o.version}-{o.build}" for each in plan.recipes for o in each.outputs]
+    for stem in [*stems, "other-1.0-0"]:
+        (pkgs / stem / "info").mkdir(parents=True)
+    engine(monkeypatch, succeed)
+    builds.build(plan)
+    assert [each.name for each in pkgs.iterdir()] == ["other-1.0-0"]
+
+
 def test_a_recipe_waits_for_what_is_missing_below_what_is_cached(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:

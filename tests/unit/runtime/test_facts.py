@@ -30,3 +30,23 @@ def test_fixes_are_told_by_package(tmp_path):
         "openssl": ["CVE-2024-999", "CVE-2024-1000"],
         "zlib": ["CVE-2023-20000", "CVE-2024-1000"],
     }
+
+
+def test_amds_functions_are_told_by_why(tmp_path):
+    assert facts.amdlibm(tmp_path) == {}
+    record = tmp_path / facts.AMDLIBM
+    record.parent.mkdir(parents=True)
+    rows = (
+        "amd_exp\texp\t1\t0.52\t",
+        "amd_vrs8_expf\texpf\t8\t1.257\t",
+        "amd_vrd2_log\tlog\t2\t3e+14\tis -709, not -inf, at (0)",
+        "amd_vrd2_erfc\terfc\t2\t0\tis missing",
+        "amd_vrd8_exp\texp\t8\t0\twas not run",
+    )
+    record.write_text("\n".join(rows) + "\n")
+    assert facts.amdlibm(tmp_path) == {
+        "functions": "2 of AMD's, within 1.26 ulp",
+        "AMD's is missing": ["erfc of 2 lanes"],
+        "AMD's is wrong": {"log of 2 lanes": "AMD's is -709, not -inf, at (0)"},
+        "AMD's was not run": ["exp of 8 lanes"],
+    }

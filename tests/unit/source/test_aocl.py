@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import io
+import struct
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,25 @@ from builder.common import paths
 from builder.common.errors import SourceUnavailable
 from builder.source import aocl, sources
 
-# The first 20 bytes of a shared library (elf.h): the machine is the last two.
-X86_64 = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\x3e\x00"
-AARCH64 = X86_64[:18] + b"\xb7\x00"
+# Without sections, and one segment, PT_GNU_STACK, whose flags are these (elf.h).
+RW, RWE = 6, 7
+
+
+def library(flags: int) -> bytes:
+    head = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
+    segment = struct.pack("<IIQQQQQQ", 0x6474E551, flags, 0, 0, 0, 0, 0, 16)
+    return b"\x7fELF\x02\x01\x01" + bytes(9) + head + segment
+
+
+X86_64 = library(RW)
+AARCH64 = X86_64[:18] + b"\xb7\x00" + X86_64[20:]
 I386 = b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00"
 
 
 def archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
     file = directory / "aocl-libm.tar"
     with tarfile.open(file, mode) as tar:
-        for name, content in files.items():
+        for name, content in {"LICENSE": b"What AMD allows", **files}.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             tar.addfile(member, io.BytesIO(content))
@@ -44,28 +55,29 @@ def test_a_release_is_kept_as_a_source(tmp_path: Path, name: str, mode: str) -> 
 
 
 def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
-    file = tmp_path / "linked.tar"
-    with tarfile.open(file, "w") as tar:
+    file = archive(tmp_path, {}, "w")
+    with tarfile.open(file, "a") as tar:
         link = tarfile.TarInfo("lib/libalm.so")
         link.type, link.linkname = tarfile.SYMTYPE, "libalm.so.5"
         tar.addfile(link)
-    with pytest.raises(SourceUnavailable, match="is truncated or no archive"):
+    with pytest.raises(SourceUnavailable, match="is truncated"):
         aocl.keep(file)
     with tarfile.open(file, "a") as tar:
-        library = tarfile.TarInfo("lib/libalm.so.5")
-        library.size = len(X86_64)
-        tar.addfile(library, io.BytesIO(X86_64))
+        target = tarfile.TarInfo("lib/libalm.so.5")
+        target.size = len(X86_64)
+        tar.addfile(target, io.BytesIO(X86_64))
     assert aocl.keep(file)
 
 
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({"aocl-linux-gcc-5.0.0/aocl-libm.tar.gz": X86_64}, "neither libalm.so nor libamdlibm.so"),
+        ({"lib/libm.so": X86_64}, "neither libalm.so nor libamdlibm.so"),
         ({"lib/libalm.so": AARCH64}, "lib/libalm.so is no library for Linux on x86-64"),
         ({"lib/libalm.so": I386}, "no library for Linux on x86-64"),
         ({"lib/libamdlibm.so": b"MZ"}, "no library for Linux on x86-64"),
         ({"lib/libalm.so": X86_64, "lib32/libalm.so": I386}, "lib32/libalm.so is no library"),
+        ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so is cut short"),
     ],
 )
 def test_a_wrong_archive_is_named_and_not_kept(
@@ -79,6 +91,57 @@ def test_a_wrong_archive_is_named_and_not_kept(
     assert not paths.source_cache().exists()
 
 
+def test_the_archive_of_all_of_aocl_is_to_be_unpacked(tmp_path: Path) -> None:
+    file = archive(tmp_path, {"aocl-linux-gcc-5.1.0/aocl-libm-linux-gcc-5.1.0.tar.gz": b""})
+    with pytest.raises(SourceUnavailable, match="has neither") as failure:
+        aocl.keep(file)
+    assert "unpack it, and give the aocl-libm-linux-gcc-5.1.0.tar.gz" in str(failure.value)
+
+
+def test_a_release_without_a_licence_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bare.tar"
+    for header, reason in (("amdlibm.h", ""), ("amdlibm_vec.h", "has no licence")):
+        with tarfile.open(file, "w") as tar:
+            for name in (header, "lib/libalm.so"):
+                member = tarfile.TarInfo(name)
+                member.size = len(X86_64)
+                tar.addfile(member, io.BytesIO(X86_64))
+        if reason:
+            with pytest.raises(SourceUnavailable, match=reason):
+                aocl.keep(file)
+        else:
+            aocl.keep(file)
+
+
+@pytest.mark.parametrize("version", [(2, 36), (2, 40), (0,)])
+def test_what_an_executable_stack_does_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    version: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(aocl, "glibc", lambda: version)
+    aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 1
+    aocl.keep(archive(tmp_path, {"lib/libalm.so": library(RWE)}))
+    warned = capsys.readouterr().out.splitlines()
+    assert warned[0] == told[0]
+    assert "lib/libalm.so demands an executable stack" in warned[1]
+
+
+@pytest.mark.parametrize("version", [(2, 41), (2, 42), (3, 0)])
+def test_an_executable_stack_is_refused_where_glibc_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(aocl, "glibc", lambda: version)
+    assert aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
+    file = archive(tmp_path, {"lib/libalm.so": library(RWE)})
+    with pytest.raises(SourceUnavailable, match="demands an executable stack") as failure:
+        aocl.keep(file)
+    assert len(str(failure.value).splitlines()) == 2
+
+
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
 @pytest.mark.parametrize("lost", [1, 4, 100, None])
 def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | None) -> None:
@@ -86,12 +149,25 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | N
     file = archive(tmp_path, files, mode)
     whole = file.read_bytes()
     file.write_bytes(whole[: -lost if lost else 0])
-    with pytest.raises(SourceUnavailable, match="is truncated or no archive"):
+    with pytest.raises(SourceUnavailable, match=r"is (truncated|empty)") as failure:
         aocl.keep(file)
+    assert len(str(failure.value).splitlines()) == 2
 
 
-def test_another_file_is_no_archive(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [b"<html>Accept the licence</html>", bytes(range(256)) * 9])
+def test_another_file_is_no_archive(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "page.html"
-    file.write_text("<html>Accept the licence</html>")
-    with pytest.raises(SourceUnavailable, match="download it again"):
+    file.write_bytes(content)
+    with pytest.raises(SourceUnavailable, match="is no tar archive") as failure:
         aocl.keep(file)
+    assert "download it again" in str(failure.value)
+    assert len(str(failure.value).splitlines()) == 2
+
+
+def test_a_zip_is_told_from_a_truncated_file(tmp_path: Path) -> None:
+    file = tmp_path / "aocl.zip"
+    with zipfile.ZipFile(file, "w") as made:
+        made.writestr("lib/libalm.so", X86_64)
+    with pytest.raises(SourceUnavailable, match="is a zip archive") as failure:
+        aocl.keep(file)
+    assert len(str(failure.value).splitlines()) == 2

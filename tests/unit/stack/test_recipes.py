@@ -231,7 +231,7 @@ def test_amds_own_library_is_a_package_of_its_own() -> None:
         packages[each.name] = rendered
     amdlibm = packages[own.name]["amdlibm"]
     assert amdlibm.sources == (Source(f"aocl-libm-{SHA[:16]}", SHA),)
-    assert amdlibm.outputs[0].build == "aocl_00000000_1"
+    assert amdlibm.outputs[0].build == "aocl_00000000_2"
     assert amdlibm.outputs[0].build != packages[stack.name]["amdlibm"].outputs[0].build
     assert "LicenseRef-AOCL-LibM" in amdlibm.rendered[0]["about"]["license"]
     assert "aocl-licence/" in amdlibm.rendered[0]["about"]["license_file"]
