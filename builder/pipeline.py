@@ -81,6 +81,8 @@ def load(name: str, options: Options) -> Stack:
     """The stack called ``name``, with AMD's own library where ``options`` bring it."""
     stack = stacks.load(name)
     if options.amdlibm_archive:
+        # Whether the stack may have one, before anything is said of the archive.
+        stacks.with_amdlibm(stack, "")
         return stacks.with_amdlibm(stack, aocl.keep(options.amdlibm_archive))
     return stack
 
