@@ -332,9 +332,9 @@ def test_an_interrupted_build_leaves_no_container_and_no_tag(
     program = f"""
 from pathlib import Path
 from python_on_whales import DockerClient
-from builder import base, images
-from builder.package.channel import Package
 from builder.environment.envs import Lock
+from builder.image import base, images
+from builder.package.channel import Package
 docker = DockerClient(host={str(small.client_config.host)!r})
 package = Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5)
 found = base.find(docker, "tiny:1")
@@ -347,6 +347,8 @@ images.build(docker, Lock("openblas", "x", (package,)), found, Path({str(directo
         if small.container.list(filters=[("label", "theano-fast.stack=unfinished")]):
             break
         time.sleep(0.1)
+    else:
+        raise AssertionError(f"no container: {process.poll()}")
     # As ctrl-C does: the docker command gets it too.
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(timeout=60) != 0
@@ -406,7 +408,7 @@ def test_wrong_words_and_no_daemon(arguments: tuple[str, ...], status: int, word
 
 def test_no_right_to_the_socket_is_told(small: DockerClient) -> None:
     program = f"import os; os.environ['DOCKER_HOST'] = {str(small.client_config.host)!r}\n"
-    program += "from builder import daemon; daemon.connect()"
+    program += "from builder.image import daemon; daemon.connect()"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     done = subprocess.run(
         [*nobody, sys.executable, "-c", program],
