@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 import theano
 
@@ -48,6 +49,28 @@ def run_python(variables, compiledir):
         )
 
     return run
+
+
+@pytest.fixture
+def same_as_unoptimized():
+    """Check that optimization does not change an output: its type, shape and elements.
+
+    What is given are values by variables, of which the output may read some; tolerances are
+    relative ones by types, 0 of others.
+    """
+
+    def check(output, given, tolerances):
+        read = theano.gof.graph.ancestors([output])
+        used = [variable for variable in given if variable in read]
+        modes = None, theano.Mode("py", None)
+        optimized, plain = (theano.function(used, output, mode=mode) for mode in modes)
+        arguments = [given[variable] for variable in used]
+        found, expected = optimized(*arguments), plain(*arguments)
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        tolerance = tolerances.get(str(found.dtype), 0)
+        np.testing.assert_allclose(found, expected, rtol=tolerance)
+
+    return check
 
 
 @pytest.fixture

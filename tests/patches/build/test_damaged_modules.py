@@ -14,24 +14,20 @@ import sys
 import time
 
 import pytest
+from recording import COMPILED
 
 # Prints what was compiled and the results.
-PROGRAM = """
+PROGRAM = (
+    COMPILED
+    + """
 import json
-import theano, theano.tensor as tt
-from theano.gof.cc import CLinker
-compiled = []
-compile_cmodule = CLinker.compile_cmodule
-def recorded(self, *args, **kwargs):
-    compiled.append(str(self.node_order))
-    return compile_cmodule(self, *args, **kwargs)
-CLinker.compile_cmodule = recorded
 x = tt.dvector()
 y = tt.dmatrix()
 outputs = [tt.exp(x) + 1, tt.cos(x).sum(), tt.dot(y, y), tt.nnet.softmax(y){more}]
 results = theano.function([x, y], outputs)([0.0], [[1.0]])
 print(json.dumps([len(compiled), [each.tolist() for each in results]]))
 """
+)
 RESULTS = [[2.0], 1.0, [[1.0]], [[1.0]]]
 
 

@@ -6,20 +6,10 @@ Without the patch, some ops were compiled again by every process: each pays for 
 import pickle
 
 import pytest
+from recording import COMPILED
 from theano.gof.cmodule import KeyData
 
-FUNCTION = """
-import theano, theano.tensor as tt
-from theano.gof.cc import CLinker
-
-compiled = []
-compile_cmodule = CLinker.compile_cmodule
-
-def recorded(self, *args, **kwargs):
-    compiled.append([str(node.op) for node in self.node_order])
-    return compile_cmodule(self, *args, **kwargs)
-
-CLinker.compile_cmodule = recorded
+FUNCTION = f"""{COMPILED}
 x = tt.dmatrix()
 # Ops without properties, and one whose C code is in a file.
 outputs = [tt.dot(x, x), tt.alloc(x[0, 0], 3), x.dimshuffle(1, 0) + 0, tt.nnet.softmax(x)]

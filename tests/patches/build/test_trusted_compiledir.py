@@ -15,25 +15,21 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from recording import COMPILED
 from theano import config
 from theano.misc import trust
 
 # Prints what was compiled, the compiledir and a result.
-PROGRAM = """
-import json, os
-import theano, theano.tensor as tt
-from theano.gof.cc import CLinker
-compiled = []
-compile_cmodule = CLinker.compile_cmodule
-def recorded(self, *args, **kwargs):
-    compiled.append(str(self.node_order))
-    return compile_cmodule(self, *args, **kwargs)
-CLinker.compile_cmodule = recorded
+PROGRAM = (
+    COMPILED
+    + """
+import json
 x = tt.dvector()
 function = [tt.exp, tt.cos][{number} - 1]
 result = theano.function([x], function(x) + {number})([0.0]).tolist()
 print(json.dumps([len(compiled), theano.config.compiledir, result]))
 """
+)
 NOBODY = 65534
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 

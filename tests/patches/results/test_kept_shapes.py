@@ -10,7 +10,6 @@ import theano
 from theano import tensor as tt
 from theano.tensor import extra_ops, nlinalg
 
-PYTHON = theano.Mode("py", None)
 X, Y, ONE, OTHER = tt.dvector("x"), tt.dvector("y"), tt.dscalar(), tt.dscalar()
 SMALL = tt.bvector()
 VALUES = np.arange(4.0)
@@ -40,15 +39,9 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_unoptimized(name):
+def test_as_unoptimized(same_as_unoptimized, name):
     given = {X: VALUES, Y: np.array([7.0]), ONE: 1.0, OTHER: 2.0, SMALL: BYTES[0]}
-    output = PROGRAMS[name]
-    used = [variable for variable in given if variable in theano.gof.graph.ancestors([output])]
-    optimized, plain = (theano.function(used, output, mode=mode) for mode in (None, PYTHON))
-    arguments = [given[variable] for variable in used]
-    found, expected = optimized(*arguments), plain(*arguments)
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    same_as_unoptimized(PROGRAMS[name], given, {"float64": 1e-10})
 
 
 def test_what_has_its_shape_already_is_not_spread():

@@ -64,7 +64,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_unoptimized(name):
+def test_as_unoptimized(same_as_unoptimized, name):
     given = {
         x: BYTES,
         y: BYTES[[7, 8, 3, 0, 2, 1, 6, 7, 8]],
@@ -74,14 +74,7 @@ def test_as_unoptimized(name):
         row: BYTES[:6].reshape(2, 3),
         column: BYTES[:6].reshape(2, 3),
     }
-    output = PROGRAMS[name]
-    used = [variable for variable in given if variable in theano.gof.graph.ancestors([output])]
-    arguments = [given[variable] for variable in used]
-    optimized, plain = (theano.function(used, output, mode=mode) for mode in (None, PYTHON))
-    found, expected = optimized(*arguments), plain(*arguments)
-    assert found.dtype == expected.dtype
-    tolerance = {"float64": 1e-14, "float32": 1e-6}
-    np.testing.assert_allclose(found, expected, rtol=tolerance.get(str(found.dtype), 0))
+    same_as_unoptimized(PROGRAMS[name], given, {"float64": 1e-14, "float32": 1e-6})
 
 
 def test_the_least_of_integers_is_numpys():
