@@ -1,7 +1,7 @@
-"""The command ``theano-fast``: ``verify`` an environment, ``info`` about it, an ``rc`` for it.
+"""The command ``theano-fast``: prove an environment, describe it, tell what undoes it.
 
-Exit status: 0 verified, 1 a check failed, 2 wrong usage, 3 the environment is of no stack,
-130 interrupted, 141 nobody reads the output any more.
+Exit status: 0 verified, or nothing undoes the stack; 1 a check failed, or something does; 2 wrong
+usage, 3 the environment is of no stack, 130 interrupted, 141 nobody reads the output any more.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theano_fast import __version__, comparison, facts, rc, report, stack, verify
+from theano_fast import __version__, comparison, doctor, facts, rc, report, stack, verify
 from theano_fast.checks import CHECKS
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
@@ -83,6 +83,16 @@ def make_parser() -> argparse.ArgumentParser:
     )
     info.set_defaults(run=run_info)
 
+    mending = commands.add_parser("doctor", help="tell which settings undo the stack, and the mend")
+    mending.add_argument(
+        "program", nargs="?", type=Path, help="also what this program sets in its code"
+    )
+    mending.add_argument("--json", action="store_true", help="as JSON")
+    mending.add_argument(
+        "--quick", action="store_true", help="do not measure costs: a second or two for each flag"
+    )
+    mending.set_defaults(run=run_doctor)
+
     config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
     config.add_argument("preset", choices=[*rc.PRESETS, "translate"])
     config.add_argument(
@@ -141,6 +151,18 @@ def run_info(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     if given.blas and not given.json:
         print("", comparison.render(tree["gemm"]), sep="\n")
     return VERIFIED
+
+
+def run_doctor(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Print what holds here and why; fail if something undoes the stack."""
+    its_stack = stack.load()
+    known = doctor.examine(given.program, not given.quick)
+    print(
+        report.to_json({"stack": its_stack.name, **known}).rstrip()
+        if given.json
+        else f"{its_stack.name}: {sys.prefix}\n{doctor.render(known)}"
+    )
+    return VERIFIED if doctor.healthy(known) else FAILED
 
 
 def run_rc(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -1,0 +1,111 @@
+"""What Theano makes of its flags here: ``-m theano_fast.probe FILE`` writes it as JSON.
+
+Importing this module loads the stack, and so may fail or crash as the stack does.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import theano
+from theano import configparser
+
+from theano_fast import environment
+
+
+def probe() -> dict[str, Any]:
+    """Return all flags' values, what the libraries say, and the compiler's and cache's state."""
+    return {
+        **environment.facts(),
+        "cache": cache(Path(theano.config.compiledir)),
+        "compiler": compiler(theano.config.cxx),
+        "device": device(),
+        "flags": {each.fullname: _value(each) for each in configparser._config_var_list},
+    }
+
+
+def _value(flag: Any) -> str:
+    try:
+        return str(flag.__get__(True, None))
+    # A default that is computed may fail in any way, and is no setting of the user's.
+    except Exception as error:
+        return f"({type(error).__name__}: {error})"
+
+
+def compiler(cxx: str) -> dict[str, Any]:
+    """Return the version of the compiler, and the seconds that it takes for an empty function."""
+    if not cxx or shutil.which(cxx.split(maxsplit=1)[0]) is None:
+        return {"cxx": cxx}
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "empty.cpp")
+        source.write_text("int nothing() { return 0; }\n")
+        started = time.perf_counter()
+        command = [*cxx.split(), "-shared", "-fPIC", "-o", f"{folder}/empty.so", str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        seconds = time.perf_counter() - started
+    banner = subprocess.run(
+        [*cxx.split(), "--version"], capture_output=True, text=True, check=False
+    )
+    return {
+        "cxx": cxx,
+        "version": "".join(banner.stdout.splitlines()[:1]),
+        "seconds": seconds,
+        "error": "".join(done.stderr.strip().splitlines()[-1:]) if done.returncode else "",
+    }
+
+
+def cache(folder: Path) -> dict[str, Any]:
+    """Return the compiledir's path, size and file system, and who holds its lock."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    usage = shutil.disk_usage(folder)
+    return {
+        "path": str(folder),
+        "files": len(files),
+        "bytes": sum(path.stat().st_size for path in files),
+        "free": usage.free,
+        "writable": os.access(folder, os.W_OK),
+        "file_system": file_system(folder),
+        "locked_by": locked_by(folder / "lock_dir" / "lock"),
+    }
+
+
+def locked_by(lock: Path) -> str:
+    """Return what the holder of the compile lock wrote into its file, "" if nobody holds it."""
+    try:
+        with lock.open("r+", errors="replace") as file:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return file.read().strip() or "another process"
+    except OSError:
+        pass
+    return ""
+
+
+def file_system(folder: Path) -> str:
+    """Return the type of the file system with a folder, as ext4 or nfs4."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    above = [(len(words[1]), words[2]) for words in mounts if folder.is_relative_to(Path(words[1]))]
+    return max(above, default=(0, "unknown"))[1]
+
+
+def device() -> dict[str, Any]:
+    """Return whether Theano's GPU back end is in use, and with which contexts."""
+    from theano import gpuarray  # noqa: PLC0415 - says that pygpu is missing where it is imported
+
+    contexts = gpuarray.type._context_reg.items()
+    return {
+        "active": bool(gpuarray.pygpu_activated),
+        "contexts": {str(name): str(context.devname) for name, context in contexts},
+    }
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(probe()))
