@@ -56,6 +56,22 @@ libm = "$LIBM"
 device = "$DEVICE"
 END
 
+# What the environment's pip, and conda, leave as it is.
+cat > "$PREFIX/etc/pip-constraints.txt" <<END
+# Theano is compiled against these, and computes in their BLAS.
+$("$PREFIX/bin/python" -c '
+from importlib.metadata import version
+for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
+')
+# It would write over Theano.
+theano-pymc <0
+END
+cat > "$PREFIX/pip.conf" <<END
+[global]
+constraint = $PREFIX/etc/pip-constraints.txt
+END
+echo "theano-stack * *_$STACK" > "$PREFIX/conda-meta/pinned"
+
 mkdir "$PREFIX/lib/theano-modules"
 HOME=$SRC_DIR THEANO_FLAGS=device=cpu \
     "$PREFIX/bin/python" shipped_modules.py "$PREFIX/lib/theano-modules"

@@ -23,6 +23,7 @@ class Check:
 
 
 CHECKS = (
+    Check("packages", "the packages that Theano leans on are the stack's own, not pip's"),
     Check("compiler", "a C++ module compiles and loads"),
     Check(
         "blas",

@@ -7,6 +7,7 @@ import ctypes
 import importlib.machinery
 import sys
 import sysconfig
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -40,9 +41,16 @@ def run(options: Options) -> Result:
 def extension_modules() -> tuple[Path, ...]:
     """Return the compiled modules of the standard library and of the packages, sorted.
 
-    Test modules are left out: nothing imports them at run time.
+    Test modules are left out: nothing imports them at run time; and what pip installed, of which
+    some cannot be loaded without their interpreter's lock, or lean on the host.
     """
     suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
+    others = {
+        Path(str(package.locate_file(file)))
+        for package in metadata.distributions()
+        if (package.read_text("INSTALLER") or "conda").strip() != "conda"
+        for file in package.files or ()
+    }
     roots = {Path(sysconfig.get_path(name)) for name in ("platstdlib", "platlib")}
     found = {
         path
@@ -50,7 +58,7 @@ def extension_modules() -> tuple[Path, ...]:
         for path in root.rglob("*.so")
         if path.name.endswith(suffixes) and "test" not in path.name
     }
-    return tuple(sorted(found))
+    return tuple(sorted(found - others))
 
 
 def load(module: Path) -> str:

@@ -37,3 +37,12 @@ def test_theano_cache(run_python, compiledir):
         assert result.returncode == 0, (arguments, result.stderr)
         assert "Traceback" not in result.stderr
     assert not list(compiledir.glob("*/tmp*"))
+
+
+def test_what_is_required_is_what_it_runs_on():
+    required = distribution("Theano").requires
+    assert {line.split(";")[0].strip() for line in required if "extra" not in line} == {
+        "numpy <1.27,>=1.26.4",
+        "scipy <1.12,>=1.11",
+        "six >=1.9.0",
+    }
