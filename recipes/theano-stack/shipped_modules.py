@@ -9,6 +9,7 @@ import itertools
 import sys
 
 import numpy as np
+import theano
 from theano import tensor
 from theano.gof import shipped
 from theano.sandbox import rng_mrg
@@ -105,11 +106,14 @@ def random_numbers(dtype):
 
 def linkers():
     kinds = [products, networks, lookups, convolutions, poolings, random_numbers]
-    for kind, dtype in itertools.product(kinds, DTYPES):
-        for output in kind(dtype):
-            node = output.owner
-            node.op.prepare_node(node, None, None, "c")
-            yield node.op.c_linker(node, [])
+    # The flag openmp=True is of the ops that OpenMP makes others of.
+    for openmp, chosen in (False, kinds), (True, [convolutions, poolings]):
+        theano.config.openmp = openmp
+        for kind, dtype in itertools.product(chosen, DTYPES):
+            for output in kind(dtype):
+                node = output.owner
+                node.op.prepare_node(node, None, None, "c")
+                yield node.op.c_linker(node, [])
 
 
 for level in shipped.LEVELS:

@@ -2,6 +2,7 @@
 
 import ctypes.util
 import subprocess
+from importlib.util import find_spec
 
 import pytest
 
@@ -84,3 +85,14 @@ def test_an_nvrtc_that_is_not_there(run_python, check, tmp_path):
     code = CHECK.format(device="cuda0", nvrtc=str(tmp_path / "libnvrtc.so"))
     done = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
     assert "NVRTC cannot be loaded" in done.stdout
+
+
+@pytest.mark.skipif(find_spec("pygpu") is not None, reason="there is pygpu")
+def test_no_pygpu(run_python):
+    done = run_python("import theano", flags="device=cuda")
+    assert done.returncode == 0
+    [said] = done.stderr.splitlines()
+    assert "No GPU is used: there is no pygpu" in said
+    forced = run_python("import theano", flags="device=cuda,force_device=True")
+    assert forced.returncode == 1
+    assert "DeviceError: there is no pygpu" in forced.stderr.splitlines()[-1]

@@ -1,9 +1,12 @@
-"""numpy 1.26 has no numpy.distutils.__config__; blas.ldflags is split as a shell splits it.
+"""numpy 1.26 has no numpy.distutils.__config__; flags mean what they can mean here.
 
 Without the patch, the search for a BLAS raises AttributeError: theano cannot be imported unless
-blas.ldflags is set. And a directory with a space is cut there, so that no product compiles.
+blas.ldflags is set. And a directory with a space is cut there, so that no product compiles. Nor
+does one with a BLAS that is not there, and a device of 2016 ends the import.
 """
 
+import pytest
+from theano.misc import old_flags
 from theano.tensor import blas
 
 
@@ -33,3 +36,92 @@ def test_a_directory_with_a_space(tmp_path):
     assert blas._ldflags(flags, False, False, True, False) == [str(directory)]
     assert blas._ldflags(flags, True, False, False, False) == ["one", "two"]
     assert blas._ldflags(flags, False, True, False, False) == [f"-Wl,-rpath,{directory}"]
+
+
+PRODUCT = """
+import numpy as np, theano
+from theano import tensor
+x = tensor.dmatrix()
+print(theano.config.blas.ldflags, theano.function([x], tensor.dot(x, x))([[2.0]]))
+"""
+OWN = old_flags.own_blas()
+OTHER = "openblas" if "mkl" in OWN else "mkl_rt"
+
+
+@pytest.fixture
+def multiply(run_python):
+    """Multiply with a value of blas.ldflags; what is said, and the flags that were used."""
+
+    def run(flags, **environ):
+        done = run_python(PRODUCT, flags=f"blas.ldflags={flags}", **environ)
+        used, _, product = done.stdout.rpartition(" [[")
+        assert product == "4.]]\n", done.stderr
+        return done.stderr, used
+
+    return run
+
+
+@pytest.mark.parametrize("flags", ["-lblas", "-lf77blas -latlas", f"-l{OTHER}", "-lm -fopenmp"])
+def test_libraries_without_a_directory_are_the_environments(multiply, flags):
+    said, used = multiply(flags)
+    assert used == OWN
+    assert len(said.splitlines()) == 1
+    assert f"blas.ldflags={flags}: the BLAS is this environment's, -l" in said
+
+
+def test_the_environments_own_by_its_name(multiply):
+    assert multiply("-lmkl_rt" if "mkl" in OWN else "-lopenblas") == ("", OWN)
+
+
+@pytest.mark.parametrize(
+    "flags", [f"-L/nowhere -l{OTHER}", "-L/usr/lib -lm", "/nowhere/libblas.so"]
+)
+def test_what_does_not_link_is_the_environments(multiply, flags):
+    said, used = multiply(flags)
+    assert used == OWN
+    assert len(said.splitlines()) == 1
+
+
+def test_a_directorys_blas_is_used(multiply):
+    flags = f"{OWN} -lm".replace('"', "")
+    assert multiply(flags) == ("", flags)
+
+
+def test_without_a_blas_of_its_own(tmp_path):
+    assert old_flags.own_blas((str(tmp_path),)) == ""
+
+
+def test_flags_of_another_compiler(run_python):
+    code = """
+    import theano
+    x = theano.tensor.dvector()
+    theano.function([x], x + 1)
+    print(theano.config.gcc.cxxflags)
+    """
+    done = run_python(code, flags="gcc.cxxflags=-O2 -fbracket-depth=16000 -Wno-c++11-narrowing")
+    assert done.stdout == "-O2 -Wno-c++11-narrowing\n", done.stderr
+    assert done.stderr.endswith("does not know -fbracket-depth=16000: left out\n")
+    assert len(done.stderr.splitlines()) == 1
+    assert run_python(code, flags="gcc.cxxflags=-Wno-c++11-narrowing").stderr == ""
+
+
+def test_an_op_changes_the_flags_of_no_other():
+    blas.ldflags(libs=False, flags=True).append("-fopenmp")
+    assert "-fopenmp" not in blas.ldflags(libs=False, flags=True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("device=gpu0", "device=gpu0 is of the old GPU back end, and means cuda0 now"),
+        ("init_gpu_device=gpu", "init_gpu_device=gpu is of the old GPU back end, and means cuda"),
+        ("dnn.conv.workmem=small", "today it is dnn.conv.algo_fwd"),
+        ("dnn.conv.algo_bwd=none", "today it is dnn.conv.algo_bwd_filter"),
+    ],
+)
+def test_flags_of_before_theano_1(run_python, flags, said):
+    done = run_python("import theano", flags=flags)
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr.splitlines()[0]
+    assert "theano-fast rc translate" in done.stderr
+    assert "Traceback" not in done.stderr

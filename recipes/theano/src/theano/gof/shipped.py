@@ -12,6 +12,7 @@ import functools
 import importlib.machinery
 import importlib.util
 import json
+import re
 import shutil
 import sys
 import sysconfig
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 V3 = {"-mavx2", "-mbmi", "-mbmi2", "-mf16c", "-mfma", "-mlzcnt", "-mmovbe"}
 V4 = V3 | {"-mavx512f", "-mavx512bw", "-mavx512cd", "-mavx512dq", "-mavx512vl"}
 LEVELS = {"x86-64-v4": V4, "x86-64-v3": V3}
+# Flags that change what g++ says, and no module.
+WARNINGS = re.compile(r"-w|-W(?![alp],).*")
 
 
 @functools.cache
@@ -51,7 +54,9 @@ def name_of(module: ModuleParts, arguments: Arguments) -> str:
     Args:
         arguments: what compile_str takes for it.
     """
-    flags = [flag for flag in arguments["preargs"] if flag not in cmodule.GCC_compiler.march_flags]
+    preargs = arguments["preargs"]
+    left_out = [*cmodule.GCC_compiler.march_flags, *filter(WARNINGS.fullmatch, preargs)]
+    flags = [flag for flag in preargs if flag not in left_out]
     described = [
         module.code_hash,
         headers(),
