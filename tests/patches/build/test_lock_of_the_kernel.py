@@ -32,6 +32,12 @@ for _ in range(20):
     file.write_text(str(int(file.read_text()) + 1))
     release_lock()
 """
+WAIT = """
+from theano.gof.compilelock import get_lock
+print("waits", flush=True)
+get_lock()
+print("locked")
+"""
 COMPILE = """
 import numpy as np, theano, theano.tensor as tt
 x = tt.dvector()
@@ -185,6 +191,30 @@ def test_numbers_of_processes_are_used_again(refused):
     with compilelock.lock_ctx(str(refused)):
         assert (refused / "lock.held").read_text() != other
     assert [file.name for file in refused.iterdir()] == ["lock"]
+
+
+def test_it_is_said_once_who_is_waited_for(refused, monkeypatch, caplog):
+    monkeypatch.setattr(lock_files, "PATIENCE", 0.2)
+    refused.mkdir()
+    for _ in range(2):
+        (refused / "lock.held").write_text("1 1 elsewhere/ host")
+        free = threading.Timer(1, (refused / "lock.held").unlink)
+        free.start()
+        with compilelock.lock_ctx(str(refused)):
+            free.join()
+    assert [record.getMessage() for record in caplog.records] == [
+        f"Waiting for the compile lock {refused}/lock.held, held by process 1 1 elsewhere/ host"
+    ]
+
+
+def test_short_waits_are_quiet(start):
+    first = start(HOLD)
+    assert first.stdout.readline() == "locked\n"
+    waiting = start(WAIT)
+    assert waiting.stdout.readline() == "waits\n"
+    time.sleep(1)
+    first.kill()
+    assert waiting.communicate() == ("locked\n", "")
 
 
 @pytest.mark.parametrize("refused", ["", REFUSED.format(number="ENOSYS")])

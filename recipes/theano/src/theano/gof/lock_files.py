@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import random
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
+# Seconds of waiting that are worth a word.
+PATIENCE = 5
 # Seconds: how often the holder says that it is there, and after how long of silence it is taken for
 # dead. Between them is what a network file system may keep to itself.
 BEAT = 10
@@ -28,6 +32,25 @@ def sign(file: IO[str]) -> None:
     with contextlib.suppress(OSError):
         os.ftruncate(file.fileno(), 0)
         os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+
+
+@functools.cache
+def tell(path: str) -> None:
+    """Say, once, who holds the lock that this process waits for."""
+    holder = _text(path).strip().removeprefix("process ") or "of unknown number"
+    _logger.info("Waiting for the compile lock %s, held by process %s", path, holder)
+
+
+@contextlib.contextmanager
+def waiting(path: str) -> Iterator[None]:
+    """Tell who holds a lock if it takes PATIENCE seconds to get it."""
+    timer = threading.Timer(PATIENCE, tell, [path])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class NoLock:
@@ -89,7 +112,7 @@ class LockFile:
 
     def _create(self) -> None:
         seen = None
-        since = 0.0
+        since = began = time.monotonic()
         while True:
             try:
                 descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
@@ -98,10 +121,8 @@ class LockFile:
                     now = _text(str(self.path)), self.path.stat().st_mtime_ns
                 except FileNotFoundError:
                     continue
-                if seen is None:
-                    _logger.info(
-                        "Waiting for the compile lock %s, held by process %s", self.path, now[0]
-                    )
+                if time.monotonic() - began > PATIENCE:
+                    tell(str(self.path))
                 if now != seen:
                     seen, since = now, time.monotonic()
                 if _is_dead(now[0]) or time.monotonic() - since > SILENCE:
