@@ -10,7 +10,7 @@ from typing import Any
 from fuzz import comparing, known, shrinking
 from fuzz.comparing import Difference
 from fuzz.known import Known
-from fuzz.program import Program
+from fuzz.program import Program, live
 
 # Answers a question, as fuzz.worker does.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -29,12 +29,14 @@ class Workers:
         elsewhere: the same in other processes, by the situation that they are.
         oracle: unoptimized, without C.
         stock: stock Theano, if it is installed.
+        stock_oracle: the same, unoptimized and without C.
     """
 
     stack: Ask
     elsewhere: dict[str, Ask]
     oracle: Ask
     stock: Ask | None
+    stock_oracle: Ask | None
 
 
 @dataclass(frozen=True)
@@ -77,9 +79,9 @@ def judge(program: Program, workers: Workers, stock_too: bool = True) -> Outcome
     expected = workers.oracle(question)
     found = run(program, workers)
     difference = comparing.compare(expected, found, program.tolerance)
-    if difference or workers.stock is None or not stock_too:
+    if difference or workers.stock_oracle is None or not stock_too:
         return Outcome(difference, "Theano unoptimized", expected, found, "refused" in expected)
-    stock = workers.stock(in_own_memory(question))
+    stock = workers.stock_oracle(in_own_memory(question))
     difference = comparing.compare(stock, found, program.tolerance)
     return Outcome(difference, "stock Theano", stock, found, "refused" in expected)
 
@@ -135,31 +137,38 @@ def investigate(
     if outcome.difference is None:
         return None
     wanted = outcome.difference
-    alike = stock_alike(program, workers, outcome)
-    # What is listed as it stands, and is small or says nothing of finite values, stays so.
-    row = known.first(table, program, wanted, alike)
     smallest, last = program, outcome
     end = time.monotonic() + seconds
 
     def keeps(candidate: Program) -> bool:
-        nonlocal last
+        nonlocal smallest, last
         if time.monotonic() > end:
             return False
         now = judge(candidate, workers, outcome.judge == "stock Theano")
         found = now.difference
         kept = found is not None and found.like == wanted.like and now.judge == outcome.judge
         if kept:
-            last = now
+            smallest, last = candidate, now
         return kept
 
-    if row is None or (row.finite and len(program.statements) > SMALL):
-        focused = replace(
-            program, situations=() if wanted.situation == "plain" else (wanted.situation,)
-        )
-        start = focused if keeps(focused) else program
-        smallest = shrinking.shrink(start, keeps, attempts)
-        alike = stock_alike(smallest, workers, last)
+    def listed(alike: bool | None) -> Known | None:
         assert last.difference is not None
-        row = known.first(table, smallest, last.difference, alike)
+        return known.first(table, smallest, last.difference, alike)
+
+    if wanted.output >= 0:
+        keeps(live(replace(program, outputs=(program.outputs[wanted.output],))))
+    # What is listed as it stands, and is small or says nothing of finite values, stays so.
+    alike, row = None, listed(None)
+    if row is not None and (not row.finite or len(smallest.statements) <= SMALL):
+        alike = stock_alike(smallest, workers, last)
+        row = listed(alike)
+    else:
+        row = None
+    if row is None:
+        situations = () if wanted.situation == "plain" else (wanted.situation,)
+        keeps(replace(smallest, situations=situations))
+        shrinking.shrink(smallest, keeps, attempts)
+        alike = stock_alike(smallest, workers, last)
+        row = listed(alike)
     assert last.difference is not None
     return Found(smallest, last.difference, alike, row, last.judge, last.expected)

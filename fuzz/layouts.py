@@ -9,14 +9,14 @@ import numpy as np
 
 def reversed_axes(array: Any) -> Any:
     """The same elements, all strides negative."""
-    turned = (slice(None, None, -1),) * array.ndim
+    turned = (..., *(slice(None, None, -1),) * array.ndim)
     return array[turned].copy()[turned]
 
 
 def stepped(array: Any) -> Any:
     """The same elements, every second of a larger array."""
     wide = np.zeros([2 * length for length in array.shape], array.dtype)
-    every = (slice(None, None, 2),) * array.ndim
+    every = (..., *(slice(None, None, 2),) * array.ndim)
     wide[every] = array
     return wide[every]
 

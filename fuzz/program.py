@@ -262,6 +262,11 @@ def _helpers(names: Iterable[str]) -> list[str]:
     text = Path(__file__).with_name("layouts.py").read_text(encoding="utf-8")
     chosen = set(names)
     found = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name in chosen]
+    for node in found:
+        # What annotations name is not imported.
+        node.returns = None
+        for argument in node.args.args:
+            argument.annotation = None
     return [line for node in found for line in ["", "", *ast.unparse(node).splitlines()]]
 
 

@@ -36,6 +36,10 @@ ENOUGH = 40
 # A line tells how far it is, so often.
 EVERY = 30
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
+# As the steps of an oracle's scans are compiled, which have no mode of their own.
+UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
+# Of stock Theano is asked what it computes, not how fast.
+QUICKLY_COMPILED = "gcc.cxxflags=-O0"
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def _workers(stack: str) -> Iterator[Workers]:
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
             # Those of an environment share what they compiled, but for what must be alone.
-            shared = home if flags else directory
+            shared = home if flags == UNSHIPPED else directory
             settings = [f"base_compiledir={shared / 'compiledir'}", "on_opt_error=warn", flags]
             environ = {
                 **processes.clean_environ(),
@@ -153,9 +157,10 @@ def _workers(stack: str) -> Iterator[Workers]:
             )
             return lambda question: dict(json.loads(talk.ask(json.dumps(question))))
 
-        stock = None
+        stock = stock_oracle = None
         if (paths.ENVIRONMENTS / references.STOCK / references.MARK).exists():
-            stock = start(references.STOCK, "stock")
+            stock = start(references.STOCK, "stock", QUICKLY_COMPILED)
+            stock_oracle = start(references.STOCK, "oracle", UNOPTIMIZED)
         else:
             progress.say("stock Theano is not installed (./invoke references): nobody to ask")
         yield Workers(
@@ -164,8 +169,9 @@ def _workers(stack: str) -> Iterator[Workers]:
                 "again": start(stack, "again"),
                 "unshipped": start(stack, "unshipped", UNSHIPPED),
             },
-            oracle=start(stack, "oracle"),
+            oracle=start(stack, "oracle", UNOPTIMIZED),
             stock=stock,
+            stock_oracle=stock_oracle,
         )
 
 

@@ -157,6 +157,7 @@ def test_a_script_stands_alone() -> None:
     assert names == ["unaligned", "compiled", "test_same"]
     assert "assert found[0][0] == 1" in text
     assert "fuzz" not in text
+    assert "Any" not in text
 
 
 def test_a_script_of_what_should_raise_fails_if_it_returns() -> None:
@@ -339,7 +340,7 @@ def test_shared_variables_are_compared_unless_a_call_failed() -> None:
 
 
 def workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
-    return Workers(stack, {"again": stack}, oracle, stock)
+    return Workers(stack, {"again": stack}, oracle, stock, stock)
 
 
 def wrong_exp(question: dict[str, Any]) -> dict[str, Any]:
