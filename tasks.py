@@ -263,6 +263,22 @@ def verify(_: Context, stack: str, full: bool = False) -> None:
     pipeline.verify(stack, ["--full"] if full else [])
 
 
+@door(positional=[], help={**FETCH, **AMDLIBM, "to": "the archive (default: in build/packs)"})
+def pack(
+    _: Context,
+    stack: str,
+    sources: str = "",
+    offline: bool = False,
+    to: str = "",
+    amdlibm_archive: str = "",
+) -> None:
+    """Write a stack as one archive that runs where it is unpacked, without conda."""
+    from builder import pipeline
+
+    options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
+    pipeline.pack(stack, options, _path(to))
+
+
 @door(
     positional=[],
     help={
@@ -448,7 +464,7 @@ def test(_: Context, unit: bool = False, select: str = "") -> None:
 
 
 # What a user of stacks needs; the other tasks are for those who work on them.
-FOR_USERS = ("stacks", "build", "verify", "image", "images", "fetch", "sbom", "clean")
+FOR_USERS = ("stacks", "build", "verify", "pack", "image", "images", "fetch", "sbom", "clean")
 
 
 class Invoke(Program):

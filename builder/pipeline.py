@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,7 @@ from builder.common.errors import (
     UsageError,
     VerifyFailed,
 )
-from builder.environment import envs, sbom
+from builder.environment import envs, packs, sbom
 from builder.environment.envs import Environment, Lock
 from builder.package import builds, bundles, channel, engine, rebuilds, steps
 from builder.package import packages as store
@@ -430,6 +431,31 @@ def proved(known: Mapping[str, Any]) -> str:
     if skipped := names.get("skipped"):
         words.append(f"{len(skipped)} skipped ({', '.join(skipped)})")
     return ", ".join(words)
+
+
+def pack(name: str, options: Options, to: Path | None = None) -> Path:
+    """A stack as an archive for machines without conda, proved elsewhere before it has its name.
+
+    Args:
+        to: the file, else one in ``build/packs``.
+    """
+    planned, resolved = lock(name, options, then=("pack", "verification"))
+    file = to or paths.PACKS / f"{packs.top(resolved.stack)}.tar.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
+        part = Path(directory, file.name)
+        with planned.steps.step("pack") as step:
+            packs.write(resolved, planned.toolchain.glibc, part)
+            step.did = f"{part.stat().st_size / 1e6:.0f} MB"
+        with planned.steps.step("verification"):
+            packs.prove(part, resolved.stack)
+        part.replace(file)
+    progress.say(f"{sources.sha256(file)}  {progress.place(file)}")
+    progress.conclude(
+        f"{resolved.stack}: {progress.place(file)}; there, tar -xzf it, and run "
+        f"{packs.top(resolved.stack)}/{packs.UNPACK}"
+    )
+    return file
 
 
 def bill(name: str, options: Options) -> Path:

@@ -24,6 +24,7 @@ ENVIRONMENTS = BUILD / "envs"
 # Locks of stacks with a file of the user's, which are nobody else's.
 OWN_LOCKS = BUILD / "locks"
 IMAGES = BUILD / "images"
+PACKS = BUILD / "packs"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
 # The homes of measured processes.

@@ -56,21 +56,14 @@ libm = "$LIBM"
 device = "$DEVICE"
 END
 
-# What the environment's pip, and conda, leave as it is.
-cat > "$PREFIX/etc/pip-constraints.txt" <<END
-# Theano is compiled against these, and computes in their BLAS.
-$("$PREFIX/bin/python" -c '
-from importlib.metadata import version
-for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
-')
-# It would write over Theano.
-theano-pymc <0
+directory="$PREFIX/share/modulefiles/theano-fast"
+mkdir -p "$directory"
+cat > "$directory/${STACK//_/-}" <<END
+#%Module1.0
+module-whatis "Theano $PKG_VERSION: $BLAS, libm $LIBM, device $DEVICE"
+conflict theano-fast
+prepend-path PATH {$PREFIX/bin}
 END
-cat > "$PREFIX/pip.conf" <<END
-[global]
-constraint = $PREFIX/etc/pip-constraints.txt
-END
-echo "theano-stack * *_$STACK" > "$PREFIX/conda-meta/pinned"
 
 mkdir "$PREFIX/lib/theano-modules"
 HOME=$SRC_DIR THEANO_FLAGS=device=cpu \

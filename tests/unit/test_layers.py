@@ -52,6 +52,8 @@ LAYERS = {
         "envs",
         "history",
         "sbom",
+        "archives",
+        "packs",
     ),
     "image": (
         "build_context",
