@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
-cp -r theano_fast theano_fast_threads.pth "$SP_DIR"
+cp -r theano_fast theano_fast_*.pth "$SP_DIR"
 
 # What pip lists.
 information="$SP_DIR/theano_fast-$PKG_VERSION.dist-info"

@@ -67,16 +67,31 @@ def test_a_program_runs_without_activation(prefix: Path, run: Run, train: Path) 
 
 def test_the_users_settings_come_first(prefix: Path, run: Run, train: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
-    (tmp_path / "home" / ".theanorc").write_text("[blas]\nldflags = -lfrom_home\n")
-    show = [prefix / "bin" / "python", "-c", "import theano; print(theano.config.blas.ldflags)"]
-    assert run(*show).stdout.strip() == "-lfrom_home"
-    assert run(*show, THEANO_FLAGS="blas.ldflags=-lflag").stdout.strip() == "-lflag"
+    (tmp_path / "home" / ".theanorc").write_text("[global]\nfloatX = float32\n")
+    show = [prefix / "bin" / "python", "-c", "import theano; print(theano.config.floatX)"]
+    assert run(*show).stdout.strip() == "float32"
+    assert run(*show, THEANO_FLAGS="floatX=float16").stdout.strip() == "float16"
 
 
 def test_a_process_uses_the_cpus_it_may_use(prefix: Path, run: Run, train: Path) -> None:
     result = run("taskset", "--cpu-list", "0", prefix / "bin" / "python", train)
     assert facts(result)["threads"] == "1"
     assert facts(run(prefix / "bin" / "python", train, OMP_NUM_THREADS="3"))["threads"] == "3"
+
+
+OLD_NAMES = """
+import collections, inspect, numpy, numpy.testing, theano
+print([hasattr(*pair) for pair in [(collections, "Iterable"), (inspect, "getargspec"),
+       (numpy, "asscalar"), (numpy.testing, "Tester")]] + ["bool" in vars(numpy)])
+"""
+
+
+def test_old_names_are_for_who_asks(prefix: Path, run: Run) -> None:
+    python = prefix / "bin" / "python"
+    assert run(python, "-c", OLD_NAMES).stdout == f"{[False] * 5}\n"
+    assert run(python, "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="0").stdout == f"{[False] * 5}\n"
+    asked = run(python, "-W", "error", "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="1")
+    assert asked.stdout == f"{[True] * 5}\n", asked.stderr
 
 
 def test_no_compiler_is_an_error_and_not_a_slow_program(
@@ -159,6 +174,22 @@ def test_emptied_ldflags_fail_verification(prefix: Path, run: Run) -> None:
     result = verify(run, prefix, "blas", THEANO_FLAGS="blas.ldflags=")
     assert result.returncode == 1, result.stdout
     assert "ldflags" in result.stdout
+
+
+def test_another_numpy_fails_verification(prefix: Path, run: Run, tmp_path: Path) -> None:
+    other = tmp_path / "site" / "numpy-2.4.6.dist-info"
+    other.mkdir(parents=True)
+    (other / "METADATA").write_text("Metadata-Version: 2.1\nName: numpy\nVersion: 2.4.6\n")
+    (other / "INSTALLER").write_text("pip\n")
+    result = verify(run, prefix, "packages", PYTHONPATH=str(other.parent))
+    assert result.returncode == 1, result.stdout
+    assert "numpy 2.4.6, by pip, is not the stack's 1.26.4" in " ".join(result.stdout.split())
+
+
+def test_pip_keeps_the_stacks_packages(prefix: Path, run: Run) -> None:
+    install = [prefix / "bin" / "pip", "install", "--dry-run", "--no-index", "--no-build-isolation"]
+    assert "(constraint) numpy==1.26.4" in run(*install, "numpy>=2").stdout
+    assert run(*install, "numpy>=1.20", "theano").returncode == 0
 
 
 def test_a_hidden_compiler_fails_verification(prefix: Path, run: Run, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import pytest
-
 from theano_fast.checks import packages
 from theano_fast.checks.result import Options
 
