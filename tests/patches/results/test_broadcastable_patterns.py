@@ -68,3 +68,12 @@ def test_what_is_dropped_may_be_sliced():
     output = tt.dot(x[:, ::-1], x)
     with theano.configparser.change_flags(on_opt_error="raise"):
         assert theano.function([x], output)([[3.0]]) == [[9]]
+
+
+def test_a_slice_of_constants_is_folded():
+    x, rows = tt.matrix(), tt.lvector()
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        function = theano.function([x, rows], [x[rows, ::2], x[rows, 1:3], x[rows, :2:1]])
+    value = np.arange(8).reshape(2, 4).astype(x.dtype)
+    for found, expected in zip(function(value, [1]), ([[4, 6]], [[5, 6]], [[4, 5]]), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -1,6 +1,7 @@
 """The larger and the smaller of integers are those integers.
 
-Without the patch, both became doubles: what needs more than 53 bits was rounded.
+Without the patch, both became doubles: what needs more than 53 bits was rounded. The maximum of a
+window was another one where nan came after it.
 """
 
 import itertools
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import theano
 from theano import tensor as tt
+from theano.tensor.signal.pool import pool_2d
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -51,3 +53,15 @@ def test_not_a_number(dtype):
     values = np.array([np.nan, 1, -np.inf], dtype)
     for result in function(values, values[::-1].copy()):
         assert np.isnan(result).tolist() == [True, False, True]
+
+
+def test_not_a_number_in_a_window():
+    x = tt.tensor4()
+    pooled = pool_2d(x, (2, 2), ignore_border=True)
+    outputs = [pooled, tt.grad(pooled.sum(), x)]
+    values = np.arange(4) == np.arange(4)[:, None]
+    image = np.where(values, np.nan, np.arange(4.0)).reshape(4, 1, 2, 2)
+    for mode in (None, theano.Mode("py", None)):
+        largest, gradient = theano.function([x], outputs, mode=mode)(image)
+        assert np.isnan(largest).all()
+        assert not gradient.any()

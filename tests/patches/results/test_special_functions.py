@@ -104,6 +104,17 @@ def test_complex_quotients(dtype):
     np.testing.assert_allclose(theano.function([x, y], x / y)(*pairs), expected, rtol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_absolutes(dtype):
+    """Of what is so large or small that its square is none, and of what is half infinite."""
+    large = 1e30 if dtype == "complex64" else 1e200
+    infinite = complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)
+    values = np.array([3 + 4j, large * (3 + 4j), (3 - 4j) / large, *infinite], dtype)
+    x = tt.vector(dtype=dtype)
+    found = theano.function([x], abs(x))(values)
+    np.testing.assert_allclose(found, [5, 5 * large, 5 / large, np.inf, np.inf, np.nan], 1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "uint32", "uint64"])
 def test_unsigned_integers_become_complex(dtype):
     x = tt.vector(dtype=dtype)

@@ -55,6 +55,10 @@ PROGRAMS = {
     "a product of quotients": tt.prod(
         tt.outer(x, y) / tt.switch(tt.eq(x, 0), 1, x).dimshuffle(0, "x"), axis=1
     ),
+    "a sum of quotients by one divisor": tt.sum(abs(wide) * 2**15 / real[3]),
+    "a sum of sums made integers": tt.sum(tt.sum(tt.outer(x, real + 0.2), axis=1, dtype="int64")),
+    "a sum of a number, made an integer": tt.sum(tt.alloc(2.5, x.size), dtype="int64"),
+    "narrow sums of a number": tt.sum(tt.alloc(np.int64(2), x.size, 200), axis=0, dtype="int8"),
     "a reciprocal": np.float64(1) / tt.maximum(x, 1),
     "an angle": tt.deg2rad(tt.rad2deg(x)),
     "squares of products": tt.sqr(row.dimshuffle("x", 0, 1) * column.dimshuffle(0, "x", 1)).sum(
@@ -75,6 +79,18 @@ def test_as_unoptimized(same_as_unoptimized, name):
         column: BYTES[:6].reshape(2, 3),
     }
     same_as_unoptimized(PROGRAMS[name], given, {"float64": 1e-14, "float32": 1e-6})
+
+
+@pytest.mark.parametrize("op", [tt.sum, tt.prod])
+def test_a_reduction_to_another_type_is_optimized_without_an_error(op):
+    factor = tt.dscalar()
+    values = [1.5, 2.5, -3.7], 2.5
+    with theano.configparser.change_flags(on_opt_error="raise"):
+        for terms in (real * factor, real / factor, factor - real):
+            outputs = op(terms, dtype="int64")
+            modes = None, PYTHON
+            found, expected = (theano.function([real, factor], outputs, mode=m) for m in modes)
+            assert found(*values) == expected(*values)
 
 
 def test_the_least_of_integers_is_numpys():
