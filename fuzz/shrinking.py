@@ -283,7 +283,7 @@ def _constants(node: ast.expr) -> Iterator[ast.expr]:
     """Simpler constants."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            for number in (0, 1, -1, 2):
+            for number in (0, 1, 2):
                 if number == node.value:
                     break
                 yield ast.Constant(number)

@@ -177,6 +177,9 @@ def discrete(writer: Writer) -> Variable:
     if writer.chance(50):
         y = writer.like(x, types.DISCRETE)
         dtype = types.upcast(x.dtype, y.dtype)
+        if dtype not in types.DISCRETE:
+            # A float, which has no bits.
+            return arithmetic(writer)
         text = f"T.{writer.choice(BITWISE)}({x.name}, {y.name})"
         return writer.add(text, dtype, joined(x, y), x, y)
     wide = writer.choice(("int64", "int64", "int32", "uint64", "float64"))

@@ -41,7 +41,7 @@ def write(writer: Writer) -> Variable:
         if keep or place not in axes
     ]
     more = f", keepdims={keep}" if keep else ""
-    if name in ("sum", "prod") and writer.chance(25):
+    if name in ("sum", "prod") and x.dtype not in types.COMPLEX and writer.chance(25):
         more += f", dtype={writer.choice(('float64', 'int64', x.dtype))!r}"
     if name == "norm":
         if not 1 <= len(axes) <= 2 or x.discrete:
