@@ -128,3 +128,24 @@ def test_cumulated_integers_are_of_their_type_without_c():
         found = theano.function([x], op(x), mode=PYTHON)(BYTES)
         assert found.dtype == "int8"
         np.testing.assert_array_equal(found, theano.function([x], op(x))(BYTES))
+
+
+@pytest.mark.parametrize("other", ["int8", "uint64", "float32"])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
+def test_fused_loops_in_python_compute_as_others(dtype, other):
+    """In the type of each operation, not with Python's numbers."""
+    first, second = tt.vector(dtype=dtype), tt.vector(dtype=other)
+    outputs = [
+        tt.eq(first + first + second, second),
+        tt.lt(first * first * second, second + second),
+        tt.switch(first > second, first + first, second * second),
+        abs(first * first) + second,
+        (first * first) / (1 + second),
+    ]
+    top = 1 if dtype == "bool" else np.iinfo(dtype).max
+    given = np.array([top, top // 2 + 1, 0, 1], dtype), np.array([100, 3, 1, 0], other)
+    modes = theano.Mode("py", "fast_run"), PYTHON
+    found, expected = (theano.function([first, second], outputs, mode=m)(*given) for m in modes)
+    for one, two in zip(found, expected, strict=True):
+        assert one.dtype == two.dtype
+        np.testing.assert_allclose(one, two, 1e-6)
