@@ -19,6 +19,7 @@ IMPORTS = {
     "ifelse": "from theano.ifelse import ifelse",
     "until": "from theano.scan_module import until",
     "pool_2d": "from theano.tensor.signal.pool import pool_2d",
+    "images2neibs": "from theano.tensor.nnet.neighbours import images2neibs",
     "RandomStreams": "from theano.tensor.shared_randomstreams import RandomStreams",
     "MRG_RandomStreams": "from theano.sandbox.rng_mrg import MRG_RandomStreams",
     "extra_ops": "from theano.tensor import extra_ops",

@@ -39,7 +39,7 @@ UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
 # As the steps of an oracle's scans are compiled, which have no mode of their own.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
 # Of stock Theano is asked what it computes, not how fast.
-QUICKLY_COMPILED = "gcc.cxxflags=-O0"
+QUICKLY_COMPILED = "gcc.cxxflags=-O1"
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def other(writer: Writer) -> Variable:
     if form == "neibs":
         mode = writer.choice(("valid", "ignore_borders", "half", "full"))
         shape = f"({writer.choice((1, 2, 3))}, 2)"
-        text = f"T.nnet.neighbours.images2neibs({x.name}, {shape}, mode={mode!r})"
+        text = f"images2neibs({x.name}, {shape}, mode={mode!r})"
         return writer.add(text, dtype, (f"{text}0", f"{text}1"), x, exact=True)
     if form == "bilinear":
         more = "2, batch_size=None, num_input_channels=2"
