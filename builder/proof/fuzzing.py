@@ -38,8 +38,6 @@ EVERY = 30
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
 # As the steps of an oracle's scans are compiled, which have no mode of their own.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
-# Of stock Theano is asked what it computes, not how fast.
-QUICKLY_COMPILED = "gcc.cxxflags=-O1"
 
 
 @dataclass(frozen=True)
@@ -159,7 +157,7 @@ def _workers(stack: str) -> Iterator[Workers]:
 
         stock = stock_oracle = None
         if (paths.ENVIRONMENTS / references.STOCK / references.MARK).exists():
-            stock = start(references.STOCK, "stock", QUICKLY_COMPILED)
+            stock = start(references.STOCK, "stock")
             stock_oracle = start(references.STOCK, "oracle", UNOPTIMIZED)
         else:
             progress.say("stock Theano is not installed (./invoke references): nobody to ask")

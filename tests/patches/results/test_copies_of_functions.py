@@ -58,3 +58,12 @@ def test_swapped_again():
     assert np.array_equal(function.copy().copy(swap={shared: other})(np.ones(2)), [[9, 9], [8, 8]])
     assert np.array_equal(one.get_value(), [5, 5])
     assert np.array_equal(shared.get_value(), [1, 1])
+
+
+@pytest.mark.parametrize("use_cloop", [False, True])
+def test_what_was_returned_stays_where_storage_is_kept(use_cloop):
+    linker = theano.gof.vm.VM_Linker(allow_gc=False, use_cloop=use_cloop)
+    function = theano.function([X], X.shape.sum(), mode=theano.Mode(linker, "fast_run"))
+    first = function(np.zeros(3))
+    function(np.zeros(5))
+    assert first == 3

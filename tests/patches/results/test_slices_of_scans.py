@@ -100,3 +100,12 @@ def test_initial_values_that_are_all_the_same(initial):
     for _ in range(4):
         values.append(values[-1] + values[-3] + 1)
     assert np.all(function(*arguments) == values[-1])
+
+
+@pytest.mark.parametrize("linker", ["cvm", "c|py"])
+@pytest.mark.parametrize("index", [2**32, -(2**32), 2**32 - 1, -(2**63) + 1])
+def test_an_index_is_out_of_range_whatever_its_last_bits(linker, index):
+    for output in (X[AT], tt.set_subtensor(X[AT], 1)):
+        function = theano.function([X, AT], output, mode=theano.Mode(linker, "fast_run"))
+        with pytest.raises(IndexError):
+            function(np.zeros(3, X.dtype), index)
