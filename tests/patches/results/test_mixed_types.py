@@ -38,6 +38,8 @@ OPS = {
     "maximum": tt.maximum,
     "minimum": tt.minimum,
     "switch": lambda x, y: tt.switch(tt.gt(x, y), x, y),
+    "clip to at least": lambda x, y: tt.clip(x, y, 100),
+    "clip to at most": lambda x, y: tt.clip(x, -3, y),
     "pow": lambda x, y: x ** abs(y),
     "or": tt.or_,
     "xor": tt.xor,
