@@ -89,7 +89,7 @@ def _run(
             if "error" in old and "error" in new:
                 if expected["shared"]:
                     # Whether an update was made before is not defined.
-                    return None
+                    break
                 continue
             kind = "raised" if "error" in new else "returned"
             one, other = (each.get("error") or _short(each["outputs"]) for each in (old, new))
@@ -102,12 +102,12 @@ def _run(
         for kind in ("changed", "overwritten"):
             if kind in new and kind not in old:
                 return Difference(kind, situation, call, found=str(new[kind])[:200])
-    if found["shared"] is not None:
-        for one, other in zip(expected["shared"], found["shared"]):
+    else:
+        for one, other in zip(expected["shared"], found["shared"] or ()):
             difference = _value(one, other, tolerance)
             if difference:
-                finite = difference[1]
-                return Difference("shared", situation, -1, -1, _short(one), _short(other), finite)
+                told = _short(one), _short(other), difference[1]
+                return Difference("shared", situation, -1, -1, *told)
     return None
 
 
