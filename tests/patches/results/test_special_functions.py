@@ -70,6 +70,21 @@ def test_incomplete_gamma_functions(name):
     assert np.isnan(found).all()
 
 
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammau", "gammal"])
+def test_incomplete_gamma_functions_of_all_positive_numbers(name):
+    """Also of as much as is infinite, and where a continued fraction begins with 0."""
+    k, x = tt.dvectors("kx")
+    numbers = [0.25, 0.5, 1, 2, 3, 5, 20]
+    pairs = [each.ravel() for each in np.meshgrid(numbers, [0, *numbers, np.inf])]
+    regular = "gammaincc" if name in ("gammaincc", "gammau") else "gammainc"
+    expected = getattr(scipy.special, regular)(*pairs)
+    if name != regular:
+        expected *= scipy.special.gamma(pairs[0])
+    found = theano.function([k, x], getattr(tt, name)(k, x))(*pairs)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert np.isnan(theano.function([k, x], getattr(tt, name)(k, x))([-1.0], [1.0]))
+
+
 def test_a_power_that_is_not_real():
     x, y = tt.dvectors("xy")
     function = theano.function([x, y], x**y + 1, mode=theano.Mode("py", "fast_run"))
