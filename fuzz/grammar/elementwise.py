@@ -10,8 +10,11 @@ FUNCTIONS = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cos", "sin", "tan"),
     *("arccos", "arcsin", "arctan", "cosh", "sinh", "tanh", "arccosh", "arcsinh", "arctanh"),
     *("erf", "erfc", "erfinv", "erfcinv", "gamma", "gammaln", "psi", "deg2rad", "rad2deg"),
+    *("erfcx", "tri_gamma", "i0", "i1", "j0", "j1"),
     *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
 )
+# Of two that are not negative.
+INCOMPLETE = ("gammainc", "gammaincc", "gammau", "gammal", "chi2sf")
 OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
 # What jumps is computed of what is exact, or one bit of rounding decides.
 STEPS = ("floor", "ceil", "trunc", "round", "sgn", "iround")
@@ -91,7 +94,9 @@ def binary(writer: Writer) -> Variable:
     """A function of two variables."""
     x = writer.some(types.REAL)
     y = writer.like(x, types.REAL)
-    name = writer.choice(("maximum", "minimum", "/", "arctan2", "//", "%", "complex", "outer"))
+    name = writer.choice(
+        ("maximum", "minimum", "/", "arctan2", "//", "%", "complex", "outer", "incomplete")
+    )
     dims, dtype = joined(x, y), types.upcast(x.dtype, y.dtype)
     if name in ("maximum", "minimum"):
         return writer.add(f"T.{name}({x.name}, {y.name})", dtype, dims, x, y, exact=True)
@@ -107,6 +112,9 @@ def binary(writer: Writer) -> Variable:
             return arithmetic(writer)
         found = {"float32": "complex64", "float64": "complex128"}[dtype]
         return writer.add(f"T.complex({x.name}, {y.name})", found, dims, x, y)
+    if name == "incomplete":
+        text = f"T.{writer.choice(INCOMPLETE)}(0.5 + abs({x.name}), abs({y.name}))"
+        return writer.add(text, types.floating(dtype), dims, x, y)
     if name == "arctan2":
         dtype = types.floating(dtype)
         return writer.add(f"T.arctan2({x.name}, {y.name})", dtype, dims, x, y)
