@@ -67,3 +67,18 @@ def test_what_was_returned_stays_where_storage_is_kept(use_cloop):
     first = function(np.zeros(3))
     function(np.zeros(5))
     assert first == 3
+
+
+ALIASES = {
+    "of its type": (tt.TensorType("float64", (False,))("y"), lambda value: value[1:]),
+    "of other dimensions": (tt.dmatrix("y"), lambda value: value.reshape(2, 2)),
+    "of bytes": (tt.bvector("y"), lambda value: value.view("int8")),
+}
+
+
+@pytest.mark.parametrize("kind", ALIASES)
+def test_what_shares_memory_with_a_mutable_input_is_read(kind):
+    y, alias = ALIASES[kind]
+    function = theano.function([theano.In(X, mutable=True), y], [tt.exp(X), tt.cumsum(y)])
+    value = np.zeros(4)
+    assert not function(value, alias(value))[1].any()
