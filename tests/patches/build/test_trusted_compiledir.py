@@ -12,12 +12,14 @@ import pwd
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 from recording import COMPILED
 from theano import config
-from theano.misc import trust
+from theano.gof import cmodule, module_files
+from theano.misc import compiledirs, trust
 
 # Prints what was compiled, the compiledir and a result.
 PROGRAM = (
@@ -286,6 +288,90 @@ def test_that_of_root_serves_others(run):
     compiled, used, log = run(number=2, **nobody)
     assert (compiled, used) == (1, first)
     assert log.count("WARNING") == 1
+
+
+@pytest.fixture
+def seed(run, made):
+    """A compiledir with one function, in a base_compiledir that is moved elsewhere."""
+    run()
+    base = made.with_name("seed")
+    made.rename(base)
+    (found,) = base.iterdir()
+    close(found)
+    yield found
+    open_again(found)
+
+
+def contents(directory):
+    return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+def test_a_seed_serves_and_stays_as_it_is(run, made, seed):
+    before = contents(seed)
+    flags = f"cmodule.seeds=/missing:{seed.parent}"
+    compiled, used, log = run(flags=flags)
+    assert (compiled, used.parent, log) == (0, made, "")
+    assert run(number=2, flags=flags) == (1, used, "")
+    assert contents(seed) == before
+    # What the seed has is not there, too.
+    assert len(list(used.glob("optimized_graphs/*"))) == 1
+
+
+def test_a_seeds_module_serves_another_graph(run, made, seed):
+    before = contents(seed)
+    flags = f"cmodule.seeds={seed.parent}"
+    compiled, used, _ = run(flags=f"{flags},cache_optimizations=False")
+    assert (compiled, list(used.glob("tmp*")), contents(seed)) == (0, [], before)
+
+
+def test_a_seeds_key_is_not_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiledirs, "seeds", lambda: (tmp_path,))
+    path = str(tmp_path / "key.pkl")
+    cmodule.KeyData(set(), "hash", path, f"{path}.so").save_pkl()
+    assert path in module_files.unsaved
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_seed_that_others_could_have_written_is_passed_over(run, made, seed):
+    seed.chmod(0o777)
+    compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
+    assert (compiled, used.parent) == (1, made)
+    assert log.count("WARNING") == 1
+    assert f"{seed} is passed over: everyone may write to {seed}" in log
+
+
+def test_what_is_damaged_in_a_seed_is_compiled_again(run, made, seed):
+    open_again(seed)
+    only("tmp*/*.so", seed).write_bytes(b"\x7fELF")
+    before = contents(seed)
+    compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
+    assert (compiled, used.parent, log) == (1, made, "")
+    assert contents(seed) == before
+
+
+def test_beyond_its_size_it_loses_what_was_unused_for_long(run):
+    _, first, _ = run()
+    old = [only("tmp*/*.so", first), only("optimized_graphs/*", first)]
+    for file in old:
+        os.utime(file, (0, time.time() - 2 * 24 * 60 * 60))
+    os.utime(old[0], (time.time() - 2 * 24 * 60 * 60, 0))
+    large = first / "optimized_graphs" / "large"
+    large.write_bytes(bytes(2 * 10**6))
+    run(number=2, flags="cmodule.max_size=3")
+    assert [file.exists() for file in old] == [True, True]
+    run(number=2, flags="cmodule.max_size=1")
+    assert [file.exists() for file in old] == [False, False]
+    assert large.exists()
+    assert run(number=2)[0] == 0
+
+
+def test_what_is_loaded_is_used_where_reading_leaves_no_time(monkeypatch, tmp_path):
+    library = tmp_path / "module.so"
+    library.touch()
+    os.utime(library, (0, 0))
+    monkeypatch.setattr(trust, "read", lambda _: b"")
+    module_files.check(str(library), None)
+    assert time.time() - library.stat().st_atime < 60 * 60
 
 
 def test_where_nothing_is_named_nobody_is_trusted():

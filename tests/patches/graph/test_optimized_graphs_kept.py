@@ -6,6 +6,9 @@ Without the patch, the flag cache_optimizations was off, and its cache was not f
 import json
 import os
 import pickle
+import select
+import subprocess
+import sys
 import time
 import zlib
 
@@ -432,3 +435,133 @@ def test_updates(tell, mutable):
         for _ in range(2):
             told, _ = tell(program)
             assert [results for *_, results in told] == [results for *_, results in uncached]
+
+
+# Makes a function; with an argument, says so when it has, and waits for a line before it goes on.
+MAKING = """
+import sys
+import theano, theano.tensor as tt
+from theano.compile.function_module import FunctionMaker
+from theano.gof.compilation import CompilationPool
+compiled = []
+compile = CompilationPool.start
+create = FunctionMaker.create
+def recorded(self, modules):
+    compiled.extend(modules)
+    return compile(self, modules)
+def waited_for(*args, **kwargs):
+    if len(sys.argv) > 1:
+        print("making", flush=True)
+        sys.stdin.readline()
+    return create(*args, **kwargs)
+FunctionMaker.create = waited_for
+x = tt.dvector()
+{first}
+CompilationPool.start = recorded
+print(theano.function([x], {function})([0.0]), len(compiled))
+"""
+WAITING = "Waiting for another process that makes the same function"
+
+
+@pytest.fixture
+def start(variables, tmp_path):
+    """Start MAKING in a new interpreter, which ends with the test."""
+    processes = []
+
+    def start(*arguments, function="tt.exp(x) * x.sum()", before="", first=""):
+        flags = f"base_compiledir={tmp_path}/compiled,cmodule.shipped="
+        code = before + MAKING.format(function=function, first=first)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            env={**variables, "THEANO_FLAGS": flags},
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        processes.append(process)
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def holder(start):
+    """A process that makes a function, and waits while it does."""
+    process = start("slowly")
+    assert process.stdout.readline() == "making\n"
+    return process
+
+
+def test_others_wait_for_who_makes_a_function(start, holder):
+    first = "theano.function([x], tt.sin(x))"
+    waiting = [start(first=first) for _ in range(3)]
+    for process in waiting:
+        while WAITING not in process.stderr.readline():
+            assert process.poll() is None
+    assert holder.communicate("\n")[0] == "[0.] 2\n"
+    for process in waiting:
+        assert process.communicate(timeout=100)[0] == "[0.] 0\n"
+
+
+def test_what_others_made_meanwhile_is_found(start):
+    late = start(first='theano.function([x], tt.sin(x)); print("making", flush=True); input()')
+    assert late.stdout.readline() == "making\n"
+    assert start().communicate(timeout=100)[0] == "[0.] 2\n"
+    assert late.communicate("\n", timeout=100) == ("[0.] 0\n", "")
+
+
+def test_nobody_waits_for_another_function(start, holder):
+    other = start(function="tt.exp(x) * x.sum() + 1")
+    assert other.communicate(timeout=100) == ("[1.] 2\n", "")
+    assert holder.poll() is None
+
+
+def test_what_a_killed_process_made_one_other_makes(start, holder):
+    waiting = [start() for _ in range(3)]
+    for process in waiting:
+        assert WAITING in process.stderr.readline()
+    holder.kill()
+    told = sorted(process.communicate(timeout=100)[0] for process in waiting)
+    assert told == ["[0.] 0\n"] * 2 + ["[0.] 2\n"]
+
+
+def test_where_the_graph_is_not_kept_one_is_waited_for(start):
+    # As of each graph whose optimization logs a warning.
+    before = "from theano.gof.graph_cache.files import Entry\nEntry.store = lambda *_: None\n"
+    holder = start("slowly", before=before)
+    assert holder.stdout.readline() == "making\n"
+    waiting = [start("slowly", before=before) for _ in range(2)]
+    for process in waiting:
+        assert WAITING in process.stderr.readline()
+    holder.communicate("\n")
+    # Both go on: neither waits for the other, which waits for us.
+    assert all(select.select([process.stdout], [], [], 100)[0] for process in waiting)
+    modules = [process.communicate("\n", timeout=100)[0] for process in waiting]
+    assert [told.split()[-2:] for told in modules] == [["[0.]", "0"]] * 2
+
+
+def test_where_locks_are_refused_each_makes_its_own(start, holder):
+    refuse = "import fcntl\ndef refuse(*_): raise OSError(37, 'No locks')\nfcntl.lockf = refuse\n"
+    told, log = start(before=refuse).communicate(timeout=100)
+    assert told == "[0.] 2\n", log
+    assert WAITING not in log
+
+
+def test_a_fork_has_no_claim(start):
+    before = (
+        "import os\nfrom theano.gof.graph_cache.claims import claims\n"
+        "from theano.compile.function_module import FunctionMaker\nmade = FunctionMaker.create\n"
+        "def fork(*args, **kwargs):\n"
+        "    assert claims.path\n"
+        "    child = os.fork()\n"
+        "    if not child: os._exit(claims.path is not None or claims.depth)\n"
+        "    assert os.waitpid(child, 0)[1] == 0\n"
+        "    return made(*args, **kwargs)\n"
+        "FunctionMaker.create = fork\n"
+    )
+    told, log = start(before=before).communicate(timeout=100)
+    assert told == "[0.] 2\n", log

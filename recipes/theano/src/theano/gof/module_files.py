@@ -13,6 +13,7 @@ import os
 import pickle
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,8 @@ _logger = logging.getLogger("theano.gof.cmodule")
 # In bytes: of what a key's file ends with, and what a disk must have left for one more module.
 CHECKSUM_SIZE = 20
 ROOM = 2**23
+# In seconds.
+A_DAY = 24 * 60 * 60
 
 # The keys' files that could not be written as they are in memory.
 unsaved: set[str] = set()
@@ -65,8 +68,12 @@ def listed(directory: str) -> list[str] | None:
 def save_key(key_data: KeyData) -> None:
     """Write a KeyData into its file, with the checksums of both it and its module.
 
-    If it cannot be written, that is logged. Whatever else pickle raises is raised.
+    That of a seed is not written. If it cannot be written, that is logged. Whatever else pickle
+    raises is raised.
     """
+    if is_seed(key_data.key_pkl):
+        unsaved.add(key_data.key_pkl)
+        return
     if not hasattr(key_data, "checksum"):
         try:
             key_data.checksum = make_checksum(Path(key_data.get_entry()).read_bytes())
@@ -103,6 +110,40 @@ def read_key(path: str) -> Any:
     raise Damaged(path)
 
 
+def is_seed(path: str) -> bool:
+    """Tell whether a file is one of a seed, which is only read."""
+    return any(Path(path).is_relative_to(seed) for seed in compiledirs.seeds())
+
+
+def add_seeds(cache: ModuleCache) -> None:
+    """Have a cache know the modules of the seeds that it does not know, the first seed's first."""
+    # Late, for this is imported by it.
+    from theano.gof import cmodule  # noqa: PLC0415
+
+    for key_pkl in (
+        str(path) for seed in compiledirs.seeds() for path in seed.glob("tmp*/key.pkl")
+    ):
+        if key_pkl in cache.loaded_key_pkl:
+            continue
+        try:
+            directory = str(Path(key_pkl).parent)
+            entry = cmodule.module_name_from_dir(directory, files=listed(directory) or ())
+            key_data = read_key(key_pkl)
+            moved = cmodule.is_same_entry(entry, key_data.get_entry())
+        except Exception as error:
+            # As of the cache's own: its classes may be imported later.
+            _logger.debug("%s is passed over: %r", key_pkl, error)
+            continue
+        if moved and key_data.module_hash not in cache.module_hash_to_key_data:
+            key_data.entry, key_data.key_pkl = entry, key_pkl
+            cache.module_hash_to_key_data[key_data.module_hash] = key_data
+            cache.key_data_of[entry] = key_data
+            cache.loaded_key_pkl.add(key_pkl)
+            for key in key_data.keys:
+                if cache.entry_from_key.setdefault(key, entry) == entry:
+                    cache.similar_keys.setdefault(cmodule.get_safe_part(key), []).append(key)
+
+
 def check(entry: str, key_data: KeyData | None) -> None:
     """Check a module's library before it is loaded.
 
@@ -119,6 +160,11 @@ def check(entry: str, key_data: KeyData | None) -> None:
     # The linker can write no file that is empty; an older Theano wrote no checksum.
     if checksum not in (None, make_checksum(content)):
         raise Damaged(entry)
+    # Those not loaded for long will be removed, also where reading leaves no time.
+    with contextlib.suppress(OSError):
+        status = Path(entry).stat()
+        if time.time() - status.st_atime > A_DAY:
+            os.utime(entry, (time.time(), status.st_mtime))
 
 
 def import_library(name: str, path: str) -> ModuleType:
@@ -156,7 +202,7 @@ def pass_over(cache: ModuleCache, entry: str, error: Exception) -> None:
         del cache.module_hash_to_key_data[key_data.module_hash]
     # Others may load what is as it was compiled.
     unknown = getattr(key_data, "checksum", None) is None and isinstance(error, ImportError)
-    if unknown or isinstance(error, Damaged):
+    if (unknown or isinstance(error, Damaged)) and not is_seed(entry):
         shutil.rmtree(Path(entry).parent, ignore_errors=True)
 
 

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from theano.configparser import config
 from theano.misc import trust
 
 _logger = logging.getLogger("theano.misc.compiledirs")
@@ -73,3 +74,27 @@ def choose(path: str) -> str:
         "%s is not used, and what is compiled is not kept: %s. %s.", directory, reason, remedy
     )
     return found
+
+
+@functools.cache
+def seeds() -> tuple[Path, ...]:
+    """Return the compiledirs below the directories of `cmodule.seeds`, which are only read.
+
+    What cannot be read is passed over, and what cannot be trusted, with a warning.
+    """
+    # Late, for this is imported by it.
+    from theano.configdefaults import default_compiledirname  # noqa: PLC0415
+
+    found = []
+    for base in filter(None, config.cmodule.seeds.split(":")):
+        directory = (Path(base).expanduser() / default_compiledirname()).resolve()
+        try:
+            reason = trust.why_not_compiledir(directory, directory.parent)
+        except OSError as error:
+            _logger.debug("%s is passed over: %s", directory, error)
+            continue
+        if reason:
+            _logger.warning("%s is passed over: %s. %s.", directory, reason, trust.REMEDY)
+        else:
+            found.append(directory)
+    return tuple(found)

@@ -116,13 +116,17 @@ def _has_list(path: str | Path) -> bool:
         return False
 
 
-def why_not_compiledir(path: Path) -> str | None:
+def why_not_compiledir(path: Path, base: Path | None = None) -> str | None:
     """Return why nothing is to be loaded from a compiledir, or None.
+
+    Args:
+        path: where it is.
+        base: the directory of compiledirs that it belongs to, if it is not `base_compiledir`.
 
     Raises:
         OSError: it cannot be looked at.
     """
-    base = Path(config.base_compiledir).resolve()
+    base = base or Path(config.base_compiledir).resolve()
     if base in path.parents:
         status = base.stat()
         # Where root is unknown, as in a user's own container, /proc has the owner that root has.

@@ -15,7 +15,8 @@ optimizers from outside of Theano, functions without a name of their own), if a 
 large, or if optimization logged a warning or an error, which the next process is to see as well.
 
 `describing` writes the text of a graph, `keys` that of all that decides what becomes of it;
-`pickling` takes graphs apart and puts them together; `files` keeps them; `logged` watches the log.
+`pickling` takes graphs apart and puts them together; `files` keeps them; `claims` has one process
+make each; `logged` watches the log.
 """
 
 from theano.gof.graph_cache.files import DIRECTORY, Entry, remove_old

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from theano import config
 from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import FunctionGraph
+from theano.gof.graph_cache.claims import claims
 from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
 from theano.gof.utils import replace_file
-from theano.misc import trust
+from theano.misc import compiledirs, trust
 
 if TYPE_CHECKING:
     from theano.gof.graph import Variable
@@ -45,20 +46,32 @@ class Entry:
             traces: `Describer.traces`, after it was described.
         """
         self.path = Path(config.compiledir, DIRECTORY, name)
+        self.seeds = [seed / DIRECTORY / name for seed in compiledirs.seeds()]
         self.traces = traces
 
     def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:
         """Return the optimized graph, or None if it is not kept yet.
 
+        If another process makes it now, it is waited for, and for its modules.
+
         Args:
             inputs: what the function's graph computes from; clones of them become the inputs of the
                 optimized one.
         """
+        for path in self.seeds:
+            if fgraph := self._load(path, inputs):
+                return fgraph
+        claims.claim(self.path)
+        if fgraph := self._load(self.path, inputs):
+            find_modules()
+        return fgraph
+
+    def _load(self, path: Path, inputs: Iterable[Variable]) -> FunctionGraph | None:
         try:
-            content = trust.read(self.path)
+            content = trust.read(path)
             # Those not loaded for long will be removed.
             with contextlib.suppress(OSError):
-                os.utime(self.path)
+                os.utime(path)
             checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
             if checksum != make_checksum(pickled):
                 raise ValueError("its checksum is another one")
@@ -67,7 +80,7 @@ class Entry:
             _logger.debug("no graph: %s", error)
         except Exception as error:
             # What can go wrong with a file that is not ours is anyone's guess.
-            _logger.debug("%s is passed over: %r", self.path, error)
+            _logger.debug("%s is passed over: %r", path, error)
         return None
 
     def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
@@ -99,6 +112,22 @@ class Entry:
             pickle.PicklingError,
         ) as error:
             _logger.info("an optimized graph is not kept: %s", error)
+
+
+# The compiledir's time of change when its modules were last looked for.
+looked = 0
+
+
+def find_modules() -> None:
+    """Have this process know the modules that others compiled meanwhile."""
+    global looked  # noqa: PLW0603 (as the cache of modules is one)
+    # Late, for this is imported by it.
+    from theano.gof import cmodule  # noqa: PLC0415
+
+    changed = Path(config.compiledir).stat().st_mtime_ns
+    if cmodule._module_cache is not None and changed != looked:
+        cmodule._module_cache.refresh(cleanup=False)
+    looked = changed
 
 
 def make_checksum(content: bytes) -> bytes:

@@ -29,7 +29,7 @@ _logger = logging.getLogger("theano.gof.graph_cache")
 OTHER_FLAGS = frozenset(
     [
         *("base_compiledir", "compiledir", "compiledir_format"),
-        *("cmodule.trusted", "gpuarray.cache_path"),
+        *("cmodule.trusted", "cmodule.seeds", "cmodule.max_size", "gpuarray.cache_path"),
     ]
 )
 

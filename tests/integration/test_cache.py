@@ -1,0 +1,78 @@
+"""``theano-fast cache``, with the real compiler."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, time
+import theano, theano.tensor as tt
+x = tt.dvector()
+print(theano.function([x], tt.exp(x) + 1)([0.0]), *sys.argv[1:], flush=True)
+time.sleep(int(sys.argv[2]) if sys.argv[2:] else 0)
+sys.exit(3)
+"""
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A program that compiles one function."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    return file
+
+
+@pytest.fixture
+def cache(prefix: Path, run: Command) -> Command:
+    """Run ``theano-fast cache``, with THEANO_FLAGS."""
+
+    def start(*argv: str | Path, flags: str = "") -> subprocess.CompletedProcess[str]:
+        flags = f"cmodule.shipped=,{flags}"
+        return run(prefix / "bin" / "theano-fast", "cache", *argv, THEANO_FLAGS=flags)
+
+    return start
+
+
+def modules(told: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^  modules +(\d+)", told, re.MULTILINE)]
+
+
+def test_what_is_warm_can_be_carried_and_cleaned(
+    cache: Command, program: Path, tmp_path: Path
+) -> None:
+    assert cache("export", tmp_path / "none.tar.gz").returncode == 1
+    warmed = cache("warm", program, "--flag")
+    assert (warmed.returncode, modules(warmed.stdout)) == (3, [1]), warmed.stderr
+    assert "[2.] --flag" in warmed.stdout
+    exported = cache("export", tmp_path / "seed.tar.gz")
+    assert exported.returncode == 0, exported.stderr
+    seed = tmp_path / "seed"
+    seed.mkdir()
+    subprocess.run(["tar", "-xzf", tmp_path / "seed.tar.gz", "-C", seed], check=True)
+    flags = f"base_compiledir={tmp_path}/other,cmodule.seeds={seed}"
+    again = cache("warm", program, flags=flags)
+    assert modules(again.stdout) == [0, 1], again.stderr
+    kept = cache("clean", "--max-size=0")
+    assert "the rest was used within a day" in kept.stdout
+    assert modules(cache("info").stdout) == [1]
+    assert cache("clean", "--all").returncode == 0
+    assert modules(cache("info").stdout) == [0]
+
+
+def test_a_program_that_does_not_end_is_ended(cache: Command, program: Path) -> None:
+    warmed = cache("warm", "--seconds=20", program, "a", "1000")
+    assert (warmed.returncode, modules(warmed.stdout)) == (0, [1]), warmed.stderr
+
+
+def test_an_archive_that_cannot_be_written_is_told(cache: Command, program: Path) -> None:
+    cache("warm", program)
+    done = cache("export", "/nowhere/seed.tar.gz")
+    assert done.returncode == 1
+    assert done.stderr.startswith("theano-fast: /nowhere/seed.tar.gz cannot be written")
