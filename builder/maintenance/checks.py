@@ -67,6 +67,7 @@ def _suites() -> list[Suite]:
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
         Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
+        Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
     ]
 

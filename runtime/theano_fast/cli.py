@@ -1,4 +1,5 @@
-"""The command ``theano-fast``: prove an environment, describe it, tell what undoes it.
+"""The command ``theano-fast``: ``verify`` an environment, ``info`` about it, an ``rc`` for it, its
+compile ``cache``.
 
 Exit status: 0 verified, or nothing undoes the stack; 1 a check failed, or something does; 2 wrong
 usage, 3 the environment is of no stack, 130 interrupted, 141 nobody reads the output any more.
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theano_fast import __version__, comparison, doctor, facts, rc, report, stack, verify
+from theano_fast import __version__, cache, comparison, facts, rc, report, stack, verify
 from theano_fast.checks import CHECKS
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except stack.StackError as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return NO_STACK
-    except (comparison.ComparisonError, rc.RcError) as error:
+    except (cache.CacheError, comparison.ComparisonError, rc.RcError) as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
@@ -103,11 +104,32 @@ def make_parser() -> argparse.ArgumentParser:
         help="for translate: a theanorc of before Theano 1.0 (default: ~/.theanorc)",
     )
     config.set_defaults(run=run_rc)
+    add_cache(commands.add_parser("cache", help="what Theano keeps compiled, on this kind of node"))
     return parser
 
 
+def add_cache(parser: argparse.ArgumentParser) -> None:
+    """Add the commands on the compile cache to a parser."""
+    parser.set_defaults(run=run_cache)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    commands.add_parser("info", help="show what it and its seeds have")
+    warm = commands.add_parser("warm", help="run a program, so that others find all compiled")
+    warm.add_argument("--seconds", type=float, metavar="N", help="end it after N seconds")
+    warm.add_argument("program", help="the file")
+    warm.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
+    clean = commands.add_parser("clean", help="remove from it what was used least recently")
+    which = clean.add_mutually_exclusive_group(required=True)
+    which.add_argument("--max-size", type=int, metavar="MB", help="until no more than MB are left")
+    which.add_argument("--all", action="store_true", help="all")
+    export = commands.add_parser("export", help="write it to an archive, which unpacks to a seed")
+    export.add_argument("file", type=Path, help="the archive: a .tar.gz")
+
+
 def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Run the checks, printing each as it ends, and write the report."""
+    """Run the checks, printing each as it ends, and write the report.
+
+    As one of several tasks of a Slurm job step, it prints at its end, in lines of its node.
+    """
     if given.list:
         print("\n".join(f"{check.name:<12}{check.proves}" for check in CHECKS))
         return VERIFIED
@@ -118,22 +140,33 @@ def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> in
     if given.json and not given.json.parent.is_dir():
         parser.error(f"--json: {given.json.parent} is no directory")
     started, its_stack, records = time.monotonic(), stack.load(), []
+    node = os.environ.get("SLURMD_NODENAME", "")
+    alone = not node or os.environ.get("SLURM_NTASKS", "1") == "1"
     with compiledir(given.compiledir) as folder:
         known = gather_facts(verify.theano_flags(f"compiledir={folder}"))
-        print(heading(its_stack, known), report.header(), sep="\n", flush=True)
+        if alone:
+            print(heading(its_stack, known), report.header(), sep="\n", flush=True)
         for record in verify.run(checks, given.full, folder, given.device):
             records.append(record)
-            print(report.row(record), flush=True)
+            if alone:
+                print(report.row(record), flush=True)
     verified = verify.verified(records)
+    summary = report.summary(its_stack, records, verified)
+    seconds = time.monotonic() - started
+    if given.json:
+        tree = report.document(its_stack, known, records, given.full, verified)
+        file = given.json if alone else given.json.with_stem(f"{given.json.stem}-{node}")
+        report.write(file, report.to_json(tree))
+    if not alone:
+        cpu = known["host"]["cpu"]
+        print(report.of_node(node, f"{cpu}, {summary} in {seconds:.0f} s", records), flush=True)
+        return VERIFIED if verified else FAILED
     for record in records:
         if record.details:
             print(f"\n{record.name}:", *record.details, sep="\n")
         if record.traceback:
             print(f"\n{record.name}:\n{record.traceback}", file=sys.stderr)
-    print(f"\n{report.summary(its_stack, records, verified)} in {time.monotonic() - started:.0f} s")
-    if given.json:
-        tree = report.document(its_stack, known, records, given.full, verified)
-        report.write(given.json, report.to_json(tree))
+    print(f"\n{summary} in {seconds:.0f} s")
     return VERIFIED if verified else FAILED
 
 
@@ -175,6 +208,22 @@ def run_rc(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     print("\n".join(messages), file=sys.stderr, end="\n" if messages else "")
     print(rc.render(flags), end="")
     return VERIFIED
+
+
+def run_cache(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Do what is asked for with the compile cache."""
+    status = VERIFIED
+    match given.command:
+        case "info":
+            told = cache.info()
+        case "warm":
+            status, told = cache.warm([given.program, *given.arguments], given.seconds)
+        case "clean":
+            told = cache.clean(given.max_size)
+        case _:
+            told = cache.export(given.file)
+    print(told)
+    return status
 
 
 def gather_facts(flags: str) -> dict[str, Any]:

@@ -74,6 +74,15 @@ def summary(stack: Stack, records: Sequence[Record], verified: bool) -> str:
     return f"{stack.name}: {'verified' if verified else 'NOT verified'} ({told})"
 
 
+def of_node(node: str, told: str, records: Sequence[Record]) -> str:
+    """Return what is told of a node, and its failed checks with their details; one node a line."""
+    lines = [told]
+    for record in records:
+        if record.status == "failed":
+            lines += [f"{record.name} failed: {record.message}", *record.details]
+    return "\n".join(f"{node}: {line}" for line in lines)
+
+
 def render_facts(facts: dict[str, Any], indent: str = "") -> str:
     """Return a JSON object as indented lines, keys sorted."""
     lines = []

@@ -52,6 +52,18 @@ def test_a_verified_environment(built, capsys, tmp_path):
     assert '"verified": true' in (tmp_path / "report.json").read_text()
 
 
+def test_a_task_of_several_tells_of_its_node(built, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("SLURMD_NODENAME", "node3")
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    built.append(Record("blas", "failed", 2.0, "wrong"))
+    assert cli.main(["verify", "--json", str(tmp_path / "report.json")]) == cli.FAILED
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("node3: ")
+    assert "NOT verified" in first
+    assert second == "node3: blas failed: wrong"
+    assert [file.name for file in tmp_path.iterdir()] == ["report-node3.json"]
+
+
 def test_a_failed_check(built, capsys):
     built.append(Record("blas", "failed", 2.0, "wrong", details=("a line",), traceback="Trace"))
     assert cli.main(["verify"]) == cli.FAILED

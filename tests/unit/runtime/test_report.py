@@ -43,6 +43,13 @@ def test_summary_counts_what_was_skipped():
     assert "NOT verified" in report.summary(STACK, [FAILED], False)
 
 
+def test_a_node_has_its_failed_checks_in_lines_of_its_own():
+    told = report.of_node(
+        "node3", "a CPU", [PASSED, Record("blas", "failed", 1, "none", details=("x",))]
+    )
+    assert told.splitlines() == ["node3: a CPU", "node3: blas failed: none", "node3: x"]
+
+
 def test_write_replaces_a_file_whole(tmp_path):
     file = tmp_path / "report.json"
     file.write_text("old")

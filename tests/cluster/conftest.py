@@ -1,0 +1,100 @@
+"""Tests on a Slurm cluster of four nodes, which runs on this machine for as long as they do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.processes import clean_environ
+from builder.environment import envs
+
+PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "ip", "unshare", "nsenter", "setpriv")
+OWN = ("mount", "pid", "net", "uts", "ipc")
+FILES = Path(__file__).parent
+
+Result = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="session")
+def prefix() -> Path:
+    """The openblas environment."""
+    if envs.installed("openblas") is None:
+        pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
+    return paths.ENVIRONMENTS / "openblas"
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What a command is to begin with, to run on the cluster's head."""
+    if os.geteuid() != 0:
+        pytest.skip("a cluster's daemons need root")
+    if missing := [program for program in PROGRAMS if not shutil.which(program)]:
+        pytest.skip(f"not on PATH: {', '.join(missing)} (apt-get install slurm-wlm munge)")
+    # Not below /tmp, of which each node has its own.
+    directory = paths.BUILD / "cluster"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for name in ("slurm.conf", "hosts"):
+        shutil.copy(FILES / name, directory)
+    own = [f"--{name}" for name in OWN]
+    command = ["unshare", *own, "--fork", "--kill-child", "--mount-proc", "--propagation=private"]
+    with subprocess.Popen(
+        [*command, "bash", FILES / "up.sh", directory],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout
+        told = ""
+        while line := process.stdout.readline():
+            told += line
+            if line == "up\n":
+                break
+        else:
+            pytest.skip(f"no cluster can be started here: {told}")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        inside = ["nsenter", "--target", children.split()[0], *own, f"--wd={directory}"]
+        for _ in range(60):
+            command = [*inside, "sinfo", "-h", "-o", "%T %D"]
+            nodes = subprocess.run(command, capture_output=True, text=True, check=False)
+            if nodes.stdout == "idle 4\n":
+                break
+            time.sleep(0.5)
+        yield inside
+        process.communicate("", timeout=60)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A directory that all nodes see, with the home of the jobs."""
+    directory = paths.BUILD / "cluster" / "shared"
+    directory.mkdir()
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def run(cluster: list[str], shared: Path, prefix: Path) -> Callable[..., Result]:
+    """Run a command on the cluster's head, with the environment on PATH."""
+
+    def start(*argv: str | Path, **env: str) -> Result:
+        environ = {**clean_environ(), "HOME": str(shared), **env}
+        environ["PATH"] = f"{prefix}/bin:{environ['PATH']}"
+        return subprocess.run(
+            [*cluster, *map(str, argv)],
+            env=environ,
+            timeout=550,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return start
