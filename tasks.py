@@ -282,6 +282,23 @@ def pack(
 @door(
     positional=[],
     help={
+        "to": "the channel's directory; packages are added to those that it has",
+        "stack": "the stacks, by a comma (default: all that are built)",
+        "address": "where clients find it, for the locks (default: the directory's)",
+    },
+)
+def publish(_: Context, to: str, stack: str = "", address: str = "") -> None:
+    """Write a conda channel that a web server can serve, with the stacks' locks."""
+    from builder import pipeline
+
+    pipeline.publish(
+        _names(stack), _options("", offline=True), Path(to).expanduser().resolve(), address
+    )
+
+
+@door(
+    positional=[],
+    help={
         **IMAGE,
         "save": "write it to this file too, an OCI archive",
         "rebuild": "build it a second time, and compare the digests",
@@ -464,7 +481,18 @@ def test(_: Context, unit: bool = False, select: str = "") -> None:
 
 
 # What a user of stacks needs; the other tasks are for those who work on them.
-FOR_USERS = ("stacks", "build", "verify", "pack", "image", "images", "fetch", "sbom", "clean")
+FOR_USERS = (
+    "stacks",
+    "build",
+    "verify",
+    "pack",
+    "publish",
+    "image",
+    "images",
+    "fetch",
+    "sbom",
+    "clean",
+)
 
 
 class Invoke(Program):

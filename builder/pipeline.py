@@ -23,7 +23,7 @@ from builder.common.errors import (
 )
 from builder.environment import envs, packs, sbom
 from builder.environment.envs import Environment, Lock
-from builder.package import builds, bundles, channel, engine, rebuilds, steps
+from builder.package import builds, bundles, channel, engine, published, rebuilds, steps
 from builder.package import packages as store
 from builder.package.channel import Package
 from builder.package.packages import Plan
@@ -456,6 +456,27 @@ def pack(name: str, options: Options, to: Path | None = None) -> Path:
         f"{packs.top(resolved.stack)}/{packs.UNPACK}"
     )
     return file
+
+
+def publish(names: Iterable[str], options: Options, to: Path, address: str = "") -> None:
+    """The packages of stacks in a channel that can be served, and their locks with its address.
+
+    Args:
+        names: the stacks; none for all that are built.
+        address: where clients will find the channel, if it is not ``to`` itself.
+
+    Raises:
+        EnvironmentFailed: no stack is built.
+    """
+    built = [stack.name for stack in stacks.load_all() if envs.installed(stack.name)]
+    locks = [lock(name, options)[1] for name in (list(names) or built)]
+    if not locks:
+        raise EnvironmentFailed("no stack is built", "./invoke build --stack=openblas")
+    published.write({package for each in locks for package in each.packages}, to)
+    for each in locks:
+        envs.write(each, to / "envs" / each.stack, address or to.as_uri())
+    told = ", ".join(each.stack for each in locks)
+    progress.say(f"{told}: packages and locks in {progress.place(to)}")
 
 
 def bill(name: str, options: Options) -> Path:

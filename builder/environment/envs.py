@@ -127,13 +127,21 @@ def _name(lock: Lock) -> str:
     return f"theano-{lock.stack}"
 
 
-def write(lock: Lock, directory: Path) -> None:
-    """Write a lock's files into ``directory``, where they differ from what is there."""
+def write(lock: Lock, directory: Path, address: str = "") -> None:
+    """Write a lock's files into ``directory``, where they differ from what is there.
+
+    Args:
+        address: the channel's, in place of the word CHANNEL and of what tells of it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    for name, text in (
+    for name, given in (
         (LOCK_NAME, explicit(lock)),
         ("environment.yml", environment_yml(lock)),
     ):
+        lines = given.splitlines(keepends=True)
+        comments = address and [line for line in lines if line.startswith("#")]
+        kept = [line for line in lines if line not in comments or line == "# platform: linux-64\n"]
+        text = "".join(kept).replace("CHANNEL", address or "CHANNEL")
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             part = file.with_suffix(".part")

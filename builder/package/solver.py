@@ -37,11 +37,11 @@ def call(verb: str, **request: Any) -> Any:
     return json.loads(last)
 
 
-async def _index(channel: str) -> None:
+async def _index(channel: str, every_form: bool = False) -> None:
     from rattler.index import index_fs  # noqa: PLC0415
 
-    # Only repodata.json: the engine refreshes no other form, and clients prefer the others.
-    await index_fs(Path(channel), write_zst=False, write_shards=False, force=True)
+    # Else only repodata.json: the engine refreshes no other form, and clients prefer the others.
+    await index_fs(Path(channel), write_zst=every_form, write_shards=every_form, force=True)
     # What it writes its files in, and leaves there, is no part of a channel that is served.
     shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)
 

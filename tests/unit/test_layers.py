@@ -42,6 +42,7 @@ LAYERS = {
         "channel",
         "canonical",
         "engine",
+        "published",
         "bundles",
         "packages",
         "steps",

@@ -30,6 +30,9 @@ METAPACKAGE = Recipe(
 )
 
 
+FILES = (envs.LOCK_NAME, "environment.yml")
+
+
 @pytest.fixture(autouse=True)
 def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
@@ -179,3 +182,12 @@ def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         envs.require("mkl")
     monkeypatch.setattr(envs, "installed", lambda stack: "digest")
     envs.require("mkl")
+
+
+def test_files_with_an_address_can_be_used_as_they_are(tmp_path: Path) -> None:
+    envs.write(LOCK, tmp_path, "https://channel.example/theano")
+    lock, environment = ((tmp_path / name).read_text() for name in FILES)
+    assert lock.splitlines()[:2] == ["# platform: linux-64", "@EXPLICIT"]
+    assert "\nhttps://channel.example/theano/linux-64/numpy-" in lock
+    assert "  - https://channel.example/theano\n" in environment
+    assert "CHANNEL" not in lock + environment

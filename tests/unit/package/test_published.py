@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from builder.package import published, solver
+from builder.package.channel import Package
+
+
+def package(directory: Path, version: str, number: int) -> Package:
+    """A package that says of itself no more than is read here."""
+    stem = f"zlib-{version}-h0_{number}"
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name, content in {
+            "index": {
+                "name": "zlib",
+                "version": version,
+                "build_number": number,
+                "license": "Zlib",
+            },
+            "about": {"summary": f"compresses {version}"},
+            "run_exports": {"weak": [f"zlib >={version}"]},
+        }.items():
+            text = json.dumps(content).encode()
+            member = tarfile.TarInfo(f"info/{name}.json")
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    file = directory / f"{stem}.conda"
+    with zipfile.ZipFile(file, "w") as made:
+        compressed = zstandard.ZstdCompressor().compress(stream.getvalue())
+        made.writestr(f"info-{stem}.tar.zst", compressed)
+    return Package(file, "linux-64", "ab" * 32, file.stat().st_size)
+
+
+def test_a_channel_has_every_form_of_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(solver, "call", lambda verb, **request: asked.append((verb, request)))
+    channel = tmp_path / "channel"
+    for version, number in (("1.2", 0), ("1.3", 1)):
+        published.write([package(tmp_path, version, number)], channel)
+    assert asked == [("index", {"channel": str(channel), "every_form": True})] * 2
+    exports = json.loads((channel / "linux-64" / "run_exports.json").read_text())
+    assert exports["info"] == {"subdir": "linux-64", "version": 1}
+    assert exports["packages.conda"]["zlib-1.2-h0_0.conda"] == {
+        "run_exports": {"weak": ["zlib >=1.2"]}
+    }
+    compressed = (channel / "linux-64" / "run_exports.json.zst").read_bytes()
+    assert json.loads(zstandard.ZstdDecompressor().decompress(compressed)) == exports
+    known = json.loads((channel / "channeldata.json").read_text())["packages"]["zlib"]
+    assert known["summary"] == "compresses 1.3"
+    assert known["reference_package"] == "linux-64/zlib-1.3-h0_1.conda"
+    assert set(known["run_exports"]) == {"1.2", "1.3"}
+    assert not list(channel.rglob(".*.part"))
