@@ -113,7 +113,9 @@ def binary(writer: Writer) -> Variable:
         found = {"float32": "complex64", "float64": "complex128"}[dtype]
         return writer.add(f"T.complex({x.name}, {y.name})", found, dims, x, y)
     if name == "incomplete":
-        text = f"T.{writer.choice(INCOMPLETE)}(0.5 + abs({x.name}), abs({y.name}))"
+        # Of very large numbers they do not converge.
+        first, second = (f"T.minimum(abs({each.name}), 100)" for each in (x, y))
+        text = f"T.{writer.choice(INCOMPLETE)}(0.5 + {first}, {second})"
         return writer.add(text, types.floating(dtype), dims, x, y)
     if name == "arctan2":
         dtype = types.floating(dtype)

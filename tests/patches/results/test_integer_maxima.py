@@ -65,3 +65,12 @@ def test_not_a_number_in_a_window():
         largest, gradient = theano.function([x], outputs, mode=mode)(image)
         assert np.isnan(largest).all()
         assert not gradient.any()
+
+
+@pytest.mark.parametrize("mode", [None, theano.Mode("py", None)])
+def test_the_gradient_of_a_window_stays_in_it(mode):
+    x = tt.tensor4()
+    pooled = pool_2d(x, (2, 3), ignore_border=True, pad=(0, 1))
+    gradient = theano.function([x], tt.grad(pooled.sum(), x), mode=mode)
+    found = gradient(np.array([0, -1, 0.5, 0.5, -3, 1], x.dtype).reshape(1, 1, 2, 3))
+    np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [1, 0, 0]])
