@@ -372,9 +372,13 @@ def test_stock_theano_gets_rows_of_their_own() -> None:
 def test_whose_a_difference_is_stock_theano_tells() -> None:
     ours = judging.investigate(a_program(), workers(wrong_exp, right, right), (), 500, 60)
     both = judging.investigate(a_program(), workers(wrong_exp, right, wrong_exp), (), 500, 60)
+    slow = Workers(wrong_exp, {}, right, lambda _: {"died": "hangs"}, None)
+    unknown = judging.investigate(a_program(), slow, (), 500, 60)
     assert ours is not None
     assert both is not None
-    assert (ours.cause, both.cause) == ("the stack's", "stock's")
+    assert unknown is not None
+    causes = ours.cause, both.cause, unknown.cause
+    assert causes == ("the stack's", "stock's", "unknown")
 
 
 def test_a_row_lists_only_what_it_says() -> None:
