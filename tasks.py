@@ -35,11 +35,13 @@ FETCH = {
     "sources": "directory looked into for sources before anything is downloaded",
     "offline": "download nothing",
 }
+WITH = {"with_": "programs to install beside it, by a comma: keras"}
 AMDLIBM = {
     "amdlibm_archive": "AMD's release archive of AOCL-LibM, in place of the open amdlibm",
 }
 BUILD = {
     **FETCH,
+    **WITH,
     "engine": "rattler-build, or conda-build (>= 26.5) if that is on PATH",
     "jobs": "recipes to build at once (default: the CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
@@ -51,6 +53,7 @@ BUILD = {
 }
 IMAGE = {
     **FETCH,
+    **WITH,
     **AMDLIBM,
     "base": "image to build on (default: what `invoke base-image` makes)",
 }
@@ -137,6 +140,12 @@ def _path(text: str) -> Path | None:
     return Path(text).expanduser().resolve() if text else None
 
 
+def _with(stack: str, programs: str) -> str:
+    """The name of a stack with programs beside it."""
+    base, *others = stack.split("+")
+    return "+".join([base, *sorted({*others, *_names(programs)})])
+
+
 def _names(listed: str) -> list[str]:
     return [name.strip() for name in listed.split(",") if name.strip()]
 
@@ -160,6 +169,7 @@ def stacks(_: Context, audit: bool | str = False) -> None:
     positional=[],
     help={
         **FETCH,
+        **WITH,
         "to": "copy them into this directory, to be carried elsewhere",
         "bundle": "write this archive: sources, this repository, the builder's tools",
     },
@@ -167,6 +177,7 @@ def stacks(_: Context, audit: bool | str = False) -> None:
 def fetch(
     _: Context,
     stack: str,
+    with_: str = "",
     sources: str = "",
     offline: bool = False,
     to: str = "",
@@ -175,7 +186,7 @@ def fetch(
     """Fetch and verify a stack's sources."""
     from builder import pipeline
 
-    pipeline.fetch(stack, _options(sources, offline), _path(to), _path(bundle))
+    pipeline.fetch(_with(stack, with_), _options(sources, offline), _path(to), _path(bundle))
 
 
 def _stage(name: str, stage: str, summary: str) -> Any:
@@ -184,6 +195,7 @@ def _stage(name: str, stage: str, summary: str) -> Any:
     def run(
         _: Context,
         stack: str,
+        with_: str = "",
         sources: str = "",
         offline: bool = False,
         engine: str = "rattler-build",
@@ -203,7 +215,7 @@ def _stage(name: str, stage: str, summary: str) -> Any:
         if quiet or verbose:
             progress.set_level(progress.Level.QUIET if quiet else progress.Level.VERBOSE)
         options = _options(sources, offline, engine, jobs, bundle, amdlibm_archive, locked, timings)
-        getattr(pipeline, stage)(stack, options)
+        getattr(pipeline, stage)(_with(stack, with_), options)
 
     run.__doc__ = summary
     return door(name=name, help=BUILD, positional=[])(run)
@@ -226,6 +238,7 @@ build = _stage(
     positional=[],
     help={
         **FETCH,
+        **WITH,
         **AMDLIBM,
         "package": "only this package, and those made by the same recipe",
         "turn": "of those that take minutes only one: a number, of the day for one, tells which",
@@ -234,6 +247,7 @@ build = _stage(
 def rebuild(
     _: Context,
     stack: str,
+    with_: str = "",
     sources: str = "",
     offline: bool = False,
     package: str = "",
@@ -244,23 +258,23 @@ def rebuild(
     from builder import pipeline
 
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
-    pipeline.rebuild(stack, options, package, turn)
+    pipeline.rebuild(_with(stack, with_), options, package, turn)
 
 
-@door(positional=[], help={**STACK, **AMDLIBM})
-def sbom(_: Context, stack: str, amdlibm_archive: str = "") -> None:
+@door(positional=[], help={**STACK, **WITH, **AMDLIBM})
+def sbom(_: Context, stack: str, with_: str = "", amdlibm_archive: str = "") -> None:
     """Write a built stack's software bill of materials (CycloneDX)."""
     from builder import pipeline
 
-    pipeline.bill(stack, _options("", offline=True, amdlibm_archive=amdlibm_archive))
+    pipeline.bill(_with(stack, with_), _options("", offline=True, amdlibm_archive=amdlibm_archive))
 
 
-@door(positional=[], help={**STACK, "full": "the training step in its full size"})
-def verify(_: Context, stack: str, full: bool = False) -> None:
+@door(positional=[], help={**STACK, **WITH, "full": "the training step in its full size"})
+def verify(_: Context, stack: str, with_: str = "", full: bool = False) -> None:
     """Let a built environment prove itself."""
     from builder import pipeline
 
-    pipeline.verify(stack, ["--full"] if full else [])
+    pipeline.verify(_with(stack, with_), ["--full"] if full else [])
 
 
 @door(positional=[], help={**FETCH, **AMDLIBM, "to": "the archive (default: in build/packs)"})
@@ -307,6 +321,7 @@ def publish(_: Context, to: str, stack: str = "", address: str = "") -> None:
 def image(
     _: Context,
     stack: str,
+    with_: str = "",
     sources: str = "",
     offline: bool = False,
     base: str = "",
@@ -319,7 +334,7 @@ def image(
 
     make = image_pipeline.rebuild if rebuild else image_pipeline.build
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
-    make(stack, options, base, _path(save))
+    make(_with(stack, with_), options, base, _path(save))
 
 
 @door(help={key: IMAGE[key] for key in ("sources", "offline", "base")})

@@ -91,11 +91,11 @@ def load(name: str, options: Options) -> Stack:
 def plan(name: str, options: Options) -> Planned:
     """Render a stack's recipes for this host and compute their input keys."""
     stack = load(name, options)
-    tools = toolchain.probe()
-    rendered = recipes.load_all(stack, tools)
-    needs = recipes.closure(rendered)
-    variant = recipes.variant(stack, tools)
-    return Planned(stack, tools, store.plan(rendered, needs, variant, tools, options.engine))
+    rendered = recipes.load_all(stack)
+    programs = [spec.split()[0] for spec in stack.programs]
+    needs = recipes.closure(rendered, METAPACKAGE, *programs)
+    variant = recipes.variant(stack)
+    return Planned(stack, store.plan(rendered, needs, variant, options.engine))
 
 
 def fetch(
@@ -263,7 +263,8 @@ def lock(
 ) -> tuple[Planned, Lock]:
     """The stack resolved to exact packages; how they differ from those in ``envs/<stack>`` is told.
 
-    What holds a file of the user's is not for the repository: its lock is in ``build/locks``.
+    What holds a file of the user's, or one of many choices of programs, is not for the repository:
+    its lock is in ``build/locks``.
 
     Args:
         write: write them to ``envs/<stack>``.
@@ -274,8 +275,8 @@ def lock(
     """
     planned, built = packages(name, options, then)
     resolved = resolve(planned, built)
-    own = bool(planned.stack.amdlibm_archive)
     place = _locks(planned.stack)
+    own = place.parent == paths.OWN_LOCKS
     if options.locked:
         envs.check(resolved, place)
     elif write or own:
@@ -287,7 +288,8 @@ def lock(
 
 
 def _locks(stack: Stack) -> Path:
-    return (paths.OWN_LOCKS if stack.amdlibm_archive else paths.LOCKS) / stack.name
+    own = stack.amdlibm_archive or stack.programs
+    return (paths.OWN_LOCKS if own else paths.LOCKS) / stack.name
 
 
 def create(name: str, options: Options, then: tuple[str, ...] = ()) -> tuple[Planned, Environment]:

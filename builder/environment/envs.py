@@ -24,6 +24,8 @@ from builder.stack.stacks import Stack
 # Written last into an environment: without it, or with another digest, the
 # environment is half-made or another one, and is made anew. Not *.json: those are packages.
 MARK = Path("conda-meta", "theano-fast")
+# Has what conda neither removes nor changes for another stack. No package can bring it.
+PINNED = Path("conda-meta", "pinned")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Lock:
     """The packages of a stack's environment, sorted by their place in the channel."""
 
     stack: str
-    spec: str
+    specs: tuple[str, ...]
     packages: tuple[Package, ...]
 
     @property
@@ -53,10 +55,10 @@ class Environment:
     lock: Lock
 
 
-def spec(stack: Stack, metapackage: Recipe) -> str:
-    """The match spec that asks for exactly this stack."""
+def specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
+    """The match specs that ask for exactly this stack, and its programs."""
     output = next(item for item in metapackage.outputs if item.name == METAPACKAGE)
-    return f"{output.name}=={output.version} {output.build}"
+    return f"{output.name} =={output.version} {output.build}", *stack.programs
 
 
 def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
@@ -66,14 +68,15 @@ def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> L
         SolveFailed: no set of them satisfies it on this host; the message has the reason.
     """
     by_path = {package.path: package for package in packages}
-    wanted = spec(stack, metapackage)
+    wanted = specs(stack, metapackage)
     with tempfile.TemporaryDirectory() as directory:
         channel.place(by_path.values(), Path(directory))
         try:
-            found = solver.call("solve", channel=directory, specs=[wanted])
+            found = solver.call("solve", channel=directory, specs=list(wanted))
         except CommandFailed as error:
             raise SolveFailed(
-                f"stack {stack.name} ({wanted}) cannot be installed on this host:\n{error}",
+                f"stack {stack.name} ({', '.join(wanted)}) cannot be installed on this host:\n"
+                f"{error}",
                 "correct the recipes' requirements, or run on a host that has the virtual "
                 "packages they name",
             ) from error
@@ -98,7 +101,6 @@ LOCK_NAME = "conda-linux-64.lock"
 
 def environment_yml(lock: Lock) -> str:
     """The environment file, with CHANNEL where the channel's address goes."""
-    name, _, build = lock.spec.partition(" ")
     lines = [
         # Older ones add Anaconda's channels, unless the file has a word that newer ones fail on.
         *_address(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
@@ -108,7 +110,7 @@ def environment_yml(lock: Lock) -> str:
         "channels:",
         "  - CHANNEL",
         "dependencies:",
-        f"  - {name.replace('==', '=')}={build}",
+        *(f"  - {spec.replace(' ==', '=').replace(' ', '=')}" for spec in lock.specs),
     ]
     return "\n".join(lines) + "\n"
 
@@ -266,6 +268,12 @@ def tree(prefix: Path) -> str:
     return digest.hexdigest()
 
 
+def pin(lock: Lock) -> str:
+    """The text of ``PINNED``: the metapackage of this stack, of whichever build."""
+    build = lock.specs[0].split()[-1]
+    return f"{METAPACKAGE} * *_{build.partition('_')[2]}\n"
+
+
 def create(lock: Lock) -> Environment:
     """Install a lock into ``build/envs/<stack>``, unless it is there already.
 
@@ -282,6 +290,7 @@ def create(lock: Lock) -> Environment:
         shutil.rmtree(trash)
     prefix.mkdir(parents=True)
     install(lock.files, prefix, str(prefix))
+    (prefix / PINNED).write_text(pin(lock), encoding="utf-8")
     mark = {"stack": lock.stack, "lock": lock.digest}
     (prefix / MARK).write_text(json.dumps(mark, sort_keys=True) + "\n", encoding="utf-8")
     return Environment(prefix, lock)

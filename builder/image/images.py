@@ -44,7 +44,8 @@ class Image:
 
 def reference(stack: str) -> str:
     """The name of a stack's image."""
-    return f"{REPOSITORY}:{stack}"
+    # A tag has no "+".
+    return f"{REPOSITORY}:{stack.replace('+', '-')}"
 
 
 def labels(lock: Lock, base: Base) -> dict[str, str]:

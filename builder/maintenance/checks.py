@@ -66,6 +66,17 @@ def _suites() -> list[Suite]:
             *("tests/cuda", 60, "cuda", "the cuda stack"),
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
+        Suite(
+            *(
+                "tests/programs/test_keras.py",
+                30,
+                "openblas+keras",
+                "the openblas stack with keras",
+            ),
+            absent=""
+            if envs.installed("openblas+keras")
+            else "./invoke build --stack=openblas --with=keras",
+        ),
         Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),

@@ -75,7 +75,7 @@ class Recipe:
 def variant(stack: Stack, toolchain: Toolchain) -> dict[str, list[str]]:
     """The variant configuration a stack's recipes are rendered with."""
     # The metapackage's build string holds the stack's name; a `-` would end the version there.
-    keys = {**stack.axes, **toolchain.variant, "stack": stack.name.replace("-", "_")}
+    keys = {**stack.axes, **toolchain.variant(), "stack": stack.base.replace("-", "_")}
     if stack.amdlibm_archive:
         keys["amdlibm_archive"] = stack.amdlibm_archive
     return {key: [value] for key, value in keys.items()}
@@ -202,8 +202,10 @@ def needs(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
     return found
 
 
-def closure(recipes: Mapping[str, Recipe], name: str = METAPACKAGE) -> dict[str, frozenset[str]]:
-    """What ``name`` is made of: each recipe with the recipes it needs, dependencies first.
+def closure(recipes: Mapping[str, Recipe], *names: str) -> dict[str, frozenset[str]]:
+    """What ``names``, or the metapackage, are made of: recipes with those that they need.
+
+    Dependencies are first.
 
     Raises:
         ConfigurationError: a requirement nobody provides, or recipes that need each other.
@@ -220,5 +222,6 @@ def closure(recipes: Mapping[str, Recipe], name: str = METAPACKAGE) -> dict[str,
             visit(other, (*trail, current))
         order[current] = frozenset(needed)
 
-    visit(name, ())
+    for name in names or (METAPACKAGE,):
+        visit(name, ())
     return order

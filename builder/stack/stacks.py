@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from builder.common import paths
 from builder.common.errors import ConfigurationError, UsageError
@@ -22,6 +23,7 @@ class Stack:
     Attributes:
         amdlibm_archive: the SHA-256 of the release archive of AMD's library that its amdlibm is
             made of; empty where that is the open one.
+        programs: the match specs of what is installed beside it.
     """
 
     name: str
@@ -31,6 +33,12 @@ class Stack:
     libm: str
     device: str
     amdlibm_archive: str = ""
+    programs: tuple[str, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The name without those of programs."""
+        return self.name.partition(WITH)[0]
 
     @property
     def axes(self) -> dict[str, str]:
@@ -39,9 +47,11 @@ class Stack:
         return {axis: values[axis] for axis in AXES}
 
 
-AXES = tuple(field.name for field in fields(Stack) if field.name not in ("name", "amdlibm_archive"))
+AXES = ("theano", "python", "blas", "libm", "device")
 # Ends the name of a stack with AMD's own library.
 AOCL = "-aocl"
+# Is between that name and those of programs.
+WITH = "+"
 
 
 def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
@@ -50,15 +60,21 @@ def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
     Raises:
         ConfigurationError: an unknown or missing key, or a value its axis does not list.
     """
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
-    if set(table) != {"axes", "stacks"} or set(table["axes"]) != set(AXES):
-        raise ConfigurationError(
-            f"{file}: expected the tables [axes] ({', '.join(AXES)}) and [stacks.<name>]"
-        )
+    table = _read(file)
     return tuple(_stack(file, name, row, table["axes"]) for name, row in table["stacks"].items())
 
 
-def _stack(file: Path, name: str, row: dict[str, str], axes: dict[str, list[str]]) -> Stack:
+def _read(file: Path) -> dict[str, Any]:
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    if set(table) != {"axes", "stacks", "programs"} or set(table["axes"]) != set(AXES):
+        raise ConfigurationError(
+            f"{file}: expected the tables [axes] ({', '.join(AXES)}), [stacks.<name>] and "
+            "[programs]"
+        )
+    return table
+
+
+def _stack(file: Path, name: str, row: dict[str, Any], axes: dict[str, list[str]]) -> Stack:
     if set(row) != set(AXES):
         raise ConfigurationError(
             f"{file}: stack {name} must set each axis once: {', '.join(AXES)}; it sets "
@@ -73,15 +89,25 @@ def _stack(file: Path, name: str, row: dict[str, str], axes: dict[str, list[str]
 
 
 def load(name: str, file: Path = paths.STACKS) -> Stack:
-    """The stack called ``name``.
+    """The stack called ``name``, which may end with programs: ``mkl+keras+pymc3``.
+
+    It has a name, an environment, a lock, a report and an image of its own then.
 
     Raises:
         UsageError: there is none; the message lists those there are.
     """
+    base, *programs = name.split(WITH)
     stacks = {stack.name: stack for stack in load_all(file)}
-    if name not in stacks:
-        raise UsageError(f"unknown stack {name!r}", f"choose one of: {', '.join(stacks)}")
-    return stacks[name]
+    if base not in stacks:
+        raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
+    known = _read(file)["programs"]
+    if unknown := [program for program in programs if program not in known]:
+        raise UsageError(
+            f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"
+        )
+    chosen = sorted(set(programs))
+    specs = tuple(spec for program in chosen for spec in known[program])
+    return replace(stacks[base], name=WITH.join([base, *chosen]), programs=specs)
 
 
 def with_amdlibm(stack: Stack, archive: str) -> Stack:
@@ -98,10 +124,11 @@ def with_amdlibm(stack: Stack, archive: str) -> Stack:
             f"--amdlibm-archive: the libm of stack {stack.name} is {stack.libm}",
             f"choose one of: {fitting}",
         )
-    return replace(stack, name=stack.name + AOCL, amdlibm_archive=archive)
+    name = stack.base + AOCL + stack.name.removeprefix(stack.base)
+    return replace(stack, name=name, amdlibm_archive=archive)
 
 
 def flags(name: str) -> str:
     """The flags by which a task is told the stack called ``name``."""
-    row = name.removesuffix(AOCL)
+    row = name.replace(AOCL, "")
     return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"

@@ -56,6 +56,21 @@ libm = "$LIBM"
 device = "$DEVICE"
 END
 
+# What the environment's pip leaves as it is.
+cat > "$PREFIX/etc/pip-constraints.txt" <<END
+# Theano is compiled against these, and computes in their BLAS.
+$("$PREFIX/bin/python" -c '
+from importlib.metadata import version
+for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
+')
+# It would write over Theano.
+theano-pymc <0
+END
+cat > "$PREFIX/pip.conf" <<END
+[global]
+constraint = $PREFIX/etc/pip-constraints.txt
+END
+
 directory="$PREFIX/share/modulefiles/theano-fast"
 mkdir -p "$directory"
 cat > "$directory/${STACK//_/-}" <<END

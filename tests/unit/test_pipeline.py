@@ -42,7 +42,7 @@ def test_only_lock_writes_the_lock(
     )
     monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
     package = Package(Path("/c/zlib-1.2.13-h0_0.conda"), "linux-64", "ab" * 32, 5)
-    monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock("openblas", "spec 0", (package,)))
+    monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock("openblas", ("spec 0",), (package,)))
     with pytest.raises(NotReproducible, match="zlib"):
         pipeline.lock("openblas", pipeline.Options(locked=True))
     pipeline.lock("openblas", pipeline.Options())
@@ -130,10 +130,8 @@ def test_at_the_end_is_what_was_proved_and_what_is_next(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    planned = pipeline.Planned(
-        stacks.load("openblas"), Toolchain("12", "2.36", ""), Plan((), {}, {}, {})
-    )
-    installed = Environment(environment, Lock("openblas", "spec 0", ()))
+    planned = pipeline.Planned(stacks.load("openblas"), Plan((), {}, {}, {}))
+    installed = Environment(environment, Lock("openblas", ("spec 0",), ()))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
     monkeypatch.setattr(pipeline, "create", lambda *_: (planned, installed))

@@ -19,7 +19,7 @@ from builder.stack.stacks import load
 
 STACK = load("openblas")
 PACKAGE = Package(Path("/c/numpy-1.26.4-h0_0.conda"), "linux-64", "ab" * 32, 5)
-LOCK = Lock("openblas", "theano-stack==1.0.5 0_openblas", (PACKAGE,))
+LOCK = Lock("openblas", ("theano-stack ==1.0.5 0_openblas",), (PACKAGE,))
 METAPACKAGE = Recipe(
     "theano-stack",
     Path("/p"),
@@ -40,10 +40,25 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_spec_asks_for_this_stacks_build() -> None:
-    wanted = envs.spec(STACK, METAPACKAGE)
+    [wanted] = envs.specs(STACK, METAPACKAGE)
     assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
     other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
     assert not MatchSpec(wanted).matches(other.record)
+
+
+def test_programs_are_asked_for_beside_it() -> None:
+    stack = replace(STACK, name="openblas+p", programs=("p ==2.0", "q"))
+    wanted = envs.specs(stack, METAPACKAGE)
+    assert wanted[1:] == stack.programs
+    text = envs.environment_yml(Lock(stack.name, wanted, ()))
+    assert "\n  - theano-stack=1.0.5=0_openblas\n  - p=2.0\n  - q\n" in text
+    assert text.startswith("# Written by: invoke lock --stack=openblas+p\n")
+
+
+def test_what_is_pinned_is_this_stack_of_whichever_build() -> None:
+    pinned = MatchSpec(envs.pin(LOCK).strip())
+    assert pinned.matches(Output("theano-stack", "1.0.6", "7_openblas", ()).record)
+    assert not pinned.matches(Output("theano-stack", "1.0.5", "0_mkl", ()).record)
 
 
 def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
@@ -90,7 +105,7 @@ def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
 def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
     envs.write(LOCK, tmp_path)
     envs.check(LOCK, tmp_path)
-    other = Lock(LOCK.stack, LOCK.spec, (replace(PACKAGE, sha256="cd" * 32),))
+    other = Lock(LOCK.stack, LOCK.specs, (replace(PACKAGE, sha256="cd" * 32),))
     with pytest.raises(NotReproducible) as failure:
         envs.check(other, tmp_path)
     assert f"-CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in str(failure.value)

@@ -14,6 +14,10 @@ python = ["3.11"]
 blas = ["openblas", "mkl"]
 libm = ["system"]
 device = ["cpu"]
+
+[programs]
+p = ["p ==1.0", "q"]
+r = ["r"]
 """
 ROW = 'theano = "1.0.5"\npython = "3.11"\nblas = "{blas}"\nlibm = "system"\n'
 
@@ -61,6 +65,25 @@ def test_a_stack_with_amds_own_library_has_another_name() -> None:
     assert own.axes == stack.axes
     assert stacks.flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
     assert stacks.flags(stack.name) == "--stack=openblas-amdlibm"
+
+
+def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
+    row = ROW.format(blas="mkl") + 'device = "cpu"\n'
+    file = write(tmp_path, f"{AXES}\n[stacks.x]\n{row}")
+    stack = stacks.load("x+r+p+r", file)
+    assert (stack.name, stack.base) == ("x+p+r", "x")
+    assert stack.programs == ("p ==1.0", "q", "r")
+    assert stacks.load("x", file).programs == ()
+    with pytest.raises(UsageError, match=r"unknown program s\n.*p, r"):
+        stacks.load("x+s", file)
+    with pytest.raises(UsageError, match="unknown stack 'y'"):
+        stacks.load("y+p", file)
+
+
+def test_programs_go_with_amds_own_library() -> None:
+    own = stacks.with_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
+    assert (own.name, own.base) == ("openblas-amdlibm-aocl+keras", "openblas-amdlibm-aocl")
+    assert stacks.flags(own.name) == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
 
 
 def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:

@@ -1,0 +1,75 @@
+"""Keras on Theano computes what NumPy does by hand, learns, and is the same once it is read again.
+
+It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras
+"""
+
+import numpy as np
+import pytest
+from keras import layers, models
+
+RNG = np.random.RandomState(1)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def convolve(images, kernels, bias):
+    """Convolve (batch, height, width, channels) with (h, w, channels, filters).
+
+    Kernels are flipped on Theano, as they are not on TensorFlow.
+    """
+    height, width, *_ = kernels.shape
+    kernels = kernels[::-1, ::-1]
+    rows, columns = images.shape[1] - height + 1, images.shape[2] - width + 1
+    made = np.zeros((len(images), rows, columns, kernels.shape[-1]))
+    for i in range(rows):
+        for j in range(columns):
+            made[:, i, j] = np.tensordot(images[:, i : i + height, j : j + width], kernels, 3)
+    return made + bias
+
+
+def lstm(sequences, kernel, recurrent, bias):
+    """Run an LSTM over (batch, time, features); its last output. Gates are i, f, c, o."""
+    units = len(recurrent)
+    h = c = np.zeros((len(sequences), units))
+    for x in sequences.swapaxes(0, 1):
+        i, f, new, o = np.split(x @ kernel + h @ recurrent + bias, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(new)
+        h = sigmoid(o) * np.tanh(c)
+    return h
+
+
+CASES = [
+    (layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3)), convolve),
+    (layers.LSTM(5, input_shape=(7, 3), bias_initializer="glorot_uniform"), lstm),
+]
+
+
+@pytest.fixture(params=CASES, ids=["conv", "lstm"])
+def case(request):
+    """A compiled model of one layer, what computes the same by hand, and inputs."""
+    layer, by_hand = request.param
+    model = models.Sequential([layer])
+    model.compile("adam", "mse")
+    return model, by_hand, RNG.standard_normal((8, *model.input_shape[1:]))
+
+
+def test_by_hand(case):
+    model, by_hand, x = case
+    weights = [RNG.standard_normal(w.shape) / 2 for w in model.get_weights()]
+    model.set_weights(weights)
+    np.testing.assert_allclose(model.predict(x), by_hand(x, *weights), rtol=1e-4, atol=1e-5)
+
+
+def test_it_learns_and_is_read_again(case, tmp_path):
+    model, _, x = case
+    target = model.predict(x) + 0.3 * RNG.standard_normal(model.predict(x).shape)
+    losses = model.fit(x, target, epochs=30, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    model.save(str(tmp_path / "model.h5"))
+    again = models.load_model(str(tmp_path / "model.h5"))
+    np.testing.assert_array_equal(again.predict(x), model.predict(x))
+    # With the optimizer's state: training goes on as if it had not stopped.
+    assert again.train_on_batch(x, target) == pytest.approx(model.train_on_batch(x, target))
+    np.testing.assert_allclose(again.get_weights()[0], model.get_weights()[0], rtol=1e-5)
