@@ -277,10 +277,22 @@ def verify(_: Context, stack: str, with_: str = "", full: bool = False) -> None:
     pipeline.verify(_with(stack, with_), ["--full"] if full else [])
 
 
-@door(positional=[], help={**FETCH, **AMDLIBM, "to": "the archive (default: in build/packs)"})
+@door(positional=[], help={**STACK, "suites": "Debian's codenames, with commas between"})
+def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
+    """Let a stack's environment prove itself on bare hosts of other releases."""
+    from builder import pipeline
+    from builder.proof import hosts as proof
+
+    proof.prove(stack, suites.split(","), pipeline.Options())
+
+
+@door(
+    positional=[], help={**FETCH, **WITH, **AMDLIBM, "to": "the archive (default: in build/packs)"}
+)
 def pack(
     _: Context,
     stack: str,
+    with_: str = "",
     sources: str = "",
     offline: bool = False,
     to: str = "",
@@ -290,7 +302,7 @@ def pack(
     from builder import pipeline
 
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
-    pipeline.pack(stack, options, _path(to))
+    pipeline.pack(_with(stack, with_), options, _path(to))
 
 
 @door(
