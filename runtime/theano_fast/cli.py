@@ -17,10 +17,30 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from theano_fast import __version__, cache, comparison, facts, rc, report, stack, verify
+from theano_fast import (
+    __version__,
+    cache,
+    comparison,
+    doctor,
+    facts,
+    profiles,
+    rc,
+    report,
+    stack,
+    verify,
+)
 from theano_fast.checks import CHECKS
+from theano_fast.profiling import command, comparing
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
+
+ERRORS = (
+    cache.CacheError,
+    comparing.ComparisonError,
+    comparison.ComparisonError,
+    profiles.ProfileError,
+    rc.RcError,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except stack.StackError as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return NO_STACK
-    except (cache.CacheError, comparison.ComparisonError, rc.RcError) as error:
+    except ERRORS as error:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
@@ -93,6 +113,12 @@ def make_parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="do not measure costs: a second or two for each flag"
     )
     mending.set_defaults(run=run_doctor)
+
+    profiling = commands.add_parser(
+        "profile", help="read and compare what Theano's profiler printed", add_help=False
+    )
+    profiling.add_argument("arguments", nargs=argparse.REMAINDER)
+    profiling.set_defaults(run=lambda _, given: command.main(given.arguments))
 
     config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
     config.add_argument("preset", choices=[*rc.PRESETS, "translate"])

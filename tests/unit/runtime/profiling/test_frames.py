@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import pytest
+from theano_fast.profiling.frames import Frame, of_profiles, together
+
+
+def walk(frame):
+    yield frame
+    for child in frame.children:
+        yield from walk(child)
+
+
+def find(frame, name):
+    return next(each for each in walk(frame) if each.name == name)
+
+
+def test_a_scans_profile_stands_in_its_op(read):
+    root = of_profiles("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
+    scan = find(root, "forall_inplace,cpu,grad_of_scan_fn&grad_of_scan_fn}")
+    assert (scan.kind, scan.seconds) == ("scan", 43.985)
+    (inner,) = scan.children
+    assert inner.seconds == 43.61261
+    assert find(inner, "Split{4}").kind == "Py"
+    assert find(inner, "Dot22").seconds == 2.925
+    assert [each.name for each in root.children] == [
+        "compile examples/run_tasks.py:376",
+        "100 calls of examples/run_tasks.py:376",
+    ]
+
+
+def test_a_scan_without_its_function_stands_alone(read):
+    (scan,) = of_profiles("ntm", read("grad_of_scan")[0]).children
+    assert scan.name == "100 calls of grad_of_scan_fn&grad_of_scan_fn"
+
+
+def test_the_sum_of_all_functions_is_no_function(read):
+    (train,) = read("train_fn")[0]
+    both = replace(
+        train, message="Sum of all(1) printed profiles at exit excluding Scan op profile."
+    )
+    assert of_profiles("ntm", [train, both]).tree() == of_profiles("ntm", [train]).tree()
+
+
+def test_no_frame_is_shorter_than_its_children(read):
+    root = of_profiles("ntm", [*read("train_fn")[0], *read("grad_of_scan")[0]])
+    for frame in walk(root):
+        assert frame.seconds >= sum(child.seconds for child in frame.children) - 1e-9
+
+
+def test_the_longest_is_first_and_the_rest_is_the_frames_own():
+    frame = together("f", [Frame("a", 1.0), Frame("b", 2.0)], 4.0)
+    assert [child.name for child in frame.children] == ["b", "a"]
+    assert frame.seconds == 4.0
+    assert together("f", [Frame("a", 1.0)]).seconds == pytest.approx(1.0)
+    assert frame.tree()["c"][0] == {"n": "b", "s": 2.0, "k": "", "d": [], "c": []}
