@@ -115,7 +115,7 @@ def make_parser() -> argparse.ArgumentParser:
     mending.set_defaults(run=run_doctor)
 
     profiling = commands.add_parser(
-        "profile", help="read and compare what Theano's profiler printed", add_help=False
+        "profile", help="profile a program; read and compare what Theano printed", add_help=False
     )
     profiling.add_argument("arguments", nargs=argparse.REMAINDER)
     profiling.set_defaults(run=lambda _, given: command.main(given.arguments))

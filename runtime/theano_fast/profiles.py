@@ -60,8 +60,8 @@ class ProfileError(ValueError):
 class Row:
     """A line of a table; kind is its type, "" in Apply: C, Py, or some of either.
 
-    nodes is the number of Apply nodes; in Apply, the number of the node, whose shapes are the lines
-    that profile_memory adds.
+    nodes is the number of Apply nodes; in Apply, the number of the node, of which notes are lines:
+    the shapes that profile_memory adds.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Row:
     percent: float
     calls: int
     nodes: int
-    shapes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _table(lines: Sequence[str], name: str, start: int, end: int) -> tuple[Table
             rows.append(_row(match))
         elif rows and (shape := SHAPE.fullmatch(line)):
             last = rows.pop()
-            rows.append(Row(**{**vars(last), "shapes": (*last.shapes, shape[1])}))
+            rows.append(Row(**{**vars(last), "notes": (*last.notes, shape[1])}))
         else:
             raise ProfileError(f"line {at + 1}: this is no row of the table {name}: {line[:60]!r}")
     raise ProfileError(f"line {end}: the text ends in the table {name}")

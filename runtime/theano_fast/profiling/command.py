@@ -1,13 +1,24 @@
-"""``theano-fast profile``: read Theano's printed profiles, and compare them."""
+"""``theano-fast profile``: run a program with Theano's profiler, read what it printed, compare."""
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from theano_fast import profiles, report
-from theano_fast.profiling import comparing, pages
+from theano_fast import profiles, report, verify
+from theano_fast.profiling import comparing, frames, pages
+
+# All ops and nodes, and names as long as they are.
+FLAGS = (
+    "profile=True,profiling.n_ops=10000,profiling.n_apply=10000,profiling.output_line_width=9999"
+    # Gradients and scans are made deep inside Theano.
+    ",traceback.limit=60"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -17,7 +28,10 @@ def main(arguments: Sequence[str]) -> int:
         profiles.ProfileError: a file is no profile, or cut.
         comparing.ComparisonError: files have nothing in common.
     """
-    given = make_parser().parse_args(arguments)
+    # A program may have any name but a command's.
+    known = ("run", "read", "compare", "-h", "--help")
+    words = list(arguments) if not arguments or arguments[0] in known else ["run", *arguments]
+    given = make_parser().parse_args(words)
     return int(given.run(given))
 
 
@@ -31,6 +45,16 @@ def make_parser() -> argparse.ArgumentParser:
     sides = commands.add_parser("compare", help="hold profiles of one program against each other")
     sides.add_argument("file", nargs="+", type=Path, help="two or more; ratios are to the first")
     sides.set_defaults(run=run_compare)
+    running = commands.add_parser("run", help="run a program, and write pages of its profile")
+    running.add_argument(
+        "--out",
+        type=Path,
+        metavar="NAME",
+        help="write NAME.html and so on",
+    )
+    running.add_argument("program", type=Path)
+    running.add_argument("arguments", nargs=argparse.REMAINDER)
+    running.set_defaults(run=run_program)
     for each in (reading, sides):
         each.add_argument("--html", type=Path, metavar="FILE", help="write a page with pictures")
         each.add_argument("--json", action="store_true", help="as JSON")
@@ -45,6 +69,49 @@ def read(file: Path) -> tuple[profiles.Profile, ...]:
         raise profiles.ProfileError(f"{file} cannot be read: {error.strerror}") from error
     except profiles.ProfileError as error:
         raise profiles.ProfileError(f"{file}, {error}") from error
+
+
+def run_program(given: argparse.Namespace) -> int:
+    """Run a program, unchanged, write its page, JSON and speedscope file, return its status."""
+    out = given.out or Path(f"{given.program.stem}-profile")
+    with tempfile.TemporaryDirectory(prefix="theano-fast-profile-") as folder:
+        file, traces = Path(folder, "profile.txt"), Path(folder, "traces.json")
+        flags = verify.theano_flags(FLAGS, f"profiling.destination={file}")
+        started = (traces, given.program, *given.arguments)
+        done = subprocess.run(
+            [sys.executable, "-m", "theano_fast.profiling.traced", *map(str, started)],
+            # Without it, Theano refuses to profile on a GPU, whose operations it does not wait for.
+            env={"CUDA_LAUNCH_BLOCKING": "1", **os.environ, "THEANO_FLAGS": flags},
+            check=False,
+        )
+        if not file.exists():
+            raise profiles.ProfileError(
+                f"{given.program} {verify.ending(done.returncode)}, and calls nothing of Theano's"
+            )
+        lines = json.loads(traces.read_text()) if traces.exists() else {}
+        found = [traced(each, lines.get(each.name, {})) for each in read(file)]
+    title = given.program.name
+    written = {
+        ".html": pages.of_read(title, found),
+        ".json": report.to_json({"profiles": [asdict(each) for each in found]}),
+        ".speedscope.json": report.to_json(frames.speedscope(frames.of_profiles(title, found))),
+    }
+    for ending, text in written.items():
+        report.write(out.with_name(out.name + ending), text)
+    print(f"{title} {verify.ending(done.returncode)}; see {out}.html", file=sys.stderr)
+    return done.returncode
+
+
+def traced(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.Profile:
+    """Return a profile whose nodes have the lines of the program that made them, by number."""
+    if "Apply" not in profile.tables:
+        return profile
+    table = profile.tables["Apply"]
+    rows = tuple(
+        replace(row, notes=(*row.notes, lines[str(row.nodes)])) if str(row.nodes) in lines else row
+        for row in table.rows
+    )
+    return replace(profile, tables={**profile.tables, "Apply": replace(table, rows=rows)})
 
 
 def run_read(given: argparse.Namespace) -> int:

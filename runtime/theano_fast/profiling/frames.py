@@ -9,7 +9,7 @@ from theano_fast import profiles
 
 @dataclass(frozen=True)
 class Frame:
-    """Seconds spent at something; kind is C, Py, scan, compile or ""; details are lines about it."""
+    """Seconds spent at something; kind is C, Py, scan, compile or "", details are lines of text."""
 
     name: str
     seconds: float
@@ -26,6 +26,37 @@ class Frame:
             "d": list(self.details),
             "c": [child.tree() for child in self.children],
         }
+
+
+def speedscope(root: Frame) -> dict[str, Any]:
+    """Return frames in speedscope's file format: a sample for what each frame takes itself."""
+    names: dict[str, int] = {}
+    samples: list[list[int]] = []
+    weights: list[float] = []
+
+    def walk(frame: Frame, above: list[int]) -> None:
+        stack = [*above, names.setdefault(frame.name, len(names))]
+        samples.append(stack)
+        weights.append(max(0.0, frame.seconds - sum(child.seconds for child in frame.children)))
+        for child in frame.children:
+            walk(child, stack)
+
+    walk(root, [])
+    return {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": name} for name in names]},
+        "profiles": [
+            {
+                "type": "sampled",
+                "name": root.name,
+                "unit": "seconds",
+                "startValue": 0,
+                "endValue": sum(weights),
+                "samples": samples,
+                "weights": weights,
+            }
+        ],
+    }
 
 
 def together(name: str, children: Sequence[Frame], seconds: float = 0.0, kind: str = "") -> Frame:
@@ -98,7 +129,7 @@ def _op(
             f"node {each.nodes}",
             each.seconds,
             row.kind,
-            (f"{each.calls} calls", each.name, *each.shapes),
+            (f"{each.calls} calls", each.name, *each.notes),
         )
         for each in nodes
     )

@@ -104,7 +104,7 @@ def of_read(title: str, read: Sequence[profiles.Profile]) -> str:
 def _cells(row: profiles.Row) -> tuple[str, ...]:
     kind = "Py" if "Py" in row.kind else row.kind
     return (
-        "<br>".join(map(escape, (row.name, *row.shapes))),
+        "<br>".join(map(escape, (row.name, *row.notes))),
         f"{row.percent:.1f}",
         f"{row.seconds:.3f}",
         bar(row.percent / 100, kind),

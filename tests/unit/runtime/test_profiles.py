@@ -111,8 +111,8 @@ def test_theano_0_7_wrote_classes_in_angle_brackets_and_shapes():
     assert [row.name for row in profile.classes] == ["theano.tensor.elemwise.Elemwise"]
     (node,) = profile.tables["Apply"].rows
     assert (node.name, node.nodes) == ("Elemwise{add,no_inplace}(x, y)", 0)
-    assert node.shapes[2] == "output 0: dtype=float64, shape=(), strides=c"
-    assert len(node.shapes) == 3
+    assert node.notes[2] == "output 0: dtype=float64, shape=(), strides=c"
+    assert len(node.notes) == 3
 
 
 def test_python_blas_is_found_and_c_blas_is_not():

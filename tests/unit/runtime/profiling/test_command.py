@@ -1,4 +1,6 @@
 import json
+from pathlib import Path
+from types import SimpleNamespace as Made
 
 import pytest
 from theano_fast import profiles
@@ -32,3 +34,38 @@ def test_a_foreign_file_is_told_by_name_and_line(tmp_path):
     file.write_text("nothing\n")
     with pytest.raises(profiles.ProfileError, match=r"notes\.txt, line 1: the text holds no"):
         command.main(["read", str(file)])
+
+
+@pytest.fixture
+def ended(monkeypatch, files):
+    """A function: lets the program that is started end with a status and this profile."""
+
+    def end(status, text):
+        def run(command, env, check):
+            flags = dict(each.split("=") for each in env["THEANO_FLAGS"].split(","))
+            if text:
+                Path(flags["profiling.destination"]).write_text(text)
+                traces = {"examples/run_tasks.py:376": {"783": "train.py:3: scan()"}}
+                Path(command[3]).write_text(json.dumps(traces))
+            return Made(returncode=status)
+
+        monkeypatch.setattr(command.subprocess, "run", run)
+
+    return end
+
+
+def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
+    ended(3, files("train_fn")[1].read_text())
+    out = tmp_path / "ntm"
+    assert command.main(["--out", str(out), "train.py", "--out", "its own"]) == 3
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["ntm.html", "ntm.json", "ntm.speedscope.json"]
+    (profile,) = json.loads((tmp_path / "ntm.json").read_text())["profiles"]
+    assert profile["tables"]["Apply"]["rows"][0]["notes"] == ["train.py:3: scan()"]
+    assert "train.py:3: scan()" in (tmp_path / "ntm.html").read_text()
+
+
+def test_a_program_without_theano_is_told(ended):
+    ended(0, "")
+    with pytest.raises(profiles.ProfileError, match=r"train\.py ended with exit status 0, and"):
+        command.main(["train.py"])

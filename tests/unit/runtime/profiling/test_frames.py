@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from theano_fast.profiling.frames import Frame, of_profiles, together
+from theano_fast.profiling.frames import Frame, of_profiles, speedscope, together
 
 
 def walk(frame):
@@ -53,3 +53,12 @@ def test_the_longest_is_first_and_the_rest_is_the_frames_own():
     assert frame.seconds == 4.0
     assert together("f", [Frame("a", 1.0)]).seconds == pytest.approx(1.0)
     assert frame.tree()["c"][0] == {"n": "b", "s": 2.0, "k": "", "d": [], "c": []}
+
+
+def test_speedscope_has_what_each_frame_takes_itself():
+    told = speedscope(Frame("f", 3.0, children=(Frame("a", 1.0), Frame("b", 1.5))))
+    assert [each["name"] for each in told["shared"]["frames"]] == ["f", "a", "b"]
+    (profile,) = told["profiles"]
+    assert profile["samples"] == [[0], [0, 1], [0, 2]]
+    assert profile["weights"] == [0.5, 1.0, 1.5]
+    assert profile["endValue"] == 3.0

@@ -1,0 +1,34 @@
+"""A program is profiled, unchanged, inside the openblas environment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PROGRAM = """
+import os, sys
+os.environ["THEANO_FLAGS"] += ",floatX=float32"
+import numpy, theano, theano.tensor as T
+assert __name__ == "__main__" and theano.config.floatX == "float32"
+W, x = theano.shared(numpy.ones((8, 8), "float32")), T.ftensor3("x")
+states, _ = theano.scan(lambda x, h: T.tanh(T.dot(x, W) + h), [x], [T.zeros((4, 8), "float32")])
+step = theano.function([x], states[-1].sum(), name="step")
+for _ in range(int(sys.argv[1])):
+    step(numpy.ones((5, 4, 8), "float32"))
+sys.exit(7)
+"""
+
+
+def test_a_program_is_profiled_unchanged(prefix: Path, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    result = run(prefix / "bin" / "theano-fast", "profile", "train.py", "3")
+    assert result.returncode == 7, result.stderr
+    read = json.loads((tmp_path / "train-profile.json").read_text())["profiles"]
+    found = {each["message"] or each["title"]: each for each in read}
+    step, scan = found["step"], found["Scan Op profiling ( scan_fn )"]
+    assert (step["calls"], scan["calls"], scan["numbers"]["steps"]) == (3, 3, 15)
+    notes = [row["notes"] for row in scan["tables"]["Apply"]["rows"]]
+    assert any("train.py:7: states" in line for lines in notes for line in lines)
+    assert (tmp_path / "train-profile.html").stat().st_size > 10_000
+    assert "speedscope" in (tmp_path / "train-profile.speedscope.json").read_text()
