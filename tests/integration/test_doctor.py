@@ -48,10 +48,10 @@ def test_an_old_theanorc_is_told_line_by_line(told: Any, tmp_path: Path) -> None
     file.write_text(OLD_RC)
     status, known = told()
     assert status == 1
-    assert undone(known) == {"device", "blas.ldflags", "lib.cnmem"}
+    # -lmkl_rt is taken for the environment's own BLAS, and undoes nothing then.
+    assert undone(known) == {"device", "lib.cnmem"}
     found = {each["setting"]["flag"]: each for each in known["findings"]}
     assert found["device"]["setting"]["place"] == f"{file}:2"
-    assert found["blas.ldflags"]["costs"]["error"].startswith("Compilation failed")
     assert found["floatX"]["costs"]["call"] > 0
 
 
