@@ -32,7 +32,7 @@ def count_compilers() -> list[str]:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "subprocess.Popen":
             program = Path(str(arguments[0])).name
-            if program.startswith("g++"):
+            if program.endswith("g++"):
                 started.append(program)
 
     sys.addaudithook(hook)

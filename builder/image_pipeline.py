@@ -12,7 +12,7 @@ from builder.common.errors import NotReproducible, UsageError
 from builder.image import base, build_context, daemon, images
 from builder.image.images import Image
 from builder.pipeline import Options, load, lock
-from builder.stack import stacks
+from builder.stack import stacks, toolchain
 
 
 def build_base() -> str:
@@ -34,7 +34,7 @@ def build(name: str, options: Options, base_name: str = "", save: Path | None = 
     images.claim(docker, stack.name)
     planned, resolved = lock(name, options, then=("image",))
     found = base.find(docker, base_name, offline=options.offline)
-    base.require(found, planned.toolchain.glibc)
+    base.require(found, toolchain.floor())
     directory = paths.IMAGES / stack.name
     progress.say(f"building {images.reference(stack.name)} on {found.reference}")
     with planned.steps.step("image") as step:

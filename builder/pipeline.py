@@ -32,7 +32,6 @@ from builder.source import aocl, sources
 from builder.stack import recipes, stacks, toolchain
 from builder.stack.recipes import METAPACKAGE, Recipe
 from builder.stack.stacks import Stack
-from builder.stack.toolchain import Toolchain
 from builder.timing import forecast, timings
 from builder.timing.timings import Span
 
@@ -73,7 +72,6 @@ class Planned:
     """A stack, and what it takes to build it on this host."""
 
     stack: Stack
-    toolchain: Toolchain
     plan: Plan
     steps: Steps = field(default_factory=Steps)
 
@@ -89,7 +87,7 @@ def load(name: str, options: Options) -> Stack:
 
 
 def plan(name: str, options: Options) -> Planned:
-    """Render a stack's recipes for this host and compute their input keys."""
+    """Render a stack's recipes and compute their input keys."""
     stack = load(name, options)
     rendered = recipes.load_all(stack)
     programs = [spec.split()[0] for spec in stack.programs]
@@ -155,7 +153,7 @@ def _packages(
 ) -> tuple[Planned, list[Package]]:
     stack = planned.stack.name
     if store.missing(planned.plan):
-        toolchain.require_known(planned.toolchain)
+        toolchain.require_host()
     planned = replace(
         planned,
         steps=steps.announce(
@@ -329,6 +327,15 @@ def make_environment(name: str, options: Options) -> None:
     progress.conclude(f"{environment.lock.stack}: {progress.place(environment.prefix)}")
 
 
+def compilers() -> Path:
+    """Where what packages are built by is installed, by plain names, once packages are built."""
+    planned = plan("openblas", Options()).plan
+    built = [each for key in planned.keys.values() for each in store.cached(key) or ()]
+    prefix = paths.BUILD / "compilers"
+    envs.assemble(built, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
+    return prefix / "bin"
+
+
 def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) -> dict[str, Any]:
     """Run ``theano-fast verify`` inside an environment, on the caller's terminal.
 
@@ -369,13 +376,13 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
 def build(name: str, options: Options) -> Environment:
     """The whole of it: fetch, packages, channel, lock, environment, verify, report.
 
-    A stack that verified before, in the same bytes and on the same toolchain, is not
+    A stack that verified before, in the same bytes, is not
     verified again; ``verify`` does it at any time.
     """
     planned, environment = create(name, options, ("verification", "report"))
     stack = planned.stack
     file = report.file(stack.name)
-    document = report.document(stack, planned.toolchain, planned.plan, environment.lock)
+    document = report.document(stack, planned.plan, environment.lock)
     before = report.read(file)
     verified = before.pop("verify", None)
     prefix = progress.place(environment.prefix)
@@ -447,7 +454,7 @@ def pack(name: str, options: Options, to: Path | None = None) -> Path:
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
         part = Path(directory, file.name)
         with planned.steps.step("pack") as step:
-            packs.write(resolved, planned.toolchain.glibc, part)
+            packs.write(resolved, toolchain.floor(), part)
             step.did = f"{part.stat().st_size / 1e6:.0f} MB"
         with planned.steps.step("verification"):
             packs.prove(part, resolved.stack)

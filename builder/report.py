@@ -14,7 +14,6 @@ from builder.image.images import Image
 from builder.package.packages import Plan
 from builder.package.rebuilds import Comparison
 from builder.stack.stacks import Stack
-from builder.stack.toolchain import Toolchain
 from builder.timing.timings import Span, chain
 
 SCHEMA_VERSION = 1
@@ -40,13 +39,12 @@ def image_file(stack: str) -> Path:
     return paths.REPORTS / f"{stack}-image.json"
 
 
-def document(stack: Stack, toolchain: Toolchain, plan: Plan, lock: Lock) -> dict[str, Any]:
+def document(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
     """The report of one stack, but for its verification."""
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": stack.name,
         "axes": stack.axes,
-        "toolchain": asdict(toolchain),
         "lock": lock.digest,
         "sources": {
             source.file: source.sha256 for recipe in plan.recipes for source in recipe.sources

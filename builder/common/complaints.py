@@ -12,6 +12,7 @@ SHOWN, BEFORE, WIDEST = 10, 2, 200
 COMPLAINT = re.compile(
     r":\d+: ((fatal|internal compiler) )?error: |^f951: |: undefined reference to "
     r"|^FAILED: |: cannot find -l|^CMake Error|: error: \S|^(Fatal |[\w.]*)Error: |^E  "
+    r"|^BuildFailed: "
 )
 # With this a shell shows what it will run.
 TRACE = "+ "

@@ -61,6 +61,26 @@ def specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
     return f"{output.name} =={output.version} {output.build}", *stack.programs
 
 
+def assemble(packages: Iterable[Package], specs: list[str], prefix: Path) -> None:
+    """Install what specs ask for, out of ``packages``, into ``prefix``, if it is not there.
+
+    Raises:
+        CommandFailed: no set of them satisfies the specs.
+        EnvironmentFailed: the installation failed.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        channel.place(packages, Path(directory))
+        found = [
+            Path(directory, name) for name in solver.call("solve", channel=directory, specs=specs)
+        ]
+        mark = json.dumps([f"{file.name} {sha256(file)}" for file in found])
+        file = prefix / MARK
+        if not file.exists() or file.read_text(encoding="utf-8") != mark:
+            shutil.rmtree(prefix, ignore_errors=True)
+            install(found, prefix, str(prefix))
+            file.write_text(mark, encoding="utf-8")
+
+
 def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
     """Solve a stack against its own packages.
 

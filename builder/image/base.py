@@ -1,4 +1,4 @@
-"""The base image: Debian and the C++ compiler that Theano calls at run time."""
+"""The base image: Debian, as small as it goes; the environment brings all else."""
 
 from __future__ import annotations
 
@@ -13,32 +13,28 @@ from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.image import daemon
 from builder.package.engine import SOURCE_DATE_EPOCH
 from builder.source import debian
+from builder.stack import toolchain
 
-# The Dockerfile installs these on a base that lacks them.
-PACKAGES = ("g++", "tini")
-# What Debian's slim images leave out, and a debugging tool of 32 MB.
+# What Debian's slim images leave out.
 OMIT = (
     "/usr/share/doc/*",
     "/usr/share/info/*",
     "/usr/share/locale/*",
     "/usr/share/man/*",
-    "/usr/bin/*-lto-dump-*",
 )
-# glibc's version, and a second line if nothing has to be installed.
-PROBE = f"getconf GNU_LIBC_VERSION && type {' '.join(PACKAGES)} >/dev/null && echo complete; true"
+PROBE = "getconf GNU_LIBC_VERSION || true"
 CARRY = "run ./invoke base-image on a host with a network; docker save and docker load carry it"
 HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:..."
 
 
 @dataclass(frozen=True)
 class Base:
-    """An image that others are built on, of ``size`` bytes; ``complete`` if it has PACKAGES."""
+    """An image that others are built on, of ``size`` bytes."""
 
     reference: str
     id: str
     size: int
     glibc: str
-    complete: bool
 
 
 def default() -> str:
@@ -59,7 +55,7 @@ def create(docker: DockerClient) -> str:
     with tempfile.TemporaryDirectory() as directory:
         tarball = Path(directory, "base.tar")
         try:
-            debian.bootstrap(tarball, PACKAGES, OMIT, SOURCE_DATE_EPOCH)
+            debian.bootstrap(tarball, OMIT, SOURCE_DATE_EPOCH)
         except LookupError as error:
             raise HostToolMissing(f"{reference} cannot be made: {error}", HINT) from error
         except CommandFailed as error:
@@ -87,29 +83,20 @@ def find(docker: DockerClient, reference: str, *, offline: bool = False) -> Base
             reference, ["-c", PROBE], entrypoint="sh", networks=["none"], remove=True
         )
         found = docker.image.inspect(reference)
-    name, _, version = answer.splitlines()[0].partition(" ") if answer else ("", "", "")
+    name, _, version = answer.strip().partition(" ")
     if name != "glibc":
         raise ImageFailed(f"base image {reference} has no glibc", HINT)
-    complete = len(answer.splitlines()) > 1
-    if offline and not complete:
-        missing = " or ".join(PACKAGES)
-        raise ImageFailed(f"base image {reference} has no {missing}, and --offline is set", CARRY)
-    return Base(reference, found.id, found.size, version, complete)
+    return Base(reference, found.id, found.size, version)
 
 
 def require(base: Base, glibc: str) -> None:
-    """Refuse a base on which packages built on a host with ``glibc`` would not run.
+    """Refuse a base on which packages that need ``glibc`` would not run.
 
     Raises:
         ImageFailed: its C library is older.
     """
-    if _numbers(base.glibc) < _numbers(glibc):
+    if toolchain.numbers(base.glibc) < toolchain.numbers(glibc):
         raise ImageFailed(
-            f"the packages need glibc {glibc}, as they were built on a host that has it; "
-            f"base image {base.reference} has {base.glibc}",
-            "choose a base of this host's release, or build on a host of the base's",
+            f"the packages need glibc {glibc}; base image {base.reference} has {base.glibc}",
+            "choose a newer one",
         )
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))

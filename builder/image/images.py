@@ -20,7 +20,7 @@ from builder.package.engine import SOURCE_DATE_EPOCH
 
 REPOSITORY = "theano-fast"
 # Until an image is finished it is of this stack, and so are the containers that build it.
-STACK_LABEL, UNFINISHED = "theano-fast.stack", "unfinished"
+STACK_LABEL = "theano-fast.stack"
 LOCK_LABEL = "theano-fast.lock"
 
 
@@ -94,23 +94,15 @@ def build(
         DiskFull: the daemon's disk is full.
     """
     name = reference(lock.stack)
-    try:
-        with daemon.failures(f"{name} could not be built"):
-            built = docker.legacy_build(
-                context,
-                file=paths.DOCKERFILE,
-                build_args={"BASE_IMAGE": base.reference},
-                labels=labels(lock, base),
-                cache=not anew,
-                # Only to install what the base lacks.
-                network="none" if base.complete else "host",
-            )
-    except BaseException:
-        # Docker's classic builder keeps the container of a step that failed.
-        label = f"{STACK_LABEL}={UNFINISHED}"
-        for container in docker.container.list(all=True, filters=[("label", label)]):
-            container.remove(force=True, volumes=True)
-        raise
+    with daemon.failures(f"{name} could not be built"):
+        built = docker.legacy_build(
+            context,
+            file=paths.DOCKERFILE,
+            build_args={"BASE_IMAGE": base.reference},
+            labels=labels(lock, base),
+            cache=not anew,
+            network="none",
+        )
     layers = _layers(docker, built.id, base)
     return Image(name, built.id, base, built.size, layers, tuple(built.root_fs.layers or ()))
 
@@ -120,13 +112,8 @@ def _layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
     # python-on-whales has no `history`.
     command = [*docker.client_config.docker_cmd, "history", "--human=false"]
     lines = run([*command, "--format", "{{.Size}}", image]).output.splitlines()
-    stack, dependencies, *others = (int(line) for line in lines if int(line))
-    return {
-        "base": base.size,
-        "compiler": sum(others) - base.size,
-        "dependencies": dependencies,
-        "stack": stack,
-    }
+    stack, dependencies, *_ = (int(line) for line in lines if int(line))
+    return {"base": base.size, "dependencies": dependencies, "stack": stack}
 
 
 def prove(docker: DockerClient, image: Image) -> dict[str, Any]:

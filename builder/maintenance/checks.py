@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from builder import pipeline
 from builder.common import paths, processes
 from builder.common.errors import CommandFailed
@@ -49,6 +51,8 @@ def test(unit: bool, select: str) -> None:
         tests.run(suites[0])
         if not unit:
             pipeline.build("openblas", pipeline.Options())
+            # For what tests compile, and the patches that they take back, where the host has none.
+            os.environ["PATH"] += f"{os.pathsep}{pipeline.compilers()}"
             for suite in tests.suites[1:]:
                 tests.run(suite)
 

@@ -14,7 +14,7 @@ from builder.common import paths, progress
 from builder.common.errors import ConfigurationError, HostToolMissing, UsageError
 from builder.common.processes import run
 from builder.source import sources
-from builder.stack import recipes, stacks, toolchain
+from builder.stack import recipes, stacks
 
 UPSTREAM = "upstream"
 # The line of a commit's message that says which file the patch is, below `patches`.
@@ -164,7 +164,7 @@ def _known(name: str) -> Path:
 
 def _archive(path: Path, offline: bool) -> Path:
     """The source that the patches are of: the first of the recipe's."""
-    variant = recipes.variant(stacks.load_all()[0], toolchain.probe())
+    variant = recipes.variant(stacks.load_all()[0])
     recipe = recipes.render(path, variant)
     first = Path(str(recipe.rendered[0]["source"][0]["path"])).name
     wanted = [source for source in recipe.sources if source.file == first]

@@ -18,7 +18,7 @@ from builder.environment import envs
 from builder.package import packages
 from builder.package.packages import Plan
 from builder.pipeline import Options
-from builder.stack import recipes, stacks, toolchain
+from builder.stack import recipes, stacks
 from builder.stack.recipes import Recipe
 
 STOCK = "stock"
@@ -74,11 +74,11 @@ def create(name: str, options: Options) -> Path:
 def _plan(name: str) -> tuple[Plan, list[Recipe]]:
     """What builds a reference's interpreter, and the recipes of its installers."""
     # Of any stack: neither the interpreter nor what it needs reads an axis.
-    stack, tools = stacks.load_all()[0], toolchain.probe()
-    rendered = recipes.load_all(stack, tools)
-    variant = recipes.variant(stack, tools)
+    stack = stacks.load_all()[0]
+    rendered = recipes.load_all(stack)
+    variant = recipes.variant(stack)
     rendered["python"] = recipes.render(INTERPRETERS[name], variant)
-    plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant, tools)
+    plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant)
     return plan, [rendered[each] for each in INSTALLERS]
 
 

@@ -105,7 +105,6 @@ class _Builds:
 
     def run(self, pending: list[Recipe]) -> None:
         """Build ``pending``, at most ``jobs`` at once; on a failure stop the others."""
-        clock = engine.clock(paths.cache())
         table = progress.Progress(len(pending))
         self.step.line = table.line
         seconds = forecast.cpu_seconds(recipe.name for recipe in pending)
@@ -121,7 +120,7 @@ class _Builds:
                     if len(self.running) >= self.jobs:
                         break
                     if closures[recipe.name] <= self.packages.keys():
-                        self._start(recipe, clock, table, pending)
+                        self._start(recipe, table, pending)
                 self._rank()
                 self._look(seconds)
                 table.tick(self.step.text)
@@ -161,9 +160,7 @@ class _Builds:
         pace = (now - self.began) / done if done > KNOWN else 1.0
         self.step.left = expected * min(max(pace, 0.2), 5.0)
 
-    def _start(
-        self, recipe: Recipe, clock: Path, table: progress.Progress, pending: list[Recipe]
-    ) -> None:
+    def _start(self, recipe: Recipe, table: progress.Progress, pending: list[Recipe]) -> None:
         work = paths.work() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{work}.lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -181,11 +178,11 @@ class _Builds:
             self.packages[recipe.name] = found
             table.total -= 1
             return
-        process = self._process(recipe, work, clock)
+        process = self._process(recipe, work)
         self.running[recipe.name] = _Running(recipe, process, lock, work, time.monotonic())
         table.started(recipe.name, self._log(recipe))
 
-    def _process(self, recipe: Recipe, work: Path, clock: Path) -> subprocess.Popen[bytes]:
+    def _process(self, recipe: Recipe, work: Path) -> subprocess.Popen[bytes]:
         shutil.rmtree(work)
         # The engine takes the list of tests of what it has built from the unpacked package of that
         # name, version and build, should one be there, which may be another's.
@@ -210,7 +207,7 @@ class _Builds:
         engine.write(request, work / "request.json")
         return processes.start(
             [sys.executable, "-m", "builder.package.engine", work / "request.json"],
-            env=engine.environment(clock, paths.engine_cache()),
+            env=engine.environment(paths.engine_cache()),
             log=self._log(recipe),
             cwd=paths.ROOT,
         )

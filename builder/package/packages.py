@@ -6,15 +6,14 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from builder.common import paths
-from builder.package import canonical, channel, engine
+from builder.package import channel, engine
 from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack.recipes import Recipe
-from builder.stack.toolchain import Toolchain
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ def plan(
     recipes: Mapping[str, Recipe],
     needs: Mapping[str, frozenset[str]],
     variant: Mapping[str, list[str]],
-    toolchain: Toolchain,
     engine_name: str = engine.ENGINES[0],
 ) -> Plan:
     """Compute the input key of each recipe in ``needs``, which lists dependencies first.
@@ -47,10 +45,7 @@ def plan(
     keys: dict[str, str] = {}
     builder = {
         "engine": engine.version(engine_name),
-        "toolchain": asdict(toolchain),
-        "files": [
-            sha256(file) for file in (Path(engine.__file__), Path(canonical.__file__), engine.CLOCK)
-        ],
+        "files": [sha256(file) for file in engine.FILES],
     }
     for name, needed in needs.items():
         inputs = {

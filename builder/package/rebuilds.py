@@ -118,7 +118,7 @@ def rebuild(
     with tempfile.TemporaryDirectory(prefix="theano-fast-", ignore_cleanup_errors=True) as place:
         away = Path(place) / "another-place" / "with-a-longer-name"
         checkout, cache = away / "checkout", away / "cache"
-        shutil.copytree(paths.ROOT, checkout, ignore=_ignored)
+        shutil.copytree(paths.ROOT, checkout, symlinks=True, ignore=_ignored)
         _seed(plan, chosen, cache)
         flags = [f"--stack={stack}", "--offline"]
         if amdlibm_archive:

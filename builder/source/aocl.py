@@ -10,9 +10,9 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from builder.common import progress
+from builder.common import elf, progress
 from builder.common.errors import SourceUnavailable
-from builder.source import elf, sources
+from builder.source import sources
 
 # What a recipe finds it by in build/sources, before the hash.
 NAME = "aocl-libm"
@@ -57,21 +57,21 @@ def keep(archive: Path) -> str:
         if not elf.is_x86_64(image):
             raise SourceUnavailable(f"{archive}: {name} is no library for Linux on x86-64", HINT)
         try:
-            stack, relocations = elf.demands(image)
+            demands = elf.demands(image)
         except elf.CutShort as error:
             raise SourceUnavailable(f"{archive}: {name} is cut short: {error}", HINT) from error
-        if stack and glibc() >= REFUSING:
+        if demands.executable_stack and glibc() >= REFUSING:
             raise SourceUnavailable(
                 f"{archive}: {name} demands an executable stack, and this host's glibc"
                 f" {'.'.join(map(str, glibc()))} loads no such library",
                 "build the stack without --amdlibm-archive, or on a host with an older glibc",
             )
-        if stack:
+        if demands.executable_stack:
             warnings.append(
                 f"{name} demands an executable stack: loading it makes the stacks of the whole"
                 " process executable, and glibc from 2.41 on refuses it"
             )
-        if relocations:
+        if demands.text_relocations:
             warnings.append(
                 f"{name} has text relocations: its code is made writable while it is loaded,"
                 " which hardened kernels refuse, and no two processes share it"

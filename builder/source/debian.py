@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import lzma
 import os
 import platform
 import re
@@ -92,7 +93,7 @@ def download(file: str, destination: Path, state: Path) -> None:
     if not match:
         raise LookupError(f"{file} is not named as Debian's files are")
     if shutil.which("apt-get") is None:
-        downloads.download(_pool_address(match), destination)
+        downloads.download(_address(match, state), destination)
         return
     kind = _kind(match)
     # Apart, so that sources need no lists of binary packages, which are large.
@@ -189,16 +190,21 @@ def release() -> str:
     return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
 
 
-def bootstrap(tarball: Path, packages: Sequence[str], omit: Sequence[str], epoch: int) -> None:
-    """Write the host's own release as a root file system: essential packages, apt, ``packages``.
-
-    The same state of the mirrors gives the same bytes.
+def bootstrap(
+    target: Path,
+    omit: Sequence[str] = (),
+    epoch: int = 0,
+    suite: str = "",
+    variant: str = "minbase",
+) -> None:
+    """Write a release as a root file system; the same state of the mirrors gives the same bytes.
 
     Args:
-        tarball: the archive to write.
-        packages: what to install besides, without what they recommend.
+        target: what to write, an archive if it is called ``*.tar``, else a directory.
         omit: glob patterns of files that no package shall install.
         epoch: the time of files that are younger, in seconds since 1970.
+        suite: the release's codename, if it is not the host's.
+        variant: mmdebstrap's: ``minbase``, essential packages and apt, or ``essential``.
 
     Raises:
         LookupError: the host has no mmdebstrap, or no Debian mirror.
@@ -209,33 +215,55 @@ def bootstrap(tarball: Path, packages: Sequence[str], omit: Sequence[str], epoch
     entries = package_list(_targets(), release())
     if not entries:
         raise LookupError("apt is not configured with a Debian mirror")
-    options = ["--variant=minbase", f"--include={','.join(packages)}"]
+    options = [f"--variant={variant}"]
+    if suite:
+        # A mirror may be of some day in the past.
+        options += ['--aptopt=Acquire::Check-Valid-Until "false"']
+        own = f" {release()} "
+        entries = [entry.replace(own, f" {suite} ") for entry in entries if own in entry]
+    else:
+        # Without the hook bookworm installs perl, to convert itself to a merged /usr.
+        options += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in omit]
     # A licence asks to stay with its program.
     options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    # Without the hook bookworm installs perl, to convert itself to a merged /usr.
-    options += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
     # mmdebstrap leaves copies of this host's.
     options += ['--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf"']
     run(
-        ["mmdebstrap", *options, release(), tarball, *entries],
+        ["mmdebstrap", *options, suite or release(), target, *entries],
         env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
     )
 
 
-def _pool_address(match: re.Match[str]) -> str:
-    """Where the user's mirror has a source, without apt to tell: the pool's layout is a rule.
+def _address(match: re.Match[str], state: Path) -> str:
+    """Where on the user's mirror a file is, without apt to tell.
+
+    The pool's layout is a rule for sources. A binary package is with its source, which the lists
+    of RELEASES tell; they are kept below ``state``.
 
     Raises:
-        LookupError: there is no mirror, or the file is a binary package, whose source is unknown.
+        LookupError: there is no mirror, or it lists no such package.
+        OSError: it does not answer.
     """
     if not mirror():
         raise LookupError("this host has no apt, and no mirror of Debian's is named")
-    if match["binary"]:
-        raise LookupError("without apt, a mirror cannot be asked where a binary package is")
-    name = match["package"]
-    section = name[:4] if name.startswith("lib") else name[0]
-    return f"{mirror()}/pool/main/{section}/{name}/{urllib.parse.quote(match[0])}"
+    if not match["binary"]:
+        name = match["package"]
+        section = name[:4] if name.startswith("lib") else name[0]
+        return f"{mirror()}/pool/main/{section}/{name}/{urllib.parse.quote(match[0])}"
+    with _lock:
+        for name in RELEASES:
+            listed = state / f"{name}.xz"
+            if not listed.exists():
+                state.mkdir(parents=True, exist_ok=True)
+                address = f"{mirror()}/dists/{name}/main/binary-amd64/Packages.xz"
+                downloads.download(address, listed.with_suffix(".part"))
+                listed.with_suffix(".part").replace(listed)
+            with lzma.open(listed, "rt", encoding="utf-8") as lines:
+                for line in lines:
+                    if line.startswith("Filename: ") and line.endswith(f"/{match[0]}\n"):
+                        return f"{mirror()}/{urllib.parse.quote(line.split()[1])}"
+    raise LookupError(f"{mirror()} lists no {match[0]}")
 
 
 def _kind(match: re.Match[str]) -> str:

@@ -15,8 +15,8 @@ from rattler.package import BuildString
 
 from builder.common import paths
 from builder.common.errors import ConfigurationError
+from builder.stack import toolchain
 from builder.stack.stacks import Stack
-from builder.stack.toolchain import Toolchain
 
 METAPACKAGE = "theano-stack"
 
@@ -72,7 +72,7 @@ class Recipe:
     fixes: tuple[Fix, ...] = ()
 
 
-def variant(stack: Stack, toolchain: Toolchain) -> dict[str, list[str]]:
+def variant(stack: Stack) -> dict[str, list[str]]:
     """The variant configuration a stack's recipes are rendered with."""
     # The metapackage's build string holds the stack's name; a `-` would end the version there.
     keys = {**stack.axes, **toolchain.variant(), "stack": stack.base.replace("-", "_")}
@@ -170,9 +170,9 @@ def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     )
 
 
-def load_all(stack: Stack, toolchain: Toolchain) -> dict[str, Recipe]:
+def load_all(stack: Stack) -> dict[str, Recipe]:
     """Every recipe of the project rendered for a stack, by name."""
-    configuration = variant(stack, toolchain)
+    configuration = variant(stack)
     found = sorted(paths.RECIPES.glob("*/recipe.yaml"))
     return {file.parent.name: render(file.parent, configuration) for file in found}
 

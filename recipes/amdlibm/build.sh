@@ -11,7 +11,7 @@ options=(
     -fPIC -std=gnu11 -Wall -Wextra -Werror
 )
 # In this order: an EPYC of Zen 5 takes 40 cycles for a jump to what is 4096 bytes further on.
-sources=(amdlibm.c exp_log.c powf.c)
+sources=(amdlibm.c exp_log.c powf.c libmvec.c)
 mkdir -p "$PREFIX/lib" "$PREFIX/include"
 
 # Which of the functions of AMD's library this processor computes right, at each level
@@ -37,12 +37,22 @@ if [[ -f aocl-libm ]]; then
     # AMD's headers begin with the licence in releases that have no file of it.
     find aocl -type f \( -iname '*licen[cs]e*' -o -iname '*eula*' -o -name amdlibm.h \) \
         -exec cp -t aocl-licence {} +
-    sources=(amdlibm.c aocl.c exp_log.c powf.c)
+    sources=(amdlibm.c aocl.c exp_log.c powf.c libmvec.c)
     survey "$PREFIX/lib/libalm.so"
     # The search path is AMD's library's too; calls within ours stay in it.
     options+=(-DREPLACE_WITH_AMDLIBM
         "-Wl,--disable-new-dtags,-rpath,\$ORIGIN,-Bsymbolic")
 fi
-gcc "${options[@]}" -shared -Wl,-soname,libamdlibm.so -o "$PREFIX/lib/libamdlibm.so" \
-    "${sources[@]}" -Wl,--no-undefined -lmvec -lm
+gcc "${options[@]}" -c "${sources[@]}"
+
+# What of libmvec is called and is not our own, by the names of the variants that its archive has.
+python3 unpack-debs.py
+nm --defined-only "${sources[@]/%.c/.o}" | sed -n 's/.* \(_ZGV.*\)/--defsym=\1=/p' > own
+nm --undefined-only "${sources[@]/%.c/.o}" |
+    sed -n 's/.* U \(_ZGVd.*\)/--defsym=\1=\1_avx2/p; s/.* U \(_ZGVe.*\)/--defsym=\1=\1_skx/p' |
+    sort -u | grep -vFf own > called
+echo '{ global: amd_*; _ZGV*_amd_*; local: *; };' > exported
+gcc "${options[@]}" -shared -Wl,-soname,libamdlibm.so,--version-script=exported,--no-undefined \
+    -Wl,@called -o "$PREFIX/lib/libamdlibm.so" "${sources[@]/%.c/.o}" \
+    debian/usr/lib/x86_64-linux-gnu/libmvec.a -lm -ldl
 cp amdlibm.h "$PREFIX/include"

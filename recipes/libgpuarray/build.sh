@@ -1,13 +1,11 @@
 #!/bin/bash
 set -euo pipefail
 
-for package in *.deb; do
-    ar p "$package" data.tar.xz | tar -xJ
-done
+python3 unpack-debs.py
 names=$PREFIX/lib/gpuarray
 mkdir -p "$names"
-cp -d usr/lib/libgpuarray.so.3* usr/lib/libgpuarray.so "$PREFIX/lib"
-cp -r usr/include "$PREFIX"
+cp -d debian/usr/lib/libgpuarray.so.3* debian/usr/lib/libgpuarray.so "$PREFIX/lib"
+cp -r debian/usr/include "$PREFIX"
 
 # Linked to the versioned libraries, and to nothing else: what opens one of these
 # finds their functions.

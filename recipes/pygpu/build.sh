@@ -1,5 +1,5 @@
 #!/bin/bash
 set -euo pipefail
 
-ar p ./*.deb data.tar.xz | tar -xJ
-cp -r usr/lib/python3/dist-packages/. "$SP_DIR"
+python3 unpack-debs.py
+cp -r debian/usr/lib/python3/dist-packages/. "$SP_DIR"

@@ -24,6 +24,10 @@ _uuid
 nis
 LIST
 
+# Nor are modules compiled with headers of the host's, which setup.py would name besides.
+sed -i "s|self.add_multiarch_paths()|pass|
+    s|add_dir_to_list(.*, '/usr/local/.*')|pass|" setup.py
+
 # What is set here is recorded in sysconfig and used for every extension module
 # built later, so the compilers have plain names and the flags only paths below
 # $PREFIX. The _NODIST flags are those of this build alone: without semantic
@@ -40,7 +44,8 @@ export ac_cv_file__dev_ptmx=yes
     CFLAGS_NODIST="-fno-semantic-interposition -flto" \
     LDFLAGS_NODIST="-fno-semantic-interposition -flto=auto -s" \
     ac_cv_header_uuid_uuid_h=no
-make=(make)
+# An archive of what LTO compiles has its symbols from the compiler's plugin.
+make=(make AR="ar --plugin=$(gcc -print-file-name=liblto_plugin.so)")
 # Two programs that freeze modules, for a second each, would be linked with LTO for a minute each:
 # compiled apart, as fast as can be, they stay as they are (-o).
 if grep -q '^_bootstrap_python:' Makefile; then

@@ -40,5 +40,5 @@ foreign = [
 assert not foreign, foreign
 
 recorded = sysconfig.get_config_vars()
-assert (recorded["CC"], recorded["CXX"]) == ("gcc", "g++"), (recorded["CC"], recorded["CXX"])
+assert (recorded["CC"], recorded["CXX"]) == ("gcc -pthread", "g++"), recorded
 assert not re.search("file-prefix-map|rpath", " ".join(map(str, recorded.values())))

@@ -1,6 +1,10 @@
 #!/bin/bash
 set -euo pipefail
 
+# Meson links Fortran with what compilers say of where they look, which without this has the host's.
+sysroot=--sysroot=$BUILD_PREFIX/x86_64-linux-gnu/sysroot
+export CC="gcc $sysroot" CXX="g++ $sysroot" FC="gfortran $sysroot"
+
 tools=$SRC_DIR/wheels/tools
 # Compiled: they are started some hundred times.
 "$PYTHON" -m pip install --compile --target "$tools" wheels/*.whl
@@ -22,6 +26,8 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
     -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
 "$PYTHON" -m pip install --no-compile --find-links dist scipy
+# What it tells of the compilers, without where they were.
+sed -i "s|, $sysroot||" "$SP_DIR/scipy/__config__.py"
 
 # Where users may not write, Python would compile it at every start. Checked by the hash of its
 # source, bytecode holds no time; what holds the prefix is left to the first import.

@@ -12,6 +12,7 @@ mkdir -p "$PREFIX/etc"
 cat > "$PREFIX/etc/theanorc" <<END
 # Theano's defaults in this environment; ~/.theanorc and THEANO_FLAGS come before them.
 [global]
+cxx = $PREFIX/bin/x86_64-conda-linux-gnu-g++
 device = $DEVICE
 base_compiledir = ~/.theano/${STACK//_/-}
 

@@ -1,5 +1,4 @@
-"""The command ``theano-fast``: ``verify`` an environment, ``info`` about it, an ``rc`` for it, its
-compile ``cache``.
+"""The command ``theano-fast``: prove an environment, describe it, tell what undoes it; its cache.
 
 Exit status: 0 verified, or nothing undoes the stack; 1 a check failed, or something does; 2 wrong
 usage, 3 the environment is of no stack, 130 interrupted, 141 nobody reads the output any more.

@@ -24,7 +24,7 @@ BLAS = {
 OPENMP = re.compile(r"lib(gomp|iomp5|omp|omp5)\b.*\.so.*")
 # What glibc itself installs: the only libraries an environment takes from its host.
 GLIBC = re.compile(
-    r"(ld-linux.*|lib(c|m|mvec|pthread|dl|rt|util|resolv|nss_(files|dns|compat)))"
+    r"(ld|ld-linux.*|lib(c|m|mvec|pthread|dl|rt|util|resolv|nss_(files|dns|compat)))"
     r"(-2\.\d+)?\.so(\.\d+)?"
 )
 # One MKL is many files.

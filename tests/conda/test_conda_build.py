@@ -41,17 +41,6 @@ def test_a_recipe_by_hand(conda_build: Conda, user: Conda, channel: Path, recipe
         assert {file.name for file in members(package)} == {file.name for file in members(ours)}
 
 
-def test_metadata_that_the_libraries_belie_fails(
-    conda_build: Conda, user: Conda, channel: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "variants.yaml").write_text('c_stdlib_version: ["2.17"]\n')
-    build = blocks()[BY_HAND].splitlines()[1].replace(EXAMPLE, f"file://{channel}")
-    build = build.replace("recipes/zlib ", "recipes/gcc-runtime ")
-    done = user(f"{build} -m {tmp_path}/variants.yaml", paths.ROOT)
-    assert done.returncode != 0
-    assert re.search(r"needs GLIBC_\S+, but c_stdlib_version is 2\.17", done.stdout)
-
-
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_as_the_engine_it_makes_the_locks_bytes(
     conda_build: Conda, user: Conda, recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -55,10 +56,12 @@ def test_offline_from_carried_sources_without_a_network(
 
 
 def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None:
-    status, output = project.invoke("rebuild", "--stack=openblas", f"--sources={sources}")
+    status, output = project.invoke(
+        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
+    )
     assert status == 0, output
     document = json.loads((project.root / "build/reports/openblas-rebuild.json").read_text())
-    assert {package.partition("-")[0] for package in document["packages"]} >= {"libgcc", "zlib"}
+    assert {package.partition("-")[0] for package in document["packages"]} == {"zlib"}
 
 
 def test_a_package_that_tells_of_its_build_is_reported(project: Project, sources: Path) -> None:
@@ -78,6 +81,43 @@ def test_a_package_that_names_its_build_directory_fails(project: Project, source
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "lib/pkgconfig/zlib.pc names the directory it was built in" in output
+
+
+# A library for a glibc of tomorrow, as a vendor's might be; linked with one that is nowhere.
+FOREIGN = """
+echo 'GLIBC_2.99 { later; };' > later.map
+echo 'void later(void) {}' > later.c
+echo 'void nowhere(void) {}' > nowhere.c
+echo 'void later(void); void nowhere(void); void f(void) { later(); nowhere(); }' > f.c
+gcc -shared -nostdlib -o libc.so.6 -Wl,-soname,libc.so.6,--version-script,later.map later.c
+gcc -shared -nostdlib -o libnowhere.so.1 -Wl,-soname,libnowhere.so.1 nowhere.c
+gcc -shared -nostdlib -o "$PREFIX/lib/libf.so" -Wl,-z,execstack,-rpath,/opt/lib f.c libc.so.6 \\
+    libnowhere.so.1
+"""
+COMPLAINTS = (
+    r"lib/libf\.so needs GLIBC_2\.99 \(later\), the floor is \S+",
+    r"lib/libf\.so needs libnowhere\.so\.1, which no dependency has",
+    r"lib/libf\.so looks for libraries in '/opt/lib', which is not below the prefix",
+    r"lib/libf\.so demands an executable stack",
+)
+
+
+def test_a_binary_that_asks_for_what_it_may_not_fails(project: Project, sources: Path) -> None:
+    zlib = project.root / "recipes" / "zlib"
+    with (zlib / "build.sh").open("a") as script:
+        script.write(FOREIGN)
+    recipe = zlib / "recipe.yaml"
+    text = recipe.read_text().replace("strict: true", "strict: false")
+    recipe.write_text(text.replace("overlinking_behavior: error", "binary_relocation: false", 1))
+    status, output = project.invoke(*BUILD, f"--sources={sources}")
+    assert status == errors.BuildFailed.exit_code, output
+    assert "recipe zlib failed: BuildFailed: zlib-1.2.13-" in output
+    for complaint in COMPLAINTS:
+        assert re.search(complaint, output), output
+    with recipe.open("a") as file:
+        file.write("  tolerated: [lib/lib*.so* *]\n")
+    status, output = project.invoke(*BUILD)
+    assert status == 0, output
 
 
 def test_a_recipes_new_tests_run(project: Project, sources: Path) -> None:
@@ -124,12 +164,6 @@ def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) 
     assert str(project.cache / "work" / "zlib") in output
 
 
-def test_a_missing_compiler_is_named(project: Project, tmp_path: Path) -> None:
-    status, output = project.invoke(*BUILD, PATH=str(tmp_path))
-    assert status == errors.HostToolMissing.exit_code, output
-    assert "gfortran" in output
-
-
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     project: Project, sources: Path, blow: signal.Signals
@@ -143,7 +177,7 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     told, _ = process.communicate(timeout=30)
     if blow != signal.SIGKILL:
         assert process.returncode == 130
-        assert "interrupted: 1 of 3 recipes are built; run again to go on from here" in told
+        assert "interrupted: 6 of 8 recipes are built; run again to go on from here" in told
     for _ in range(100):
         if not builders_alive(project):
             break
@@ -154,7 +188,7 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     status, output = project.invoke(*BUILD)
     assert status == 0, output
     assert "built    gcc-runtime" not in output
-    assert "openblas: go on: 1 of 3 recipes are built, 2 to build" in output
+    assert "openblas: go on: 6 of 8 recipes are built, 2 to build" in output
 
 
 def test_what_a_build_says_without_a_terminal(project: Project, sources: Path) -> None:
@@ -163,9 +197,9 @@ def test_what_a_build_says_without_a_terminal(project: Project, sources: Path) -
     assert status == 0, output
     # Plain lines: nothing moves a cursor, nothing has a colour.
     assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
-    assert output.startswith("openblas: 3 of 3 recipes to build, about ")
+    assert output.startswith("openblas: 2 of 8 recipes to build, about ")
     assert "\n1/2 fetch        1 file, 1 MB, 0:0" in output
-    assert "\n2/2 packages     3 built, 0:" in output
+    assert "\n2/2 packages     2 built, 0:" in output
     assert "\nzlib         * " in output
     assert re.search(r"\nopenblas: \d+ packages in build/channel\n$", output)
     status, output = project.invoke(*BUILD, "--quiet")
@@ -186,7 +220,7 @@ def test_on_a_terminal_one_line_changes(
     arguments = (*BUILD, f"--sources={sources}", "--offline")
     status, told = project.on_terminal(monkeypatch, *arguments, NO_COLOR="1", **size)
     assert status == 0
-    assert re.search(r"\r\x1b\[2K2/2 packages, \d+ s left: 1 of 3 built: zlib", told)
+    assert re.search(r"\r\x1b\[2K2/2 packages, \d+ s left: 0 of 2 built: zlib", told)
     assert not re.search(r"\x1b\[[0-9;]*m", told)
     assert "built    zlib" not in told
     stays = [line.rpartition("\x1b[2K")[2] for line in told.replace("\r\n", "\n").splitlines()]
@@ -238,10 +272,13 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_told_and_the_next_build_goes_on(project: Project, sources: Path) -> None:
     require("mount", root=True)
+    built = project.cache.rename(project.root / "built")
     project.cache.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=10m", "tmpfs", str(project.cache)]
+    size = sum(file.stat().st_size for file in built.rglob("*.conda")) + 10_000_000
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(project.cache)]
     subprocess.run(mount, check=True)
     try:
+        shutil.copytree(built / "packages", project.cache / "packages")
         status, output = project.invoke(*BUILD, f"--sources={sources}")
         assert status == errors.DiskFull.exit_code, output
         assert "no room left" in output
@@ -275,6 +312,6 @@ def test_wrong_words(project: Project, arguments: tuple[str, ...], status: int, 
 def test_sources_are_collected_for_another_machine(project: Project, tmp_path: Path) -> None:
     status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'carried'}")
     assert status == 0, output
-    assert [file.name for file in (tmp_path / "carried").iterdir()] == [
-        "zlib_1.2.13.dfsg.orig.tar.bz2"
-    ]
+    carried = {file.name for file in (tmp_path / "carried").iterdir()}
+    # Of the compilers, too.
+    assert {"zlib_1.2.13.dfsg.orig.tar.bz2", "gcc-10_10.2.1-6_amd64.deb"} <= carried

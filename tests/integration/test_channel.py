@@ -14,8 +14,7 @@ import pytest
 
 from builder.common import paths
 from builder.environment import envs
-from builder.package import canonical, solver
-from builder.source import elf
+from builder.package import binaries, canonical, solver
 from builder.source.sources import sha256
 
 
@@ -62,16 +61,11 @@ def test_one_lock_gives_one_tree(prefix: Path, tmp_path: Path) -> None:
     assert len(trees) == 1
 
 
-def test_no_package_makes_stacks_executable_or_its_code_writable(prefix: Path) -> None:
-    """Every one in the channel but AMD's own library: those of all stacks that were built."""
-    demanding, seen = {}, 0
-    for package in sorted(paths.CHANNEL.glob("*/*.conda")):
-        for member, content in canonical.members(package):
-            # An object file has no such headers: the linker writes them.
-            relocatable = content[16:18] == b"\x01\x00"
-            if elf.is_x86_64(content) and not relocatable and "-aocl_" not in package.name:
-                seen += 1
-                if any(elf.demands(content)):
-                    demanding[f"{package.name}: {member.name}"] = elf.demands(content)
-    assert seen > 100
-    assert demanding == {}
+def test_packages_ask_for_the_glibc_that_their_binaries_ask_for(prefix: Path) -> None:
+    asked = {}
+    for name, _ in locked():
+        package = paths.CHANNEL / name
+        depends = canonical.metadata(package)["index.json"]["depends"]
+        asked[name] = [spec for spec in depends if spec.startswith("__glibc")]
+        assert asked[name] == binaries.requirement(canonical.demands(package)), name
+    assert len(list(filter(None, asked.values()))) > 10

@@ -37,7 +37,7 @@ def test_nothing_undoes_an_environment_without_settings(told: Any) -> None:
     status, known = told("--quick")
     assert status == 0
     assert known["findings"] == known["problems"] == known["says"] == []
-    assert known["compiler"]["version"].startswith("g++")
+    assert "g++" in known["compiler"]["version"]
     assert known["cache"]["writable"]
     assert [each["family"] for each in known["blas"]] == ["openblas"]
 

@@ -126,7 +126,7 @@ def test_a_host_without_apt_takes_a_mirror_that_is_named(
     project: Project, mirror: str, without_apt: str
 ) -> None:
     given = {debian.MIRROR: mirror, "PATH": without_apt}
-    status, output = project.invoke("fetch", "--stack=openblas", **given)
+    status, output = project.invoke("packages", "--stack=openblas", **given)
     assert status == 0, output
 
 

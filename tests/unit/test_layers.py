@@ -18,6 +18,7 @@ LAYERS = {
         "locks",
         "complaints",
         "progress",
+        "elf",
     ),
     "stack": (
         "stacks",
@@ -29,7 +30,6 @@ LAYERS = {
         "debian",
         "pypi",
         "sources",
-        "elf",
         "aocl",
     ),
     "timing": (
@@ -40,6 +40,7 @@ LAYERS = {
     "package": (
         "solver",
         "channel",
+        "binaries",
         "canonical",
         "engine",
         "published",
@@ -86,6 +87,7 @@ LAYERS = {
         "conformance",
         "fuzzing",
         "own_tests",
+        "hosts",
     ),
     "maintenance": (
         "audit",

@@ -18,7 +18,6 @@ from builder.package import rebuilds
 from builder.package.channel import Package
 from builder.package.packages import Plan
 from builder.stack import stacks
-from builder.stack.toolchain import Toolchain
 from builder.timing.timings import Span
 
 
@@ -37,9 +36,7 @@ def test_only_lock_writes_the_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(paths, "LOCKS", tmp_path)
-    planned = pipeline.Planned(
-        stacks.load("openblas"), Toolchain("12", "2.36", ""), Plan((), {}, {}, {})
-    )
+    planned = pipeline.Planned(stacks.load("openblas"), Plan((), {}, {}, {}))
     monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
     package = Package(Path("/c/zlib-1.2.13-h0_0.conda"), "linux-64", "ab" * 32, 5)
     monkeypatch.setattr(pipeline, "resolve", lambda *_: Lock("openblas", ("spec 0",), (package,)))
@@ -180,7 +177,7 @@ def test_only_what_anybody_can_build_is_locked_in_the_repository(
 ) -> None:
     stack = stacks.load("openblas-amdlibm")
     stack = stacks.with_amdlibm(stack, archive) if archive else stack
-    planned = pipeline.Planned(stack, Toolchain("12", "2.36", ""), Plan((), {}, {}, {}))
+    planned = pipeline.Planned(stack, Plan((), {}, {}, {}))
     monkeypatch.setattr(paths, "LOCKS", tmp_path / "envs")
     monkeypatch.setattr(paths, "OWN_LOCKS", tmp_path / "build" / "locks")
     monkeypatch.setattr(pipeline, "packages", lambda *_: (planned, []))
@@ -196,7 +193,7 @@ def test_what_amds_own_library_is_rebuilt_of_goes_to_the_second_build(
     archive = tmp_path / "aocl.tar.gz"
     archive.touch()
     stack = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), "ab" * 32)
-    planned = pipeline.Planned(stack, Toolchain("12", "2.36", ""), Plan((), {}, {}, {}))
+    planned = pipeline.Planned(stack, Plan((), {}, {}, {}))
     given: list[object] = []
 
     def rebuild(*arguments: object) -> list[rebuilds.Comparison]:

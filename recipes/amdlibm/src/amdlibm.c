@@ -28,7 +28,7 @@ AMDLIBM_SCALARS(UNARY, BINARY)
 #endif
 /* Chosen when the library is loaded. */
 #define FOR_EACH_PROCESSOR \
-    __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+    __attribute__((target_clones("avx512f", "avx2", "default")))
 
 /* ivdep: an array is the same as z or apart from it; without the pragma, GCC
    takes the scalar loop where it is the same. */

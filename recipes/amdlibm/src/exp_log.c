@@ -84,7 +84,7 @@
 #define FLOAT_LARGEST 200
 #define DOUBLE_LARGEST 1000
 
-#define TARGET __attribute__((target("arch=x86-64-v4")))
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
 #define FIRST_8(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
 #define LAST_8(a, b, c, d, e, f, g, h, ...) __VA_ARGS__
 #define OF(macro, ...) macro(__VA_ARGS__)

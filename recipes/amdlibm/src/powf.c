@@ -58,7 +58,7 @@
 #pragma GCC visibility push(hidden)
 
 #define LANES 8
-#define TARGET "arch=x86-64-v3"
+#define TARGET "avx2,fma"
 #define POWF _ZGVdN8vv_own_powf
 #define NAME(name) name##8
 #define MM(name) _mm256_##name
@@ -68,7 +68,7 @@
 #include "powf.h"
 
 #define LANES 16
-#define TARGET "arch=x86-64-v4"
+#define TARGET "avx512f,avx512bw,avx512dq,avx512vl,fma"
 #define POWF _ZGVeN16vv_own_powf
 #define NAME(name) name##16
 #define MM(name) _mm512_##name

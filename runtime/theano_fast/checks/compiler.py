@@ -13,17 +13,17 @@ from theano_fast.checks.result import Options, Result
 
 MISSING = (
     "no C++ compiler: theano.config.cxx is {cxx!r}, which cannot be run, so that every operation"
-    " would run in Python; install g++ (Debian, Ubuntu: apt-get install g++) or set the Theano"
-    " flag cxx to its path"
+    " would run in Python; leave the Theano flag cxx out, which names the environment's own g++, or"
+    " set it to the path of another"
 )
 
 
 def run(options: Options) -> Result:
     """Compile a function, check that it is C from a module made now, and its value."""
     cxx = theano.config.cxx
-    if not cxx or shutil.which(cxx.split()[0]) is None:
+    if not cxx or shutil.which(cxx) is None:
         return Result(failures=(MISSING.format(cxx=cxx),))
-    banner = subprocess.check_output([*cxx.split(), "--version"], text=True).splitlines()[0]
+    banner = subprocess.check_output([cxx, "--version"], text=True).splitlines()[0]
 
     x = T.dvector("x")
     started = time.perf_counter()

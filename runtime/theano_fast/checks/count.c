@@ -4,6 +4,10 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 ptrdiff_t in_arrays, in_loops;
 
 /* The library that the compiled module has loaded. */
@@ -35,3 +39,7 @@ VARIANT(_ZGVbN2v_amd_exp, 2, double, "sse2")
 VARIANT(_ZGVcN4v_amd_exp, 4, double, "avx")
 VARIANT(_ZGVdN4v_amd_exp, 4, double, "avx2")
 VARIANT(_ZGVeN8v_amd_exp, 8, double, "avx512f")
+
+#ifdef __cplusplus
+}
+#endif

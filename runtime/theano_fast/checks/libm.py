@@ -111,8 +111,8 @@ def count_failures() -> list[str]:
 
 
 def compiled(name: str, file: Path, *options: str) -> Path:
-    """Compile a C source that is beside this module to file, which is returned."""
-    compiler = [*theano.config.cxx.split(), "-x", "c", "-w", "-O2", *options]
+    """Compile a source that is beside this module, C and C++ in one, to file, which is returned."""
+    compiler = [theano.config.cxx, "-x", "c++", "-fpermissive", "-w", "-O2", *options]
     source = Path(__file__).with_name(name)
     subprocess.run([*compiler, str(source), "-o", str(file), "-ldl", "-lm"], check=True)
     return file

@@ -85,8 +85,9 @@ static double uniform(double low, double high)
 }
 
 static const double special[] = {
-    0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, INFINITY, -INFINITY, NAN, DBL_TRUE_MIN,
-    -DBL_TRUE_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN, DBL_MIN, -DBL_MIN, FLT_MIN, -FLT_MIN, FLT_MIN / 2,
+    0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, INFINITY, -INFINITY, NAN, __DBL_DENORM_MIN__,
+    -__DBL_DENORM_MIN__, __FLT_DENORM_MIN__, -__FLT_DENORM_MIN__, DBL_MIN, -DBL_MIN, FLT_MIN, -FLT_MIN,
+    FLT_MIN / 2,
     DBL_MAX, -DBL_MAX, FLT_MAX, -FLT_MAX, 88.8, -104, 710, -746, 16777217, 4503599627370497, 1e22,
     -1e22,
 };

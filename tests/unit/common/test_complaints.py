@@ -19,6 +19,7 @@ EPILOGUE = ["Script failed with status 2", "Script execution failed.", "  Work d
         "FAILED: scipy/x.cpython-311.so",
         "configure: error: no acceptable C compiler found in $PATH",
         "ModuleNotFoundError: No module named 'x'",
+        "BuildFailed: x-1.0-0.conda failed a test",
     ],
 )
 def test_the_first_complaint_is_shown_with_what_is_around_it(complaint: str) -> None:

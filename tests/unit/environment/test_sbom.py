@@ -10,16 +10,13 @@ from builder.package import packages
 from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack import recipes, stacks
-from builder.stack.toolchain import Toolchain
-
-TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc 12.2.0-14")
 
 
 def bill() -> str:
     stack = stacks.load("openblas")
-    rendered = recipes.load_all(stack, TOOLCHAIN)
+    rendered = recipes.load_all(stack)
     needs = recipes.closure(rendered)
-    plan = packages.plan(rendered, needs, recipes.variant(stack, TOOLCHAIN), TOOLCHAIN)
+    plan = packages.plan(rendered, needs, recipes.variant(stack))
     names = (
         "libffi-3.4.4-h0_0",
         "numpy-1.26.4-py_0",

@@ -8,7 +8,7 @@ from builder.image.base import Base
 
 
 def test_an_older_c_library_is_refused() -> None:
-    old = Base("debian:bullseye", "sha256:0", 5, "2.9", True)
+    old = Base("debian:bullseye", "sha256:0", 5, "2.9")
     with pytest.raises(ImageFailed, match=r"need glibc 2\.36.*debian:bullseye has 2\.9"):
         base.require(old, "2.36")
     base.require(old, "2.9")

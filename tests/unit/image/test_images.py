@@ -6,11 +6,11 @@ from pathlib import Path
 from builder.common import paths
 from builder.environment.envs import Lock
 from builder.image import build_context, images
-from builder.image.base import PACKAGES, Base
+from builder.image.base import Base
 from builder.package.channel import Package
 from builder.stack import stacks
 
-BASE = Base("debian:bookworm-slim", "sha256:0", 5, "2.36", False)
+BASE = Base("debian:bookworm-slim", "sha256:0", 5, "2.36")
 LOCK = Lock(
     "openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "ab" * 32, 5),)
 )
@@ -33,9 +33,6 @@ def test_the_dockerfile_is_every_stacks() -> None:
 def test_the_dockerfile_agrees_with_the_builder() -> None:
     text = paths.DOCKERFILE.read_text(encoding="utf-8")
     assert f"PATH={build_context.PREFIX}/bin:$PATH" in text
-    assert f"type {' '.join(PACKAGES)} " in text
-    assert f"--no-install-recommends {' '.join(PACKAGES)} " in text
-    assert f"LABEL {images.STACK_LABEL}={images.UNFINISHED}\n" in text
     home, work = build_context.SHARED
     assert f"HOME={home} " in text
     assert f"WORKDIR {work}\n" in text

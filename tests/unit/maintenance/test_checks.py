@@ -19,6 +19,8 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     told: list[str] = []
     monkeypatch.setattr(envs, "installed", lambda _: None)
     monkeypatch.setattr(pipeline, "build", lambda stack, _: told.append(f"build {stack}"))
+    monkeypatch.setattr(pipeline, "compilers", lambda: Path("/compilers/bin"))
+    monkeypatch.setenv("PATH", "/usr/bin")
     monkeypatch.setattr(Run, "run", lambda _, suite: told.append(str(suite)))
     return told
 

@@ -13,8 +13,6 @@ from builder.package import solver
 from builder.package.packages import Plan
 from builder.pipeline import Options
 from builder.source import sources
-from builder.stack import toolchain
-from builder.stack.toolchain import Toolchain
 
 
 @pytest.fixture
@@ -105,7 +103,6 @@ def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
 
 
 def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchain, "probe", lambda: Toolchain("12.2.0", "2.36", "gcc"))
     plans = {name: references._plan(name)[0] for name in references.INTERPRETERS}
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
     lines = {name: version.rpartition(".")[0] for name, version in versions.items()}

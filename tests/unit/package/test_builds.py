@@ -15,11 +15,9 @@ from builder.package import builds
 from builder.package import packages as store
 from builder.package.packages import Plan
 from builder.stack import recipes, stacks
-from builder.stack.toolchain import Toolchain
 from builder.timing import forecast
 from builder.timing.timings import Span
 
-TOOLCHAIN = Toolchain("12.2.0", "2.36", "gcc")
 RECIPE = """schema_version: 1
 package: {{name: {name}, version: '1.0'}}
 requirements: {{host: [{host}]}}
@@ -65,11 +63,10 @@ def plan(recipes_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         (recipes_dir / name).mkdir(parents=True)
         (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
     monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(builds.engine, "clock", lambda _: Path("/clock.so"))
     monkeypatch.setattr(builds.channel, "place", lambda _, where: where.mkdir(parents=True))
     stack = stacks.load("openblas")
-    rendered = recipes.load_all(stack, TOOLCHAIN)
-    return store.plan(rendered, recipes.closure(rendered), {}, TOOLCHAIN)
+    rendered = recipes.load_all(stack)
+    return store.plan(rendered, recipes.closure(rendered), {})
 
 
 def engine(monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Path], int]) -> Engine:
@@ -154,8 +151,8 @@ def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan
     seconds = {"long": 500.0, "end": 100.0}
     costs = {"recipes": {**dict.fromkeys((*hosts, "theano-stack"), 2.0), **seconds}, "stages": {}}
     monkeypatch.setattr(forecast, "_costs", lambda: costs)
-    rendered = recipes.load_all(stacks.load("openblas"), TOOLCHAIN)
-    return store.plan(rendered, recipes.closure(rendered), {}, TOOLCHAIN)
+    rendered = recipes.load_all(stacks.load("openblas"))
+    return store.plan(rendered, recipes.closure(rendered), {})
 
 
 def test_the_longest_chain_starts_first(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:

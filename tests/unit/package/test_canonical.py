@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import zstandard
+from elf_file import library
 
 from builder.common.errors import BuildFailed
 from builder.package import canonical
@@ -96,6 +97,34 @@ def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
     package = engine_package(tmp_path / "a", depends=[], **{"lib/vendor.so": binary})
     assert write(package, relinked=False)["lib/vendor.so"] == binary
     assert write(package)["lib/vendor.so"] != binary
+
+
+def test_a_package_asks_for_the_glibc_that_its_binaries_ask_for(tmp_path: Path) -> None:
+    depends = ["zlib", "__glibc >=2.36,<3.0.a0", "libgcc"]
+    binary = library(versions={"libc.so.6": {"GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["f"]}})
+    told = {}
+    for name, more in (("with", {"lib/y.so": binary}), ("without", {})):
+        files = write(engine_package(tmp_path / name, depends=depends, **more))
+        told[name] = json.loads(files["info/index.json"])["depends"]
+    assert told == {
+        "with": ["__glibc >=2.14,<3.0.a0", "libgcc", "zlib"],
+        "without": ["libgcc", "zlib"],
+    }
+
+
+def test_what_binaries_demand_is_told_of_the_package_too(tmp_path: Path) -> None:
+    binary = library(needed=["libz.so.1"])
+    package = engine_package(tmp_path / "a", depends=["zlib"], **{"lib/y.so": binary})
+    demands = canonical.write(package, package.parent, EPOCH)
+    assert demands["lib/y.so"].libraries == ("libz.so.1",)
+    assert canonical.demands(package) == demands
+    assert canonical.metadata(package)["index.json"]["depends"] == ["zlib"]
+
+
+def test_a_binary_that_is_cut_short_is_refused(tmp_path: Path) -> None:
+    package = engine_package(tmp_path / "a", depends=[], **{"lib/y.so": library()[:-1]})
+    with pytest.raises(BuildFailed, match=r"lib/y\.so is cut short"):
+        write(package)
 
 
 def test_a_file_that_names_the_build_directory_is_refused(tmp_path: Path) -> None:

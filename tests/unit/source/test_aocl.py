@@ -1,28 +1,18 @@
 from __future__ import annotations
 
 import io
-import struct
 import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from elf_file import RWE, library
 
 from builder.common import paths
 from builder.common.errors import SourceUnavailable
 from builder.source import aocl, sources
 
-# Without sections, and one segment, PT_GNU_STACK, whose flags are these (elf.h).
-RW, RWE = 6, 7
-
-
-def library(flags: int) -> bytes:
-    head = struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 64, 0, 0)
-    segment = struct.pack("<IIQQQQQQ", 0x6474E551, flags, 0, 0, 0, 0, 0, 16)
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + head + segment
-
-
-X86_64 = library(RW)
+X86_64 = library()
 AARCH64 = X86_64[:18] + b"\xb7\x00" + X86_64[20:]
 I386 = b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00"
 
@@ -124,7 +114,7 @@ def test_what_an_executable_stack_does_is_told(
     aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 1
-    aocl.keep(archive(tmp_path, {"lib/libalm.so": library(RWE)}))
+    aocl.keep(archive(tmp_path, {"lib/libalm.so": library(stack=RWE)}))
     warned = capsys.readouterr().out.splitlines()
     assert warned[0] == told[0]
     assert "lib/libalm.so demands an executable stack" in warned[1]
@@ -136,7 +126,7 @@ def test_an_executable_stack_is_refused_where_glibc_does(
 ) -> None:
     monkeypatch.setattr(aocl, "glibc", lambda: version)
     assert aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
-    file = archive(tmp_path, {"lib/libalm.so": library(RWE)})
+    file = archive(tmp_path, {"lib/libalm.so": library(stack=RWE)})
     with pytest.raises(SourceUnavailable, match="demands an executable stack") as failure:
         aocl.keep(file)
     assert len(str(failure.value).splitlines()) == 2

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import lzma
 import shutil
 from pathlib import Path
 
@@ -114,8 +115,31 @@ def test_without_apt_the_pool_of_the_named_mirror_is_known(
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
     debian.download(file, tmp_path / "x", tmp_path)
     assert asked == [f"http://named.example/debian/pool/main/{place}"]
-    with pytest.raises(LookupError, match="binary package"):
-        debian.download("libgpuarray3_0.7.6-13+b1_amd64.deb", tmp_path / "x", tmp_path)
+
+
+def test_without_apt_the_named_mirrors_list_tells_where_a_binary_package_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def download(address: str, destination: Path) -> None:
+        asked.append(address.removeprefix("http://named.example/debian/"))
+        if address.endswith("/bullseye/main/binary-amd64/Packages.xz"):
+            destination.write_bytes(
+                lzma.compress(b"Package: g++\nFilename: pool/main/g/gcc/g++_10-1_amd64.deb\n\n")
+            )
+        else:
+            destination.write_bytes(lzma.compress(b"\n"))
+
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    monkeypatch.setattr(debian.downloads, "download", download)
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
+    debian.download("g++_10-1_amd64.deb", tmp_path / "x", tmp_path)
+    assert asked[-1] == "pool/main/g/gcc/g%2B%2B_10-1_amd64.deb"
+    with pytest.raises(LookupError, match=r"lists no g\+\+_9-1_amd64\.deb"):
+        debian.download("g++_9-1_amd64.deb", tmp_path / "x", tmp_path)
+    # Each list once.
+    assert len(asked) == len(set(asked)) == 1 + len(debian.RELEASES)
 
 
 def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:

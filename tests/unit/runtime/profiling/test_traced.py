@@ -1,3 +1,4 @@
+import sys
 from types import SimpleNamespace as Made
 
 from theano_fast.profiling import traced
@@ -44,6 +45,7 @@ def test_lines_are_by_the_nodes_place_in_its_graph():
     assert traced.name_of(Made(name="scan_fn", message=None)) == "scan_fn"
 
 
-def test_a_program_without_theano_writes_nothing(tmp_path):
+def test_a_program_without_theano_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "theano.compile.profiling", raising=False)
     traced.write(tmp_path / "traces.json")
     assert not (tmp_path / "traces.json").exists()

@@ -116,7 +116,8 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
     Raises:
         RuntimeError: g++ failed.
     """
-    cmodule.GCC_compiler.march_flags = [f"-march={level}"]
+    # By their names, which are those of processors, g++ knows the levels from its release 11 on.
+    cmodule.GCC_compiler.march_flags = sorted(LEVELS[level])
     # By what they have in common: the library, compile_str's arguments, and the modules in it.
     groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
     names: dict[str, str] = {}

@@ -1,0 +1,15 @@
+/* What libmvec's archive lacks without the rest of a static glibc: its choice of the
+   variants for SSE. Those for AVX2 and AVX-512 are called by code for these alone. */
+#include "amdlibm.h"
+
+#define CHOOSE(vector)                                                        \
+    void vector##_sse2(void), vector##_sse4(void);                            \
+    static void (*choose_##vector(void))(void)                                \
+    {                                                                         \
+        __builtin_cpu_init();                                                 \
+        return __builtin_cpu_supports("sse4.1") ? vector##_sse4 : vector##_sse2; \
+    }                                                                         \
+    void vector(void) __attribute__((ifunc("choose_" #vector)));
+#define UNARY(name) CHOOSE(_ZGVbN2v_##name) CHOOSE(_ZGVbN4v_##name##f)
+#define BINARY(name) CHOOSE(_ZGVbN2vv_##name) CHOOSE(_ZGVbN4vv_##name##f)
+AMDLIBM_SCALARS(UNARY, BINARY)
