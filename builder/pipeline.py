@@ -376,8 +376,8 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
 def build(name: str, options: Options) -> Environment:
     """The whole of it: fetch, packages, channel, lock, environment, verify, report.
 
-    A stack that verified before, in the same bytes, is not
-    verified again; ``verify`` does it at any time.
+    A stack that verified before, in the same bytes, is not verified again; ``verify`` does it at
+    any time.
     """
     planned, environment = create(name, options, ("verification", "report"))
     stack = planned.stack

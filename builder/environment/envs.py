@@ -7,7 +7,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,24 +61,33 @@ def specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
     return f"{output.name} =={output.version} {output.build}", *stack.programs
 
 
-def assemble(packages: Iterable[Package], specs: list[str], prefix: Path) -> None:
+def assemble(packages: Iterable[Package], specs: Sequence[str], prefix: Path) -> None:
     """Install what specs ask for, out of ``packages``, into ``prefix``, if it is not there.
 
     Raises:
         CommandFailed: no set of them satisfies the specs.
         EnvironmentFailed: the installation failed.
     """
+    found = _solve(packages, specs)
+    mark = json.dumps([f"{package.path} {package.sha256}" for package in found])
+    file = prefix / MARK
+    if not file.exists() or file.read_text(encoding="utf-8") != mark:
+        shutil.rmtree(prefix, ignore_errors=True)
+        install([package.file for package in found], prefix, str(prefix))
+        file.write_text(mark, encoding="utf-8")
+
+
+def _solve(packages: Iterable[Package], specs: Sequence[str]) -> tuple[Package, ...]:
+    """Those of ``packages`` that satisfy specs together, sorted by their place in a channel.
+
+    Raises:
+        CommandFailed: no set of them does; the message has the reason.
+    """
+    by_path = {package.path: package for package in packages}
     with tempfile.TemporaryDirectory() as directory:
-        channel.place(packages, Path(directory))
-        found = [
-            Path(directory, name) for name in solver.call("solve", channel=directory, specs=specs)
-        ]
-        mark = json.dumps([f"{file.name} {sha256(file)}" for file in found])
-        file = prefix / MARK
-        if not file.exists() or file.read_text(encoding="utf-8") != mark:
-            shutil.rmtree(prefix, ignore_errors=True)
-            install(found, prefix, str(prefix))
-            file.write_text(mark, encoding="utf-8")
+        channel.place(by_path.values(), Path(directory))
+        found = solver.call("solve", channel=directory, specs=list(specs))
+    return tuple(by_path[path] for path in sorted(found))
 
 
 def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
@@ -87,20 +96,15 @@ def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> L
     Raises:
         SolveFailed: no set of them satisfies it on this host; the message has the reason.
     """
-    by_path = {package.path: package for package in packages}
     wanted = specs(stack, metapackage)
-    with tempfile.TemporaryDirectory() as directory:
-        channel.place(by_path.values(), Path(directory))
-        try:
-            found = solver.call("solve", channel=directory, specs=list(wanted))
-        except CommandFailed as error:
-            raise SolveFailed(
-                f"stack {stack.name} ({', '.join(wanted)}) cannot be installed on this host:\n"
-                f"{error}",
-                "correct the recipes' requirements, or run on a host that has the virtual "
-                "packages they name",
-            ) from error
-    return Lock(stack.name, wanted, tuple(by_path[path] for path in sorted(found)))
+    try:
+        return Lock(stack.name, wanted, _solve(packages, wanted))
+    except CommandFailed as error:
+        raise SolveFailed(
+            f"stack {stack.name} ({', '.join(wanted)}) cannot be installed on this host:\n{error}",
+            "correct the recipes' requirements, or run on a host that has the virtual "
+            "packages they name",
+        ) from error
 
 
 def explicit(lock: Lock) -> str:
@@ -156,19 +160,21 @@ def write(lock: Lock, directory: Path, address: str = "") -> None:
         address: the channel's, in place of the word CHANNEL and of what tells of it.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    for name, given in (
-        (LOCK_NAME, explicit(lock)),
-        ("environment.yml", environment_yml(lock)),
-    ):
-        lines = given.splitlines(keepends=True)
-        comments = address and [line for line in lines if line.startswith("#")]
-        kept = [line for line in lines if line not in comments or line == "# platform: linux-64\n"]
-        text = "".join(kept).replace("CHANNEL", address or "CHANNEL")
+    texts = {LOCK_NAME: explicit(lock), "environment.yml": environment_yml(lock)}
+    if address:
+        texts = {name: _served(text, address) for name, text in texts.items()}
+    for name, text in texts.items():
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             part = file.with_suffix(".part")
             part.write_text(text, encoding="utf-8")
             part.replace(file)
+
+
+def _served(text: str, address: str) -> str:
+    lines = text.splitlines(keepends=True)
+    kept = [line for line in lines if line[0] != "#" or line == "# platform: linux-64\n"]
+    return "".join(kept).replace("CHANNEL", address)
 
 
 def compare(lock: Lock, directory: Path) -> str:

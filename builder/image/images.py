@@ -17,9 +17,9 @@ from builder.environment.envs import Lock
 from builder.image import daemon, oci
 from builder.image.base import Base
 from builder.package.engine import SOURCE_DATE_EPOCH
+from builder.stack.stacks import WITH
 
 REPOSITORY = "theano-fast"
-# Until an image is finished it is of this stack, and so are the containers that build it.
 STACK_LABEL = "theano-fast.stack"
 LOCK_LABEL = "theano-fast.lock"
 
@@ -44,8 +44,8 @@ class Image:
 
 def reference(stack: str) -> str:
     """The name of a stack's image."""
-    # A tag has no "+".
-    return f"{REPOSITORY}:{stack.replace('+', '-')}"
+    # A tag has no such character.
+    return f"{REPOSITORY}:{stack.replace(WITH, '-')}"
 
 
 def labels(lock: Lock, base: Base) -> dict[str, str]:

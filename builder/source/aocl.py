@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import lzma
-import os
 import tarfile
 import zipfile
 import zlib
@@ -13,6 +12,7 @@ from pathlib import Path
 from builder.common import elf, progress
 from builder.common.errors import SourceUnavailable
 from builder.source import sources
+from builder.stack.toolchain import glibc
 
 # What a recipe finds it by in build/sources, before the hash.
 NAME = "aocl-libm"
@@ -79,15 +79,6 @@ def keep(archive: Path) -> str:
     for warning in warnings:
         progress.say(f"{archive.name}: {warning}")
     return sources.keep(archive, NAME).sha256
-
-
-def glibc() -> tuple[int, ...]:
-    """The version of this host's glibc; (0,) where the C library is another."""
-    try:
-        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
-    except (ValueError, OSError):
-        return (0,)
-    return tuple(map(int, version.split("."))) if name == "glibc" else (0,)
 
 
 def _is_licence(name: str) -> bool:

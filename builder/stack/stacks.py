@@ -60,7 +60,10 @@ def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
     Raises:
         ConfigurationError: an unknown or missing key, or a value its axis does not list.
     """
-    table = _read(file)
+    return _stacks(file, _read(file))
+
+
+def _stacks(file: Path, table: dict[str, Any]) -> tuple[Stack, ...]:
     return tuple(_stack(file, name, row, table["axes"]) for name, row in table["stacks"].items())
 
 
@@ -97,10 +100,11 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
         UsageError: there is none; the message lists those there are.
     """
     base, *programs = name.split(WITH)
-    stacks = {stack.name: stack for stack in load_all(file)}
+    table = _read(file)
+    stacks = {stack.name: stack for stack in _stacks(file, table)}
     if base not in stacks:
         raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
-    known = _read(file)["programs"]
+    known = table["programs"]
     if unknown := [program for program in programs if program not in known]:
         raise UsageError(
             f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"

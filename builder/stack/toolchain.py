@@ -31,14 +31,24 @@ def require_host() -> None:
     Raises:
         HostToolMissing: it is, or is another C library than glibc.
     """
-    name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
-    if name != "glibc":
+    found = glibc()
+    if found == (0,):
         raise HostToolMissing("the C library is not glibc", "build on a GNU/Linux host")
-    if numbers(version) < numbers(floor()):
+    if found < numbers(floor()):
+        version = ".".join(map(str, found))
         raise HostToolMissing(
             f"this host has glibc {version}, and packages need {floor()} or newer",
             "build, and run, on a newer release: RHEL 8, Debian 11, Ubuntu 20.04 or later",
         )
+
+
+def glibc() -> tuple[int, ...]:
+    """The version of this host's glibc; (0,) where the C library is another."""
+    try:
+        name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
+    except (ValueError, OSError):
+        return (0,)
+    return numbers(version) if name == "glibc" else (0,)
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -25,8 +25,7 @@ Result = subprocess.CompletedProcess[str]
 @pytest.fixture(scope="session")
 def prefix() -> Path:
     """The openblas environment."""
-    if envs.installed("openblas") is None:
-        pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
+    envs.require("openblas")
     return paths.ENVIRONMENTS / "openblas"
 
 

@@ -68,9 +68,11 @@ def test_all_nodes_verify_in_one_report(run: Run, shared: Path) -> None:
     for number in range(1, 5):
         assert json.loads((shared / f"report-node{number}.json").read_text())["verified"]
     # A compiler that one node has not got.
-    hidden = 'test "$SLURMD_NODENAME" = node3 && PATH=/nowhere; exec "$0" "$@"'
+    lacking = (
+        'test "$SLURMD_NODENAME" = node3 && export THEANO_FLAGS=cxx=/nowhere/g++; exec "$0" "$@"'
+    )
     command = run("sh", "-c", "command -v theano-fast").stdout.strip()
-    broken = run("srun", "-N4", "sh", "-c", hidden, command, "verify", "--check", "compiler")
+    broken = run("srun", "-N4", "sh", "-c", lacking, command, "verify", "--check", "compiler")
     assert broken.returncode != 0
     assert "node3: compiler failed" in broken.stdout
     assert broken.stdout.count("openblas: verified") == 3

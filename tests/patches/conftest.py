@@ -52,6 +52,24 @@ def run_python(variables, compiledir):
 
 
 @pytest.fixture
+def start_python(variables):
+    """Start code in new interpreters, with THEANO_FLAGS and open pipes; they end with the test."""
+    processes = []
+
+    def start(code, *arguments, flags):
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        environ = {**variables, "THEANO_FLAGS": flags}
+        command = [sys.executable, "-c", code, *arguments]
+        processes.append(subprocess.Popen(command, env=environ, text=True, **pipes))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
 def same_as_unoptimized():
     """Check that optimization does not change an output: its type, shape and elements.
 

@@ -5,9 +5,8 @@ the file system refuses locks, nothing was compiled.
 """
 
 import errno
+import functools
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -47,21 +46,9 @@ print([float(theano.function([x], op(x))([0.0])[0]) for op in ops])
 
 
 @pytest.fixture
-def start(variables, tmp_path):
-    """Start code in a new interpreter; all use one compile directory, and end with the test."""
-    processes = []
-
-    def start(code):
-        environ = {**variables, "THEANO_FLAGS": f"base_compiledir={tmp_path}/compiled"}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        process = subprocess.Popen([sys.executable, "-c", code], env=environ, text=True, **pipes)
-        processes.append(process)
-        return process
-
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+def start(start_python, tmp_path):
+    """Start code in a new interpreter; all use one compile directory."""
+    return functools.partial(start_python, flags=f"base_compiledir={tmp_path}/compiled")
 
 
 def test_a_killed_process_holds_nothing(start):

@@ -7,8 +7,6 @@ import json
 import os
 import pickle
 import select
-import subprocess
-import sys
 import time
 import zlib
 
@@ -464,28 +462,15 @@ WAITING = "Waiting for another process that makes the same function"
 
 
 @pytest.fixture
-def start(variables, tmp_path):
-    """Start MAKING in a new interpreter, which ends with the test."""
-    processes = []
+def start(start_python, tmp_path):
+    """Start MAKING in a new interpreter."""
+    flags = f"base_compiledir={tmp_path}/compiled,cmodule.shipped="
 
     def start(*arguments, function="tt.exp(x) * x.sum()", before="", first=""):
-        flags = f"base_compiledir={tmp_path}/compiled,cmodule.shipped="
         code = before + MAKING.format(function=function, first=first)
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments],
-            env={**variables, "THEANO_FLAGS": flags},
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        processes.append(process)
-        return process
+        return start_python(code, *arguments, flags=flags)
 
-    yield start
-    for process in processes:
-        process.kill()
-        process.communicate()
+    return start
 
 
 @pytest.fixture
