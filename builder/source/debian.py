@@ -45,13 +45,13 @@ def sources_list(targets: str, kind: str = "deb-src") -> str:
     """apt's entries for RELEASES, on the user's mirror and those that ``targets`` names.
 
     Args:
-        targets: lines of ``<repository URI> <release>``, as ``apt-get indextargets`` prints.
+        targets: what ``apt-get update --print-uris`` prints.
         kind: one of SHOW.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
     # Signed or not: what comes from there is held to its SHA-256.
     lines = {f"{kind} [trusted=yes] {mirror()} {name} main" for name in RELEASES if mirror()}
-    for uri, release in (line.split() for line in targets.splitlines() if line.strip()):
+    for uri, release in _repositories(targets):
         base, _, pocket = release.partition("-")
         if base in RELEASES and pocket in ("", "security"):
             suffix = f"-{pocket}" if pocket else ""
@@ -67,8 +67,7 @@ def package_list(targets: str, release: str) -> list[str]:
         release: a codename, as ``bookworm``.
     """
     pockets = {release, f"{release}-updates", f"{release}-security"}
-    pairs = {tuple(line.split()) for line in targets.splitlines() if line.strip()}
-    return [f"deb {uri} {name} main" for uri, name in sorted(pairs) if name in pockets]
+    return [f"deb {uri} {name} main" for uri, name in _repositories(targets) if name in pockets]
 
 
 def directories(shown: str, file: str) -> list[str]:
@@ -271,7 +270,13 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _targets() -> str:
-    return run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)"]).output
+    # indextargets would know of none where no list was fetched yet, as in a new container.
+    return run(["apt-get", "update", "--print-uris"]).output
+
+
+def _repositories(targets: str) -> list[tuple[str, str]]:
+    """Each repository's address, and the release that is asked of it."""
+    return sorted(set(re.findall(r"^'(\S+)/dists/(\S+)/InRelease'", targets, re.MULTILINE)))
 
 
 def _configure(state: Path, kind: str) -> list[str]:

@@ -67,17 +67,20 @@ def test_the_pool_directory_of_a_binary_package_is_in_its_stanza() -> None:
     assert debian.directories(SHOW, "gpuarray3_0.7.6-14_amd64.deb") == []
 
 
-TARGETS = """http://mirror.example/debian/ bookworm
-http://mirror.example/debian/ bookworm-updates
-http://mirror.example/security/ bookworm-security
-http://elsewhere.example/ nodistro
+TARGETS = """'http://mirror.example/debian/dists/bookworm/InRelease' bookworm_InRelease 0
+'http://mirror.example/debian/dists/bookworm-updates/InRelease' updates_InRelease 0
+'http://mirror.example/security/dists/bookworm-security/InRelease' security_InRelease 0
+'http://elsewhere.example/dists/nodistro/InRelease' nodistro_InRelease 0
+'http://flat.example/debian/./InRelease' flat_InRelease 0
+'http://mirror.example/debian/dists/bookworm/main/binary-amd64/Packages.xz' Packages 0
 """
+UBUNTU = "'http://mirror.example/ubuntu/dists/noble/InRelease' noble_InRelease 0 \n"
 
 
 def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
     entries = debian.sources_list(TARGETS)
-    assert "http://mirror.example/debian/ trixie main" in entries
-    assert "http://mirror.example/security/ trixie-security main" in entries
+    assert "http://mirror.example/debian trixie main" in entries
+    assert "http://mirror.example/security trixie-security main" in entries
     assert "elsewhere" not in entries
     assert all(line.startswith("deb-src ") for line in entries.splitlines())
     binaries = debian.sources_list(TARGETS, "deb")
@@ -86,12 +89,12 @@ def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
 
 
 def test_a_host_of_another_distribution_has_no_entries() -> None:
-    assert debian.sources_list("http://mirror.example/ubuntu/ noble\n").strip() == ""
+    assert debian.sources_list(UBUNTU).strip() == ""
 
 
 def test_a_mirror_that_the_user_names_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian/")
-    entries = debian.sources_list("http://mirror.example/ubuntu/ noble\n").splitlines()
+    entries = debian.sources_list(UBUNTU).splitlines()
     assert "deb-src [trusted=yes] http://named.example/debian bookworm main" in entries
     assert len(entries) == len(debian.RELEASES)
 
@@ -144,9 +147,9 @@ def test_without_apt_the_named_mirrors_list_tells_where_a_binary_package_is(
 
 def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
     assert debian.package_list(TARGETS * 2, "bookworm") == [
-        "deb http://mirror.example/debian/ bookworm main",
-        "deb http://mirror.example/debian/ bookworm-updates main",
-        "deb http://mirror.example/security/ bookworm-security main",
+        "deb http://mirror.example/debian bookworm main",
+        "deb http://mirror.example/debian bookworm-updates main",
+        "deb http://mirror.example/security bookworm-security main",
     ]
     assert debian.package_list(TARGETS, "trixie") == []
 
