@@ -99,5 +99,5 @@ def _version(name: str) -> Version:
 def _inside(file: str, path: str) -> bool:
     """Whether a search path of a file is relative to it, and below the prefix."""
     origin, _, rest = path.partition("/")
-    place = posixpath.normpath(posixpath.join(posixpath.dirname(file), rest))
+    place = posixpath.normpath(posixpath.join(posixpath.dirname(file), rest.lstrip("/")))
     return origin in ("$ORIGIN", "${ORIGIN}") and place.split("/")[0] != ".."

@@ -47,6 +47,8 @@ def test_a_library_that_is_nowhere_is_refused() -> None:
         ("bin/x", "$ORIGIN/../lib", True),
         ("lib/x.so", "$ORIGIN/../../lib", False),
         ("x.so", "$ORIGIN/..", False),
+        ("lib/x.so", "$ORIGIN//..", True),
+        ("lib/x.so", "$ORIGIN//../..", False),
         ("lib/x.so", "/usr/lib", False),
         ("lib/x.so", "lib", False),
         # The working directory.
