@@ -38,6 +38,8 @@ BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTA
 HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
+# The files in a package that metadata reads.
+DESCRIPTIONS = tuple(f"info/{name}.json" for name in ("index", "paths", "about", "run_exports"))
 
 
 def write(
@@ -98,13 +100,18 @@ def demands(package: Path) -> dict[str, elf.Demands]:
     return _demands(members(package))
 
 
+def name(package: Path) -> str:
+    """A package's name: its file's, without version and build string."""
+    return package.name.rsplit("-", 2)[0]
+
+
 def metadata(package: Path) -> dict[str, Any]:
-    """What a .conda file's index.json and paths.json say, by name."""
+    """What the JSON files that describe a .conda file's package say, by name."""
     with zipfile.ZipFile(package) as given:
         return {
             member.name.removeprefix("info/"): json.loads(content)
             for member, content in _members(given, f"info-{package.stem}.tar.zst")
-            if member.name in ("info/index.json", "info/paths.json")
+            if member.name in DESCRIPTIONS
         }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.package import solver
+from builder.package import canonical, solver
 
 SUBDIRS = ("linux-64", "noarch")
 
@@ -32,7 +32,7 @@ class Package:
     @property
     def name(self) -> str:
         """The package's name, without version and build string."""
-        return self.file.name.rsplit("-", 2)[0]
+        return canonical.name(self.file)
 
 
 def place(packages: Iterable[Package], directory: Path) -> None:

@@ -154,18 +154,15 @@ def build(request: Request) -> None:
             package,
             Path(request.output),
             SOURCE_DATE_EPOCH,
-            relinked=_linking(outputs[_name(package)]).get("binary_relocation", True) is not False,
+            relinked=_linking(outputs[canonical.name(package)]).get("binary_relocation", True)
+            is not False,
         )
         for package in packages
     }
     for package in packages:
-        _judge(package, demands[package], outputs[_name(package)], request)
+        _judge(package, demands[package], outputs[canonical.name(package)], request)
     if request.engine != "conda-build":
         _test(packages, request)
-
-
-def _name(package: Path) -> str:
-    return package.name.rsplit("-", 2)[0]
 
 
 def _linking(output: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -178,12 +175,12 @@ def _judge(
 ) -> None:
     """Refuse a package whose binaries ask for what neither the floor nor its recipe allows."""
     depends = canonical.metadata(package)["index.json"]["depends"]
-    near = {_name(package), *(spec.split()[0] for spec in depends)}
+    near = {canonical.name(package), *(spec.split()[0] for spec in depends)}
     libraries = {
         Path(entry["_path"]).name
         for place in (request.output, request.channel)
         for other in Path(place).glob("*/*.conda")
-        if _name(other) in near
+        if canonical.name(other) in near
         for entry in canonical.metadata(other)["paths.json"]["paths"]
     }
     libraries.update(_linking(output).get("missing_dso_allowlist", ()))

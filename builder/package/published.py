@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import tarfile
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
-from builder.package import solver
+from builder.package import canonical, solver
 from builder.package.channel import SUBDIRS, Package
 
 
@@ -46,24 +44,11 @@ def _information(directory: Path) -> dict[str, dict[str, Any]]:
     """What the packages of a subdirectory say of themselves, by file name."""
     found = {}
     for file in sorted(directory.glob("*.conda")):
-        texts = _info(file)
+        said = canonical.metadata(file)
         found[file.name] = {
-            key: json.loads(texts.get(f"info/{key}.json", b"{}"))
-            for key in ("index", "about", "run_exports")
+            key: said.get(f"{key}.json", {}) for key in ("index", "about", "run_exports")
         }
     return found
-
-
-def _info(package: Path) -> dict[str, bytes]:
-    """The files that describe a package; unlike canonical.members, without reading the others."""
-    with (
-        zipfile.ZipFile(package) as given,
-        given.open(f"info-{package.stem}.tar.zst") as compressed,
-        zstandard.ZstdDecompressor().stream_reader(compressed) as stream,
-        tarfile.open(fileobj=stream, mode="r|") as tar,
-    ):
-        contents = ((member.name, tar.extractfile(member)) for member in tar)
-        return {name: content.read() for name, content in contents if content}
 
 
 def _channeldata(found: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
