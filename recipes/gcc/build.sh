@@ -35,6 +35,9 @@ case $PKG_NAME in
         parts crt{begin,beginS,beginT,end,endS,fastmath,offloadbegin,offloadend}.o include \
             libgcc{,_eh}.a libgcc_s.so libgomp.spec collect2 liblto_plugin.so.0.0.0
         mv "$PREFIX/$own/liblto_plugin.so.0.0.0" "$PREFIX/$own/liblto_plugin.so"
+        # With it, ar, nm and ranlib read what LTO compiles.
+        mkdir "$PREFIX/lib/bfd-plugins"
+        ln -s "../${own#lib/}/liblto_plugin.so" "$PREFIX/lib/bfd-plugins"
         library gomp.so.1
         specs > "$PREFIX/$own/specs"
         for object in {,S,g}crt1.o crt{i,n}.o; do

@@ -44,8 +44,7 @@ export ac_cv_file__dev_ptmx=yes
     CFLAGS_NODIST="-fno-semantic-interposition -flto" \
     LDFLAGS_NODIST="-fno-semantic-interposition -flto=auto -s" \
     ac_cv_header_uuid_uuid_h=no
-# An archive of what LTO compiles has its symbols from the compiler's plugin.
-make=(make AR="ar --plugin=$(gcc -print-file-name=liblto_plugin.so)")
+make=(make)
 # Two programs that freeze modules, for a second each, would be linked with LTO for a minute each:
 # compiled apart, as fast as can be, they stay as they are (-o).
 if grep -q '^_bootstrap_python:' Makefile; then
