@@ -6,6 +6,7 @@ py-rattler-build holds the interpreter lock while it builds.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
@@ -15,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -159,8 +160,9 @@ def build(request: Request) -> None:
         )
         for package in packages
     }
+    known = functools.cache(canonical.metadata)
     for package in packages:
-        _judge(package, demands[package], outputs[canonical.name(package)], request)
+        _judge(package, demands[package], outputs[canonical.name(package)], request, known)
     if request.engine != "conda-build":
         _test(packages, request)
 
@@ -171,17 +173,21 @@ def _linking(output: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _judge(
-    package: Path, demands: Mapping[str, elf.Demands], output: Mapping[str, Any], request: Request
+    package: Path,
+    demands: Mapping[str, elf.Demands],
+    output: Mapping[str, Any],
+    request: Request,
+    known: Callable[[Path], dict[str, Any]],
 ) -> None:
     """Refuse a package whose binaries ask for what neither the floor nor its recipe allows."""
-    depends = canonical.metadata(package)["index.json"]["depends"]
+    depends = known(package)["index.json"]["depends"]
     near = {canonical.name(package), *(spec.split()[0] for spec in depends)}
     libraries = {
         Path(entry["_path"]).name
         for place in (request.output, request.channel)
         for other in Path(place).glob("*/*.conda")
         if canonical.name(other) in near
-        for entry in canonical.metadata(other)["paths.json"]["paths"]
+        for entry in known(other)["paths.json"]["paths"]
     }
     libraries.update(_linking(output).get("missing_dso_allowlist", ()))
     floor = numbers(request.variant["c_stdlib_version"][0])
