@@ -41,17 +41,17 @@ def _value(flag: Any) -> str:
 
 def compiler(cxx: str) -> dict[str, Any]:
     """Return the version of the compiler, and the seconds that it takes for an empty function."""
-    if not cxx or shutil.which(cxx.split(maxsplit=1)[0]) is None:
+    if not cxx or shutil.which(cxx) is None:
         return {"cxx": cxx}
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "empty.cpp")
         source.write_text("int nothing() { return 0; }\n")
         started = time.perf_counter()
-        command = [*cxx.split(), "-shared", "-fPIC", "-o", f"{folder}/empty.so", str(source)]
+        command = [cxx, "-shared", "-fPIC", "-o", f"{folder}/empty.so", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - started
     banner = subprocess.run(
-        [*cxx.split(), "--version"], capture_output=True, text=True, check=False
+        [cxx, "--version"], capture_output=True, text=True, check=False
     )
     return {
         "cxx": cxx,

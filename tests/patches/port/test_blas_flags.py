@@ -6,6 +6,7 @@ does one with a BLAS that is not there, and a device of 2016 ends the import.
 """
 
 import pytest
+from theano import config
 from theano.misc import old_flags
 from theano.tensor import blas
 
@@ -125,3 +126,11 @@ def test_flags_of_before_theano_1(run_python, flags, said):
     assert said in done.stderr.splitlines()[0]
     assert "theano-fast rc translate" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_compilers_path_may_have_a_space(tmp_path):
+    compiler = tmp_path / "a b" / "g++"
+    compiler.parent.mkdir()
+    compiler.write_text(f'#!/bin/sh\nexec "{config.cxx}" "$@"\n')
+    compiler.chmod(0o755)
+    assert old_flags.cxxflags("-O1", str(compiler)) == "-O1"

@@ -108,7 +108,7 @@ def _complaint(cxx: str, program: str, *flags: str) -> str:
     """Return the last line, but ld's summary, that a compiler writes of a program it refuses."""
     with tempfile.TemporaryDirectory() as location:
         done = subprocess.run(
-            [*shlex.split(cxx), "-x", "c++", "-", *flags, "-o", f"{location}/program"],
+            [cxx, "-x", "c++", "-", *flags, "-o", f"{location}/program"],
             env={**os.environ, "LC_ALL": "C"},
             input=program,
             capture_output=True,
