@@ -124,7 +124,7 @@ def run_read(given: argparse.Namespace) -> int:
         return 0
     for each in found:
         print(f"{each.name}")
-        print("\n".join(f"  {name:<14}{value:14g}" for name, value in each.numbers.items()))
+        print("\n".join(f"  {name:<14}{value:14.15g}" for name, value in each.numbers.items()))
         print("\n".join(profiles.render(each, rows=20)))
     return 0
 

@@ -79,7 +79,7 @@ def of_read(title: str, read: Sequence[profiles.Profile]) -> str:
         body.append(
             f"<h2>{escape(each.name)}</h2>\n<p>{each.calls} calls, {each.seconds:.3f} s</p>\n"
         )
-        numbers = [(escape(name), f"{value:g}") for name, value in each.numbers.items()]
+        numbers = [(escape(name), f"{value:.15g}") for name, value in each.numbers.items()]
         body.append(table(("", "seconds, or number"), numbers))
         for name, its in each.tables.items():
             body.append(f"<h3>{name}</h3>\n")

@@ -17,7 +17,7 @@ def test_compare_prints_a_table_and_writes_a_page(files, tmp_path, capsys):
 def test_read_prints_every_row(files, capsys):
     assert command.main(["read", str(files("train_fn")[1])]) == 0
     told = capsys.readouterr().out
-    assert "optimizer            1013.89" in told
+    assert "optimizer           1013.889" in told
     assert "theano.compile.ops.DeepCopyOp" in told
 
 
