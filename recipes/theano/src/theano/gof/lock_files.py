@@ -10,7 +10,7 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -42,9 +42,9 @@ def tell(path: str) -> None:
 
 
 @contextlib.contextmanager
-def waiting(path: str) -> Iterator[None]:
-    """Tell who holds a lock if it takes PATIENCE seconds to get it."""
-    timer = threading.Timer(PATIENCE, tell, [path])
+def waiting(say: Callable[..., None], *arguments: str) -> Iterator[None]:
+    """Call `say` if it takes PATIENCE seconds to get a lock."""
+    timer = threading.Timer(PATIENCE, say, arguments)
     timer.daemon = True
     timer.start()
     try:

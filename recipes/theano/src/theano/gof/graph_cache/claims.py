@@ -10,12 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from theano import config
+from theano.gof import lock_files
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
@@ -104,6 +106,12 @@ def is_made(file: int, path: Path) -> bool:
     return os.pread(file, 1, place(path)) == MADE
 
 
+@functools.cache
+def tell() -> None:
+    """Say, once, that this process waits."""
+    _logger.info("Waiting for another process that makes the same function")
+
+
 def lock(file: int, path: Path, kind: int) -> bool:
     """Lock the byte of a graph, and return whether that was to be waited for.
 
@@ -115,8 +123,8 @@ def lock(file: int, path: Path, kind: int) -> bool:
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EAGAIN):
             raise
-        _logger.info("Waiting for another process that makes the same function")
-        fcntl.lockf(file, kind, 1, place(path))
+        with lock_files.waiting(tell):
+            fcntl.lockf(file, kind, 1, place(path))
         return True
     return False
 
