@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 MB = 10**6
-A_DAY = 24 * 60 * 60
 
 
 class CacheError(Exception):
@@ -27,6 +26,7 @@ def info() -> str:
 def describe(compiledir: str | Path) -> str:
     """Return how much a compiledir has, and when that was used last, in lines."""
     from theano.gof import cache_files  # noqa: PLC0415
+    from theano.gof.module_files import A_DAY  # noqa: PLC0415
 
     lines = [str(compiledir)]
     for name, kept in (

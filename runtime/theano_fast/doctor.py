@@ -78,12 +78,13 @@ def examine(program: Path | None, measured: bool) -> dict[str, Any]:
         if any(each.costs for each in findings):
             again = bench.cost({})
             base = {key: min(base[key], again[key]) for key in base}
+    host = facts.host()
     return {
         "base": base,
         "error": "",
         "findings": [asdict(each) for each in findings],
-        "host": facts.host(),
-        "problems": problems(known, facts.host()["cpus_usable"]),
+        "host": host,
+        "problems": problems(known, host["cpus_usable"]),
         **{key: known[key] for key in ("blas", "cache", "compiler", "device", "openmp", "says")},
     }
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# In bytes: of what a key's file ends with, and what a disk must have left for one more module.
+# In bytes: of a checksum, and what a disk must have left for one more module.
 CHECKSUM_SIZE = 20
 ROOM = 2**23
 # In seconds.
@@ -34,8 +34,6 @@ A_DAY = 24 * 60 * 60
 
 # The keys' files that could not be written as they are in memory.
 unsaved: set[str] = set()
-# Whether it was said that modules are not kept.
-told = False
 
 
 class Damaged(EOFError):
@@ -208,14 +206,12 @@ def pass_over(cache: ModuleCache, entry: str, error: Exception) -> None:
 
 def tell(directory: str, error: Exception) -> None:
     """Log that modules are compiled for this process alone: the first time as a warning."""
-    global told  # noqa: PLW0603 (as the log is one)
-    _logger.log(
-        logging.DEBUG if told else logging.WARNING,
+    trust.warn_first(
+        _logger,
         "%s takes no more modules (%s): what it has not got is compiled for this process alone",
         directory,
         error,
     )
-    told = True
 
 
 def new_directory(compiledir: str) -> str:

@@ -25,8 +25,14 @@ REMEDY = (
     "cmodule.trusted, or choose another base_compiledir"
 )
 
-# Whether it was said that something is not loaded.
-told = False
+# The messages that were warnings.
+told: set[str] = set()
+
+
+def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None:
+    """Log a message: the first time as a warning, then to debug."""
+    logger.log(logging.DEBUG if message in told else logging.WARNING, message, *arguments)
+    told.add(message)
 
 
 def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
@@ -144,16 +150,14 @@ def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> 
 
     The arguments are why_not's.
     """
-    global told  # noqa: PLW0603 (as the log is one)
     reason = why_not(path, status, closed)
     if reason:
-        _logger.log(
-            logging.DEBUG if told else logging.WARNING,
+        warn_first(
+            _logger,
             "What another user could have written is not loaded: %s. %s.",
             reason,
             REMEDY,
         )
-        told = True
     return reason is None
 
 

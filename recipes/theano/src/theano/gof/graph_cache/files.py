@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import logging
 import os
@@ -19,6 +18,7 @@ from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import FunctionGraph
 from theano.gof.graph_cache.claims import claims
 from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
+from theano.gof.module_files import CHECKSUM_SIZE, make_checksum
 from theano.gof.utils import replace_file
 from theano.misc import compiledirs, trust
 
@@ -30,8 +30,7 @@ _logger = logging.getLogger("theano.gof.graph_cache")
 
 # In the compiledir.
 DIRECTORY = "optimized_graphs"
-# In bytes: of what each file begins with, and of all files.
-CHECKSUM_SIZE = 20
+# In bytes, of all files.
 MAX_TOTAL = 2**29
 
 
@@ -128,11 +127,6 @@ def find_modules() -> None:
     if cmodule._module_cache is not None and changed != looked:
         cmodule._module_cache.refresh(cleanup=False)
     looked = changed
-
-
-def make_checksum(content: bytes) -> bytes:
-    """Return CHECKSUM_SIZE bytes that tell whether a file is damaged."""
-    return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()
 
 
 def remove_old(compiledir: str | Path, age: float) -> None:
