@@ -50,9 +50,7 @@ def compiler(cxx: str) -> dict[str, Any]:
         command = [cxx, "-shared", "-fPIC", "-o", f"{folder}/empty.so", str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - started
-    banner = subprocess.run(
-        [cxx, "--version"], capture_output=True, text=True, check=False
-    )
+    banner = subprocess.run([cxx, "--version"], capture_output=True, text=True, check=False)
     return {
         "cxx": cxx,
         "version": "".join(banner.stdout.splitlines()[:1]),
