@@ -78,6 +78,23 @@ def compare(expected: dict[str, Any], found: dict[str, Any], tolerance: float) -
     return None
 
 
+def compare_values(
+    expected: dict[str, Any], found: dict[str, Any], tolerance: float
+) -> Difference | None:
+    """The first difference of what a plain run returned from values, some of which are None."""
+    calls = found.get("runs", {}).get("plain", {}).get("calls", [])
+    for call, (old, new) in enumerate(zip(expected["runs"]["plain"]["calls"], calls)):
+        if "error" in new:
+            # Shared variables may be anything after it.
+            break
+        for output, (one, other) in enumerate(zip(old["outputs"], new["outputs"])):
+            if one and (difference := _value(one, other, tolerance)):
+                kind, finite = difference
+                told = _short(one), _short(other), finite
+                return Difference(kind, "plain", call, output, *told)
+    return None
+
+
 def _run(
     expected: dict[str, Any], found: dict[str, Any], situation: str, tolerance: float
 ) -> Difference | None:

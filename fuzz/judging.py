@@ -16,6 +16,8 @@ from fuzz.program import Program, live
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 # In these a program is run by another worker.
 ELSEWHERE = ("again", "unshipped")
+# Whom a program is held against, in order.
+JUDGES = UNOPTIMIZED, STOCK, NUMPY = "Theano unoptimized", "stock Theano", "NumPy"
 # Programs of so few statements are small.
 SMALL = 2
 
@@ -30,6 +32,7 @@ class Workers:
         oracle: unoptimized, without C.
         stock: stock Theano, if it is installed.
         stock_oracle: the same, unoptimized and without C.
+        numpy: of fuzz.twins, if it is asked.
     """
 
     stack: Ask
@@ -37,6 +40,7 @@ class Workers:
     oracle: Ask
     stock: Ask | None
     stock_oracle: Ask | None
+    numpy: Ask | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Found:
     @property
     def cause(self) -> str:
         """Whose it is, in a word."""
-        if self.judge == "stock Theano":
+        if self.judge == STOCK:
             return "the stack's"
         return {True: "stock's", False: "the stack's", None: "unknown"}[self.alike]
 
@@ -73,17 +77,22 @@ class Outcome:
     refused: bool = False
 
 
-def judge(program: Program, workers: Workers, stock_too: bool = True) -> Outcome:
-    """Run a program, and compare with what it is unoptimized, on stock Theano too."""
+def judge(program: Program, workers: Workers, last: str = NUMPY) -> Outcome:
+    """Run a program, and compare with what each of JUDGES says up to the last that is wanted."""
     question = program.question("unoptimized", ())
     expected = workers.oracle(question)
     found = run(program, workers)
     difference = comparing.compare(expected, found, program.tolerance)
-    if difference or workers.stock_oracle is None or not stock_too:
-        return Outcome(difference, "Theano unoptimized", expected, found, "refused" in expected)
-    stock = workers.stock_oracle(in_own_memory(question))
-    difference = comparing.compare(stock, found, program.tolerance)
-    return Outcome(difference, "stock Theano", stock, found, "refused" in expected)
+    outcome = Outcome(difference, UNOPTIMIZED, expected, found, "refused" in expected)
+    if not difference and workers.stock_oracle and last != UNOPTIMIZED:
+        stock = workers.stock_oracle(in_own_memory(question))
+        difference = comparing.compare(stock, found, program.tolerance)
+        outcome = replace(outcome, difference=difference, judge=STOCK, expected=stock)
+    if not difference and workers.numpy and last == NUMPY:
+        values = workers.numpy(program.evaluation())
+        difference = comparing.compare_values(values, found, program.tolerance)
+        outcome = replace(outcome, difference=difference, judge=NUMPY, expected=values)
+    return outcome
 
 
 def in_own_memory(question: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +130,8 @@ def stock_alike(program: Program, workers: Workers, outcome: Outcome) -> bool | 
             one = {**stock, "runs": {"plain": plain}}
             two = {**outcome.found, "runs": {"plain": other}}
             return comparing.compare(one, two, program.tolerance) is None
-    again = comparing.compare(outcome.expected, stock, program.tolerance)
+    compare = comparing.compare_values if outcome.judge == NUMPY else comparing.compare
+    again = compare(outcome.expected, stock, program.tolerance)
     return again is not None and again.kind == outcome.difference.kind
 
 
@@ -146,7 +156,7 @@ def investigate(
         nonlocal smallest, last
         if time.monotonic() > end:
             return False
-        now = judge(candidate, workers, outcome.judge == "stock Theano")
+        now = judge(candidate, workers, outcome.judge)
         found = now.difference
         kept = found is not None and found.like == wanted.like and now.judge == outcome.judge
         if kept:

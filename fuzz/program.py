@@ -180,6 +180,18 @@ class Program:
             "situations": list(situations),
         }
 
+    def evaluation(self) -> dict[str, Any]:
+        """What fuzz.twins is asked; a program with givens has nothing that it could tell."""
+        return {
+            "inputs": [each.name for each in self.inputs],
+            "shared": [(name, value.source()) for name, value in self.shared],
+            "statements": [] if self.givens else [f"{t} = {text}" for t, text in self.statements],
+            "outputs": list(self.outputs),
+            "updates": list(self.updates),
+            "calls": [self.call(number) for number in range(len(self.calls))],
+            "aliases": list(self.aliases),
+        }
+
 
 def read(text: str) -> set[str]:
     """The names in an expression."""

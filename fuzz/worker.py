@@ -24,6 +24,7 @@ import numpy as np
 import theano
 
 from fuzz import layouts
+from fuzz.encoding import encoded
 
 # Seconds for one program.
 LIMIT = int(os.environ.get("FUZZ_LIMIT", "60"))
@@ -43,19 +44,6 @@ class Logged(logging.Handler):
         """Keep one."""
         first = record.getMessage().partition("\n")[0]
         self.lines.append(re.sub(r" object at 0x\w+", "", first))
-
-
-def encoded(value: Any) -> list[Any]:
-    """A value as JSON: its type, shape and elements, complex ones as pairs."""
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return [type(value).__name__, [], [str(value)]]
-    array = np.asarray(value)
-    flat = array.reshape(-1)
-    if array.dtype.kind == "c":
-        elements = [[float(each.real), float(each.imag)] for each in flat]
-    else:
-        elements = flat.tolist()
-    return [str(array.dtype), list(array.shape), elements]
 
 
 def why(error: BaseException) -> str:

@@ -132,7 +132,9 @@ def _workers(stack: str) -> Iterator[Workers]:
     """The processes that are asked."""
     with contextlib.ExitStack() as started:
 
-        def start(environment: str, role: str, flags: str = "") -> judging.Ask:
+        def start(
+            environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
+        ) -> judging.Ask:
             directory = paths.FUZZING / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
@@ -150,7 +152,7 @@ def _workers(stack: str) -> Iterator[Workers]:
             }
             talk = started.enter_context(
                 processes.Conversation(
-                    [envs.python(environment), "-m", "fuzz.worker"], env=environ, cwd=home
+                    [envs.python(environment), "-m", module], env=environ, cwd=home
                 )
             )
             return lambda question: dict(json.loads(talk.ask(json.dumps(question))))
@@ -170,6 +172,7 @@ def _workers(stack: str) -> Iterator[Workers]:
             oracle=start(stack, "oracle", UNOPTIMIZED),
             stock=stock,
             stock_oracle=stock_oracle,
+            numpy=start(stack, "numpy", module="fuzz.twins"),
         )
 
 

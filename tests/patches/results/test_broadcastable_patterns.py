@@ -77,3 +77,13 @@ def test_a_slice_of_constants_is_folded():
     value = np.arange(8).reshape(2, 4).astype(x.dtype)
     for found, expected in zip(function(value, [1]), ([[4, 6]], [[5, 6]], [[4, 5]]), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("pattern", [(True, True, False), (False, True, True), (False,) * 3])
+def test_a_new_dimension_leaves_all_others(pattern):
+    x = tt.TensorType("float64", pattern)("x")
+    value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
+    outputs = [x[None], x[:, None], x[:, None, ::-1], x[0, None]]
+    expected = [value[None], value[:, None], value[:, None, ::-1], value[0, None]]
+    for found, one in zip(theano.function([x], outputs)(value), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
