@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import operator
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -99,7 +98,7 @@ class Array:
     @property
     def ndim(self) -> int:
         """How many dimensions."""
-        return self.array.ndim
+        return int(self.array.ndim)
 
     @property
     def dtype(self) -> str:
@@ -141,7 +140,11 @@ class Array:
         """The product."""
         return _prod(self, axis, keepdims)
 
-    __hash__ = object.__hash__
+    def __abs__(self) -> Array:
+        return Array(np.abs(self.array))
+
+    def __invert__(self) -> Array:
+        return Array(np.invert(self.array))
 
 
 def upcast(*arrays: Any) -> str:
@@ -152,7 +155,7 @@ def upcast(*arrays: Any) -> str:
 def elementwise(
     function: Callable[..., Any], result: Callable[..., str] = upcast, *, boolean: bool = False
 ) -> Callable[..., Array]:
-    """An operation on elements, computed in the type of its result (``boolean`` tells what else)."""
+    """An operation on elements, computed in its result's type, or all's if that is boolean."""
 
     def twin(*values: Any) -> Array:
         arrays = [plain(each) for each in values]
@@ -420,37 +423,32 @@ def argtopk(x: Array, k: int) -> Array:
     return Array(order[-k:] if k > 0 else order[:-k])
 
 
-def convolution(
-    x: Array,
-    k: Array,
-    border_mode: Any = "valid",
-    subsample: Any = None,
-    filter_flip: bool = True,
-    filter_dilation: Any = None,
-    **_: Any,
-) -> Array:
+def convolution(x: Array, k: Array, **options: Any) -> Array:
     """A convolution of images of any number of dimensions with filters."""
+    border_mode = options.get("border_mode", "valid")
+    subsample = options.get("subsample", 1)
+    gaps = options.get("filter_dilation", 1)
     images, filters = x.array.astype("float64"), k.array.astype("float64")
     if not (np.isfinite(images).all() and np.isfinite(filters).all()):
         # What is multiplied by a padding's 0, or a gap's, depends on the method.
         raise Untwinned
     ndim = filters.ndim - 2
     lengths = np.array(filters.shape[2:])
-    dilated = (lengths - 1) * (filter_dilation or 1) + 1
+    dilated = (lengths - 1) * gaps + 1
     named = {"valid": 0 * dilated, "full": dilated - 1, "half": dilated // 2}
     pads = named[border_mode] if isinstance(border_mode, str) else [border_mode]
     pads = np.broadcast_to(np.ravel(pads), ndim)
     if filters.shape[1] != images.shape[1]:
         raise Untwinned
     padded = np.pad(images, [(0, 0), (0, 0), *((n, n) for n in pads)])
-    steps = np.broadcast_to(subsample or 1, ndim)
+    steps = np.broadcast_to(subsample, ndim)
     shape = (np.array(padded.shape[2:]) - dilated) // steps + 1
     if np.any(shape <= 0):
         raise Untwinned
-    if filter_flip:
+    if options.get("filter_flip", True):
         filters = filters[(..., *[slice(None, None, -1)] * ndim)]
     found = np.zeros((images.shape[0], filters.shape[0], *shape))
-    gaps = np.broadcast_to(filter_dilation or 1, ndim)
+    gaps = np.broadcast_to(gaps, ndim)
     for place in itertools.product(*map(range, lengths)):
         seen = tuple(
             slice(p * gap, p * gap + (n - 1) * step + 1, step)
@@ -461,16 +459,10 @@ def convolution(
     return Array(found.astype(upcast(x.array, k.array)))
 
 
-def pool_2d(
-    x: Array,
-    ws: Any,
-    ignore_border: bool = True,
-    stride: Any = None,
-    pad: Any = (0, 0),
-    mode: str = "max",
-) -> Array:
+def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
     """The largest, sum or mean of windows."""
-    steps = stride or ws
+    mode, pad = options["mode"], options.get("pad", (0, 0))
+    ignore_border, steps = options["ignore_border"], options.get("stride", ws)
     if not ignore_border and (any(pad) or any(s > w for s, w in zip(steps, ws))):
         raise Untwinned
     empty = -np.inf if mode == "max" else 0
@@ -530,10 +522,21 @@ for _name, _twin in OPERATORS.items():
     setattr(Array, f"__{_name}__", _twin)
     setattr(Array, f"__r{_name}__", lambda self, other, twin=_twin: twin(other, self))
 _functions: dict[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in ("exp exp2 expm1 log log2 log10 log1p sqrt cos sin tan "
-       "arccos arcsin arctan cosh sinh tanh arccosh arcsinh arctanh deg2rad rad2deg").split()},
-    **{name: getattr(special, name) for name in
-       "erf erfc erfinv erfcinv erfcx gamma gammaln psi i0 i1 j0 j1".split()},
+    **{
+        name: getattr(np, name)
+        for name in (
+            *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cos"),
+            *("sin", "tan", "arccos", "arcsin", "arctan", "cosh", "sinh", "tanh"),
+            *("arccosh", "arcsinh", "arctanh", "deg2rad", "rad2deg"),
+        )
+    },
+    **{
+        name: getattr(special, name)
+        for name in (
+            *("erf", "erfc", "erfinv", "erfcinv", "erfcx", "gamma", "gammaln", "psi", "i0"),
+            *("i1", "j0", "j1"),
+        )
+    },
     "tri_gamma": functools.partial(special.polygamma, 1),
     "inv": lambda x: 1 / x,
     "nnet.sigmoid": special.expit,
@@ -548,15 +551,37 @@ _functions: dict[str, Callable[..., Any]] = {
 T: dict[str, Any] = {
     **{name: elementwise(twin, floating) for name, twin in _functions.items()},
     **{name: elementwise(getattr(np, name), floating) for name in ("floor", "ceil", "trunc")},
-    **{name: elementwise(getattr(np, twin), boolean=True) for name, twin in {
-        "eq": "equal", "neq": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
-        "ge": "greater_equal", "isnan": "isnan", "isinf": "isinf"}.items()},
-    **{name: elementwise(getattr(np, twin)) for name, twin in {
-        "maximum": "maximum", "minimum": "minimum", "neg": "negative", "sqr": "square",
-        "and_": "bitwise_and", "or_": "bitwise_or", "xor": "bitwise_xor", "conj": "conjugate",
-        "sgn": "sign"}.items()},
-    **{name: structural(getattr(np, name)) for name in
-       "roll moveaxis repeat tile diff diagonal diag bincount".split()},
+    **{
+        name: elementwise(getattr(np, twin), boolean=True)
+        for name, twin in {
+            "eq": "equal",
+            "neq": "not_equal",
+            "lt": "less",
+            "le": "less_equal",
+            "gt": "greater",
+            "ge": "greater_equal",
+            "isnan": "isnan",
+            "isinf": "isinf",
+        }.items()
+    },
+    **{
+        name: elementwise(getattr(np, twin))
+        for name, twin in {
+            "maximum": "maximum",
+            "minimum": "minimum",
+            "neg": "negative",
+            "sqr": "square",
+            "and_": "bitwise_and",
+            "or_": "bitwise_or",
+            "xor": "bitwise_xor",
+            "conj": "conjugate",
+            "sgn": "sign",
+        }.items()
+    },
+    **{
+        name: structural(getattr(np, name))
+        for name in ["roll", "moveaxis", "repeat", "tile", "diff", "diagonal", "diag", "bincount"]
+    },
     **{name: product(getattr(np, name)) for name in ("dot", "tensordot", "outer")},
     "chi2sf": elementwise(_chi_squared, lambda *_: "float64"),
     "tril": triangle(np.tril),
@@ -621,20 +646,9 @@ T: dict[str, Any] = {
 }
 
 
-def _invert(self: Array) -> Array:
-    return Array(np.invert(self.array))
-
-
-def _compared(name: str) -> Callable[..., Array]:
-    twin: Callable[..., Array] = T[name]
-    return lambda self, other: twin(self, other)
-
-
-for _name in ("lt", "le", "gt", "ge"):
-    setattr(Array, f"__{_name}__", _compared(_name))
-Array.__neg__ = T["neg"]  # type: ignore[attr-defined]
-Array.__abs__ = lambda self: Array(np.abs(self.array))  # type: ignore[attr-defined]
-Array.__invert__ = _invert  # type: ignore[attr-defined]
+for _name in ("lt", "le", "gt", "ge", "neg"):
+    # As operators look them up.
+    setattr(Array, f"__{_name}__", lambda *values, twin=T[_name]: twin(*values))
 
 
 class Twins:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from builder import report
 from builder.common import locks, paths, processes, progress
@@ -69,7 +70,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
     taken = f"random programs run on {name} already, in {paths.FUZZING / name}"
     with (
         locks.alone(paths.FUZZING / name, taken, "wait until they have ended"),
-        _workers(name) as workers,
+        _workers(name, counts) as workers,
     ):
         begun = time.monotonic()
         for each in _programs(limits, seed, category, begun):
@@ -128,8 +129,8 @@ def _programs(limits: Limits, seed: int, category: str, begun: float) -> Iterato
 
 
 @contextlib.contextmanager
-def _workers(stack: str) -> Iterator[Workers]:
-    """The processes that are asked."""
+def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
+    """The processes that are asked; what NumPy is, is counted."""
     with contextlib.ExitStack() as started:
 
         def start(
@@ -172,8 +173,24 @@ def _workers(stack: str) -> Iterator[Workers]:
             oracle=start(stack, "oracle", UNOPTIMIZED),
             stock=stock,
             stock_oracle=stock_oracle,
-            numpy=start(stack, "numpy", module="fuzz.twins"),
+            numpy=_counted(start(stack, "numpy", module="fuzz.twins"), counts),
         )
+
+
+def _counted(ask: judging.Ask, counts: Counter[str]) -> judging.Ask:
+    """Count the outputs that NumPy is asked for, and those that it has a value of."""
+
+    def asked(question: dict[str, Any]) -> dict[str, Any]:
+        answer = ask(question)
+        counts["numpy asked"] += len(question["outputs"]) * len(question["calls"])
+        counts["numpy told"] += sum(
+            value is not None
+            for call in answer["runs"]["plain"]["calls"]
+            for value in call["outputs"]
+        )
+        return answer
+
+    return asked
 
 
 def _tell(found: Found) -> None:
@@ -228,6 +245,7 @@ def _report(
         "seed": seed,
         "programs": {name: counts[name] for name in generating.CATEGORIES},
         "calls": counts["calls"],
+        "numpy": {each: counts[f"numpy {each}"] for each in ("asked", "told")},
         "seconds": round(seconds),
         "differences": [
             {
@@ -248,5 +266,8 @@ def _report(
     progress.say(
         f"{programs} programs, {counts['calls']} calls, {rate:.1f} programs a second; "
         f"{len(found)} differ, {sum(each.row is not None for each in found)} of them as listed"
+    )
+    progress.say(
+        f"NumPy has twins for {counts['numpy told']} of {counts['numpy asked']} outputs of calls"
     )
     progress.say(f"report: {file}")

@@ -1,0 +1,85 @@
+"""What NumPy makes of programs is what its documentation says, in Theano's types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.common import paths
+from builder.common.processes import Conversation, clean_environ
+
+
+@pytest.fixture(scope="module")
+def twins(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    home = tmp_path_factory.mktemp("home")
+    environ = {**clean_environ(), "HOME": str(home), "PYTHONPATH": str(paths.ROOT)}
+    with Conversation(
+        [prefix / "bin" / "python", "-m", "fuzz.twins"], env=environ, cwd=home
+    ) as talk:
+        yield talk
+
+
+def told(twins: Conversation, *statements: str, **question: Any) -> list[list[Any]]:
+    """What v is after the statements, in each call."""
+    asked = {
+        "inputs": ["x", "y"],
+        "shared": [],
+        "statements": statements,
+        "outputs": ["v"],
+        "updates": [],
+        "calls": [["np.array([100, 2], 'int8')", "np.array([1.5, -2.5])"]],
+        "aliases": [],
+        **question,
+    }
+    calls = json.loads(twins.ask(json.dumps(asked)))["runs"]["plain"]["calls"]
+    return [call["outputs"][0] for call in calls]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x * x", ["int8", [2], [16, 4]]),
+        ("x + 1000", ["int16", [2], [1100, 1002]]),
+        ("x * 0.5", ["float32", [2], [50.0, 1.0]]),
+        ("x / x", ["float64", [2], [1.0, 1.0]]),
+        ("T.round(y)", ["float64", [2], [2.0, -2.0]]),
+        ("T.round(y, mode='half_away_from_zero')", ["float64", [2], [2.0, -3.0]]),
+        ("T.sum(x, axis=0)", ["int64", [], [102]]),
+        ("T.max(y, axis=[0], keepdims=True)", ["float64", [1], [1.5]]),
+        ("x[::-1][:, None]", ["int8", [2, 1], [2, 100]]),
+        ("T.inc_subtensor(y[[0, 0]], 1)", ["float64", [2], [3.5, -2.5]]),
+        ("T.set_subtensor(y[x.shape[0] - 1], 0)", ["float64", [2], [1.5, 0.0]]),
+        ("T.dot(x, x)", ["int8", [], [20]]),
+        ("T.topk(y, -1)", ["float64", [1], [-2.5]]),
+        ("T.nnet.softmax(0 * y)", ["float64", [1, 2], [0.5, 0.5]]),
+        ("y.dimshuffle('x', 0)", ["float64", [1, 2], [1.5, -2.5]]),
+        (
+            "T.nnet.conv2d(y.reshape((1, 1, 1, 2)), y.reshape((1, 1, 1, 2)), border_mode='full')",
+            ["float64", [1, 1, 1, 3], [2.25, -7.5, 6.25]],
+        ),
+        (
+            "pool_2d(y.reshape((1, 1, 1, 2)), (1, 2), ignore_border=True, mode='max')",
+            ["float64", [1, 1, 1, 1], [1.5]],
+        ),
+    ],
+)
+def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
+    assert told(twins, f"v = {text}") == [expected]
+
+
+@pytest.mark.parametrize(
+    "text", ["T.grad(y.sum(), y)", "theano.scan(lambda a: a, sequences=y)[0]", "x[7]", "x // 0"]
+)
+def test_what_has_no_twin_has_no_value(twins: Conversation, text: str) -> None:
+    assert told(twins, f"w = {text}", "v = w + 1") == [None]
+
+
+def test_shared_variables_are_updated(twins: Conversation) -> None:
+    call = ["np.array([1], 'int8')", "np.array([1.0])"]
+    shared = [("s", "np.array([1], 'int8')")]
+    question = {"shared": shared, "updates": [("s", "v")], "calls": [call, call]}
+    assert told(twins, "v = s + x", **question) == [["int8", [1], [2]], ["int8", [1], [3]]]
