@@ -7,7 +7,7 @@ import builtins
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -337,6 +337,19 @@ def test_what_follows_a_failed_update_is_not_compared() -> None:
     assert kind(one, two) is None
 
 
+def test_only_what_numpy_has_a_value_of_is_held_against_it() -> None:
+    one, two, none = ["int64", [], [1]], ["int64", [], [2]], cast("list[Any]", None)
+    failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}]}}}
+    refused = {"refused": "TypeError: no", "logged": []}
+    assert comparing.compare_values(ran(one), ran(one), 0) is None
+    assert comparing.compare_values(ran(none), ran(two), 0) is None
+    assert comparing.compare_values(ran(one), failed, 0) is None
+    assert comparing.compare_values(ran(one), refused, 0) is None
+    found = comparing.compare_values(ran(none, one), ran(two, two), 0)
+    assert found is not None
+    assert (found.kind, found.call, found.output) == ("value", 0, 1)
+
+
 # -- judging ---------------------------------------------------------------------------------
 
 
@@ -360,6 +373,34 @@ def test_what_differs_is_found_shrunk_and_told() -> None:
     assert found.cause == "unknown"
     assert [text for _, text in found.program.statements] == ["T.exp(x0)"]
     assert judging.investigate(a_program(), workers(right, right), (), 500, 60) is None
+
+
+def test_numpy_judges_last() -> None:
+    asked = []
+
+    def numpy(question: dict[str, Any]) -> dict[str, Any]:
+        asked.append(question)
+        return ran(["int64", [], [0]])
+
+    def wrong(_: dict[str, Any]) -> dict[str, Any]:
+        return ran(["int64", [], [1]])
+
+    agreed = replace(workers(wrong, wrong, wrong), numpy=numpy)
+    found = judging.investigate(a_program(), agreed, (), 50, 60)
+    assert found is not None
+    assert (found.judge, found.cause) == (judging.NUMPY, "stock's")
+    assert asked[0]["statements"][0] == "v0 = x0 + x1"
+    asked.clear()
+    differing = replace(workers(wrong_exp, right), numpy=numpy)
+    found = judging.investigate(a_program(), differing, (), 50, 60)
+    assert found is not None
+    assert found.judge == judging.UNOPTIMIZED
+    assert not asked
+
+
+def test_of_givens_numpy_is_told_nothing() -> None:
+    assert a_program().evaluation()["outputs"] == ["v2", "v0"]
+    assert a_program(givens=(("x0", "v0"),)).evaluation()["statements"] == []
 
 
 def test_stock_theano_gets_rows_of_their_own() -> None:
