@@ -447,7 +447,7 @@ def conform(
         "seconds": "how long (default: 60, unless there is --programs)",
         "programs": "how many programs",
         "seed": "a number; the same one makes the same programs",
-        "category": "of this category only",
+        "category": "of these categories only, with commas between",
     },
 )
 def fuzz_(

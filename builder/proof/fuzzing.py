@@ -49,8 +49,11 @@ class Limits:
     programs: int
 
 
-def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
+def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     """Run programs in a stack, and report what differs.
+
+    Args:
+        chosen: categories, with commas between; all if it is empty.
 
     Raises:
         UsageError: there is no such category.
@@ -59,9 +62,10 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
         ConfigurationError: known.toml has a row that says nothing.
         FuzzingFailed: there is a difference that is not listed.
     """
-    if category and category not in generating.CATEGORIES:
+    categories = chosen.split(",") if chosen else list(generating.CATEGORIES)
+    if others := sorted(set(categories) - set(generating.CATEGORIES)):
         names = ", ".join(generating.CATEGORIES)
-        raise UsageError(f"unknown category {category!r}", f"choose one of: {names}")
+        raise UsageError(f"unknown category {others[0]!r}", f"choose of: {names}")
     name = stacks.load(stack).name
     envs.require(name)
     table = load(KNOWN)
@@ -73,7 +77,7 @@ def fuzz(stack: str, limits: Limits, seed: int, category: str) -> None:
         _workers(name, counts) as workers,
     ):
         begun = time.monotonic()
-        for each in _programs(limits, seed, category, begun):
+        for each in _programs(limits, seed, categories, begun):
             counts[each.category] += 1
             counts["calls"] += len(each.calls) * (len(each.situations) + 1)
             patience = LATER if _frequent(each, found) else PATIENCE
@@ -113,9 +117,10 @@ def load(file: Path) -> tuple[Known, ...]:
         raise ConfigurationError(f"{file}: {error}") from error
 
 
-def _programs(limits: Limits, seed: int, category: str, begun: float) -> Iterator[program.Program]:
+def _programs(
+    limits: Limits, seed: int, names: list[str], begun: float
+) -> Iterator[program.Program]:
     """The programs of a seed, category by category in turn."""
-    names = [category] if category else list(generating.CATEGORIES)
     number, told = 0, begun
     while not limits.programs or number < limits.programs:
         now = time.monotonic()
