@@ -141,7 +141,8 @@ def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
         def start(
             environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
         ) -> judging.Ask:
-            directory = paths.FUZZING / environment
+            # Not stock Theano's of another stack's run, whose lock it would wait for.
+            directory = paths.FUZZING / stack / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
             # Those of an environment share what they compiled, but for what must be alone.
