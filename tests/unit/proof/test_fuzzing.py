@@ -467,8 +467,8 @@ def test_a_stack_must_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_programs_are_the_same_however_many_run() -> None:
-    few = list(fuzzing._programs(fuzzing.Limits(0, 5), 3, "", 0.0))
-    many = list(fuzzing._programs(fuzzing.Limits(0, 40), 3, "", 0.0))
+    few = list(fuzzing._programs(fuzzing.Limits(0, 5), 3, list(generating.CATEGORIES), 0.0))
+    many = list(fuzzing._programs(fuzzing.Limits(0, 40), 3, list(generating.CATEGORIES), 0.0))
     assert str(many[:5]) == str(few)
     assert {each.category for each in many} == set(generating.CATEGORIES)
 
