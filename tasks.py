@@ -327,6 +327,7 @@ def publish(_: Context, to: str, stack: str = "", address: str = "") -> None:
     help={
         **IMAGE,
         "save": "write it to this file too, an OCI archive",
+        "sif": "write it to this file too, for Apptainer, and beside it a .def and its OCI archive",
         "rebuild": "build it a second time, and compare the digests",
     },
 )
@@ -338,6 +339,7 @@ def image(
     offline: bool = False,
     base: str = "",
     save: str = "",
+    sif: str = "",
     rebuild: bool = False,
     amdlibm_archive: str = "",
 ) -> None:
@@ -346,7 +348,11 @@ def image(
 
     make = image_pipeline.rebuild if rebuild else image_pipeline.build
     options = _options(sources, offline, amdlibm_archive=amdlibm_archive)
-    make(_with(stack, with_), options, base, _path(save))
+    target = _path(sif)
+    archive = _path(save) or (target and target.with_suffix(".tar"))
+    make(_with(stack, with_), options, base, archive)
+    if archive and target:
+        image_pipeline.for_apptainer(archive, target)
 
 
 @door(help={key: IMAGE[key] for key in ("sources", "offline", "base")})

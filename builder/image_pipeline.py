@@ -9,7 +9,7 @@ from pathlib import Path
 from builder import report
 from builder.common import paths, progress
 from builder.common.errors import NotReproducible, UsageError
-from builder.image import base, build_context, daemon, images
+from builder.image import base, build_context, daemon, images, sif
 from builder.image.images import Image
 from builder.pipeline import Options, load, lock
 from builder.stack import stacks, toolchain
@@ -29,7 +29,7 @@ def build(name: str, options: Options, base_name: str = "", save: Path | None = 
     """
     stack = load(name, options)
     if save and not save.parent.is_dir():
-        raise UsageError(f"--save: {save.parent} is not a directory")
+        raise UsageError(f"{save.parent} is not a directory")
     docker = daemon.connect()
     images.claim(docker, stack.name)
     planned, resolved = lock(name, options, then=("image",))
@@ -88,6 +88,12 @@ def rebuild(name: str, options: Options, base_name: str = "", save: Path | None 
             f"layers that differ: {', '.join(changed) or 'none, but the configuration does'}",
         )
     progress.say(f"{first.reference}: two builds have the manifest {digests[0]}")
+
+
+def for_apptainer(archive: Path, target: Path) -> None:
+    """A SIF file of a saved image, and its definition file."""
+    sif.build(archive, target)
+    progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
 
 
 def build_all(options: Options, base_name: str = "") -> None:

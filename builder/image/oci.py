@@ -33,6 +33,11 @@ def convert(saved: Path, target: Path, reference: str, epoch: int) -> str:
         epoch: the time of the image and of its history, in seconds since 1970.
     """
     with tarfile.open(saved) as tar, tarfile.open(target, "w") as out:
+        # Apptainer makes no directory for a member.
+        for directory in ("blobs", "blobs/sha256"):
+            member = tarfile.TarInfo(directory)
+            member.type, member.mode = tarfile.DIRTYPE, 0o755
+            out.addfile(member)
         [image] = json.load(_open(tar, "manifest.json"))
         config = _blob(out, _config(_open(tar, image["Config"]), epoch), CONFIG)
         layers = [_blob(out, _open(tar, name), LAYER) for name in image["Layers"]]

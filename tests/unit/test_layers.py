@@ -63,6 +63,7 @@ LAYERS = {
         "base",
         "oci",
         "images",
+        "sif",
     ),
     "": (
         "report",

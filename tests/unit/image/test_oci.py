@@ -27,7 +27,8 @@ def pack(file: Path, members: dict[str, bytes]) -> Path:
 
 def unpack(file: Path) -> dict[str, bytes]:
     with tarfile.open(file) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+        members = ((member.name, tar.extractfile(member)) for member in tar)
+        return {name: content.read() for name, content in members if content}
 
 
 def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
@@ -46,6 +47,15 @@ def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
     members |= dict(zip(layers, (FIRST, SECOND, FIRST), strict=True))
     members["manifest.json"] = json.dumps(manifest).encode()
     return pack(tmp_path / f"saved-{built}.tar", members)
+
+
+def test_each_directory_comes_before_what_is_in_it(tmp_path: Path) -> None:
+    oci.convert(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
+    with tarfile.open(tmp_path / "oci.tar") as tar:
+        seen = {"."}
+        for member in tar:
+            assert str(Path(member.name).parent) in seen
+            seen.add(member.name)
 
 
 def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
