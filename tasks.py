@@ -308,18 +308,21 @@ def pack(
 @door(
     positional=[],
     help={
-        "to": "the channel's directory; packages are added to those that it has",
+        "to": "the channel's directory, to which packages are added; or, for images, the URL of a"
+        " registry's repository: https://registry.example.org/theano-fast",
         "stack": "the stacks, by a comma (default: all that are built)",
         "address": "where clients find it, for the locks (default: the directory's)",
     },
 )
 def publish(_: Context, to: str, stack: str = "", address: str = "") -> None:
-    """Write a conda channel that a web server can serve, with the stacks' locks."""
-    from builder import pipeline
+    """Write a conda channel that a web server can serve, with locks; or push images."""
+    from builder import image_pipeline, pipeline
 
-    pipeline.publish(
-        _names(stack), _options("", offline=True), Path(to).expanduser().resolve(), address
-    )
+    options = _options("", offline=True)
+    if "://" in to:
+        image_pipeline.publish(_names(stack), options, to)
+    else:
+        pipeline.publish(_names(stack), options, Path(to).expanduser().resolve(), address)
 
 
 @door(

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
-from builder import report
+from builder import pipeline, report
 from builder.common import paths, progress
-from builder.common.errors import NotReproducible, UsageError
-from builder.image import base, build_context, daemon, images, sif
+from builder.common.errors import ImageFailed, NotReproducible, UsageError
+from builder.image import base, build_context, daemon, images, registry, sif
 from builder.image.images import Image
 from builder.pipeline import Options, load, lock
 from builder.stack import stacks, toolchain
+
+# The media type of a bill of materials.
+BILL = "application/vnd.cyclonedx+json"
 
 
 def build_base() -> str:
@@ -94,6 +98,27 @@ def for_apptainer(archive: Path, target: Path) -> None:
     """A SIF file of a saved image, and its definition file."""
     sif.build(archive, target)
     progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
+
+
+def publish(names: Iterable[str], options: Options, to: str) -> None:
+    """Push the images of stacks to a repository of a registry, their bills of materials attached.
+
+    Args:
+        names: the stacks; none for all that have an image.
+        to: its URL.
+    """
+    repository = registry.Repository(to)
+    made = [stack.name for stack in stacks.load_all() if report.image_file(stack.name).exists()]
+    if not (chosen := list(names) or made):
+        raise ImageFailed("no stack has an image", "./invoke image --stack=openblas")
+    for name in chosen:
+        with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
+            file = Path(directory, "image.tar")
+            built = build(name, options, save=file)
+            tag = built.reference.partition(":")[2]
+            digest = repository.push(file, tag)
+        repository.attach(digest, pipeline.bill(name, options).read_bytes(), BILL)
+        progress.say(f"{repository.address}:{tag}@{digest}")
 
 
 def build_all(options: Options, base_name: str = "") -> None:

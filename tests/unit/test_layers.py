@@ -64,6 +64,7 @@ LAYERS = {
         "oci",
         "images",
         "sif",
+        "registry",
     ),
     "": (
         "report",

@@ -1,0 +1,107 @@
+"""Images in Debian's docker-registry, which runs for as long as the tests do."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import subprocess
+import tarfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import require
+
+from builder.common.errors import ImageFailed
+from builder.image import oci, registry
+
+BILL = "application/vnd.cyclonedx+json"
+
+
+@contextmanager
+def served(directory: Path, *, readonly: bool = False) -> Iterator[str]:
+    """The URL of a repository in a registry of the tests' own."""
+    require("docker-registry")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    storage = {"filesystem": {"rootdirectory": str(directory / "registry")}}
+    storage["maintenance"] = {"readonly": {"enabled": readonly}}  # type: ignore[dict-item]
+    # JSON is YAML.
+    settings = {"version": 0.1, "storage": storage, "http": {"addr": f"127.0.0.1:{port}"}}
+    (directory / "settings.yml").write_text(json.dumps(settings))
+    with (directory / "log").open("wb") as log:
+        command = ["docker-registry", "serve", directory / "settings.yml"]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        for _ in range(100):
+            with socket.socket() as client:
+                if client.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            assert process.poll() is None, (directory / "log").read_text()
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/theano/fast"
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> tuple[Path, str]:
+    """An image of two layers as an OCI archive, and its digest."""
+    manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["1.tar", "2.tar"]}]
+    members = {"config.json": {"os": "linux", "rootfs": {}}, "manifest.json": manifest}
+    members |= {"1.tar": "first", "2.tar": "second"}
+    with tarfile.open(tmp_path / "saved.tar", "w") as tar:
+        for name, content in members.items():
+            text = json.dumps(content).encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            tar.addfile(member, io.BytesIO(text))
+    file = tmp_path / "image.tar"
+    return file, oci.convert(tmp_path / "saved.tar", file, "theano-fast:openblas", 0)
+
+
+def get(url: str, what: str) -> Any:
+    place = url.replace("/theano/", "/v2/theano/")
+    types = {"Accept": f"{oci.MANIFEST}, {registry.INDEX}"}
+    with urllib.request.urlopen(urllib.request.Request(f"{place}/{what}", None, types)) as answer:
+        return json.load(answer)
+
+
+def test_an_image_is_there_under_its_digest_with_its_documents(
+    tmp_path: Path, archive: tuple[Path, str]
+) -> None:
+    file, digest = archive
+    with served(tmp_path) as url:
+        repository = registry.Repository(url)
+        # Again, it changes nothing.
+        for text in (b'{"bill": 1}', b'{"bill": 2}', b'{"bill": 1}'):
+            assert repository.push(file, "openblas") == digest
+            repository.attach(digest, text, BILL)
+        manifest = get(url, f"manifests/{digest}")
+        assert get(url, "manifests/openblas") == manifest
+        assert [get(url, f"blobs/{layer['digest']}") for layer in manifest["layers"]] == [
+            "first",
+            "second",
+        ]
+        found = get(url, f"manifests/{digest.replace(':', '-')}")["manifests"]
+        assert [entry["artifactType"] for entry in found] == [BILL] * 2
+        bills = []
+        for entry in found:
+            attached = get(url, f"manifests/{entry['digest']}")
+            assert attached["subject"]["digest"] == digest
+            bills.append(get(url, f"blobs/{attached['layers'][0]['digest']}"))
+        assert bills == [{"bill": 2}, {"bill": 1}]
+
+
+def test_a_registry_that_refuses_is_told(tmp_path: Path, archive: tuple[Path, str]) -> None:
+    told = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
+    with served(tmp_path, readonly=True) as url, told:
+        registry.Repository(url).push(archive[0], "openblas")
+    with pytest.raises(ImageFailed, match="refused"):
+        registry.Repository(url).push(archive[0], "openblas")
