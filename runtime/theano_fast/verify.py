@@ -72,6 +72,8 @@ def environment(check: Check, compiledir: Path) -> dict[str, str]:
     """Return the environment of a check's process: the user's, with the flags checks need."""
     return {
         **os.environ,
+        # mpi4py, where it is installed, takes the machine's MPI as soon as Theano is imported.
+        "MPI4PY_LIBMPI": os.devnull,
         "THEANO_FLAGS": theano_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
         # A crash then says where in Python it happened.
         "PYTHONFAULTHANDLER": "1",

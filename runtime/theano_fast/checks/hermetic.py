@@ -42,7 +42,8 @@ def extension_modules() -> tuple[Path, ...]:
     """Return the compiled modules of the standard library and of the packages, sorted.
 
     Test modules are left out: nothing imports them at run time; and what pip installed, of which
-    some cannot be loaded without their interpreter's lock, or lean on the host.
+    some cannot be loaded without their interpreter's lock, or lean on the host; and mpi4py, whose
+    MPI is the host's.
     """
     suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
     others = {
@@ -56,7 +57,7 @@ def extension_modules() -> tuple[Path, ...]:
         path
         for root in roots
         for path in root.rglob("*.so")
-        if path.name.endswith(suffixes) and "test" not in path.name
+        if path.name.endswith(suffixes) and "test" not in path.name and "mpi4py" not in path.parts
     }
     return tuple(sorted(found - others))
 

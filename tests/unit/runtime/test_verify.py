@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ def test_select_keeps_the_order_of_the_list():
 def test_select_names_the_known_checks():
     with pytest.raises(ValueError, match="unknown check gpu, x; the checks are packages, compiler"):
         verify.select(["gpu", "x"])
+
+
+def test_checks_start_no_mpi(monkeypatch):
+    monkeypatch.setenv("MPI4PY_LIBMPI", "/cluster/libmpi.so")
+    assert verify.environment(CHECKS[0], Path("/tmp/x"))["MPI4PY_LIBMPI"] == os.devnull
 
 
 def test_flags_of_the_check_win_over_the_users(monkeypatch):
