@@ -70,16 +70,15 @@ def _suites() -> list[Suite]:
             *("tests/cuda", 60, "cuda", "the cuda stack"),
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
-        Suite(
-            *(
-                "tests/programs/test_keras.py",
-                30,
-                "openblas+keras",
-                "the openblas stack with keras",
-            ),
-            absent=""
-            if envs.installed("openblas+keras")
-            else "./invoke build --stack=openblas --with=keras",
+        *(
+            Suite(
+                *(f"tests/programs/test_{name}.py", 30, f"openblas+{name}"),
+                f"the openblas stack with {name}",
+                absent=""
+                if envs.installed(f"openblas+{name}")
+                else f"./invoke build --stack=openblas --with={name}",
+            )
+            for name in ("keras", "mpi4py")
         ),
         Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),

@@ -1,0 +1,13 @@
+"""Without an MPI library the module is absent, as Python tells it."""
+
+import os
+
+os.environ["MPI4PY_LIBMPI"] = "/none/libmpi.so"
+import mpi4py
+
+try:
+    from mpi4py import MPI
+except ImportError as error:
+    assert "cannot load MPI library" in str(error), error
+else:
+    raise SystemExit(f"{mpi4py.__version__}: {MPI} without a library")
