@@ -1,7 +1,8 @@
 """The command ``theano-fast``: prove an environment, describe it, tell what undoes it; its cache.
 
 Exit status: 0 verified, or nothing undoes the stack; 1 a check failed, or something does; 2 wrong
-usage, 3 the environment is of no stack, 130 interrupted, 141 nobody reads the output any more.
+usage, 3 the environment is of no stack, 4 records differ, 130 interrupted, 141 nobody reads the
+output any more.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from theano_fast import (
 )
 from theano_fast.checks import CHECKS
 from theano_fast.profiling import command, comparing
+from theano_fast.recording import command as record_command
+from theano_fast.recording import comparing as records
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 
@@ -39,6 +42,7 @@ ERRORS = (
     comparison.ComparisonError,
     profiles.ProfileError,
     rc.RcError,
+    records.RecordError,
 )
 
 
@@ -118,6 +122,12 @@ def make_parser() -> argparse.ArgumentParser:
     )
     profiling.add_argument("arguments", nargs=argparse.REMAINDER)
     profiling.set_defaults(run=lambda _, given: command.main(given.arguments))
+
+    recording = commands.add_parser(
+        "record", help="record what a program computes; compare two records", add_help=False
+    )
+    recording.add_argument("arguments", nargs=argparse.REMAINDER)
+    recording.set_defaults(run=lambda _, given: record_command.main(given.arguments))
 
     config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
     config.add_argument("preset", choices=[*rc.PRESETS, "translate"])

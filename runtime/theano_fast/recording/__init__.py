@@ -1,0 +1,1 @@
+"""What a program's compiled functions compute, recorded, and held against another record."""

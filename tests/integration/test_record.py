@@ -1,0 +1,82 @@
+"""A program's record holds against another; where it computes something else, that is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+PROGRAM = """
+import os, sys
+import numpy, theano, theano.tensor as T
+assert __name__ == "__main__"
+W, x = theano.shared(numpy.ones((8, 8)), "W"), T.dtensor3("x")
+states, _ = theano.scan(lambda x, h: T.tanh(T.dot(x, W) + h), [x], [T.zeros((4, 8))])
+cost = states[-1].sum()
+cost.name = "cost"
+slope = theano.grad(cost, W) * float(sys.argv[1])
+step = theano.function([x], cost, updates=[(W, W - slope)], name="step")
+k = T.dscalar("k")
+look = theano.function([x, theano.In(k, value=2)], [k * T.exp(x).sum(axis=0)])
+for n in range(20):
+    step(x=numpy.full((5, 4, 8), n / 100))
+    look(numpy.full((5, 4, 8), n / 100), k=3)
+sys.exit(7)
+"""
+
+
+def test_records_of_a_program(prefix: Path, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PROGRAM)
+    command = prefix / "bin" / "theano-fast"
+    for name, factor in (("a", "0.01"), ("b", "0.01"), ("c", "0.02")):
+        words = ("run", "--nodes", "1", "--out", f"{name}.json", "train.py", factor)
+        result = run(command, "record", *words)
+        assert result.returncode == 7, result.stderr
+    same = run(command, "record", "compare", "a.json", "b.json")
+    assert (same.returncode, same.stderr) == (0, "")
+    other = run(command, "record", "compare", "a.json", "c.json", "--json")
+    assert other.returncode == 4
+    first = json.loads(other.stdout)["first"]
+    assert (first["function"], first["call"]) == ("1 step train.py:14", 1)
+    # The first node that has another value is the factor's.
+    assert "Elemwise{mul" in first["value"] or "DimShuffle" in first["value"], first
+    assert "train.py:9" in first["value"]
+    recorded = json.loads((tmp_path / "a.json").read_text())["functions"]
+    assert [(each["name"], each["called"], len(each["calls"])) for each in recorded] == [
+        ("step", 20, 11),
+        ("train.py:12", 20, 11),
+    ]
+    assert recorded[0]["inputs"] == ["x", "W"]
+    assert recorded[0]["updates"] == ["W"]
+
+
+def test_a_bad_record_is_told_in_one_line(prefix: Path, run: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{")
+    result = run(prefix / "bin" / "theano-fast", "record", "compare", "a.json", "a.json")
+    assert result.returncode == 1
+    assert result.stderr.startswith("theano-fast: a.json is no record")
+    assert result.stderr.count("\n") == 1
+
+
+SUMMARIES = """
+import json
+import numpy, scipy.sparse
+from theano_fast.recording.recorder import summary
+values = (
+    numpy.arange(100_000, dtype="float32"), numpy.array([[1, numpy.nan]]), numpy.array([1 + 2j]),
+    numpy.zeros((0, 2)), 2.5, scipy.sparse.eye(3), numpy.random.RandomState(1), [[1], [2, 3]],
+)
+print(json.dumps([summary(value) for value in values]))
+"""
+
+
+def test_what_is_kept_is_bounded(prefix: Path, run: Any) -> None:
+    result = run(prefix / "bin" / "python", "-c", SUMMARIES)
+    assert result.returncode == 0, result.stderr
+    long, short, both, empty, number, sparse, state, ragged = json.loads(result.stdout)
+    assert len(long["sample"]) == len(long["means"]) == 64
+    assert (long["sample"][0], long["sample"][-1], long["largest"]) == (0, 99_999, 99_999)
+    assert (short["shape"], short["finite"], "means" in short) == ([1, 2], 1, False)
+    assert (both["sample"], empty["shape"], number["sample"]) == ([1, 2], [0, 2], [2.5])
+    assert (sparse["shape"], sparse["sample"]) == ([3, 3], [1, 1, 1])
+    assert (state, ragged) == ({"dtype": "RandomState"}, {"dtype": "list"})
