@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from theano_fast import profiles, report, verify
-from theano_fast.profiling import comparing, frames, pages
+from theano_fast.profiling import advice, comparing, frames, pages
 
 # All ops and nodes, and names as long as they are.
 FLAGS = (
@@ -52,6 +52,11 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="write NAME.html and so on",
     )
+    running.add_argument(
+        "--advise",
+        action="store_true",
+        help="run it again with each remedy, as float32 or other threads, and tell how fast it is",
+    )
     running.add_argument("program", type=Path)
     running.add_argument("arguments", nargs=argparse.REMAINDER)
     running.set_defaults(run=run_program)
@@ -91,13 +96,25 @@ def run_program(given: argparse.Namespace) -> int:
         lines = json.loads(traces.read_text()) if traces.exists() else {}
         found = [traced(each, lines.get(each.name, {})) for each in read(file)]
     title = given.program.name
+    told = list(advice.of_profiles(found))
+    tries: tuple[advice.Tried, ...] = ()
+    if given.advise:
+        remedies = list(advice.remedies(len(os.sched_getaffinity(0))))
+        print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
+        tries = advice.measure(tuple(map(str, (given.program, *given.arguments))), remedies)
     written = {
-        ".html": pages.of_read(title, found),
-        ".json": report.to_json({"profiles": [asdict(each) for each in found]}),
+        ".html": pages.of_read(title, found, pages.of_advice(told, tries)),
+        ".json": report.to_json(
+            {
+                "profiles": [asdict(each) for each in found],
+                "advice": {"told": told, "tried": [asdict(each) for each in tries]},
+            }
+        ),
         ".speedscope.json": report.to_json(frames.speedscope(frames.of_profiles(title, found))),
     }
     for ending, text in written.items():
         report.write(out.with_name(out.name + ending), text)
+    print(*told, *tries, sep="\n", end="\n" if told or tries else "", file=sys.stderr)
     print(f"{title} {verify.ending(done.returncode)}; see {out}.html", file=sys.stderr)
     return done.returncode
 

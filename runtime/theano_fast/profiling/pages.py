@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from theano_fast import __version__, profiles
-from theano_fast.profiling import comparing
+from theano_fast.profiling import advice, comparing
 from theano_fast.profiling.frames import Frame, of_profiles
 
 STATIC = Path(__file__).parent / "static"
@@ -72,9 +72,25 @@ def bar(part: float, kind: str) -> str:
     return f'<span class=bar><i class="{escape(kind)}" style="width:{100 * part:.2f}%"></i></span>'
 
 
-def of_read(title: str, read: Sequence[profiles.Profile]) -> str:
-    """Return the page of profiles that were read from Theano's text."""
-    body = [flame()]
+def of_advice(told: Sequence[str], tries: Sequence[advice.Tried]) -> str:
+    """Return what would be faster, as tables; nothing of nothing."""
+    body = [f"<p>{escape(each)}</p>\n" for each in told]
+    rows = [
+        (
+            escape(each.name),
+            "-" if each.factor is None else f"{each.factor:.2f}",
+            escape(each.told or each.where),
+        )
+        for each in tries
+    ]
+    if rows:
+        body.append(table(("tried", "times as fast", ""), rows, texts=(0, 2)))
+    return "".join(["<h2>What would be faster</h2>\n", *body]) if body else ""
+
+
+def of_read(title: str, read: Sequence[profiles.Profile], before: str = "") -> str:
+    """Return the page of profiles that were read from Theano's text, behind other HTML."""
+    body = [before, flame()]
     for each in read:
         body.append(
             f"<h2>{escape(each.name)}</h2>\n<p>{each.calls} calls, {each.seconds:.3f} s</p>\n"
