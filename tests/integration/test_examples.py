@@ -1,0 +1,32 @@
+"""Each example prints what its docstring says."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.common import paths
+
+EXAMPLES = sorted((paths.ROOT / "examples").glob("*.py"))
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def promised(example: Path) -> str:
+    """What follows "Prints:" in an example's docstring; "..." stands for anything."""
+    told = ast.get_docstring(ast.parse(example.read_text("utf-8"))) or ""
+    return textwrap.dedent(told.partition("Prints:\n")[2]) + "\n"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
+def test_an_example_prints_what_it_says(example: Path, prefix: Path, run: Any) -> None:
+    result = run(prefix / "bin" / "python", example)
+    assert result.returncode == 0, result.stderr
+    assert promised(example).strip()
+    assert doctest.OutputChecker().check_output(promised(example), result.stdout, FLAGS), (
+        result.stdout
+    )
