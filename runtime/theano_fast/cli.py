@@ -21,6 +21,7 @@ from theano_fast import (
     __version__,
     cache,
     comparison,
+    completion,
     doctor,
     facts,
     profiles,
@@ -35,6 +36,18 @@ from theano_fast.recording import command as record_command
 from theano_fast.recording import comparing as records
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
+
+EXAMPLES = """examples:
+  theano-fast info                          # what is inside, and which settings hold
+  theano-fast verify --check blas numerics  # these checks alone
+  theano-fast doctor train.py               # what undoes the stack, in train.py's code too
+  theano-fast profile train.py 10           # a page of where the time goes
+  theano-fast record train.py 10            # what it computes, to compare with another stack's
+  theano-fast rc fastest > ~/.theanorc
+  theano-fast cache warm train.py 1         # compile before a job's processes start
+  eval "$(theano-fast completion bash)"     # or zsh; fish: | source
+
+theano-fast COMMAND --help tells of each."""
 
 ERRORS = (
     cache.CacheError,
@@ -74,6 +87,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="theano-fast",
         description=__doc__,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"theano-fast {__version__}")
@@ -128,6 +142,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     recording.add_argument("arguments", nargs=argparse.REMAINDER)
     recording.set_defaults(run=lambda _, given: record_command.main(given.arguments))
+
+    shell = commands.add_parser("completion", help="print what completes this in a shell")
+    shell.add_argument("shell", choices=completion.SHELLS)
+    shell.set_defaults(run=run_completion)
 
     config = commands.add_parser("rc", help="print a theanorc for this environment and machine")
     config.add_argument("preset", choices=[*rc.PRESETS, "translate"])
@@ -231,6 +249,13 @@ def run_doctor(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
         else f"{its_stack.name}: {sys.prefix}\n{doctor.render(known)}"
     )
     return VERIFIED if doctor.healthy(known) else FAILED
+
+
+def run_completion(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
+    """Print a shell's completion of the command."""
+    others = {"profile": command.make_parser(), "record": record_command.make_parser()}
+    print(completion.script(given.shell, parser, others), end="")
+    return VERIFIED
 
 
 def run_rc(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:

@@ -20,6 +20,13 @@ FLAGS = (
     ",traceback.limit=60"
 )
 
+EXAMPLES = """examples:
+  theano-fast profile train.py 10                # train-profile.html, .json, .speedscope.json
+  theano-fast profile run --advise train.py 10   # also what would be faster, measured
+  theano-fast profile read OLD.txt --html old.html
+  theano-fast profile compare OLD.txt NEW.txt --html both.html
+"""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Run what follows ``theano-fast profile`` and return its exit status.
@@ -37,7 +44,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Make the parser of what follows ``theano-fast profile``."""
-    parser = argparse.ArgumentParser(prog="theano-fast profile", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="theano-fast profile",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     reading = commands.add_parser("read", help="read what profile=True printed, of any version")
     reading.add_argument("file", nargs="+", type=Path)
