@@ -110,6 +110,7 @@ def measure(words: Sequence[str], tried: Sequence[Remedy]) -> tuple[Tried, ...]:
         except (profiles.ProfileError, subprocess.TimeoutExpired, OSError) as error:
             timeout = isinstance(error, subprocess.TimeoutExpired)
             found.append((remedy, 0.0, f"took more than {limit:.0f} s" if timeout else str(error)))
+        print(f"tried {remedy.name}", file=sys.stderr, flush=True)
     after = run(words, none, None)
     # Either of both is what it takes; their distance is what other programs make of it.
     base = min(before, after)
