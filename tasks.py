@@ -70,6 +70,14 @@ class Door(Task):  # type: ignore[type-arg] # of any function
         body.__annotations__ = {}
         super().__init__(body, *args, **kwargs)
 
+    def get_arguments(self, *args: Any, **kwargs: Any) -> Any:
+        """As Invoke's, which takes what it has read out of ``help``."""
+        told = dict(self.help)
+        try:
+            return super().get_arguments(*args, **kwargs)
+        finally:
+            self.help = told
+
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Run it, in an interpreter that has the builder's tools."""
         if not _equipped():
@@ -474,6 +482,37 @@ def fuzz_(
     fuzzing.fuzz(stack, limits, seed, category)
 
 
+@door(
+    help={
+        **{key: FETCH[key] for key in ("sources", "offline")},
+        "serve": "serve it to this machine, too",
+        "port": "on this port",
+        "manual": "leave out Theano's own manual",
+    }
+)
+def docs(
+    _: Context,
+    serve: bool = False,
+    port: int = 8000,
+    manual: bool = True,
+    sources: str = "",
+    offline: bool = False,
+) -> None:
+    """Make the site of documents in build/site/html, with references made from the code."""
+    from builder.documents import messages, reference, site
+
+    made = {
+        "tasks.md": reference.of_tasks(
+            (value for value in globals().values() if isinstance(value, Door)), FOR_USERS
+        ),
+        "commands.md": reference.of_commands(reference.parsers()),
+        "messages.md": messages.page(),
+    }
+    html = site.build(made, manual, _options(sources, offline))
+    if serve:
+        site.serve(html, port)
+
+
 @door(help={"cache": "the per-user cache of sources and packages too"})
 def clean(_: Context, cache: bool = False) -> None:
     """Remove what was built in this checkout."""
@@ -527,6 +566,7 @@ FOR_USERS = (
     "images",
     "fetch",
     "sbom",
+    "docs",
     "clean",
 )
 

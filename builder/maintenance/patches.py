@@ -83,7 +83,7 @@ def open_tree(name: str, offline: bool = False) -> Path:
     tree = place(recipe)
     if tree.exists():
         _require_saved(recipe, tree)
-    archive, names = _archive(recipe, offline), listed(recipe)
+    archive, names = source_archive(recipe, None, offline), listed(recipe)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=tree.parent) as directory:
         new = Path(directory) / name
@@ -162,13 +162,13 @@ def _known(name: str) -> Path:
     return recipe
 
 
-def _archive(path: Path, offline: bool) -> Path:
-    """The source that the patches are of: the first of the recipe's."""
+def source_archive(path: Path, directory: Path | None, offline: bool) -> Path:
+    """The source that a recipe's patches are of: the first of the recipe's."""
     variant = recipes.variant(stacks.load_all()[0])
     recipe = recipes.render(path, variant)
     first = Path(str(recipe.rendered[0]["source"][0]["path"])).name
     wanted = [source for source in recipe.sources if source.file == first]
-    return sources.fetch(wanted, offline=offline)[0]
+    return sources.fetch(wanted, directory=directory, offline=offline)[0]
 
 
 def _written(recipe: Path) -> dict[str, str]:

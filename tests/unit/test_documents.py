@@ -10,6 +10,7 @@ import pytest
 from builder.common import paths
 
 README = paths.ROOT / "README.md"
+INDEX = paths.ROOT / "docs" / "index.md"
 PAGES = sorted((paths.ROOT / "docs").glob("*.md"))
 DOCUMENTS = [README, paths.ROOT / "CONTRIBUTING.md", *PAGES]
 
@@ -47,8 +48,9 @@ def test_links_lead_to_files_and_headings(document: Path) -> None:
     assert broken(document) == []
 
 
-def test_readme_leads_to_every_page() -> None:
-    assert {f"docs/{page.name}" for page in PAGES} <= set(links(README))
+def test_the_index_leads_to_every_page_and_readme_to_it() -> None:
+    assert {page.name for page in PAGES} <= {INDEX.name, *links(INDEX)}
+    assert "docs/index.md" in links(README)
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:

@@ -96,6 +96,11 @@ LAYERS = {
         "patches",
         "checks",
     ),
+    "documents": (
+        "reference",
+        "messages",
+        "site",
+    ),
 }
 ORDER = [f"{folder}/{name}".strip("/") for folder, names in LAYERS.items() for name in names]
 BUILDER = paths.ROOT / "builder"

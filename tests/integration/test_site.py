@@ -1,0 +1,226 @@
+"""The site of documents, made and served by ``./invoke docs --serve``, seen by a browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from conftest import require
+
+from builder.common import paths
+from builder.common.errors import CommandFailed
+from builder.documents import site
+from builder.pipeline import Options
+
+HTML = paths.BUILD / "site" / "html"
+# Of a telephone.
+NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("localhost", 0))
+        return int(opened.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where the site is served, made anew but for Theano's manual."""
+    port = free_port()
+    command = [sys.executable, "tasks.py", "docs", "--serve", f"--port={port}", "--no-manual"]
+    with subprocess.Popen(
+        command, cwd=paths.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        said: list[str] = []
+        for line in iter(process.stdout.readline, ""):
+            said.append(line)
+            if "Ctrl-C" in line:
+                break
+        else:
+            pytest.fail("".join(said))
+        found = f"http://localhost:{port}"
+        wait_for(lambda: reached(found), "the server")
+        yield found
+        os.killpg(process.pid, signal.SIGINT)
+
+
+def reached(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def wait_for(told: Any, what: str) -> Any:
+    """What a function returns once that is true."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if found := told():
+            return found
+        time.sleep(0.2)
+    return pytest.fail(f"{what} did not come within a minute")
+
+
+class Page(HTMLParser):
+    """What a page leads to, what it loads, and what can be led to within it."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.loaded: set[str] = set()
+        self.names: set[str] = set()
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self.names |= {given[name] for name in ("id", "name") if name in given}
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        elif found := given.get("src") or (tag == "link" and given.get("href")):
+            self.loaded.add(found)
+
+
+@pytest.mark.usefixtures("address")
+def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere() -> None:
+    pages = {file: Page(file) for file in HTML.glob("*.html")}
+    assert len(pages) > 20
+    broken = []
+    for file, page in pages.items():
+        for link in page.links | page.loaded:
+            if re.match("(https?|mailto):", link) and link not in page.loaded:
+                continue
+            name, _, anchor = unquote(link.partition("?")[0]).partition("#")
+            target = file.parent / name if name else file
+            if not target.is_file() or (anchor and anchor not in pages[target].names):
+                broken.append(f"{file.name}: {link}")
+    for sheet in HTML.rglob("*.css"):
+        broken += re.findall(r"@import.*|url\(['\"]?(?:https?:)?//.*", sheet.read_text("utf-8"))
+    assert broken == []
+
+
+def test_a_broken_link_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str) -> None:
+    monkeypatch.setattr(site, "SITE", tmp_path)
+    (tmp_path / "venv").symlink_to(paths.BUILD / "site" / "venv")
+    site.build({"tasks.md": "# Tasks\n\n[x](start.md#and-then)\n"}, False, Options())
+    with pytest.raises(CommandFailed):
+        site.build({"tasks.md": "# Tasks\n\n[x](start.md#or-never)\n"}, False, Options())
+
+
+class Browser:
+    """A session of chromedriver's."""
+
+    def __init__(self, driver: str, options: dict[str, Any]) -> None:
+        flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        flags += ["--window-size=1300,1000"]
+        wanted = {"goog:chromeOptions": {"args": flags, **options}}
+        self.driver = driver
+        self.session = ""
+        made = self.ask("", {"capabilities": {"alwaysMatch": wanted}})
+        self.session = f"/{made['sessionId']}"
+
+    def ask(self, command: str, given: dict[str, Any]) -> Any:
+        address = f"{self.driver}/session{self.session}{command}"
+        kind = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(address, json.dumps(given).encode(), kind)
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return json.load(answer)["value"]
+
+    def open(self, address: str) -> None:
+        self.ask("/url", {"url": address})
+
+    def run(self, script: str) -> Any:
+        return self.ask("/execute/sync", {"script": script, "args": []})
+
+    def close(self) -> None:
+        address = f"{self.driver}/session{self.session}"
+        urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[str]:
+    """The address of a running chromedriver."""
+    require("chromium", "chromedriver")
+    port = free_port()
+    with subprocess.Popen(
+        [str(shutil.which("chromedriver")), f"--port={port}"], stdout=subprocess.DEVNULL
+    ) as process:
+        wait_for(lambda: reached(f"http://localhost:{port}/status"), "chromedriver")
+        yield f"http://localhost:{port}"
+        process.terminate()
+
+
+@pytest.fixture
+def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """A browser's window, by its options."""
+    opened = Browser(driver, getattr(request, "param", {}))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("amdlibm-archive", "tasks.html"),
+        ("kept shapes pseudo inverse", "upstream-bugs.html"),
+        ("old GPU back end", "old-programs.html"),
+    ],
+)
+def test_search_finds(browser: Browser, address: str, words: str, page: str) -> None:
+    browser.open(f"{address}/search.html?q={words.replace(' ', '+')}")
+    script = "return [...document.querySelectorAll('ul.search li a')].map(a => a.href)"
+    found = wait_for(lambda: browser.run(script), "a result")
+    wait_for(
+        lambda: any(page in link for link in browser.run(script)),
+        f"{page} among {found}",
+    )
+
+
+def luminance(browser: Browser, what: str) -> float:
+    color = browser.run(f"return getComputedStyle(document.body).{what}")
+    return sum(map(float, re.findall(r"[\d.]+", color)[:3])) / 3
+
+
+def test_it_is_light_or_dark_as_one_likes(browser: Browser, address: str) -> None:
+    browser.open(f"{address}/index.html")
+    told = {}
+    for _ in range(3):
+        browser.run("document.querySelector('.content-icon-container .theme-toggle').click()")
+        mode = browser.run("return document.body.dataset.theme")
+        told[mode] = [luminance(browser, each) for each in ("backgroundColor", "color")]
+    (page, text), (dark_page, dark_text) = told["light"], told["dark"]
+    assert page > 200
+    assert text < 100
+    assert dark_page < 100
+    assert dark_text > 150
+
+
+@pytest.mark.parametrize("browser", [{"mobileEmulation": {"deviceMetrics": NARROW}}], indirect=True)
+def test_a_narrow_screen_has_all_of_each_page_and_the_menu(browser: Browser, address: str) -> None:
+    wide = {}
+    for file in sorted(HTML.glob("*.html")):
+        browser.open(f"{address}/{file.name}")
+        if (width := browser.run("return document.documentElement.scrollWidth")) > NARROW["width"]:
+            wide[file.name] = width
+    assert wide == {}
+    browser.open(f"{address}/index.html")
+    left = "return document.querySelector('.sidebar-drawer').getBoundingClientRect().left"
+    assert browser.run(left) < 0
+    browser.run("document.querySelector('label.nav-overlay-icon').click()")
+    wait_for(lambda: browser.run(left) == 0, "the menu")

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from builder.documents import messages
+
+
+def said(code: str) -> str:
+    call = ast.parse(code).body[0].value  # type: ignore[attr-defined]
+    return messages.template(call.args[:1])
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ('f("no such file")', "no such file"),
+        ('f(f"{self.name} of {a.b()}:\\n{error!r}")', "NAME of \N{HORIZONTAL ELLIPSIS}: ERROR"),
+        ('f("one" if a else f"other {x}")', "one / other X"),
+        ("f(f\"it {'is' if a else 'was'}\" + \" so\")", "it is / was so"),
+        ('f("%s has %d")', "\N{HORIZONTAL ELLIPSIS} has \N{HORIZONTAL ELLIPSIS}"),
+        ("f(error)", ""),
+    ],
+)
+def test_a_message_has_words_for_values(code: str, text: str) -> None:
+    assert said(code) == text
+
+
+def test_messages_are_by_exit_code_with_what_to_do() -> None:
+    rows = messages.of_builder()
+    assert ("--quiet and --verbose exclude each other", "leave one of them out") in rows[2]
+    assert ("there is no python3", "put one of 3.10 or newer on PATH") in rows[6]
+    assert len(rows) > 14
+
+
+def test_those_of_environments_are_by_file(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text('raise AError(f"{x} is not that")\nraise AError("name")\n')
+    assert messages.of_environments(tmp_path) == {"a.py": ["X is not that"]}
+
+
+def test_what_to_do_is_known_for_every_exit_code_and_of_files_that_are_there() -> None:
+    mends = messages.mends()
+    codes = {str(kind.exit_code) for kind in messages.KINDS}
+    assert set(mends["exit-codes"]) == codes
+    for name, folder in messages.FOLDERS.items():
+        assert set(mends[name]) <= set(messages.of_environments(folder))

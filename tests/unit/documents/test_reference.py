@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import argparse
+
+import tasks
+from builder.documents import reference
+
+
+def test_every_task_and_flag_is_told() -> None:
+    doors = [value for value in vars(tasks).values() if isinstance(value, tasks.Door)]
+    page = reference.of_tasks(doors, tasks.FOR_USERS)
+    assert len(doors) == page.count("\n### ./invoke ")
+    for door in doors:
+        section = page.partition(f"### ./invoke {door.name}\n")[2].partition("\n### ")[0]
+        flags = {f"--{argument.names[0]}" for argument in door.get_arguments()}
+        assert all(flag in section or flag.replace("--", "--no-") in section for flag in flags)
+    assert "`--amdlibm-archive=AMDLIBM-ARCHIVE`" in page
+    assert "(default: rattler-build)" in page
+    assert "`--no-manual`" in page
+
+
+def test_every_command_of_the_environment_is_told() -> None:
+    page = reference.of_commands(reference.parsers())
+    for name in ("verify", "doctor", "cache warm", "profile compare"):
+        assert f"# theano-fast {name}\n" in page
+
+
+def test_commands_below_commands() -> None:
+    parser = argparse.ArgumentParser(prog="p", description="Of `p`.")
+    commands = parser.add_subparsers()
+    inner = commands.add_parser("a", help="a|b <c> of `d*`").add_subparsers().add_parser("in")
+    inner.add_argument("file", nargs="?")
+    inner.add_argument("--of", "-o", metavar="N", default=3, help="%(default)s | 4")
+    inner.add_argument("words", nargs=argparse.REMAINDER)
+    commands.add_parser("b", add_help=False)
+    own = argparse.ArgumentParser(prog="p b")
+    own.add_argument("--kind", choices=["x", "y"])
+    page = reference.of_commands([parser, own])
+    assert "## p a\n\na|b \\<c\\> of `d*`\n" in page
+    assert "### p a in\n\n| argument | meaning |\n|---|---|\n| `[file]` |  |\n" in page
+    assert r"| `--of N, -o N` | 3 \| 4 |" in page
+    assert "| `words...` |  |" in page
+    assert "## p b\n" in page
+    assert r"| `--kind x\|y` |  |" in page
