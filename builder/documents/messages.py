@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder.common import errors, paths
 from builder.common.errors import TheanoFastError
-from builder.documents.reference import cell
+from builder.documents.reference import plain
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,15 +55,13 @@ def page() -> str:
         if found := rows.get(kind.exit_code):
             lines += [f"### {kind.exit_code}: {cause(kind)}", ""]
             lines += [to_do["exit-codes"].get(str(kind.exit_code), ""), ""]
-            lines += ["| it says | what to do |", "|---|---|"]
-            lines += [f"| {_code(said)} | {_code(mend)} |" for said, mend in sorted(found)]
-            lines += [""]
+            lines += [*(_item(*each) for each in sorted(found)), ""]
     lines += ["### 130: interrupted", "", "Run it again: most tasks go on from there.", ""]
     for name, folder in FOLDERS.items():
         lines += [f"## Of {name}", ""]
         for file, said in of_environments(folder).items():
             lines += [f"### {file}", "", to_do[name].get(file, ""), ""]
-            lines += [*(f"- {_code(each)}" for each in said), ""]
+            lines += [*map(_item, said), ""]
     return "\n".join(lines)
 
 
@@ -82,8 +80,10 @@ def of_builder() -> dict[int, set[tuple[str, str]]]:
                 hints = call.args[1:2] or [word.value for word in call.keywords]
                 rows[codes[called(call)]].add((said, template(hints)))
     for code, *said in OF_DOOR.findall((paths.ROOT / "invoke").read_text(encoding="utf-8")):
-        message, _, mend = "".join(said).partition("; ")
-        rows[int(code)].add((message, mend))
+        named = re.sub(r"\$(\w+)", lambda word: word[1].upper(), "".join(said))
+        message, _, mend = re.sub(r"\$\([^)]*\)", VALUE, named).partition("; ")
+        if re.search("[a-z]", message):
+            rows[int(code)].add((message, mend))
     return dict(rows)
 
 
@@ -102,9 +102,9 @@ def of_environments(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def _code(text: str) -> str:
-    """A text as a cell's code; it may have backquotes."""
-    return f"`` {cell(text)} ``" if text else ""
+def _item(said: str, mend: str = "") -> str:
+    """A message, which may have backquotes, and below it what it says to do."""
+    return f"- `` {said} ``" + (f"\\\n  {plain(mend)}" if mend else "")
 
 
 def calls(file: Path) -> Iterator[ast.Call]:

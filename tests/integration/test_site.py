@@ -123,6 +123,37 @@ def test_a_broken_link_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ad
         site.build({"tasks.md": "# Tasks\n\n[x](start.md#or-never)\n"}, False, Options())
 
 
+MANUAL = r"""
+Here
+====
+
+.. figure:: gone.png
+
+   Its caption
+
+A picture |p|, :math:`x^{2}`, and :math:`\frac`.
+
+.. math:: y = \sum_i x_i
+
+.. |p| image:: gone.*
+"""
+
+
+@pytest.mark.usefixtures("address")
+def test_the_manual_has_formulas_and_words_for_pictures(tmp_path: Path) -> None:
+    (tmp_path / "index.txt").write_text(MANUAL)
+    python = paths.BUILD / "site" / "venv" / "bin" / "python"
+    configuration = site.CONFIGURATION / "manual"
+    command = [python, "-m", "sphinx", "-q", "-W", "-c", configuration, tmp_path, tmp_path / "html"]
+    subprocess.run(command, check=True)
+    page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
+    assert page.count("gone.") == 2
+    assert "<img" not in page
+    assert "<msup>" in page
+    assert 'display="block"' in page
+    assert r"<code>\frac</code>" in page
+
+
 class Browser:
     """A session of chromedriver's."""
 

@@ -15,8 +15,10 @@ author = "LISA lab, University of Montreal"
 copyright = "2008-2019, LISA lab"
 root_doc = "index"
 source_suffix = {".txt": "restructuredtext"}
-exclude_patterns = ["LICENSE.txt", "requirements.txt", "sandbox", "proposals"]
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.todo", "mathml"]
+extensions = [
+    *("sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.napoleon", "sphinx.ext.todo"),
+    "mathml",
+]
 # Roles that Theano's own configuration defined.
 rst_prolog = "\n".join(f".. role:: {name}" for name in ("red", "pink", "blue"))
 html_theme = "furo"
