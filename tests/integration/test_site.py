@@ -131,11 +131,15 @@ Here
 
    Its caption
 
-A picture |p|, :math:`x^{2}`, and :math:`\frac`.
+A picture |p|, py_, :math:`x^{2}`, and :math:`\frac`.
 
 .. math:: y = \sum_i x_i
 
 .. |p| image:: gone.*
+
+.. raw:: html
+
+   <img src="https://example.org/x.svg" />
 """
 
 
@@ -144,10 +148,11 @@ def test_the_manual_has_formulas_and_words_for_pictures(tmp_path: Path) -> None:
     (tmp_path / "index.txt").write_text(MANUAL)
     python = paths.BUILD / "site" / "venv" / "bin" / "python"
     configuration = site.CONFIGURATION / "manual"
-    command = [python, "-m", "sphinx", "-q", "-W", "-c", configuration, tmp_path, tmp_path / "html"]
+    command = [python, "-m", "sphinx", "-q", "-c", configuration, tmp_path, tmp_path / "html"]
     subprocess.run(command, check=True)
     page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
     assert page.count("gone.") == 2
+    assert "problematic" not in page
     assert "<img" not in page
     assert "<msup>" in page
     assert 'display="block"' in page

@@ -26,8 +26,13 @@ html_copy_source = False
 html_show_sourcelink = False
 
 
-def tell_of_pictures(app: Any, document: nodes.document) -> None:
-    """Put a word where a picture is not: the sdist has none."""
+def mend(app: Any, document: nodes.document) -> None:
+    """Put words where pictures are not, load none from elsewhere, link to no complaint."""
+    for raw in list(document.findall(nodes.raw)):
+        if "src=" in raw.astext():
+            raw.parent.remove(raw)
+    for marked in list(document.findall(nodes.problematic)):
+        marked.parent.replace(marked, nodes.Text(marked.astext()))
     for image in list(document.findall(nodes.image)):
         name = Path(image["uri"]).name
         text = nodes.emphasis("", f"(a picture, {name}, that is not in the sdist)")
@@ -37,4 +42,4 @@ def tell_of_pictures(app: Any, document: nodes.document) -> None:
 
 def setup(app: Any) -> None:
     """Be called by Sphinx, which looks for pictures itself at the priority 500."""
-    app.connect("doctree-read", tell_of_pictures, priority=100)
+    app.connect("doctree-read", mend, priority=100)
