@@ -9,6 +9,7 @@ from builder.common import paths, processes
 from builder.common.errors import CommandFailed
 from builder.environment import envs, history
 from builder.proof.own_tests import Run, Suite
+from builder.stack import stacks
 
 
 def lint() -> None:
@@ -70,20 +71,19 @@ def _suites() -> list[Suite]:
             *("tests/cuda", 60, "cuda", "the cuda stack"),
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
-        *(
-            Suite(
-                *(f"tests/programs/test_{name}.py", 30, f"openblas+{name}"),
-                f"the openblas stack with {name}",
-                absent=""
-                if envs.installed(f"openblas+{name}")
-                else f"./invoke build --stack=openblas --with={name}",
-            )
-            for name in ("keras", "mpi4py")
-        ),
+        *(_program(name) for name in stacks.programs()),
         Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
     ]
+
+
+def _program(name: str) -> Suite:
+    """The tests of a program beside the openblas stack."""
+    stack = f"openblas+{name}"
+    absent = "" if envs.installed(stack) else f"./invoke build --stack=openblas --with={name}"
+    part = (f"tests/programs/test_{name}.py", 30, stack)
+    return Suite(*part, f"the openblas stack with {name}", absent=absent)
 
 
 def _tool(name: str) -> str:

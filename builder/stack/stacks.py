@@ -91,6 +91,11 @@ def _stack(file: Path, name: str, row: dict[str, Any], axes: dict[str, list[str]
     return Stack(name=name, **row)
 
 
+def programs() -> tuple[str, ...]:
+    """What can be installed beside a stack."""
+    return tuple(_read(paths.STACKS)["programs"])
+
+
 def load(name: str, file: Path = paths.STACKS) -> Stack:
     """The stack called ``name``, which may end with programs: ``mkl+keras+pymc3``.
 
@@ -99,17 +104,17 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
     Raises:
         UsageError: there is none; the message lists those there are.
     """
-    base, *programs = name.split(WITH)
+    base, *wanted = name.split(WITH)
     table = _read(file)
     stacks = {stack.name: stack for stack in _stacks(file, table)}
     if base not in stacks:
         raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
     known = table["programs"]
-    if unknown := [program for program in programs if program not in known]:
+    if unknown := [program for program in wanted if program not in known]:
         raise UsageError(
             f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"
         )
-    chosen = sorted(set(programs))
+    chosen = sorted(set(wanted))
     specs = tuple(spec for program in chosen for spec in known[program])
     return replace(stacks[base], name=WITH.join([base, *chosen]), programs=specs)
 
