@@ -1,0 +1,55 @@
+"""nolearn trains Lasagne's networks as scikit-learn's estimators, within its tools too.
+
+It runs in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
+"""
+
+import numpy as np
+import pytest
+from lasagne import layers, nonlinearities
+from lasagne.objectives import squared_error
+from nolearn.lasagne import NeuralNet, TrainSplit
+from sklearn.model_selection import cross_val_score
+
+RNG = np.random.RandomState(1)
+X = RNG.standard_normal((300, 4)).astype("float32")
+
+
+def network(**settings):
+    return NeuralNet(
+        [
+            (layers.InputLayer, {"shape": (None, 4)}),
+            (layers.DenseLayer, settings.pop("output")),
+        ],
+        update_learning_rate=0.1,
+        update_momentum=0.9,
+        **settings,
+    )
+
+
+def test_a_linear_regression_is_least_squares():
+    coefficients = np.array([1, -2, 0.5, 3])
+    y = (X @ coefficients + 0.1 * RNG.standard_normal(300))[:, None].astype("float32")
+    net = network(
+        output={"num_units": 1, "nonlinearity": None},
+        regression=True,
+        objective_loss_function=squared_error,
+        train_split=TrainSplit(0),
+        max_epochs=60,
+    ).fit(X, y)
+    design = np.column_stack([X, np.ones(len(X))])
+    by_hand, *_ = np.linalg.lstsq(design, y, rcond=None)
+    weights, bias = (net.get_all_params_values()["dense1"][i] for i in (0, 1))
+    np.testing.assert_allclose(np.append(weights, bias), by_hand[:, 0], atol=0.02)
+
+
+@pytest.mark.parametrize("stratify", [True, False])
+def test_classes_and_folds(stratify):
+    y = (X[:, 0] > X[:, 1]).astype("int32")
+    net = network(
+        output={"num_units": 2, "nonlinearity": nonlinearities.softmax},
+        train_split=TrainSplit(0.2, stratify=stratify),
+        max_epochs=20,
+    )
+    assert cross_val_score(net, X, y, cv=3, scoring="accuracy").min() > 0.9
+    learnt, kept, *_ = net.train_split(X, y, net)
+    assert (len(learnt), len(kept)) == (240, 60)
