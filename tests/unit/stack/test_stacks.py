@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.common import paths
 from builder.common.errors import ConfigurationError, UsageError
 from builder.stack import stacks
 
@@ -78,6 +79,11 @@ def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
         stacks.load("x+s", file)
     with pytest.raises(UsageError, match="unknown stack 'y'"):
         stacks.load("y+p", file)
+
+
+def test_each_program_has_tests() -> None:
+    for name in stacks.programs():
+        assert (paths.ROOT / "tests" / "programs" / f"test_{name}.py").is_file()
 
 
 def test_programs_go_with_amds_own_library() -> None:
