@@ -35,7 +35,7 @@ FETCH = {
     "sources": "directory looked into for sources before anything is downloaded",
     "offline": "download nothing",
 }
-WITH = {"with_": "programs to install beside it, by a comma: keras, mpi4py, lasagne, nolearn, pymc3"}
+WITH = {"with_": "programs to install beside it: keras, lasagne, mpi4py, nolearn, pymc3"}
 AMDLIBM = {
     "amdlibm_archive": "AMD's release archive of AOCL-LibM, in place of the open amdlibm",
 }
