@@ -15,7 +15,8 @@ from builder.common import paths
 def parsers() -> list[argparse.ArgumentParser]:
     """The parsers of ``theano-fast``, the whole's first; they are of the checkout."""
     sys.path.insert(0, str(paths.ROOT / "runtime"))
-    modules = map(importlib.import_module, ("theano_fast.cli", "theano_fast.profiling.command"))
+    names = ("cli", "profiling.command", "recording.command")
+    modules = (importlib.import_module(f"theano_fast.{name}") for name in names)
     return [module.make_parser() for module in modules]
 
 

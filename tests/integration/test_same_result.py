@@ -46,9 +46,6 @@ EXAMPLES = int(CHOSEN or 25)
 NO_COMPILER = "cxx="
 MEANT_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
 IN_C = ""
-# Without build/march-flags-kept.patch Theano asks g++ as a C compiler for the host's flags, and the
-# environment's compiles C++ alone: the other Theano would do without, and round otherwise.
-OTHER_FLAGS = "gcc.cxxflags=-march=native"
 
 
 @pytest.fixture(scope="module")
@@ -112,9 +109,8 @@ def two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
     python = prefix / "bin" / "python"
     with contextlib.ExitStack() as started:
         talks = []
-        for name, path, more in (("stack", [], ""), ("other", [without], OTHER_FLAGS)):
-            its = f"profile=True,{flags},{more}"
-            settled = environ(home / name, *path) | {"THEANO_FLAGS": its}
+        for name, path in (("stack", []), ("other", [without])):
+            settled = environ(home / name, *path) | {"THEANO_FLAGS": f"profile=True,{flags}"}
             talk = Conversation([python, PROGRAM], env=settled, cwd=home / name)
             talks.append(started.enter_context(talk))
         yield Two(*talks)

@@ -89,7 +89,7 @@ def test_a_directorys_blas_is_used(multiply):
 
 
 def test_without_a_blas_of_its_own(tmp_path):
-    assert old_flags.own_blas((str(tmp_path),)) == ""
+    assert old_flags.from_theanorc("blas", "ldflags", (str(tmp_path),)) == ("", "")
 
 
 def test_flags_of_another_compiler(run_python):

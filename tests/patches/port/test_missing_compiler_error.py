@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from theano.misc import old_flags
 
 # The environment's theanorc may name a compiler.
 IMPORT = """
@@ -51,3 +52,27 @@ def test_compiler_off_the_path(run_python):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "cvm"
+
+
+@pytest.mark.parametrize(("version", "told"), [(9999, True), (1, False)])
+def test_a_compiler_whose_library_is_newer_is_told_of(run_python, tmp_path, version, told):
+    """It is used all the same, and the environment's own is told of in no line."""
+    own, prefix = old_flags.from_theanorc("global", "cxx")
+    if not own:
+        pytest.skip("this environment has no compiler of its own")
+    (tmp_path / "libstdc++.so").write_bytes(b"\0GLIBCXX_3.4.%d\0" % version)
+    other = tmp_path / "a compiler"
+    other.write_text(
+        f"""#!/bin/sh
+case $1 in -print-file-name=*) echo "{tmp_path}/libstdc++.so" ;; *) exec "{own}" "$@" ;; esac
+"""
+    )
+    other.chmod(0o755)
+    program = "import theano; print(theano.config.cxx)"
+    done = run_python(program, flags=f"cxx={other}")
+    assert done.stdout.strip() == str(other), done.stderr
+    lines = [line for line in done.stderr.splitlines() if "libstdc++" in line]
+    assert len(lines) == told, done.stderr
+    assert all(f"GLIBCXX_3.4.{version}" in line and own in line for line in lines)
+    done = run_python(program)
+    assert (done.stdout.strip(), done.stderr) == (own, "")

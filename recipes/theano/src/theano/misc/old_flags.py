@@ -10,6 +10,7 @@ import configparser
 import functools
 import logging
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -48,14 +49,53 @@ def drop(flag: str, value: str, instead: str) -> None:
     say("%s=%s has no effect; today it is %s: %s", flag, value, instead, TRANSLATE)
 
 
-def own_blas(prefixes: tuple[str, ...] = (sys.prefix, sys.base_prefix)) -> str:
-    """Return the link flags of the BLAS that the environment comes with, or ""."""
+def from_theanorc(
+    section: str, flag: str, prefixes: tuple[str, ...] = (sys.prefix, sys.base_prefix)
+) -> tuple[str, str]:
+    """Return the environment's own value of a flag and the prefix of its theanorc, or two ""."""
     parser = configparser.RawConfigParser()
     for prefix in prefixes:
         parser.read(Path(prefix, "etc", "theanorc"))
-        if parser.has_option("blas", "ldflags"):
-            return parser.get("blas", "ldflags")
-    return ""
+        if parser.has_option(section, flag):
+            return parser.get(section, flag), prefix
+    return "", ""
+
+
+def own_blas() -> str:
+    """Return the link flags of the BLAS that the environment comes with, or ""."""
+    return from_theanorc("blas", "ldflags")[0]
+
+
+def compiler(cxx: str) -> None:
+    """Say if a compiler's C++ library is newer than the environment's.
+
+    The environment's is loaded first, and a module that asks for a newer one cannot be.
+    """
+    own, prefix = from_theanorc("global", "cxx")
+    if not own or not cxx or Path(cxx).resolve() == Path(own).resolve():
+        return
+    done = subprocess.run(
+        [cxx, "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=False
+    )
+    theirs, ours = map(_interface, (done.stdout.strip(), f"{prefix}/lib/libstdc++.so.6"))
+    if theirs > ours:
+        say(
+            "cxx=%s: its libstdc++ (GLIBCXX_3.4.%s) is newer than this environment's (3.4.%s), and "
+            "a module that needs it cannot be loaded; without the flag it is %s",
+            cxx,
+            str(theirs),
+            str(ours),
+            own,
+        )
+
+
+def _interface(library: str) -> int:
+    """Return N of the newest GLIBCXX_3.4.N that a libstdc++ has, or 0."""
+    try:
+        content = Path(library).read_bytes()
+    except OSError:
+        return 0
+    return max(map(int, re.findall(rb"GLIBCXX_3\.4\.(\d+)\b", content)), default=0)
 
 
 @functools.cache
