@@ -39,9 +39,9 @@ LAYERS = {
     ),
     "package": (
         "solver",
-        "channel",
         "binaries",
         "canonical",
+        "channel",
         "engine",
         "published",
         "bundles",

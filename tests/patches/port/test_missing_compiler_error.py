@@ -57,7 +57,7 @@ def test_compiler_off_the_path(run_python):
 @pytest.mark.parametrize(("version", "told"), [(9999, True), (1, False)])
 def test_a_compiler_whose_library_is_newer_is_told_of(run_python, tmp_path, version, told):
     """It is used all the same, and the environment's own is told of in no line."""
-    own, prefix = old_flags.from_theanorc("global", "cxx")
+    own, _ = old_flags.from_theanorc("global", "cxx")
     if not own:
         pytest.skip("this environment has no compiler of its own")
     (tmp_path / "libstdc++.so").write_bytes(b"\0GLIBCXX_3.4.%d\0" % version)
