@@ -103,12 +103,12 @@ def contents(index: str) -> str:
 
 def serve(html: Path, port: int) -> None:
     """Serve the site to this machine until the process is interrupted."""
-    progress.conclude(f"http://localhost:{port}/ until you press Ctrl-C")
+    progress.conclude(f"http://127.0.0.1:{port}/ until you press Ctrl-C")
     server: list[str | Path] = [
         "-m",
         "http.server",
         "--bind",
-        "localhost",
+        "127.0.0.1",
         "--directory",
         html,
         str(port),

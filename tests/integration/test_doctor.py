@@ -65,6 +65,19 @@ def test_a_program_without_a_compiler_costs(told: Any, tmp_path: Path) -> None:
     assert finding["costs"]["call"] > 3 * known["base"]["call"]
 
 
+def test_a_compilers_path_may_have_a_space(told: Any, prefix: Path, tmp_path: Path) -> None:
+    compiler = tmp_path / "a b" / "g++"
+    compiler.parent.mkdir()
+    own = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
+    compiler.write_text(f'#!/bin/sh\nexec "{own}" "$@"\n')
+    compiler.chmod(0o755)
+    # What is asked of it is asked at import, too, where there are flags for it.
+    _, known = told("--quick", THEANO_FLAGS=f"cxx={compiler},gcc.cxxflags=-O1")
+    assert known["compiler"]["version"], known["problems"]
+    assert not known["compiler"]["error"]
+    assert known["problems"] == known["says"] == []
+
+
 def test_flags_that_lose_the_shipped_modules_are_told(told: Any) -> None:
     status, known = told("--quick", THEANO_FLAGS="openmp=True,gcc.cxxflags=-O1,typo=1")
     assert (status, undone(known)) == (1, {"openmp", "gcc.cxxflags", "typo"})

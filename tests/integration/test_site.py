@@ -33,7 +33,7 @@ NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
 
 def free_port() -> int:
     with socket.socket() as opened:
-        opened.bind(("localhost", 0))
+        opened.bind(("127.0.0.1", 0))
         return int(opened.getsockname()[1])
 
 
@@ -54,7 +54,7 @@ def address() -> Iterator[str]:
                 break
         else:
             pytest.fail("".join(said))
-        found = f"http://localhost:{port}"
+        found = f"http://127.0.0.1:{port}"
         wait_for(lambda: reached(found), "the server")
         yield found
         os.killpg(process.pid, signal.SIGINT)
@@ -197,8 +197,8 @@ def driver() -> Iterator[str]:
     with subprocess.Popen(
         [str(shutil.which("chromedriver")), f"--port={port}"], stdout=subprocess.DEVNULL
     ) as process:
-        wait_for(lambda: reached(f"http://localhost:{port}/status"), "chromedriver")
-        yield f"http://localhost:{port}"
+        wait_for(lambda: reached(f"http://127.0.0.1:{port}/status"), "chromedriver")
+        yield f"http://127.0.0.1:{port}"
         process.terminate()
 
 
