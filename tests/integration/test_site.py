@@ -57,7 +57,7 @@ def address() -> Iterator[str]:
         found = f"http://127.0.0.1:{port}"
         wait_for(lambda: reached(found), "the server")
         yield found
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, signal.SIGTERM)
 
 
 def reached(address: str) -> bool:
