@@ -128,5 +128,5 @@ def test_a_commit_that_is_no_patch_is_refused(
 def test_without_a_work_tree_there_is_nothing_to_save(recipe: Path) -> None:
     with pytest.raises(UsageError, match="there is no work tree"):
         patches.save_tree("theano")
-    with pytest.raises(UsageError, match="choose one of: .*numpy, .*theano"):
+    with pytest.raises(UsageError, match=r"choose one of: .*numpy, .*theano"):
         patches.open_tree("six")
