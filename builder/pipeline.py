@@ -66,6 +66,12 @@ class Options:
         if self.amdlibm_archive and not self.amdlibm_archive.is_file():
             raise UsageError(f"--amdlibm-archive: there is no file {self.amdlibm_archive}")
 
+    def pip_flags(self) -> list[str]:
+        """pip's, for what is pinned by hash, out of where sources come from."""
+        flags = ["--disable-pip-version-check", "--require-hashes"]
+        flags += [f"--find-links={self.sources}"] if self.sources else []
+        return flags + (["--no-index"] if self.offline else [])
+
 
 @dataclass(frozen=True)
 class Planned:

@@ -104,15 +104,7 @@ def contents(index: str) -> str:
 def serve(html: Path, port: int) -> None:
     """Serve the site to this machine until the process is interrupted."""
     progress.conclude(f"http://127.0.0.1:{port}/ until you press Ctrl-C")
-    server: list[str | Path] = [
-        "-m",
-        "http.server",
-        "--bind",
-        "127.0.0.1",
-        "--directory",
-        html,
-        str(port),
-    ]
+    server = ["-m", "http.server", "--bind", "127.0.0.1", "--directory", str(html), str(port)]
     if processes.show([paths.VENV / "bin" / "python", *server]) != 0:
         raise CommandFailed(f"port {port} cannot be used", "choose another: --port=N")
 
@@ -125,9 +117,7 @@ def _install(python: Path, venv: Path, options: Options, *flags: str) -> Path:
         return own
     progress.say(f"installing what makes the site into {progress.place(venv)}")
     pip: list[str | Path] = [paths.VENV / "bin" / "python", "-m", "pip", "--python", own]
-    pip += ["--disable-pip-version-check", "install", "--require-hashes", "--only-binary=:all:"]
-    pip += [f"--find-links={options.sources}"] if options.sources else []
-    pip += ["--no-index"] if options.offline else []
+    pip += ["install", *options.pip_flags(), "--only-binary=:all:"]
     try:
         processes.run([python, "-m", "venv", "--clear", "--without-pip", *flags, venv])
         processes.run([*pip, "-r", pinned])

@@ -88,7 +88,5 @@ def _install(prefix: Path, installers: list[Path], requirements: Path, options: 
     wheel = next(file for file in installers if file.name.startswith("pip-"))
     run([python, wheel / "pip", "install", "--no-index", "--no-deps", *installers])
     # Without build isolation: a build would fetch tools that nothing pins.
-    flags = ["--disable-pip-version-check", "--require-hashes", "--no-build-isolation"]
-    flags += [f"--find-links={options.sources}"] if options.sources else []
-    flags += ["--no-index"] if options.offline else []
+    flags = [*options.pip_flags(), "--no-build-isolation"]
     run([python, "-m", "pip", "install", *flags, "-r", requirements])

@@ -6,6 +6,7 @@ import os
 import pty
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -30,6 +31,12 @@ def require(*programs: str, root: bool = False) -> None:
 
 
 Result = subprocess.CompletedProcess[str]
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens on; where hosts are bare, it has no name."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

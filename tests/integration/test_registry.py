@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import require
+from conftest import free_port, require
 
 from builder.common.errors import ImageFailed
 from builder.image import oci, registry
@@ -27,8 +27,7 @@ BILL = "application/vnd.cyclonedx+json"
 def served(directory: Path, *, readonly: bool = False) -> Iterator[str]:
     """The URL of a repository in a registry of the tests' own."""
     require("docker-registry")
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()
     storage = {"filesystem": {"rootdirectory": str(directory / "registry")}}
     storage["maintenance"] = {"readonly": {"enabled": readonly}}  # type: ignore[dict-item]
     # JSON is YAML.

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from conftest import require
+from conftest import free_port, require
 
 from builder.common import paths
 from builder.common.errors import CommandFailed
@@ -29,12 +28,6 @@ from builder.pipeline import Options
 HTML = paths.BUILD / "site" / "html"
 # Of a telephone.
 NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
-
-
-def free_port() -> int:
-    with socket.socket() as opened:
-        opened.bind(("127.0.0.1", 0))
-        return int(opened.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
