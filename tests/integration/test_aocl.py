@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from support import Project
 
 from builder.common import errors, paths
 from builder.environment import envs

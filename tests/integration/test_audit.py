@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conftest import Project
+from support import Project
 
 from builder.common import errors
 from builder.maintenance import audit

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Project, require
+from support import Project, require
 
 from builder.common import errors, processes
 from builder.package import solver

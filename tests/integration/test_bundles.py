@@ -7,7 +7,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-from conftest import Project, require
+from support import Project, require
 
 from builder.source.sources import sha256
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Result
+from support import Result
 
 OLD_RC = """[global]
 device = gpu0

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project, require
+from support import Project, require
 
 from builder.common import paths
 

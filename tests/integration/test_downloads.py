@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from support import Project
 
 from builder.common import errors
 from builder.source import debian, downloads

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import require
 from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
+from support import require
 from test_environment import TRAIN
 
 from builder import image_pipeline, pipeline, report

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from support import Project
 
 TESTS = """
 import warnings

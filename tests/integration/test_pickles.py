@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from conftest import Result
+from support import Result
 
 # Written by stock Theano 1.0.5 on CPython 3.9 and NumPy 1.21, protocol 2:
 #   x = tensor.dmatrix("x")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import free_port, require
+from support import free_port, require
 
 from builder.common.errors import ImageFailed
 from builder.image import oci, registry

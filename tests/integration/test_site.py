@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from conftest import free_port, require
+from support import free_port, require
 
 from builder.common import paths
 from builder.common.errors import CommandFailed
