@@ -1,7 +1,7 @@
 """scipy 1.8 renamed the modules of scipy.signal's internals; they are imported where they are used.
 
 Without the patch, Theano takes scipy.signal for missing and no convolution runs in Python code, and
-import theano takes twice as long: it imports all of scipy.stats.
+import theano takes twice as long: it imports all of scipy.stats. It also starts MPI.
 """
 
 import numpy as np
@@ -47,3 +47,21 @@ def test_chi2sf_in_python():
     survival = tensor.chi2sf(x, k)
     in_python = theano.function([x, k], survival, mode=theano.Mode("py", None))
     np.testing.assert_allclose(in_python([1.0, 2.0], [1.0, 2.0]), [0.31731051, 0.36787944])
+
+
+def test_import_does_not_start_mpi(run_python, tmp_path):
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "MPI.py").write_text("print('started')\nCOMM_WORLD = 'all'\n")
+    program = """
+        import theano.tensor.io
+        print("imported")
+        print(theano.tensor.io.mpi_enabled)
+        assert theano.tensor.io.comm == "all" and not hasattr(theano.tensor.io, "others")
+        """
+    result = run_python(program, PYTHONPATH=str(tmp_path))
+    assert result.stdout.split("\n") == ["imported", "started", "True", ""], result.stderr
+    # As mpi4py raises where it finds no library.
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
+    result = run_python(program, PYTHONPATH=str(tmp_path))
+    assert result.stdout == "imported\nFalse\n"
+    assert "cannot load MPI library" in result.stderr

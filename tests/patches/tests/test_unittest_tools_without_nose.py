@@ -1,6 +1,7 @@
 """DebugMode's errors and programs that use verify_grad import theano.tests.unittest_tools.
 
-Without the patch, that needs nose and parameterized, which no environment has.
+Without the patch, that needs nose and parameterized, which no environment has; so does what
+theano.sandbox.cuda has to say.
 """
 
 
@@ -18,3 +19,8 @@ def test_unittest_tools(run_python):
         """
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_the_old_back_end_tells_of_the_new_one(run_python):
+    result = run_python("import theano.sandbox.cuda")
+    assert "transition to the new GPU back-end" in result.stderr
