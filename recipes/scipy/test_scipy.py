@@ -1,5 +1,7 @@
 """scipy computes what it should."""
 
+import operator
+
 import numpy
 import scipy.linalg
 import scipy.optimize
@@ -32,6 +34,20 @@ assert numpy.allclose(s @ scipy.sparse.linalg.spsolve(s, b), b)
 assert numpy.allclose(
     scipy.sparse.linalg.eigsh(s + s.T, k=1)[0], numpy.linalg.eigvalsh((s + s.T).toarray())[-1]
 )
+
+# What compares returns booleans, whatever it compares; long long's functions are long's.
+for dtype in "?hlqLQdgD":
+    x, y = (rng.integers(0, 3, (40, 60)).astype(dtype) for _ in "xy")
+    for form in ("csr", "csc", "bsr"):
+        for blocks in ((1, 1), (2, 3)) if form == "bsr" else ((),):
+            made = [scipy.sparse.csr_matrix(i) for i in (x, y)]
+            p, q = (i.tobsr(blocks) if blocks else i.asformat(form) for i in made)
+            names = ["ne", "add"] + ["lt", "gt"] * (dtype not in "?D") + ["sub"] * (dtype != "?")
+            for op in (getattr(operator, name) for name in names):
+                assert numpy.array_equal(op(p, q).toarray(), op(x, y)), (dtype, form, blocks, op)
+            assert numpy.array_equal(p.multiply(q).toarray(), x * y), (dtype, form, blocks)
+            assert numpy.array_equal((p @ q.T).toarray(), x @ y.T), (dtype, form, blocks)
+            assert numpy.array_equal(p.tocsr()[3:9].toarray(), x[3:9]), (dtype, form, blocks)
 
 assert numpy.allclose(scipy.special.gamma([0.5, 5]), [numpy.pi**0.5, 24])
 assert numpy.isclose(scipy.special.jv(0, 2.404825557695773), 0)
