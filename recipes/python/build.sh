@@ -57,7 +57,12 @@ fi
 # absolute path, and the flag that hides it must not be recorded.
 "${make[@]}" -j"$CPU_COUNT" pybuilddir.txt
 "${make[@]}" -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
+# It would compile the library three times, for what is removed below.
+mv Lib/compileall.py .
+touch Lib/compileall.py
 "${make[@]}" install
+library="$PREFIX/lib/python${PKG_VERSION%.*}"
+install -m 644 -t "$library" compileall.py
 ln -s python3 "$PREFIX/bin/python"
 
 # pydoc by way of a shell: the placeholder is too long for a #! line, and the engine would put
@@ -65,7 +70,6 @@ ln -s python3 "$PREFIX/bin/python"
 program="$PREFIX/bin/pydoc${PKG_VERSION%.*}"
 sed -i "1c #!/bin/sh\n'''exec' \"$PREFIX/bin/python\" \"\$0\" \"\$@\"\n' '''" "$program"
 
-library="$PREFIX/lib/python${PKG_VERSION%.*}"
 sed -i "s|$SRC_DIR|/usr/src/python|g" "$library"/_sysconfigdata_*.py "$library"/config-*/Makefile
 
 # Compiled files that are checked by the hash of their source hold no time and,
