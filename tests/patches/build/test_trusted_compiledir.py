@@ -7,6 +7,7 @@ and theano was not imported where this user may not write.
 import ctypes
 import grp
 import json
+import logging
 import os
 import pwd
 import subprocess
@@ -392,3 +393,16 @@ assert not driver.may_keep("/proc/missing")
     done = run_python(code.format(kernels=str(kernels)))
     assert done.returncode == 0, done.stderr
     assert done.stderr.count(f"everyone may write to {kernels}") == 1
+
+
+def test_a_message_is_a_warning_the_first_time(monkeypatch, caplog):
+    monkeypatch.setattr(trust, "told", set())
+    logger = logging.getLogger("theano.misc.trust")
+    caplog.set_level(logging.DEBUG, logger.name)
+    for message, argument in (("%s is not loaded", "a"), ("%s is not loaded", "b"), ("%s", "c")):
+        trust.warn_first(logger, message, argument)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("WARNING", "a is not loaded"),
+        ("DEBUG", "b is not loaded"),
+        ("WARNING", "c"),
+    ]

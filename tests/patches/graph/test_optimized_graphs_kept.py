@@ -3,15 +3,19 @@
 Without the patch, the flag cache_optimizations was off, and its cache was not finished.
 """
 
+import fcntl
 import json
 import os
 import pickle
 import select
+import threading
 import time
 import zlib
+from pathlib import Path
 
 import pytest
-from theano.gof import graph_cache
+from theano.gof import graph_cache, lock_files
+from theano.gof.graph_cache import claims
 
 # Prints what was optimized, how it turned out and what it computes.
 PREPARE = """
@@ -550,3 +554,44 @@ def test_a_fork_has_no_claim(start):
     )
     told, log = start(before=before).communicate(timeout=100)
     assert told == "[0.] 2\n", log
+
+
+LOCK = """
+import fcntl, sys
+file = open(sys.argv[1], "w")
+fcntl.lockf(file, fcntl.LOCK_EX, 1, int(sys.argv[2]))
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def wait(start_python, tmp_path, monkeypatch):
+    """Wait for another process that has the claim for so many seconds, with this patience."""
+    claims.tell.cache_clear()
+    graph, path = Path("0000a.graph"), tmp_path / "functions"
+
+    def wait(seconds, patience):
+        monkeypatch.setattr(lock_files, "PATIENCE", patience)
+        other = start_python(LOCK, str(path), str(claims.place(graph)), flags="")
+        assert other.stdout.readline() == "locked\n"
+        free = threading.Timer(seconds, other.kill)
+        free.start()
+        with path.open("r+") as file:
+            assert claims.lock(file.fileno(), graph, fcntl.LOCK_EX)
+        free.join()
+
+    yield wait
+    claims.tell.cache_clear()
+
+
+def test_of_a_short_wait_nothing_is_said(wait, caplog):
+    assert lock_files.PATIENCE == 5
+    wait(0.3, lock_files.PATIENCE)
+    assert caplog.records == []
+
+
+def test_it_is_said_once_that_this_process_waits(wait, caplog):
+    for _ in range(2):
+        wait(1, 0.1)
+    assert [record.getMessage() for record in caplog.records] == [WAITING]
