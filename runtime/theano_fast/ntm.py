@@ -126,8 +126,8 @@ def address(size: Size, emitted: dict[str, Any], memory: Any, previous: Any) -> 
 
 
 def softmax(values: Any) -> Any:
-    """Return the softmax of a vector; Theano's own returns a matrix of one row."""
-    return T.nnet.softmax(values)[0]
+    """Return the softmax of a vector; Theano's own is of the rows of a matrix."""
+    return T.nnet.softmax(T.shape_padleft(values))[0]
 
 
 def write(emitted: dict[str, Any], memory: Any, weighting: Any) -> Any:
