@@ -15,9 +15,8 @@ from builder.common import paths
 def parsers() -> list[argparse.ArgumentParser]:
     """The parsers of ``theano-fast``, the whole's first; they are of the checkout."""
     sys.path.insert(0, str(paths.ROOT / "runtime"))
-    names = ("cli", "profiling.command", "recording.command")
-    modules = (importlib.import_module(f"theano_fast.{name}") for name in names)
-    return [module.make_parser() for module in modules]
+    cli = importlib.import_module("theano_fast.cli")
+    return [cli.make_parser(), *(module.make_parser() for *_, module in cli.WITH_PARSERS)]
 
 
 def of_tasks(tasks: Iterable[Any], for_users: Sequence[str]) -> str:

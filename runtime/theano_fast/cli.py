@@ -49,6 +49,11 @@ EXAMPLES = """examples:
 
 theano-fast COMMAND --help tells of each."""
 
+# Commands whose words another module's parser reads: its make_parser, and its main.
+WITH_PARSERS = (
+    ("profile", "profile a program; read and compare what Theano printed", command),
+    ("record", "record what a program computes; compare two records", record_command),
+)
 ERRORS = (
     cache.CacheError,
     comparing.ComparisonError,
@@ -131,17 +136,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     mending.set_defaults(run=run_doctor)
 
-    profiling = commands.add_parser(
-        "profile", help="profile a program; read and compare what Theano printed", add_help=False
-    )
-    profiling.add_argument("arguments", nargs=argparse.REMAINDER)
-    profiling.set_defaults(run=lambda _, given: command.main(given.arguments))
-
-    recording = commands.add_parser(
-        "record", help="record what a program computes; compare two records", add_help=False
-    )
-    recording.add_argument("arguments", nargs=argparse.REMAINDER)
-    recording.set_defaults(run=lambda _, given: record_command.main(given.arguments))
+    for name, told, module in WITH_PARSERS:
+        other = commands.add_parser(name, help=told, add_help=False)
+        other.add_argument("arguments", nargs=argparse.REMAINDER)
+        other.set_defaults(run=lambda _, given, main=module.main: main(given.arguments))
 
     shell = commands.add_parser("completion", help="print what completes this in a shell")
     shell.add_argument("shell", choices=completion.SHELLS)
@@ -253,7 +251,7 @@ def run_doctor(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
 
 def run_completion(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
     """Print a shell's completion of the command."""
-    others = {"profile": command.make_parser(), "record": record_command.make_parser()}
+    others = {name: module.make_parser() for name, _, module in WITH_PARSERS}
     print(completion.script(given.shell, parser, others), end="")
     return VERIFIED
 

@@ -120,6 +120,11 @@ class Profile:
         """Whether it is of a scan op."""
         return self.title.startswith("Scan Op")
 
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is the sum that follows the profiles of several functions."""
+        return self.name.startswith("Sum of all(")
+
 
 def parse(text: str) -> tuple[Profile, ...]:
     """Read every profile in the text, in order; raises ProfileError if there is none."""

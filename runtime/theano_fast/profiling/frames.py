@@ -73,8 +73,7 @@ def of_profiles(title: str, read: Sequence[profiles.Profile]) -> Frame:
     scans = {each.name: each for each in read if each.is_scan}
     functions, used = [], set[str]()
     for each in read:
-        # Several functions are followed by their sum.
-        if not each.is_scan and not each.name.startswith("Sum of all("):
+        if not each.is_scan and not each.is_sum:
             functions.append(_compile(each))
             functions.append(_calls(each, scans, used))
     alone = [_calls(each, {}, used) for each in scans.values() if each.name not in used]
