@@ -23,6 +23,7 @@ TWINS = {
 }
 # What is left out of both: Theano's clock around each node.
 FLAGS = "profile=True,profiling.time_thunks=False"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def of_profiles(read: Sequence[profiles.Profile]) -> Iterator[str]:
     found = []
     names = {name.casefold(): told for name, told in TWINS.items()}
     for each in read:
-        if each.name.startswith("Sum of all("):
+        if each.is_sum:
             continue
         applies = each.tables.get("Apply", profiles.Table()).rows
         for row in each.ops:
@@ -96,31 +97,51 @@ def remedies(cpus: int) -> Iterator[Remedy]:
 def measure(words: Sequence[str], tried: Sequence[Remedy]) -> tuple[Tried, ...]:
     """Run a program with each remedy, and without before and after; the best first.
 
-    Raises:
-        profiles.ProfileError: without any, it fails.
+    What fails has no factor, and says why. Nothing else is run once the program is interrupted, or
+    where it fails without any remedy.
     """
     none = Remedy("as it is", "")
-    started = time.monotonic()
-    before = run(words, none, None)
-    limit = 60 + 3 * (time.monotonic() - started)
-    found = []
-    for remedy in tried:
-        try:
-            found.append((remedy, run(words, remedy, limit), ""))
-        except (profiles.ProfileError, subprocess.TimeoutExpired, OSError) as error:
-            timeout = isinstance(error, subprocess.TimeoutExpired)
-            found.append((remedy, 0.0, f"took more than {limit:.0f} s" if timeout else str(error)))
-        print(f"tried {remedy.name}", file=sys.stderr, flush=True)
-    after = run(words, none, None)
+    runs, found = (none, *tried, none), list[tuple[float, str]]()
+    limit, stopped, started = None, "", time.monotonic()
+    for remedy in runs:
+        if stopped:
+            found.append((0.0, f"not tried: {stopped}"))
+            continue
+        seconds, told = attempt(words, remedy, limit)
+        found.append((seconds, told))
+        elapsed = time.monotonic() - started
+        if told == INTERRUPTED:
+            stopped = told
+        elif limit is None:
+            limit = 60 + 3 * elapsed
+            stopped = told and f"as it is, it {told}"
+        left = elapsed / len(found) * (len(runs) - len(found))
+        print(
+            f"{len(found)} of {len(runs)} runs, {remedy.name}: {told or f'{left:.0f} s left'}",
+            file=sys.stderr,
+            flush=True,
+        )
     # Either of both is what it takes; their distance is what other programs make of it.
-    base = min(before, after)
+    base = min((seconds for seconds, _ in (found[0], found[-1]) if seconds), default=0.0)
+    names = (*tried, Remedy("as it is, once more", "what the machine's other programs do"))
+    slower = max(found[0], found[-1]) if found[-1][0] else found[-1]
     tries = [
         Tried(each.name, each.where, base / seconds if seconds else None, told)
-        for each, seconds, told in found
+        for each, (seconds, told) in zip(names, (*found[1:-1], slower), strict=True)
     ]
-    once_more = base / max(before, after)
-    tries.append(Tried("as it is, once more", "what the machine's other programs do", once_more))
     return tuple(sorted(tries, key=lambda each: each.factor or 0.0, reverse=True))
+
+
+def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
+    """Return the seconds of a run, "" beside them; or none, and why."""
+    try:
+        return run(words, remedy, limit), ""
+    except subprocess.TimeoutExpired:
+        return 0.0, f"took more than {limit:.0f} s"
+    except (profiles.ProfileError, OSError) as error:
+        return 0.0, str(error)
+    except KeyboardInterrupt:
+        return 0.0, INTERRUPTED
 
 
 def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
@@ -146,8 +167,4 @@ def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
             last = " ".join(done.stderr.strip().splitlines()[-1:])
             raise profiles.ProfileError(f"{verify.ending(done.returncode)} {last}"[:100])
         read = profiles.parse(file.read_text(encoding="utf-8", errors="replace"))
-    return sum(
-        each.seconds
-        for each in read
-        if not each.is_scan and not each.name.startswith("Sum of all(")
-    )
+    return sum(each.seconds for each in read if not each.is_scan and not each.is_sum)

@@ -20,6 +20,8 @@ FLAGS = (
     ",traceback.limit=60"
 )
 
+# Exit status, as a shell's.
+INTERRUPTED = 130
 EXAMPLES = """examples:
   theano-fast profile train.py 10                # train-profile.html, .json, .speedscope.json
   theano-fast profile run --advise train.py 10   # also what would be faster, measured
@@ -128,6 +130,8 @@ def run_program(given: argparse.Namespace) -> int:
         report.write(out.with_name(out.name + ending), text)
     print(*told, *tries, sep="\n", end="\n" if told or tries else "", file=sys.stderr)
     print(f"{title} {verify.ending(done.returncode)}; see {out}.html", file=sys.stderr)
+    if any(each.told == advice.INTERRUPTED for each in tries):
+        return INTERRUPTED
     return done.returncode
 
 

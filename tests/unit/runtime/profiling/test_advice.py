@@ -49,27 +49,64 @@ def test_remedies_are_those_of_the_machine(alone, cpus, counts):
     assert tried[-1].python == "/envs/mkl/bin/python"
 
 
-def test_a_factor_is_to_the_faster_of_both_runs_without(monkeypatch):
-    seconds = iter([4.0, 1.0, profiles.ProfileError("no floatX"), TimeoutExpired("python", 1), 2.0])
+@pytest.fixture
+def measured(monkeypatch):
+    """A function: what is told of remedies a, b and c, of runs of so many seconds or an error."""
 
-    def run(words, remedy, limit):
-        assert words == ["train.py"]
-        each = next(seconds)
-        if isinstance(each, Exception):
-            raise each
-        return each
+    def measure(*seconds):
+        each = iter(seconds)
 
-    monkeypatch.setattr(advice, "run", run)
-    tries = advice.measure(["train.py"], [advice.Remedy(name, "there") for name in "abc"])
-    assert [(each.name[:5], each.factor) for each in tries] == [
+        def run(words, remedy, limit):
+            assert words == ["train.py"]
+            took = next(each)
+            if isinstance(took, BaseException):
+                raise took
+            return took
+
+        monkeypatch.setattr(advice, "run", run)
+        tries = advice.measure(["train.py"], [advice.Remedy(name, "there") for name in "abc"])
+        assert next(each, None) is None
+        return {tried.name.split(",")[-1].strip(): tried for tried in tries}
+
+    return measure
+
+
+FAILS = profiles.ProfileError("ended with exit status 1 no floatX")
+
+
+def test_a_factor_is_to_the_faster_of_both_runs_without(measured, capsys):
+    tries = measured(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
+    assert [(name, tried.factor) for name, tried in tries.items()] == [
         ("a", 2.0),
-        ("as it", 0.5),
+        ("once more", 0.5),
         ("b", None),
         ("c", None),
     ]
-    assert str(tries[0]).split() == ["2.00", "x", "a", "there"]
-    assert "no floatX" in str(tries[2])
-    assert "took more than" in tries[3].told
+    assert str(tries["a"]).split() == ["2.00", "x", "a", "there"]
+    assert "no floatX" in str(tries["b"])
+    assert "took more than" in tries["c"].told
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(" s left")[1] for line in told] == [" s left"] * 2 + ["", "", " s left"]
+    assert told[2].startswith("3 of 5 runs, b: ended with exit status 1")
+
+
+def test_where_it_fails_as_it_is_nothing_else_is_tried(measured):
+    tries = measured(FAILS)
+    assert {tried.factor for tried in tries.values()} == {None}
+    told = "not tried: as it is, it ended with exit status 1 no floatX"
+    assert [tried.told for tried in tries.values()] == [told] * 4
+
+
+def test_what_was_measured_before_an_interrupt_stays(measured):
+    tries = measured(4.0, 2.0, KeyboardInterrupt())
+    assert (tries["a"].factor, tries["b"].told) == (2.0, advice.INTERRUPTED)
+    assert tries["c"].told == tries["once more"].told == "not tried: interrupted"
+
+
+def test_the_run_at_the_end_may_fail(measured):
+    tries = measured(4.0, 2.0, 8.0, 1.0, FAILS)
+    assert [tried.factor for tried in tries.values()] == [4.0, 2.0, 0.5, None]
+    assert "no floatX" in tries["once more"].told
 
 
 @pytest.mark.parametrize("status", [0, 1])

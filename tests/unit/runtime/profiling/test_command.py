@@ -4,7 +4,7 @@ from types import SimpleNamespace as Made
 
 import pytest
 from theano_fast import profiles
-from theano_fast.profiling import command
+from theano_fast.profiling import advice, command
 
 
 def test_compare_prints_a_table_and_writes_a_page(files, tmp_path, capsys):
@@ -63,6 +63,15 @@ def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
     (profile,) = json.loads((tmp_path / "ntm.json").read_text())["profiles"]
     assert profile["tables"]["Apply"]["rows"][0]["notes"] == ["train.py:3: scan()"]
     assert "train.py:3: scan()" in (tmp_path / "ntm.html").read_text()
+
+
+def test_the_page_is_written_where_advice_was_interrupted(ended, files, tmp_path, monkeypatch):
+    tried = advice.Tried("floatX", "theanorc", None, advice.INTERRUPTED)
+    monkeypatch.setattr(advice, "measure", lambda *_: (tried,))
+    ended(0, files("train_fn")[1].read_text())
+    given = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
+    assert command.main(given) == command.INTERRUPTED
+    assert "interrupted" in (tmp_path / "ntm.html").read_text()
 
 
 def test_a_program_without_theano_is_told(ended):
