@@ -2,12 +2,13 @@
 
 import json
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
-from theano_fast import stack
+from theano_fast import report, stack
 
 ROUNDS = 3
 
@@ -25,17 +26,18 @@ def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
         ComparisonError: an environment's interpreter failed.
     """
     best: dict[str, dict[str, Any]] = {}
-    for _ in range(ROUNDS):
-        for name, prefix in prefixes.items():
-            command = [str(prefix / "bin" / "python"), "-P", "-m", "theano_fast.gemm"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                last = done.stderr.strip().splitlines()[-1:]
-                raise ComparisonError(f"{prefix} cannot be measured: {' '.join(last)}")
-            told = json.loads(done.stdout)
-            before = best.get(name, told)["rates"]
-            told["rates"] = {key: max(rate, before[key]) for key, rate in told["rates"].items()}
-            best[name] = told
+    turns, started = [*prefixes.items()] * ROUNDS, time.monotonic()
+    for number, (name, prefix) in enumerate(turns, 1):
+        command = [str(prefix / "bin" / "python"), "-P", "-m", "theano_fast.gemm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            last = done.stderr.strip().splitlines()[-1:]
+            raise ComparisonError(f"{prefix} cannot be measured: {' '.join(last)}")
+        told = json.loads(done.stdout)
+        before = best.get(name, told)["rates"]
+        told["rates"] = {key: max(rate, before[key]) for key, rate in told["rates"].items()}
+        best[name] = told
+        report.progress(number, len(turns), started, name)
     return best
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ class Finding:
 
 def examine(program: Path | None, measured: bool) -> dict[str, Any]:
     """Return all that the report says; raises rc.RcError for files that cannot be read."""
-    users = settings.users(program)
+    users, started = settings.users(program), time.monotonic()
     as_it_is = None if program is None else {each.flag: each.value for each in users}
     with tempfile.TemporaryDirectory(prefix="theano-fast-doctor-") as folder:
         bench = Bench(Path(folder))
@@ -68,13 +69,15 @@ def examine(program: Path | None, measured: bool) -> dict[str, Any]:
             return {"error": stacks.get("error") or known["error"]}
         values, findings = stacks["flags"], []
         base = bench.cost({}) if measured else {}
-        for each in users:
+        for number, each in enumerate(users, 1):
             error, stacks_value = errors.get(each.flag, ""), values.get(each.flag)
             if not error and stacks_value == known["flags"].get(each.flag, each.value):
                 continue
             worth = stacks_value is not None and not error and each.flag not in NOT_MEASURED
             costs = bench.cost({each.flag: each.value}) if measured and worth else {}
             findings.append(Finding(each, stacks_value or "", judge(each, values, error), costs))
+            if costs:
+                report.progress(number, len(users), started, each.flag)
         if any(each.costs for each in findings):
             again = bench.cost({})
             base = {key: min(base[key], again[key]) for key in base}

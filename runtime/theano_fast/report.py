@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
+import sys
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +37,18 @@ def document(
             for status in ("passed", "failed", "skipped")
         },
     }
+
+
+def progress(done: int, total: int, started: float, told: str, failure: str = "") -> None:
+    """Print on standard error what was done of a long task, and how long the rest may take.
+
+    Args:
+        started: when it began, of time.monotonic.
+        failure: said in the place of the time.
+    """
+    left = (time.monotonic() - started) / done * (total - done)
+    end = failure or f"some {left:.0f} s left"
+    print(f"{done} of {total}, {told}: {end}", file=sys.stderr, flush=True)
 
 
 def to_json(tree: dict[str, Any]) -> str:

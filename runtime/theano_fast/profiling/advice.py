@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from theano_fast import profiles, stack, verify
+from theano_fast import profiles, report, stack, verify
 
 # Of operations that ran in Python, what runs in C, by the name of their class.
 TWINS = {
@@ -109,18 +109,12 @@ def measure(words: Sequence[str], tried: Sequence[Remedy]) -> tuple[Tried, ...]:
             continue
         seconds, told = attempt(words, remedy, limit)
         found.append((seconds, told))
-        elapsed = time.monotonic() - started
         if told == INTERRUPTED:
             stopped = told
         elif limit is None:
-            limit = 60 + 3 * elapsed
+            limit = 60 + 3 * (time.monotonic() - started)
             stopped = told and f"as it is, it {told}"
-        left = elapsed / len(found) * (len(runs) - len(found))
-        print(
-            f"{len(found)} of {len(runs)} runs, {remedy.name}: {told or f'{left:.0f} s left'}",
-            file=sys.stderr,
-            flush=True,
-        )
+        report.progress(len(found), len(runs), started, remedy.name, told)
     # Either of both is what it takes; their distance is what other programs make of it.
     base = min((seconds for seconds, _ in (found[0], found[-1]) if seconds), default=0.0)
     names = (*tried, Remedy("as it is, once more", "what the machine's other programs do"))

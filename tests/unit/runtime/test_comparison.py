@@ -37,11 +37,14 @@ def told(rate):
     return CompletedProcess([], 0, f'{{"blas": "b", "rates": {{"x": {rate}}}}}', "")
 
 
-def test_the_best_of_the_rounds_counts(ended, tmp_path):
+def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
     ended += [told(rate) for rate in (1, 5, 3, 4, 2, 4)]
     best = comparison.compare({"a": tmp_path, "b": tmp_path})
     assert best["a"]["rates"] == {"x": 3}
     assert best["b"]["rates"] == {"x": 5}
+    assert [line[:9] for line in capsys.readouterr().err.splitlines()] == [
+        f"{number} of 6, {name}" for number, name in enumerate("ababab", 1)
+    ]
 
 
 def test_an_environment_that_fails(ended, tmp_path):

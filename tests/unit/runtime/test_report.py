@@ -82,3 +82,10 @@ def test_a_list_is_wrapped_below_its_name():
 def test_a_failure_outweighs_all(result, status, message):
     made = record("blas", 1.0, result)
     assert (made.status, made.message) == (status, message)
+
+
+def test_progress_tells_what_is_left(monkeypatch, capsys):
+    monkeypatch.setattr(report.time, "monotonic", lambda: 130.0)
+    report.progress(3, 9, 100.0, "mkl")
+    report.progress(4, 9, 100.0, "cuda", "failed")
+    assert capsys.readouterr().err == "3 of 9, mkl: some 60 s left\n4 of 9, cuda: failed\n"

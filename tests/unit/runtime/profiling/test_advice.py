@@ -86,8 +86,8 @@ def test_a_factor_is_to_the_faster_of_both_runs_without(measured, capsys):
     assert "no floatX" in str(tries["b"])
     assert "took more than" in tries["c"].told
     told = capsys.readouterr().err.splitlines()
-    assert [line.partition(" s left")[1] for line in told] == [" s left"] * 2 + ["", "", " s left"]
-    assert told[2].startswith("3 of 5 runs, b: ended with exit status 1")
+    assert told[0] == "1 of 5, as it is: some 0 s left"
+    assert told[2] == "3 of 5, b: ended with exit status 1 no floatX"
 
 
 def test_where_it_fails_as_it_is_nothing_else_is_tried(measured):
