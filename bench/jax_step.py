@@ -56,21 +56,23 @@ def training(graph: str, compilations: Compilations) -> Step:
         loss: Any = functools.partial(machine, ntm, size)
     else:
         values, data = models.initial_values(graph), models.batch(graph)
-        loss = {"lstm": lstm, "mlp": mlp, "conv": conv}[graph]
+        loss = LOSSES[graph]
     parameters = {name: jnp.asarray(value) for name, value in values.items()}
     zeros = [{name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(3)]
     inputs, targets = (jnp.asarray(value) for value in data)
+    like = [jnp.zeros((models.VAE["batch"], models.VAE["latent"]))] if graph == "vae" else []
+    draw = normals() if graph == "vae" else tuple
 
-    def train(state: list[Arrays], inputs: Any, targets: Any) -> tuple[list[Arrays], Any]:
-        found, slopes = jax.value_and_grad(loss)(state[0], inputs, targets)
+    def train(state: list[Arrays], *arguments: Any) -> tuple[list[Arrays], Any]:
+        found, slopes = jax.value_and_grad(loss)(state[0], *arguments)
         return rmsprop(state, slopes), found
 
     state = [parameters, *zeros]
-    compiled = compilations.function(train, state, inputs, targets, donate=0)
+    compiled = compilations.function(train, state, inputs, targets, *like, donate=0)
 
     def step() -> float:
         nonlocal state
-        state, found = compiled(state, inputs, targets)
+        state, found = compiled(state, inputs, targets, *draw())
         return float(found)
 
     return step
@@ -178,6 +180,54 @@ def conv(p: Arrays, inputs: Any, targets: Any) -> Any:
         pooled = lax.reduce_window(found, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
         hidden = jnp.tanh(pooled)
     return classification(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
+
+
+def normalise(x: Any, gain: Any, bias: Any) -> Any:
+    """Layer normalisation of the last dimension."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return gain * centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) + bias
+
+
+def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
+    """The mean square error of a transformer's block."""
+    batch, positions, width, heads, _ = models.TRANSFORMER.values()
+
+    def split(x: Any) -> Any:
+        return x.reshape((batch, positions, heads, width // heads)).transpose((0, 2, 1, 3))
+
+    x = normalise(inputs, p["norm0.gain"], p["norm0.bias"])
+    query, key, value = (split(x @ p[name]) for name in ("query", "key", "value"))
+    weights = nn.softmax(query @ key.transpose((0, 1, 3, 2)) / np.sqrt(width // heads))
+    read = (weights @ value).transpose((0, 2, 1, 3)).reshape((batch, positions, width))
+    hidden = inputs + read @ p["mix"]
+    x = normalise(hidden, p["norm1.gain"], p["norm1.bias"])
+    answers = hidden + nn.relu(x @ p["widen"] + p["widen.bias"]) @ p["narrow"] + p["narrow.bias"]
+    return ((answers - targets) ** 2).mean()
+
+
+def normals() -> Callable[[], tuple[Any, ...]]:
+    """What draws the numbers of Theano's random streams, which are NumPy's, for each call."""
+    seed = np.random.RandomState(models.SEED).randint(2**30)
+    random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
+    return lambda: (random.normal(size=shape),)
+
+
+def vae(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
+    """The loss of a variational autoencoder."""
+
+    def layer(x: Any, name: str) -> Any:
+        return x @ p[name] + p[f"{name}.bias"]
+
+    hidden = jnp.tanh(layer(inputs, "encode"))
+    mean, spread = layer(hidden, "mean"), layer(hidden, "spread")
+    hidden = jnp.tanh(layer(mean + jnp.exp(0.5 * spread) * noise, "decode"))
+    painted = nn.sigmoid(layer(hidden, "paint"))
+    errors = -(targets * jnp.log(painted) + (1 - targets) * jnp.log(1 - painted)).sum(axis=1)
+    divergence = 0.5 * (mean**2 + jnp.exp(spread) - 1 - spread).sum(axis=1)
+    return (errors + divergence).mean()
+
+
+LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "vae": vae}
 
 
 def tiny(compilations: Compilations) -> Step:

@@ -27,6 +27,12 @@ MLP = {"batch": 64, "features": 256, "units": 256, "layers": 20, "classes": 10}
 # Images of one channel; filters are 3 x 3, and each convolution is pooled by 2 x 2.
 CONV = {"batch": 32, "side": 28, "classes": 10}
 FILTERS = (16, 32)
+# A block of self-attention over POSITIONS tokens of WIDTH features, then a layer of HIDDEN units.
+TRANSFORMER = {"batch": 8, "positions": 64, "width": 128, "heads": 4, "hidden": 512}
+# A variational autoencoder of images, by a layer of HIDDEN units to each side of LATENT normals.
+VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
+# Of the random streams that draw these.
+SEED = 3
 # One function each, over vectors and matrices in turn: 20 graphs, each compiled ten times.
 TINY = 200
 TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
@@ -66,6 +72,27 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
     if graph == "mlp":
         widths = [MLP["features"]] + [MLP["units"]] * (MLP["layers"] - 1) + [MLP["classes"]]
         return {f"layer{i}": (widths[i], widths[i + 1]) for i in range(MLP["layers"])}
+    if graph == "transformer":
+        width, hidden = TRANSFORMER["width"], TRANSFORMER["hidden"]
+        square = {name: (width, width) for name in ("query", "key", "value", "mix")}
+        wide = {"widen": (width, hidden), "widen.bias": (hidden,)}
+        narrow = {"narrow": (hidden, width), "narrow.bias": (width,)}
+        norms = [f"norm{i}.{name}" for i in range(2) for name in ("gain", "bias")]
+        return {**square, **wide, **narrow, **{name: (width,) for name in norms}}
+    if graph == "vae":
+        widths = {name: VAE[name] for name in ("pixels", "hidden", "latent")}
+        pairs = {
+            "encode": ("pixels", "hidden"),
+            "mean": ("hidden", "latent"),
+            "spread": ("hidden", "latent"),
+            "decode": ("latent", "hidden"),
+            "paint": ("hidden", "pixels"),
+        }
+        layers: dict[str, tuple[int, ...]] = {}
+        for name, (above, below) in pairs.items():
+            layers[name] = widths[above], widths[below]
+            layers[f"{name}.bias"] = (widths[below],)
+        return layers
     first, second = FILTERS
     # 28 -> 26 -> 13 -> 11 -> 5 to a side.
     return {
@@ -76,10 +103,16 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
 
 
 def initial_values(graph: str) -> dict[str, Any]:
-    """The parameters' initial values in float64, uniform after Glorot and Bengio (2010)."""
+    """The parameters' initial values in float64: gains of 1, biases of 0, and weights.
+
+    These are uniform after Glorot and Bengio (2010).
+    """
     draw = np.random.RandomState(1).uniform
     values = {}
     for name, shape in shapes(graph).items():
+        if len(shape) == 1:
+            values[name] = np.full(shape, 1.0 if name.endswith("gain") else 0.0)
+            continue
         # A filter's fan is its channels times its field.
         field = int(np.prod(shape[2:]))
         bound = np.sqrt(6.0 / (field * (shape[0] + shape[1])))
@@ -98,6 +131,12 @@ def batch(graph: str) -> tuple[Any, Any]:
     if graph == "mlp":
         inputs = random.uniform(-1, 1, (MLP["batch"], MLP["features"]))
         return inputs, random.randint(0, MLP["classes"], MLP["batch"])
+    if graph == "transformer":
+        shape = tuple(TRANSFORMER[name] for name in ("batch", "positions", "width"))
+        return random.uniform(-1, 1, shape), random.uniform(-1, 1, shape)
+    if graph == "vae":
+        images = random.uniform(0, 1, (VAE["batch"], VAE["pixels"]))
+        return images, images
     inputs = random.uniform(0, 1, (CONV["batch"], 1, CONV["side"], CONV["side"]))
     return inputs, random.randint(0, CONV["classes"], CONV["batch"])
 

@@ -52,7 +52,8 @@ def training(graph: str, function: Any) -> Step:
         }
         values = models.batch(graph)
         inputs = variable(values[0].ndim)
-        targets = T.matrix() if graph == "lstm" else T.lvector()
+        classes = values[1].dtype == np.int64
+        targets = T.lvector() if classes else variable(values[1].ndim)
         loss = LOSSES[graph](parameters, inputs, targets)
     trained = list(parameters.values())
     slopes = theano.grad(loss, trained)
@@ -109,7 +110,51 @@ def conv(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
     return classification(T.dot(hidden.flatten(2), p["output"]), targets)
 
 
-LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv}
+def normalise(x: Any, gain: Any, bias: Any) -> Any:
+    """Layer normalisation of the last dimension."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return gain * centred / T.sqrt(T.sqr(centred).mean(axis=-1, keepdims=True) + 1e-5) + bias
+
+
+def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """The mean square error of a transformer's block, normalised before each of its halves."""
+    batch, positions, width, heads, _ = models.TRANSFORMER.values()
+
+    def split(x: Any) -> Any:
+        parts = x.reshape((batch, positions, heads, width // heads)).dimshuffle(0, 2, 1, 3)
+        return parts.reshape((batch * heads, positions, width // heads))
+
+    x = normalise(inputs, p["norm0.gain"], p["norm0.bias"])
+    query, key, value = (split(T.dot(x, p[name])) for name in ("query", "key", "value"))
+    scores = T.batched_dot(query, key.dimshuffle(0, 2, 1)) / np.sqrt(width // heads)
+    weights = T.nnet.softmax(scores.reshape((-1, positions))).reshape(scores.shape)
+    read = T.batched_dot(weights, value).reshape((batch, heads, positions, width // heads))
+    read = read.dimshuffle(0, 2, 1, 3).reshape((batch, positions, width))
+    hidden = inputs + T.dot(read, p["mix"])
+    x = normalise(hidden, p["norm1.gain"], p["norm1.bias"])
+    x = T.nnet.relu(T.dot(x, p["widen"]) + p["widen.bias"])
+    answers = hidden + T.dot(x, p["narrow"]) + p["narrow.bias"]
+    return T.sqr(answers - targets).mean()
+
+
+def vae(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
+    """The loss of a variational autoencoder: an image's bound, after Kingma and Welling (2013)."""
+
+    def layer(x: Any, name: str) -> Any:
+        return T.dot(x, p[name]) + p[f"{name}.bias"]
+
+    random = T.shared_randomstreams.RandomStreams(models.SEED)
+    hidden = T.tanh(layer(inputs, "encode"))
+    mean, spread = layer(hidden, "mean"), layer(hidden, "spread")
+    noise = random.normal((models.VAE["batch"], models.VAE["latent"]))
+    hidden = T.tanh(layer(mean + T.exp(0.5 * spread) * noise, "decode"))
+    painted = T.nnet.sigmoid(layer(hidden, "paint"))
+    errors = T.nnet.binary_crossentropy(painted, targets).sum(axis=1)
+    divergence = 0.5 * (T.sqr(mean) + T.exp(spread) - 1 - spread).sum(axis=1)
+    return (errors + divergence).mean()
+
+
+LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "vae": vae}
 
 
 def tiny(function: Any) -> Step:

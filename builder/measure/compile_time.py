@@ -29,6 +29,8 @@ GRAPHS = {
     "mlp": "20 dense layers",
     "conv": "2 convolutions",
     "tiny": "200 tiny functions",
+    "transformer": "a transformer's block",
+    "vae": "a variational autoencoder",
 }
 CACHES = ("empty", "warm")
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
@@ -36,8 +38,8 @@ PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
 TOLERANCE = 1e-6
 # 10 to 20 minutes for each cache: --quick leaves them out.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
-# PyTensor convolves single images only.
-UNSUPPORTED = {("pytensor", "conv")}
+# PyTensor convolves single images only, and its random streams are others.
+UNSUPPORTED = {("pytensor", "conv"), ("pytensor", "vae")}
 
 Row = dict[str, Any]
 # By graph, environment and state of the compile cache.
