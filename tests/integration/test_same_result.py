@@ -38,6 +38,7 @@ OTHER_GRAPH = (
     "build/modules-are-cached.patch",
     "graph/known-order.patch",
     "run/shallow-composites.patch",
+    "run/updates-in-one-loop.patch",
 )
 CHOSEN = os.environ.get("THEANO_FAST_EXAMPLES")
 EXAMPLES = int(CHOSEN or 25)

@@ -1,0 +1,157 @@
+"""What computes an optimizer's updates is one Elemwise, which computes the same.
+
+Without the patch there are several Elemwise nodes for each parameter.
+"""
+
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+
+APART = theano.compile.get_default_mode().excluding("updates_fusion")
+SHAPE = 5, 7
+
+
+def shared(seed, shape=SHAPE, dtype="float64"):
+    return theano.shared(np.random.RandomState(seed).uniform(0.5, 2, shape).astype(dtype))
+
+
+def rmsprop(parameter, gradient):
+    square, mean, delta = (shared(seed, parameter.get_value().shape) for seed in (1, 2, 3))
+    clipped = tt.clip(gradient, -1, 1)
+    new_square = 0.95 * square + 0.05 * tt.sqr(clipped)
+    new_mean = 0.95 * mean + 0.05 * clipped
+    new_delta = 0.9 * delta - 0.01 * clipped / tt.sqrt(new_square + tt.sqr(new_mean) + 1e-4)
+    updates = [(square, new_square), (mean, new_mean), (delta, new_delta)]
+    return OrderedDict([*updates, (parameter, parameter + new_delta)])
+
+
+def adam(parameter, gradient):
+    step, first, second = theano.shared(0.0), shared(4), shared(5)
+    new_step = step + 1
+    new_first, new_second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
+    rate = 0.01 * tt.sqrt(1 - 0.999**new_step) / (1 - 0.9**new_step)
+    new = parameter - rate * new_first / (tt.sqrt(new_second) + 1e-8)
+    updates = [(step, new_step), (first, new_first), (second, new_second), (parameter, new)]
+    return OrderedDict(updates)
+
+
+def momentum(parameter, gradient):
+    velocity = shared(6)
+    new = 0.9 * velocity - 0.1 * gradient
+    return OrderedDict([(velocity, new), (parameter, parameter + 0.9 * new - 0.1 * gradient)])
+
+
+def arrays(function):
+    """The Elemwise nodes that compute what is no scalar."""
+    return [
+        node
+        for node in function.maker.fgraph.toposort()
+        if isinstance(node.op, tt.Elemwise) and node.outputs[0].ndim
+    ]
+
+
+def trained(make, mode, calls=3):
+    """The function that trains one parameter, and all that it updates after calls."""
+    x = tt.dmatrix()
+    parameter = shared(0)
+    updates = make(parameter, tt.dot(x, tt.ones((SHAPE[0], SHAPE[1]))) + parameter)
+    function = theano.function([x], parameter.sum(), updates=updates, mode=mode)
+    for _ in range(calls):
+        function(np.random.RandomState(7).uniform(-1, 1, (SHAPE[0], SHAPE[0])))
+    return function, [each.get_value() for each in updates]
+
+
+@pytest.mark.parametrize("make", [rmsprop, adam, momentum])
+def test_one_loop_computes_all(make):
+    function, found = trained(make, None)
+    _, expected = trained(make, APART)
+    (node,) = [node for node in arrays(function) if len(node.outputs) > 1]
+    updated = {i for i, _ in enumerate(function.maker.fgraph.outputs)} - {0}
+    # All but the number of steps, each over what it updates.
+    assert len(node.outputs) == len(updated) - (make is adam)
+    for output, overwritten in node.op.inplace_pattern.items():
+        (place,) = [i for client, i in node.outputs[output].clients if client == "output"]
+        fgraph = function.maker.fgraph
+        assert node.inputs[overwritten] is fgraph.inputs[fgraph.update_mapping[place]]
+    assert len(node.op.inplace_pattern) == len(node.outputs)
+    for each, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-14)
+
+
+def test_an_input_is_read_before_it_is_overwritten():
+    """Of two arrays that are exchanged, and of all that read both."""
+    a, b, c = (shared(seed) for seed in range(3))
+    updates = [(a, a * b + c), (b, b - a), (c, c / a + b * 2)]
+    values = [each.get_value() for each in (a, b, c)]
+    function = theano.function([], a.sum(), updates=updates)
+    (node,) = [node for node in arrays(function) if len(node.outputs) > 1]
+    assert len(node.op.inplace_pattern) == 3
+    for _ in range(3):
+        function()
+        x, y, z = values
+        values = [x * y + z, y - x, z / x + y * 2]
+    for each, expected in zip((a, b, c), values, strict=True):
+        np.testing.assert_allclose(each.get_value(), expected, rtol=1e-13)
+
+
+def test_what_is_read_elsewhere_first_stays_apart():
+    """An update that needs another by way of a sum would wait for itself."""
+    a, b = shared(0), shared(1)
+    new = a * b + a
+    updates = [(a, new), (b, b * new / new.sum())]
+    x, y = a.get_value(), b.get_value()
+    theano.function([], [], updates=updates)()
+    new = x * y + x
+    np.testing.assert_allclose(a.get_value(), new, rtol=1e-14)
+    np.testing.assert_allclose(b.get_value(), y * new / new.sum(), rtol=1e-14)
+
+
+def test_shapes_that_differ_are_told_of():
+    """What is only broadcast together is not taken for arrays of one shape."""
+    rows, matrix = theano.shared(np.ones((1, 4)), broadcastable=(True, False)), shared(0, (3, 4))
+    updates = [(rows, rows * 2), (matrix, matrix * rows)]
+    function = theano.function([], [], updates=updates)
+    function()
+    assert rows.get_value().shape == (1, 4)
+    assert matrix.get_value().shape == (3, 4)
+    assert all(len(node.outputs) == 1 for node in arrays(function))
+    a, b = shared(0, (3, 4)), shared(1, (2, 4))
+    function = theano.function([], [], updates=[(a, a * b), (b, b + a)])
+    with pytest.raises(ValueError, match="[Dd]imension"):
+        function()
+
+
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
+@pytest.mark.parametrize("shape", [(0, 4), (1, 1), (33,), (3, 5, 2)])
+def test_shapes_and_layouts(shape, layout):
+    x = tt.TensorType("float64", [False] * len(shape))()
+    parameter = shared(0, shape)
+    value = layout(np.random.RandomState(3).uniform(-2, 2, shape))
+    states = []
+    for mode in (None, APART):
+        parameter = shared(0, shape)
+        parameter.set_value(layout(parameter.get_value()))
+        updates = rmsprop(parameter, x + parameter)
+        theano.function([x], [], updates=updates, mode=mode)(value)
+        states.append([each.get_value() for each in updates])
+    for each, other in zip(*states, strict=True):
+        np.testing.assert_allclose(each, other, rtol=1e-14)
+
+
+def test_many_types():
+    """Each update is stored in its own type."""
+    a, b = shared(0, dtype="float32"), shared(1)
+    x = tt.fmatrix()
+    new = a - np.float32(0.1) * x
+    updates = [(a, new), (b, b + tt.sqr(new))]
+    value = np.random.RandomState(2).uniform(-1, 1, SHAPE).astype("float32")
+    function = theano.function([x], [], updates=updates, allow_input_downcast=True)
+    first, second = a.get_value(), b.get_value()
+    function(value)
+    assert (a.get_value().dtype, b.get_value().dtype) == ("float32", "float64")
+    new = (first - np.float32(0.1) * value).astype("float32")
+    np.testing.assert_allclose(a.get_value(), new, rtol=1e-6)
+    np.testing.assert_allclose(b.get_value(), second + np.square(new), rtol=1e-5)
