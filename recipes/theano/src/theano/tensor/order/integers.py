@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +179,10 @@ class Integers:
 
     def least(self, sum: Sum) -> int:
         """Return what a sum is not less than, whatever its terms are."""
-        return builtins.sum(factor * self.bounds[term][factor < 0] for term, factor in sum.items())
+        bounds, result = self.bounds, 0
+        for term, factor in sum.items():
+            result += factor * bounds[term][factor < 0]
+        return result
 
     def fits(self, sum: Sum, dtype: str = "int64") -> bool:
         """Return whether a sum is in the range of a dtype, whatever its terms are."""

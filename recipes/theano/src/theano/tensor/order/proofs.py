@@ -36,20 +36,27 @@ class Proofs(Integers):
     def missing(self, sum: Sum) -> int | None:
         """Return a term for which a sum can be negative, or None."""
         self.left -= 1
-        if self.least(sum) >= 0:
-            return None
-        return next(term for term in sum if self.least({term: sum[term]}) < 0)
+        # As least does, in one pass: nothing is called more often.
+        least, found, bounds = 0, None, self.bounds
+        for term, factor in sum.items():
+            low = factor * bounds[term][factor < 0]
+            if low < 0 and found is None:
+                found = term
+            least += low
+        return None if least >= 0 else found
 
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
         """Return whether a sum is not negative because at most n of the facts are not."""
         term = self.missing(sum)
         if term is None:
             return True
-        return n > 0 and any(
-            self.follows(add(sum, fact, -1), [*facts[:i], *facts[i + 1 :]], n - 1)
-            for i, fact in enumerate(facts)
-            if fact.get(term, 0) * sum[term] > 0
-        )
+        if n:
+            for i, fact in enumerate(facts):
+                if fact.get(term, 0) * sum[term] > 0 and self.follows(
+                    add(sum, fact, -1), [*facts[:i], *facts[i + 1 :]], n - 1
+                ):
+                    return True
+        return False
 
     def holds(self, sum: Sum, facts: Sequence[Sum] = ()) -> bool:
         """Return whether it is proved that a sum is not negative."""
