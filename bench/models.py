@@ -74,11 +74,11 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
         return {f"layer{i}": (widths[i], widths[i + 1]) for i in range(MLP["layers"])}
     if graph == "transformer":
         width, hidden = TRANSFORMER["width"], TRANSFORMER["hidden"]
-        square = {name: (width, width) for name in ("query", "key", "value", "mix")}
+        square = dict.fromkeys(("query", "key", "value", "mix"), (width, width))
         wide = {"widen": (width, hidden), "widen.bias": (hidden,)}
         narrow = {"narrow": (hidden, width), "narrow.bias": (width,)}
         norms = [f"norm{i}.{name}" for i in range(2) for name in ("gain", "bias")]
-        return {**square, **wide, **narrow, **{name: (width,) for name in norms}}
+        return {**square, **wide, **narrow, **dict.fromkeys(norms, (width,))}
     if graph == "vae":
         widths = {name: VAE[name] for name in ("pixels", "hidden", "latent")}
         pairs = {

@@ -120,7 +120,7 @@ def test_shapes_that_differ_are_told_of():
     assert all(len(node.outputs) == 1 for node in arrays(function))
     a, b = shared(0, (3, 4)), shared(1, (2, 4))
     function = theano.function([], [], updates=[(a, a * b), (b, b + a)])
-    with pytest.raises(ValueError, match="[Dd]imension"):
+    with pytest.raises(ValueError, match=r"[Dd]imension"):
         function()
 
 
@@ -155,3 +155,19 @@ def test_many_types():
     new = (first - np.float32(0.1) * value).astype("float32")
     np.testing.assert_allclose(a.get_value(), new, rtol=1e-6)
     np.testing.assert_allclose(b.get_value(), second + np.square(new), rtol=1e-5)
+
+
+def test_a_computation_that_is_long_when_written_out_stays_apart():
+    """Of roots by Newton's method, each step reads the one before it three times."""
+    a, b = shared(0), shared(1)
+    root = a
+    for _ in range(12):
+        root = root * (1.5 - 0.5 * b * root * root)
+    function = theano.function([], [], updates=[(a, root), (b, b * root)])
+    assert all(len(node.outputs) == 1 for node in arrays(function))
+    x, y = a.get_value(), b.get_value()
+    function()
+    for _ in range(12):
+        x = x * (1.5 - 0.5 * y * x * x)
+    np.testing.assert_allclose(a.get_value(), x, rtol=1e-9)
+    np.testing.assert_allclose(b.get_value(), y * x, rtol=1e-9)

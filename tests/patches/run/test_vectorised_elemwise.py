@@ -32,6 +32,55 @@ def test_loops_with_many_arrays_are_vectorised(run_python, tmp_path, operand, fa
     assert re.search(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
 
 
+CHOICES = {
+    "maximum": (tensor.maximum, np.maximum, 2),
+    "minimum": (tensor.minimum, np.minimum, 2),
+    "clip": (lambda x: tensor.clip(x, -1, 1), lambda x: np.clip(x, -1, 1), 1),
+    "sgn": (tensor.sgn, np.sign, 1),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_are_vectorised(run_python, tmp_path, name):
+    notes = tmp_path / "notes"
+    given = {"clip": "x, -1, 1", "sgn": "x"}.get(name, "x, y")
+    result = run_python(
+        f"""
+        import theano
+        from theano import tensor
+        x, y = tensor.dvectors("x", "y")
+        theano.function([x, y], tensor.{name}({given}), on_unused_input="ignore")
+        """,
+        flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
+
+
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_choices_have_their_values(name, dtype):
+    """Of what is not a number too, and where a result takes an argument's place."""
+    make, expected, count = CHOICES[name]
+    special = [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 3, -3]
+    pairs = np.array(list(itertools.product(special, special)), dtype).T
+    variables = [tensor.vector(dtype=dtype) for _ in range(count)]
+    values = pairs[:count]
+    found = theano.function(variables, make(*variables))(*values)
+    np.testing.assert_array_equal(found, expected(*values))
+    given = [theano.In(each, mutable=True) for each in variables]
+    copies = [value.copy() for value in values]
+    found = theano.function(given, make(*[each + 0 for each in variables]))(*copies)
+    np.testing.assert_array_equal(found, expected(*values))
+
+
+def test_clip_to_ends_that_are_exchanged():
+    """What is less than the first is that, inplace too."""
+    x = tensor.dvector()
+    function = theano.function([x], tensor.clip(x * 1.0 + 1, 10, 3))
+    np.testing.assert_array_equal(function([4, 8, 19, np.nan]), [10, 10, 3, np.nan])
+
+
 def layouts(shape):
     """Yield arrays of a shape, equal but for their strides."""
     rows, columns = shape

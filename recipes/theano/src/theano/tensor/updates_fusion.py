@@ -20,6 +20,10 @@ from theano.tensor.elemwise import Elemwise
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
+# A Composite is printed, and computed in Python, as if nothing in it was read twice: of so many
+# operations at most. RMSProp with momentum has 42.
+LARGEST = 500
+
 
 class UpdatesComposite(scalar.Composite):  # type: ignore[misc]
     """A Composite that has read all inputs when it writes an output, so that it may overwrite them.
@@ -168,11 +172,20 @@ def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
         if any(client not in together for client, _ in node.outputs[0].clients)
     ]
     op = UpdatesComposite([inner[each] for each in inputs], [inner[each] for each in outputs])
-    if op.depth > MAX_COMPOSITE_DEPTH:
+    if op.depth > MAX_COMPOSITE_DEPTH or written_out(op) > LARGEST:
         return []
     fused = Elemwise(op)(*inputs, return_list=True)
     copy_stack_trace(outputs, fused)
     return list(zip(outputs, fused, strict=True))
+
+
+def written_out(op: scalar.Composite) -> int:
+    """How many operations the outputs are of, each counted wherever it is read."""
+    counts: dict[Variable, int] = {}
+    for node in op.fgraph.toposort():
+        count = 1 + sum(counts.get(each, 0) for each in node.inputs)
+        counts.update(dict.fromkeys(node.outputs, count))
+    return sum(counts[output] for output in op.fgraph.outputs)
 
 
 def inlined(op: Any, inputs: Sequence[Any]) -> Any:
