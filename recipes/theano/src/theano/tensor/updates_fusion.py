@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 LARGEST = 500
 
 
-class UpdatesComposite(scalar.Composite):  # type: ignore[misc]
+class UpdatesComposite(scalar.Composite):
     """A Composite that has read all inputs when it writes an output, so that it may overwrite them.
 
-    What is an output is stored as it is computed: it is rounded where it was before.
+    As in any other, g++ may round a product and a sum once.
     """
 
     def c_code(
@@ -53,7 +53,7 @@ class UpdatesComposite(scalar.Composite):  # type: ignore[misc]
         return (1, version) if version else ()
 
 
-class UpdatesFusion(Optimizer):  # type: ignore[misc]
+class UpdatesFusion(Optimizer):
     """Make one Elemwise of those that only updates read, where they compute arrays of one shape."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
