@@ -7,7 +7,8 @@
 - ``peak_memory``: bytes that this process held at most until then;
 - ``compilers``: how many times g++ was started;
 - ``losses``: of the first calls, each before its update;
-- ``call``: median wall seconds of later calls.
+- ``call``: median wall seconds of later calls;
+- ``bound``: what they take at least, see ``bounds``.
 """
 
 from __future__ import annotations
@@ -73,7 +74,13 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
         began = time.perf_counter()
         step()
         seconds.append(time.perf_counter() - began)
-    return {**result, "losses": losses, "call": statistics.median(seconds)}
+    return {
+        **result,
+        "losses": losses,
+        "call": statistics.median(seconds),
+        # Imported here: it has NumPy, whose import is measured.
+        "bound": importlib.import_module("bounds").bound(graph),
+    }
 
 
 if __name__ == "__main__":

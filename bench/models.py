@@ -80,8 +80,7 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
         norms = [f"norm{i}.{name}" for i in range(2) for name in ("gain", "bias")]
         return {**square, **wide, **narrow, **dict.fromkeys(norms, (width,))}
     if graph == "vae":
-        widths = {name: VAE[name] for name in ("pixels", "hidden", "latent")}
-        pairs = {
+        ends: dict[str, tuple[str, str]] = {
             "encode": ("pixels", "hidden"),
             "mean": ("hidden", "latent"),
             "spread": ("hidden", "latent"),
@@ -89,9 +88,9 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
             "paint": ("hidden", "pixels"),
         }
         layers: dict[str, tuple[int, ...]] = {}
-        for name, (above, below) in pairs.items():
-            layers[name] = widths[above], widths[below]
-            layers[f"{name}.bias"] = (widths[below],)
+        for name, (one, other) in ends.items():
+            layers[name] = VAE[one], VAE[other]
+            layers[f"{name}.bias"] = (VAE[other],)
         return layers
     first, second = FILTERS
     # 28 -> 26 -> 13 -> 11 -> 5 to a side.

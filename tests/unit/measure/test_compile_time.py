@@ -21,6 +21,7 @@ def row(seconds: float = 1.0) -> Row:
         "compilers": 4,
         "losses": [0.5, 0.25, 0.125],
         "call": 0.001,
+        "bound": {"products": seconds / 1000, "bytes": 0.0005},
         "load": 0.0,
         "when": "2020-07-28T00:00:00+00:00",
     }
@@ -87,6 +88,8 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     assert len(lines) == 8
     assert all(len(line) == len(head) for line in lines)
     assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
+    # The first of the graph's processes found the least.
+    assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 
 def test_an_unknown_graph_is_refused() -> None:
