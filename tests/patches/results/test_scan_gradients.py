@@ -1,8 +1,8 @@
 """Gradients of scans, and of their gradients; and scans that are merged.
 
 Without the patch, the gradient of a scan with until was shifted, second derivatives of scans with
-two taps were wrong, higher ones raised; of two scans with until one could end with the other; and
-merged scans could need each other, which never ended.
+two taps were wrong, higher ones raised; of two scans with until one could end with the other;
+merged scans could need each other, which never ended; one step backwards took the first element.
 """
 
 import numpy as np
@@ -114,3 +114,15 @@ def test_merged_scans_do_not_need_each_other(run_python):
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("taps", [[0], [-1, 0], [0, 1], [-2], [2, 1]])
+def test_one_step_backwards(taps):
+    x = tt.dvector()
+    sequence = {"input": x, "taps": taps}
+    one, two = (
+        theano.scan(lambda *a: tt.stack(a), sequences=sequence, n_steps=n, go_backwards=True)[0]
+        for n in (1, 2)
+    )
+    found, expected = theano.function([x], [one, two[:1]])(np.arange(5.0))
+    np.testing.assert_array_equal(found, expected)
