@@ -81,7 +81,11 @@ def compare(expected: dict[str, Any], found: dict[str, Any], tolerance: float) -
 def compare_values(
     expected: dict[str, Any], found: dict[str, Any], tolerance: float
 ) -> Difference | None:
-    """The first difference of what a plain run returned from values, some of which are None."""
+    """The first difference of what a plain run returned from values, some of which are None.
+
+    ``expected`` may ask for a larger tolerance.
+    """
+    tolerance = max(tolerance, expected.get("tolerance", 0.0))
     calls = found.get("runs", {}).get("plain", {}).get("calls", [])
     for call, (old, new) in enumerate(zip(expected["runs"]["plain"]["calls"], calls)):
         if "error" in new:

@@ -185,7 +185,7 @@ class Program:
         return {
             "inputs": [each.name for each in self.inputs],
             "shared": [(name, value.source()) for name, value in self.shared],
-            "statements": [] if self.givens else [f"{t} = {text}" for t, text in self.statements],
+            "statements": [] if self.givens else list(self.statements),
             "outputs": list(self.outputs),
             "updates": list(self.updates),
             "calls": [self.call(number) for number in range(len(self.calls))],

@@ -1,27 +1,34 @@
 """What NumPy makes of a program: its statements, run on arrays.
 
 What Theano's operations are called here are functions of NumPy (of SciPy where NumPy has none), and
-types are converted by the rules of fuzz.grammar.types. What has no twin has no value, and nothing
-that is computed from it. A line of JSON for each program on standard input, one back:
-as a worker's, {"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}.
+types are converted by the rules of fuzz.grammar.types. A scan is a loop over its function's twin, a
+derivative one by differences of the statements before it. What has no twin has no value, nor has
+what is computed from it. A line of JSON for each program on standard input, one back:
+as a worker's, {"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}, with the
+"tolerance" that derivatives need.
 """
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import functools
 import itertools
 import json
 import sys
+import types as python_types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from fuzz import layouts
+from fuzz import derivatives, layouts
 from fuzz.encoding import encoded
 from fuzz.grammar import types
+from fuzz.program import read, targets
 
 
 class Untwinned(Exception):
@@ -139,6 +146,14 @@ class Array:
     def prod(self, axis: Any = None, keepdims: bool = False) -> Array:
         """The product."""
         return _prod(self, axis, keepdims)
+
+    def max(self) -> Array:
+        """The largest element."""
+        return _max(self)
+
+    def norm(self, order: int) -> Array:
+        """The length of a vector."""
+        return Array(np.linalg.norm(self.array, order))
 
     def __abs__(self) -> Array:
         return Array(np.abs(self.array))
@@ -509,6 +524,79 @@ def max_and_argmax(x: Any, **named: Any) -> tuple[Array, Array]:
     return _max(x, **named), _argmax(x, **named)
 
 
+@dataclass(frozen=True)
+class Until:
+    """What ends a scan, where it is true."""
+
+    condition: Array
+
+
+def listed(values: Any) -> list[Any]:
+    """A list, of one value if there is no list."""
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    return [] if values is None else [values]
+
+
+def tapped(value: Any, key: str, tap: int) -> tuple[Any, list[int]]:
+    """A sequence or first state, and its taps."""
+    return (value[key], value["taps"]) if isinstance(value, dict) else (value, [tap])
+
+
+def scan(
+    function: Callable[..., Any],
+    sequences: Any = None,
+    outputs_info: Any = None,
+    **options: Any,
+) -> tuple[Any, dict[Array, Array]]:
+    """What the function gives at each step, and the updates of what it updates."""
+    rows = []
+    for sequence, taps in (tapped(each, "input", 0) for each in listed(sequences)):
+        array, low, high = plain(sequence), min(0, *taps, 0), max(0, *taps, 0)
+        parts = [array[tap - low : len(array) + tap - high] for tap in taps]
+        rows += [part[::-1] if options.get("go_backwards") else part for part in parts]
+    steps = whole(options.get("n_steps", min(map(len, rows), default=0)))
+    if steps < 1 or any(len(row) < steps for row in rows):
+        raise Untwinned
+    states: list[tuple[list[Any], list[int]]] = []
+    for initial, taps in (tapped(each, "initial", -1) for each in listed(outputs_info)):
+        if initial is None:
+            states.append(([], []))
+        else:
+            first = plain(initial)[None] if taps == [-1] else plain(initial)[: -min(taps)]
+            states.append((list(map(np.asarray, first)), taps))
+    variables: dict[Array, Array] = {}
+    for step in range(steps):
+        values = [row[step] for row in rows]
+        values += [past[tap] for past, taps in states for tap in taps]
+        with swapped(variables):
+            found = function(*map(Array, values), *listed(options.get("non_sequences")))
+        outputs, *more = found if isinstance(found, tuple) else (found,)
+        for (past, taps), output in zip(states, map(plain, listed(outputs)), strict=True):
+            if taps and (past[-1].shape, past[-1].dtype) != (output.shape, output.dtype):
+                raise Untwinned
+            past.append(output)
+        for pairs in (each for each in more if isinstance(each, list)):
+            variables.update(pairs)
+        if any(plain(each.condition) for each in more if isinstance(each, Until)):
+            break
+    results = [Array(np.stack(past[-min(taps, default=0) :])) for past, taps in states]
+    return results if options.get("return_list") or len(results) > 1 else results[0], variables
+
+
+@contextlib.contextmanager
+def swapped(new: Mapping[Array, Array]) -> Iterator[None]:
+    """Meanwhile variables are what others are."""
+    old = {variable: variable.array for variable in new}
+    for variable, other in new.items():
+        variable.array = other.array
+    try:
+        yield
+    finally:
+        for variable, array in old.items():
+            variable.array = array
+
+
 OPERATORS: dict[str, Callable[..., Array]] = {
     "add": elementwise(np.add),
     "sub": elementwise(np.subtract),
@@ -620,6 +708,7 @@ T: dict[str, Any] = {
     "split": split,
     "arange": arange,
     "alloc": alloc,
+    "constant": lambda x, dtype=None: Array(plain(x) if dtype is None else np.asarray(x, dtype)),
     "eye": lambda n, m, k: Array(np.eye(whole(n), whole(m), whole(k))),
     "zeros": lambda shape, dtype: Array(np.zeros(whole(shape), dtype)),
     "zeros_like": structural(np.zeros_like),
@@ -666,33 +755,130 @@ class Twins:
             raise Untwinned(name) from None
 
 
-NAMES = {"T": Twins(), "np": np, "ifelse": ifelse, "pool_2d": pool_2d}
+NAMES = {
+    "T": Twins(),
+    "np": np,
+    "ifelse": ifelse,
+    "pool_2d": pool_2d,
+    "theano": python_types.SimpleNamespace(scan=scan),
+    "until": Until,
+}
+# What derivatives are called.
+DERIVATIVES = ("T.grad", "T.Rop", "T.Lop", "theano.gradient.jacobian", "theano.gradient.hessian")
+# Of what is larger, differences tell too little.
+LARGE = 2.0**20
+
+
+@functools.lru_cache
+def code(text: str) -> python_types.CodeType:
+    """A statement, compiled."""
+    return compile(text, "program", "exec")
+
+
+@functools.lru_cache
+def derivative(text: str) -> list[str]:
+    """The name of a derivative and the texts of its arguments; nothing if it is none."""
+    call = ast.parse(text, mode="eval").body
+    if not isinstance(call, ast.Call) or ast.unparse(call.func) not in DERIVATIVES:
+        return []
+    return [ast.unparse(each) for each in (call.func, *call.args)]
+
+
+def computed(statements: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The names with those that the statements bind, as far as they have a value."""
+    names = dict(given)
+    for number, (target, text) in enumerate(statements):
+        try:
+            if parts := derivative(text):
+                names[target] = derive(parts, statements[:number], given)
+            else:
+                exec(code(f"{target} = {text}"), names)
+        except Exception:
+            # Whether it should raise, other judges say.
+            continue
+    return names
+
+
+def derive(
+    parts: Sequence[str], statements: Sequence[tuple[str, str]], given: Mapping[str, Any]
+) -> Array:
+    """A derivative of what the statements compute."""
+    name, of, by, *more = parts
+    arrays = [each.array for each in given.values() if isinstance(each, Array)]
+    x = given[by].array
+    if (
+        x.dtype != "float64"
+        or any("truncate_gradient" in text for _, text in statements)
+        or not all(np.all(np.abs(each) <= LARGE) for each in arrays)
+    ):
+        raise Untwinned
+    kept = needed(statements, " + ".join([of, *more]))
+
+    def value(array: Any, text: str = of) -> Any:
+        names = computed(kept, {**given, by: Array(array)})
+        return plain(eval(text, names)).astype("float64")
+
+    slopes = functools.partial(derivatives.jacobian, value)
+    if name.endswith("hessian"):
+        return Array(derivatives.jacobian(slopes, x))
+    if name == "T.Rop":
+        return Array(np.tensordot(slopes(x), value(x, more[0]), x.ndim))
+    if name == "T.Lop":
+        by_output = value(x, more[0])
+        return Array(np.tensordot(by_output, slopes(x), by_output.ndim))
+    return Array(slopes(x))
+
+
+def needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
+    """The statements that an expression reads, or that these read."""
+    names, kept = set(read(text)), []
+    for target, part in reversed(statements):
+        if names & set(targets(target)):
+            kept.append((target, part))
+            names |= read(part)
+    return kept[::-1]
+
+
+def rough(statements: Sequence[tuple[str, str]]) -> set[str]:
+    """The names of what is computed from a derivative, which may be less exact than that."""
+    derived: set[str] = set()
+    found: set[str] = set()
+    for target, text in statements:
+        if derivative(text):
+            derived.add(target)
+        elif read(text) & (derived | found):
+            found.update(targets(target))
+    return found
 
 
 def answer(asked: dict[str, Any]) -> list[list[Any]]:
     """What each call returns; None for what has no twin."""
     values = {**vars(layouts), "np": np}
     shared = {name: Array(eval(source, values)) for name, source in asked["shared"]}
+    untold = rough(asked["statements"])
     calls = []
     for texts in asked["calls"]:
         arrays = [eval(text, values) for text in texts]
         for one, other in asked["aliases"]:
             if (arrays[one].dtype, arrays[one].shape) == (arrays[other].dtype, arrays[other].shape):
                 arrays[other] = arrays[one]
-        names: dict[str, Any] = {**NAMES, **shared}
-        names.update({name: Array(array) for name, array in zip(asked["inputs"], arrays)})
-        for statement in asked["statements"]:
-            try:
-                exec(statement, names)
-            except Exception:
-                # Whether it should raise, other judges say.
-                continue
+        inputs = {name: Array(array) for name, array in zip(asked["inputs"], arrays)}
+        names = computed(asked["statements"], {**NAMES, **shared, **inputs})
+        for name in untold:
+            names.pop(name, None)
         found = (names.get(name) for name in asked["outputs"])
         calls.append([encoded(e.array) if isinstance(e, Array) else None for e in found])
-        new = {name: names.get(text) for name, text in asked["updates"]}
+        new: dict[str, Any] = {}
+        for name, text in asked["updates"]:
+            value = names.get(text)
+            if isinstance(value, dict):
+                # A scan tells the variables themselves.
+                new.update({key: value[each] for key, each in shared.items() if each in value})
+            else:
+                new[name] = value
         if any(not isinstance(each, Array) for each in new.values()):
             break
-        shared.update({name: each for name, each in new.items() if isinstance(each, Array)})
+        shared.update(new)
     return calls
 
 
@@ -701,8 +887,12 @@ def main() -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     for line in sys.stdin:
-        calls = [{"outputs": outputs} for outputs in answer(json.loads(line))]
-        print(json.dumps({"runs": {"plain": {"calls": calls}}}), flush=True)
+        asked = json.loads(line)
+        calls = [{"outputs": outputs} for outputs in answer(asked)]
+        told: dict[str, Any] = {"runs": {"plain": {"calls": calls}}}
+        if any(derivative(text) for _, text in asked["statements"]):
+            told["tolerance"] = derivatives.TOLERANCE
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def told(twins: Conversation, *statements: str, **question: Any) -> list[list[An
     asked = {
         "inputs": ["x", "y"],
         "shared": [],
-        "statements": statements,
+        "statements": [each.split(" = ", 1) for each in statements],
         "outputs": ["v"],
         "updates": [],
         "calls": [["np.array([100, 2], 'int8')", "np.array([1.5, -2.5])"]],
@@ -72,8 +72,58 @@ def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["T.grad(y.sum(), y)", "theano.scan(lambda a: a, sequences=y)[0]", "x[7]", "x // 0"]
+    ("text", "expected"),
+    [
+        (
+            "lambda a, p: a + p, sequences=y, outputs_info=T.constant(1.0, dtype='float64')",
+            [2.5, 0.0],
+        ),
+        ("lambda a: a, sequences=y, go_backwards=True, n_steps=1, outputs_info=[None]", [-2.5]),
+        (
+            "lambda p, q: p * q, outputs_info=dict(initial=y, taps=[-2, -1]), n_steps=2",
+            [-3.75, 9.375],
+        ),
+        ("lambda a, b: a - b, dict(input=y, taps=[-1, 0]), [None]", [4.0]),
+        ("lambda a: (a, until(T.gt(a, 0))), y, [None]", [1.5]),
+        ("lambda p: [p, p * 2], None, [None, y[0]], non_sequences=[y[0]], n_steps=1", None),
+    ],
 )
+def test_scans(twins: Conversation, text: str, expected: list[float] | None) -> None:
+    found = told(twins, f"v = theano.scan({text})[0]")
+    assert found == [expected and ["float64", [len(expected)], expected]]
+
+
+def test_scans_update_shared_variables(twins: Conversation) -> None:
+    scan = "theano.scan(lambda a: ([a + s], [(s, s + 2)]), sequences=x, outputs_info=[None])"
+    question = {"shared": [("s", "np.array(1, 'int8')")], "updates": [("", "u")]}
+    calls = [["np.array([1, 1], 'int8')", "np.array([1.0])"]] * 2
+    found = told(twins, f"w = {scan}", "v = w[0]", "u = w[1]", **question, calls=calls)
+    assert found == [["int8", [2], [2, 4]], ["int8", [2], [6, 8]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("T.grad(T.sum(w), y)", [6.75, 18.75]),
+        ("T.Rop(w, y, y)", [10.125, -46.875]),
+        ("T.Lop(w, y, 2 * y)", [20.25, -93.75]),
+        ("theano.gradient.jacobian(w, y)", [6.75, 0, 0, 18.75]),
+        ("theano.gradient.hessian(T.sum(w), y)", [9, 0, 0, -15]),
+        ("T.grad(T.sum(d ** 2), y)", [2 * 6.75 * 9, -2 * 18.75 * 15]),
+        ("T.grad(T.sum(abs(y - 1.5)), y)", None),
+        ("T.grad(T.sum(w), x)", None),
+        ("d + 1", None),
+    ],
+)
+def test_derivatives(twins: Conversation, text: str, expected: list[float] | None) -> None:
+    found = told(twins, "w = y ** 3", "d = T.grad(T.sum(w), y)", f"v = {text}")[0]
+    if expected is None or found is None:
+        assert found is expected
+    else:
+        assert found[2] == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("text", ["sparse.csr_from_dense(x)", "x[7]", "x // 0"])
 def test_what_has_no_twin_has_no_value(twins: Conversation, text: str) -> None:
     assert told(twins, f"w = {text}", "v = w + 1") == [None]
 

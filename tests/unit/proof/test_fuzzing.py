@@ -350,6 +350,12 @@ def test_only_what_numpy_has_a_value_of_is_held_against_it() -> None:
     assert (found.kind, found.call, found.output) == ("value", 0, 1)
 
 
+def test_what_numpy_is_held_against_may_be_less_exact() -> None:
+    one, two = (["float64", [], [value]] for value in (1.0, 1.1))
+    assert comparing.compare_values(ran(one), ran(two), 0) is not None
+    assert comparing.compare_values({**ran(one), "tolerance": 0.2}, ran(two), 0) is None
+
+
 # -- judging ---------------------------------------------------------------------------------
 
 
