@@ -395,7 +395,7 @@ def test_numpy_judges_last() -> None:
     found = judging.investigate(a_program(), agreed, (), 50, 60)
     assert found is not None
     assert (found.judge, found.cause) == (judging.NUMPY, "stock's")
-    assert asked[0]["statements"][0] == "v0 = x0 + x1"
+    assert asked[0]["statements"][0] == ("v0", "x0 + x1")
     asked.clear()
     differing = replace(workers(wrong_exp, right), numpy=numpy)
     found = judging.investigate(a_program(), differing, (), 50, 60)
