@@ -25,6 +25,8 @@ def promised(example: Path) -> str:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)
 def test_an_example_prints_what_it_says(example: Path, prefix: Path, run: Any) -> None:
     result = run(prefix / "bin" / "python", example)
+    if result.stderr.startswith("no pictures: "):
+        pytest.skip(result.stderr.strip())
     assert result.returncode == 0, result.stderr
     assert "deprecat" not in result.stderr.lower()
     assert promised(example).strip()

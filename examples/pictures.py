@@ -1,0 +1,32 @@
+"""Pictures of a graph as the optimizers left it: dot's, and a page of d3viz's, without a network.
+
+They take pydot (pip install pydot) and graphviz's program dot. The files are written where it runs.
+
+Prints:
+    graph.svg has Dot22 and Elemwise: True
+    graph.html has Dot22 and Elemwise: True
+    what graph.html loads is in d3viz/: True
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import theano
+import theano.tensor as T
+from theano.d3viz import d3viz
+from theano.printing import pydot_imported, pydot_imported_msg, pydotprint
+
+if not pydot_imported:
+    sys.exit(f"no pictures: {pydot_imported_msg}")
+x, y = T.dmatrices("x", "y")
+function = theano.function([x, y], T.exp(T.dot(x, y)) + 1)
+picture, page = Path("graph.svg"), Path("graph.html")
+pydotprint(function, outfile=str(picture), format="svg", print_output_file=False)
+d3viz(function, str(page))
+for file in (picture, page):
+    text = file.read_text(encoding="utf-8")
+    print(f"{file} has Dot22 and Elemwise:", "Dot22" in text and "Elemwise" in text)
+loaded = re.findall(r'(?:src|href)="(.*?)"', page.read_text(encoding="utf-8"))
+there = all(name.startswith("d3viz/") and Path(name).is_file() for name in loaded)
+print("what graph.html loads is in d3viz/:", bool(loaded) and there)
