@@ -402,7 +402,8 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
         "what": "compile: time to a first training call; run: time of calls",
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
-        "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny",
+        "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
+        "transformer, vae",
         "quick": "leave out what takes 20 minutes to compile",
     }
 )
