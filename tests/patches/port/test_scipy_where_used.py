@@ -53,15 +53,37 @@ def test_import_does_not_start_mpi(run_python, tmp_path):
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "MPI.py").write_text("print('started')\nCOMM_WORLD = 'all'\n")
     program = """
-        import theano.tensor.io
+        import theano
+        from theano import tensor
         print("imported")
-        print(theano.tensor.io.mpi_enabled)
-        assert theano.tensor.io.comm == "all" and not hasattr(theano.tensor.io, "others")
+        print(tensor.mpi_enabled, tensor.io.mpi_enabled)
+        assert not hasattr(tensor, "others") and not hasattr(tensor.io, "others")
+        print(hasattr(tensor, "comm"))
+        assert tensor.comm == tensor.io.comm == tensor.MPI.COMM_WORLD == "all"
         """
     result = run_python(program, PYTHONPATH=str(tmp_path))
-    assert result.stdout.split("\n") == ["imported", "started", "True", ""], result.stderr
+    assert result.stdout.split() == ["imported", "started", "True", "True", "True"], result.stderr
     # As mpi4py raises where it finds no library.
     (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
     result = run_python(program, PYTHONPATH=str(tmp_path))
-    assert result.stdout == "imported\nFalse\n"
-    assert "cannot load MPI library" in result.stderr
+    assert result.stdout.split() == ["imported", "False", "False", "False"]
+    assert "theano.tensor.io.comm: cannot load MPI library" in result.stderr
+
+
+def test_mpi_is_started_by_an_op(run_python, tmp_path):
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "MPI.py").write_text(
+        "class COMM_WORLD:\n"
+        "    def Isend(data, destination, tag):\n"
+        "        print('sent', data.sum(), destination, tag)\n"
+    )
+    program = """
+        import numpy, theano
+        from theano import tensor
+        x = tensor.vector()
+        send = theano.function([x], tensor.io.MPISend(1, 2)(x)[0])
+        print("compiled")
+        send(numpy.ones(3, theano.config.floatX))
+        """
+    result = run_python(program, PYTHONPATH=str(tmp_path))
+    assert result.stdout.splitlines() == ["compiled", "sent 3.0 1 2"], result.stderr

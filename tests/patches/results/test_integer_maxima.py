@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import theano
 from theano import tensor as tt
-from theano.tensor.signal.pool import pool_2d
+from theano.tensor.signal.pool import MaxPoolGrad, Pool, pool_2d
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -74,3 +74,42 @@ def test_the_gradient_of_a_window_stays_in_it(mode):
     gradient = theano.function([x], tt.grad(pooled.sum(), x), mode=mode)
     found = gradient(np.array([0, -1, 0.5, 0.5, -3, 1], x.dtype).reshape(1, 1, 2, 3))
     np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [1, 0, 0]])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64"])
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_random_windows(axes, dtype):
+    rng = np.random.default_rng([axes, np.dtype(dtype).num])
+    x, top = (tt.TensorType(dtype, (False,) * (axes + 1))() for _ in range(2))
+    where = [tt.lvector() for _ in range(3)]
+    for ignore_border in (True, False):
+        pooled = Pool(ignore_border, ndim=axes)(x, *where)
+        slope = MaxPoolGrad(ignore_border, ndim=axes)(x, pooled, top, *where)
+        modes = (None, theano.Mode("py", None))
+        forward = [theano.function([x, *where], pooled, mode=mode) for mode in modes]
+        backward = [theano.function([x, top, *where], slope, mode=mode) for mode in modes]
+        for _ in range(20):
+            window, strides = rng.integers(1, 4, (2, axes))
+            pads = rng.integers(0, window) if ignore_border else 0 * window
+            # Equal elements among them.
+            image = rng.integers(0, 9, (2, *rng.integers(4, 8, axes))).astype(dtype)
+            if dtype.startswith("float"):
+                image[rng.random(image.shape) < 0.05] = np.nan
+                image[rng.random(image.shape) < 0.1] = -np.inf
+            # Not contiguous either.
+            image = image[..., :: rng.choice([1, -1])]
+            in_c, in_python = (each(image, window, strides, pads) for each in forward)
+            assert in_c.dtype == dtype
+            np.testing.assert_array_equal(in_c, in_python)
+            above = rng.integers(0, 9, in_c.shape).astype(dtype)
+            in_c, in_python = (each(image, above, window, strides, pads) for each in backward)
+            np.testing.assert_array_equal(in_c, in_python)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_first_of_two_zeros(dtype):
+    """The larger one is taken where it is larger: of -0.0 and 0.0, the first."""
+    x = tt.tensor4(dtype=dtype)
+    pooled = theano.function([x], pool_2d(x, (1, 2), ignore_border=True))
+    zeros = np.array([-0.0, 0.0, 0.0, -0.0], dtype).reshape(1, 1, 2, 2)
+    assert np.signbit(pooled(zeros)).ravel().tolist() == [True, False]
