@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -61,6 +61,7 @@ class Recipe:
     Attributes:
         own: the parts of this project that it packages or is built by.
         fixes: what ``recipes/apply-fixes.sh`` applies.
+        axes: the values on axes that it is for, if it is not for all.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Recipe:
     own: tuple[Path, ...]
     rendered: tuple[Mapping[str, Any], ...]
     fixes: tuple[Fix, ...] = ()
+    axes: Mapping[str, str] = field(default_factory=dict)
 
 
 def variant(stack: Stack) -> dict[str, list[str]]:
@@ -96,6 +98,7 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
         raise ConfigurationError(f"recipes/{path.name}/recipe.yaml: {error}") from error
     rendered = tuple(item.recipe.to_dict() for item in variants)
     names = {item["package"]["name"] for item in rendered}
+    axes = rendered[0].get("extra", {}).get("axes", {})
     sources: dict[str, Source] = {}
     parts: set[Path] = set()
     for item in rendered:
@@ -107,13 +110,15 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
             else:
                 sources[source.file] = source
     return Recipe(
-        name=path.name,
+        # Without what it has after the name of the one that it is in place of.
+        name=path.name.rpartition("-")[0] if axes else path.name,
         path=path,
         outputs=tuple(_output(item, names) for item in rendered),
         sources=tuple(sorted(sources.values(), key=lambda source: source.file)),
         own=tuple(sorted(parts)),
         rendered=rendered,
         fixes=fixes(path),
+        axes=axes,
     )
 
 
@@ -171,10 +176,15 @@ def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
 
 
 def load_all(stack: Stack) -> dict[str, Recipe]:
-    """Every recipe of the project rendered for a stack, by name."""
+    """Every recipe of the project rendered for a stack, by name.
+
+    One for values on axes (``extra: axes:``), as python-2.7, is in place of that of its name, python.
+    """
     configuration = variant(stack)
-    found = sorted(paths.RECIPES.glob("*/recipe.yaml"))
-    return {file.parent.name: render(file.parent, configuration) for file in found}
+    files = sorted(paths.RECIPES.glob("*/recipe.yaml"))
+    found = [render(file.parent, configuration) for file in files]
+    fitting = [recipe for recipe in found if recipe.axes.items() <= stack.axes.items()]
+    return {recipe.name: recipe for recipe in sorted(fitting, key=lambda recipe: len(recipe.axes))}
 
 
 def needs(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:

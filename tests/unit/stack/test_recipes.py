@@ -68,6 +68,17 @@ def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
     }
 
 
+def test_a_recipe_for_values_on_axes_is_in_place_of_that_of_its_name(recipes_dir: Path) -> None:
+    write(recipes_dir, "a-tool", package("a-tool"))
+    write(recipes_dir, "a-tool-2.7", package("a-tool", extra="extra: {axes: {python: '2.7'}}\n"))
+    write(recipes_dir, "b-2.7", package("b", extra="extra: {axes: {python: '2.7'}}\n"))
+    assert {name: recipe.path.name for name, recipe in load().items()} == {"a-tool": "a-tool"}
+    for stack in stacks.load_all():
+        if stack.python == "2.7":
+            found = {name: recipe.path.name for name, recipe in load(stack.name).items()}
+            assert found == {"a-tool": "a-tool-2.7", "b": "b-2.7"}
+
+
 def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
     write(recipes_dir, "a", package("a"))
     assert load()["a"].fixes == ()

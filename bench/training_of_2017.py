@@ -1,0 +1,97 @@
+"""Train the Neural Turing Machine as the user of 2017 did, with Theano's profile; print JSON.
+
+``python training_of_2017.py SIZE CALLS``, SIZE one of small and full, on Python 2.7 and 3.11. The
+last line has, in seconds but for the losses:
+
+- ``calls``: CALLS calls of the training step; ``compile``, ``optimizer``: until the first;
+- ``grad_of_scan``: in the scan of the gradient, in all calls;
+- ``ops``: of the ops that his table has, the seconds in that scan, and whether in C or in Python;
+- ``losses``: of the first calls, each before its update;
+- ``check_blas``: 10 products of matrices of order 2000.
+"""
+
+from __future__ import print_function
+
+import json
+import sys
+import time
+
+import numpy as np
+import theano
+import theano.tensor as T
+from theano_fast import ntm, rmsprop
+
+OPS = ("Dot22", "Elemwise", "Gemm", "Gemv", "Ger", "Split")
+LOSSES = 3
+ORDER, PRODUCTS = 2000, 10
+SIZES = {"small": (ntm.SMALL, 1e-2), "full": (ntm.FULL, 1e-4)}
+
+
+def main(size, calls):
+    """Compile and train; return what is printed."""
+    extents, rate = SIZES[size]
+    machine = ntm.build(extents, profile=True)
+    parameters = list(machine.parameters.values())
+    slopes = theano.grad(machine.loss, parameters)
+    train = theano.function(
+        [machine.inputs, machine.targets],
+        machine.loss,
+        updates=rmsprop.updates(parameters, slopes, rate),
+        profile=True,
+    )
+    given = ntm.copy_task(machine.size, seed=1)
+    started = time.time()
+    losses = [float(train(*given)) for _ in range(calls)]
+    seconds = time.time() - started
+    inner = gradient_scan(train)
+    return {
+        "calls": seconds,
+        "compile": train.profile.compile_time,
+        "optimizer": train.profile.optimizer_time,
+        "grad_of_scan": inner.call_time,
+        "ops": by_class(inner),
+        "losses": losses[:LOSSES] + losses[-1:],
+        "check_blas": check_blas(),
+        "ldflags": theano.config.blas.ldflags,
+    }
+
+
+def gradient_scan(train):
+    """Return the profile of the scan in which most time is spent: the gradient's."""
+    ops = [node.op for node in train.maker.fgraph.toposort()]
+    profiles = [op.fn.profile for op in ops if type(op).__name__ == "Scan"]
+    return max(profiles, key=lambda profile: profile.call_time)
+
+
+def by_class(profile):
+    """Return {class: (seconds, "C" or "Py" or both)} of OPS; one that a profile lacks is left out.
+
+    CGemv and CGer are Gemv and Ger in C.
+    """
+    found = {}
+    for key, seconds in profile.apply_time.items():
+        # Of newer profiles, the key has the function too.
+        node = key[-1] if isinstance(key, tuple) else key
+        name = type(node.op).__name__
+        name = name[1:] if name[:1] == "C" and name[1:] in OPS else name
+        if name in OPS:
+            kind = "C" if profile.apply_cimpl[key] else "Py"
+            before, kinds = found.get(name, (0.0, set()))
+            found[name] = (before + seconds, kinds | {kind})
+    return {name: (spent, " ".join(sorted(kinds))) for name, (spent, kinds) in found.items()}
+
+
+def check_blas():
+    """Return the seconds of Theano's check_blas, in its default size, by the same products."""
+    value = np.ones((ORDER, ORDER), theano.config.floatX)
+    a, b, c = (theano.shared(value) for _ in range(3))
+    multiply = theano.function([], updates=[(c, 0.4 * c + 0.8 * T.dot(a, b))])
+    multiply()
+    started = time.time()
+    for _ in range(PRODUCTS):
+        multiply()
+    return time.time() - started
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))

@@ -1,0 +1,143 @@
+"""The command theano-fast of the stacks of 2017: verify and info."""
+
+from __future__ import print_function
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from theano_fast import __version__, libraries
+
+# Set over the user's own flags: the checks need them, and they say nothing of the environment.
+FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
+# (name, seconds that it may take); in theano_fast.checks are the functions.
+CHECKS = (
+    ("packages", 300),
+    ("compiler", 300),
+    ("blas", 600),
+    ("numerics", 600),
+    ("libm", 900),
+    ("scan", 1800),
+    ("hermetic", 300),
+)
+FULL = 4 * 3600
+LAST_LINES = 15
+FAILED, NO_STACK = 1, 3
+OLD = "Python 2.7 has had no security fixes since 2020: let nothing of a stranger's near it"
+
+
+def main(arguments=None):
+    """Run the command and return its exit status."""
+    parser = argparse.ArgumentParser(prog="theano-fast", description=__doc__)
+    # Python 2's action "version" writes to stderr.
+    parser.add_argument("--version", action="store_true", help="show the version and exit")
+    if "--version" in (sys.argv[1:] if arguments is None else arguments):
+        print("theano-fast " + __version__)
+        return 0
+    commands = parser.add_subparsers(metavar="COMMAND")
+    check = commands.add_parser("verify", help="prove that this environment is what it says")
+    check.add_argument("--json", metavar="FILE", help="write the report to FILE")
+    check.add_argument("--full", action="store_true", help="train in full size too, for an hour")
+    check.set_defaults(run=verify)
+    commands.add_parser("info", help="show the stack and its settings").set_defaults(run=info)
+    given = parser.parse_args(arguments)
+    try:
+        stack = libraries.stack()
+    except EnvironmentError as error:
+        print("theano-fast: this is no environment of a stack: %s" % error, file=sys.stderr)
+        return NO_STACK
+    return given.run(stack, given)
+
+
+def info(stack, given):
+    """Show what the environment is, and Theano's settings in it."""
+    for key in sorted(stack):
+        print("%s: %s" % (key, stack[key]))
+    program = (
+        "import operator, theano\n"
+        "for name in 'blas.ldflags compiledir cxx device floatX lib.amdlibm mode'.split():\n"
+        "    print('%s: %s' % (name, operator.attrgetter(name)(theano.config)))\n"
+    )
+    status = subprocess.call([sys.executable, "-c", program])
+    print(OLD)
+    return status
+
+
+def verify(stack, given):
+    """Run the checks, printing each as it ends, and write the report."""
+    records = []
+    folder = tempfile.mkdtemp(prefix="theano-fast-")
+    try:
+        print("%-12s%-10s%7s result" % ("check", "status", "seconds"))
+        for name, limit in CHECKS:
+            records.append(run(name, FULL if given.full else limit, given.full, folder))
+            print("%(name)-12s%(status)-10s%(seconds)6.1f  %(message)s" % records[-1])
+            print("".join("    %s\n" % line for line in records[-1]["details"]), end="")
+            sys.stdout.flush()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    counts = {
+        status: sum(record["status"] == status for record in records)
+        for status in ("passed", "failed", "skipped")
+    }
+    verified = not counts["failed"]
+    said = "verified" if verified else "NOT verified"
+    told = "%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counts
+    print("%s: %s (%s)" % (stack["stack"], said, told))
+    print(OLD)
+    if given.json:
+        document = {
+            "schema_version": 1,
+            "theano_fast": __version__,
+            "stack": stack["stack"],
+            "axes": {key: value for key, value in stack.items() if key != "stack"},
+            "full": given.full,
+            "verified": verified,
+            "checks": records,
+            "counts": counts,
+        }
+        with open(given.json, "w") as file:
+            file.write(json.dumps(document, indent=2, sort_keys=True) + "\n")
+    return 0 if verified else FAILED
+
+
+def run(name, limit, full, folder):
+    """Run one check in a process of its own; a crash or a hang is a failure like another."""
+    answer, log = os.path.join(folder, "answer.json"), os.path.join(folder, "log")
+    flags = [os.environ.get("THEANO_FLAGS"), FLAGS, "compiledir=" + os.path.join(folder, "modules")]
+    environment = dict(os.environ, THEANO_FLAGS=",".join(filter(None, flags)))
+    command = [sys.executable, "-m", "theano_fast.checks", name, answer]
+    started = time.time()
+    with open(log, "w") as output:
+        process = subprocess.Popen(
+            command + (["--full"] if full else []),
+            env=environment,
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        while process.poll() is None and time.time() - started < limit:
+            time.sleep(0.05)
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    seconds, details = time.time() - started, []
+    if process.returncode == 0:
+        with open(answer) as file:
+            summary, failures = json.load(file)
+    else:
+        summary, failures = "", ["its process ended with status %d" % process.returncode]
+        with open(log) as file:
+            details = file.read().splitlines()[-LAST_LINES:]
+    return {
+        "name": name,
+        "status": "failed" if failures else "passed",
+        "seconds": seconds,
+        "message": "; ".join(failures) or summary,
+        "details": details,
+    }
