@@ -399,12 +399,13 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
 
 @door(
     help={
-        "what": "compile: time to a first training call; run: time of calls",
+        "what": "compile: time to a first training call; run: time of calls; 2017: the table of"
+        " Theano 0.8.2, on its stacks and those beside them",
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
         "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
         "transformer, vae",
-        "quick": "leave out what takes 20 minutes to compile",
+        "quick": "leave out what takes 20 minutes to compile; 2017: a small machine",
     }
 )
 def bench(
@@ -417,10 +418,14 @@ def bench(
 ) -> None:
     """Measure stacks side by side with stock Theano and its peers."""
     from builder.measure import bench as benches
-    from builder.measure import call_time, compile_time
+    from builder.measure import call_time, compile_time, seed_table
 
-    if what not in ("compile", "run"):
-        raise UsageError(f"--what={what} is unknown", "choose compile or run")
+    if what not in ("compile", "run", "2017"):
+        raise UsageError(f"--what={what} is unknown", "choose compile, run or 2017")
+    if what == "2017":
+        chosen = benches.built([*seed_table.old_stacks(), *_names(stack)])
+        seed_table.measure(chosen, "small" if quick else "full", 100)
+        return
     environments = benches.prepare(_names(stack), _names(peers))
     if what == "run":
         call_time.measure(environments, quick)

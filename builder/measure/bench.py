@@ -26,12 +26,23 @@ def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
         UsageError: there is no such stack or peer.
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
-    for name in chosen:
-        envs.require(stacks.load(name).name)
+    there = built(chosen)
     compared = [references.STOCK, *peers]
     for name in compared:
         references.create(name, Options())
-    return [*compared, *chosen]
+    return [*compared, *there]
+
+
+def built(chosen: Sequence[str]) -> list[str]:
+    """The stacks ``chosen``, which are there.
+
+    Raises:
+        UsageError: there is no such stack.
+        EnvironmentFailed: one is not built.
+    """
+    for name in chosen:
+        envs.require(stacks.load(name).name)
+    return list(chosen)
 
 
 def machine() -> dict[str, Any]:

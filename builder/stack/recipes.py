@@ -178,7 +178,7 @@ def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
 def load_all(stack: Stack) -> dict[str, Recipe]:
     """Every recipe of the project rendered for a stack, by name.
 
-    One for values on axes (``extra: axes:``), as python-2.7, is in place of that of its name, python.
+    One for values on axes (``extra: axes:``), as python-2.7, is in place of python.
     """
     configuration = variant(stack)
     files = sorted(paths.RECIPES.glob("*/recipe.yaml"))

@@ -77,6 +77,7 @@ LAYERS = {
         "bar_chart",
         "compile_time",
         "call_time",
+        "seed_table",
     ),
     "proof": (
         "nvidia",

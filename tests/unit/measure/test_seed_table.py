@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import VerifyFailed
+from builder.common.processes import Finished
+from builder.measure import seed_table
+from builder.measure.seed_table import Row
+from builder.stack import stacks
+
+
+def row(calls: float = 10.0, loss: float = 0.5) -> Row:
+    return {
+        "calls": calls,
+        "compile": 40.0,
+        "optimizer": 30.0,
+        "grad_of_scan": calls * 0.75,
+        "ops": {"Dot22": [1.0, "Py"], "Elemwise": [calls / 4, "C"]},
+        "losses": [loss, 0.25],
+        "check_blas": 2.0,
+        "ldflags": "",
+    }
+
+
+def by_axes(blas: str, libm: str) -> str:
+    """The stack of 2017 with these."""
+    named = map(stacks.load, seed_table.old_stacks())
+    return next(each.name for each in named if (each.blas, each.libm) == (blas, libm))
+
+
+def test_what_was_measured_in_2017_has_a_stack_each() -> None:
+    assert {by_axes(*axes) for axes in seed_table.SEED} < set(seed_table.old_stacks())
+    assert "openblas" not in seed_table.old_stacks()
+
+
+def test_ratios_are_shown_beside_those_of_2017() -> None:
+    first, other = by_axes("numpy", "system"), by_axes("mkl", "system")
+    head, lines = seed_table.table({first: row(), other: row(9.0), "openblas": row(2.0)})
+    assert head == ["seconds", first, other, "openblas"]
+    cells = {line[0]: line[1:] for line in lines}
+    assert cells["calls"] == ["10.00 1.000 (1.000)", "9.00 0.900 (0.883)", "2.00 0.200"]
+    assert cells["Dot22"][1] == "1.00 Py 1.000 (0.560)"
+    faster = row(2.0)
+    faster["ops"] = {"Gemv": [0.5, "C"]}
+    _, lines = seed_table.table({first: row(), "openblas": faster})
+    cells = {line[0]: line[1:] for line in lines}
+    assert cells["Dot22"][1] == "-"
+    assert cells["Gemv"] == ["-", "0.50 C"]
+
+
+def test_the_parts_of_the_picture_are_the_calls() -> None:
+    [bars] = seed_table.bars({"openblas": row()}).values()
+    assert sum(bars["openblas"].values()) == pytest.approx(10.0)
+    assert bars["openblas"]["products"] == 1.0
+
+
+def test_environments_with_other_losses_are_told_once_all_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    monkeypatch.setattr(
+        seed_table, "measure_one", lambda name, *_: row(loss=0.6 if name == "mkl" else 0.5)
+    )
+    assert seed_table.measure(["openblas", "cuda"], "small", 100).exists()
+    with pytest.raises(VerifyFailed, match=r"mkl: \[0\.6, 0\.25\], not \[0\.5"):
+        seed_table.measure(["openblas", "mkl"], "small", 100)
+    found = json.loads((tmp_path / "bench-2017-small.json").read_text())
+    assert set(found["rows"]) == {"openblas", "mkl"}
+    assert (tmp_path / "bench-2017-small.svg").exists()
+
+
+def test_a_measurement_begins_on_an_empty_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "BENCHES", tmp_path)
+    kept = tmp_path / "openblas" / "2017" / ".theano"
+    kept.mkdir(parents=True)
+
+    def run(command: list[object], **_: object) -> Finished:
+        assert command[-2:] == ["small", "7"]
+        assert not kept.exists()
+        return Finished(0, "a warning\n" + json.dumps(row()))
+
+    monkeypatch.setattr(seed_table, "run", run)
+    assert seed_table.measure_one("openblas", "small", 7)["calls"] == 10.0
