@@ -22,4 +22,6 @@ export PATH=$PWD/compiler:$PATH CFLAGS=-ffile-prefix-map=$SRC_DIR=/usr/src/scipy
 "$PYTHON" setup.py build -j"$CPU_COUNT" \
     install --single-version-externally-managed --root=/ --prefix="$PREFIX"
 sed -i "s|$SRC_DIR/||" "$SP_DIR/scipy/__config__.py"
+# It names files by where they were.
+rm "$SP_DIR"/scipy-*.egg-info/SOURCES.txt
 bash compile-python2.sh "$SP_DIR/scipy"
