@@ -81,6 +81,17 @@ def about(duration: float) -> str:
     return f"{duration:.0f} s" if duration < 90 else f"{duration / 60:.0f} min"
 
 
+def left(done: int, total: int, started: float) -> str:
+    """How long the rest of a task may take, of which some parts are done; "" of none or of all.
+
+    Args:
+        started: when it began, of time.monotonic.
+    """
+    if not 0 < done < total:
+        return ""
+    return f", about {about((time.monotonic() - started) / done * (total - done))} left"
+
+
 def size(megabytes: float) -> str:
     """An amount of MB."""
     if megabytes < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import geometric_mean
@@ -35,10 +36,12 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     best: dict[str, dict[str, float]] = {name: {} for name in environments}
     with contextlib.ExitStack() as stack:
         talks = {name: stack.enter_context(start(name, sizes)) for name in environments}
+        started = time.monotonic()
         for turn in range(ROUNDS):
+            left = progress.left(turn, ROUNDS, started)
             for name, talk in talks.items():
                 # In the first each compiles what it calls.
-                progress.say(f"round {turn + 1} of {ROUNDS}: {name}")
+                progress.say(f"round {turn + 1} of {ROUNDS}: {name}{left}")
                 for call, seconds in json.loads(talk.ask("round")).items():
                     best[name][call] = min(best[name].get(call, seconds), seconds)
     file = paths.REPORTS / "bench-run.json"

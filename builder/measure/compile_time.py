@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -61,20 +62,22 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
         if graph not in GRAPHS:
             raise UsageError(f"unknown graph {graph!r}", f"choose of: {', '.join(GRAPHS)}")
     file = paths.REPORTS / "bench-compile.json"
-    for graph in graphs:
-        chosen = [
-            name
-            for name in environments
-            if (name, graph) not in UNSUPPORTED and not (quick and (name, graph) in SLOW)
-        ]
-        for cache in CACHES:
-            for name in chosen:
-                row = measure_one(name, graph, cache)
-                # Read again: another measurement may have ended meanwhile.
-                document = _document(file)
-                document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
-                report.write(document, file)
-                progress.say(f"{graph} {cache} {name}: {total(row):.1f} s")
+    turns = [
+        (graph, cache, name)
+        for graph in graphs
+        for cache in CACHES
+        for name in environments
+        if (name, graph) not in UNSUPPORTED and not (quick and (name, graph) in SLOW)
+    ]
+    started = time.monotonic()
+    for done, (graph, cache, name) in enumerate(turns, 1):
+        row = measure_one(name, graph, cache)
+        # Read again: another measurement may have ended meanwhile.
+        document = _document(file)
+        document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
+        report.write(document, file)
+        left = progress.left(done, len(turns), started)
+        progress.say(f"{graph} {cache} {name}: {total(row):.1f} s{left}")
     rows: Rows = _document(file)["rows"]
     progress.table(*table(rows))
     image = file.with_suffix(".svg")

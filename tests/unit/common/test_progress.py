@@ -15,6 +15,12 @@ def test_durations() -> None:
     assert progress.seconds(61.9) == "1:01"
 
 
+def test_what_is_left_is_as_slow_as_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builder.common.progress.time.monotonic", lambda: 160.0)
+    assert progress.left(1, 4, 100.0) == ", about 3 min left"
+    assert progress.left(0, 4, 100.0) == progress.left(4, 4, 100.0) == ""
+
+
 def test_the_last_line_of_a_long_log(tmp_path: Path) -> None:
     log = tmp_path / "x.log"
     log.write_text("line\n" * 10_000 + "  [12/99] cc -c y.c  \n\n")
