@@ -135,7 +135,7 @@ class Repository:
     def _failed(self, reason: str) -> ImageFailed:
         return ImageFailed(
             f"{self.address}: {reason}",
-            "where it asks for a login: ./invoke image --save image.tar, and "
+            "where it asks for a login: ./invoke image --save image.tar, skopeo login, and "
             f"skopeo copy --preserve-digests oci-archive:image.tar docker://{self.address}:TAG",
         )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import os
 import socket
 import subprocess
 import tarfile
@@ -17,14 +19,17 @@ from typing import Any
 import pytest
 from support import free_port, require
 
+from builder.common import paths
 from builder.common.errors import ImageFailed
 from builder.image import oci, registry
 
 BILL = "application/vnd.cyclonedx+json"
+# As `htpasswd -nB` writes it, of the password "secret".
+USER = "me:$2y$05$/WsWprlT3j018fySpb4yE.nkbS8vaT4jqcWImrMi2xU3BeI8qz7ie"
 
 
 @contextmanager
-def served(directory: Path, *, readonly: bool = False) -> Iterator[str]:
+def served(directory: Path, *, readonly: bool = False, asks: bool = False) -> Iterator[str]:
     """The URL of a repository in a registry of the tests' own."""
     require("docker-registry")
     port = free_port()
@@ -32,6 +37,9 @@ def served(directory: Path, *, readonly: bool = False) -> Iterator[str]:
     storage["maintenance"] = {"readonly": {"enabled": readonly}}  # type: ignore[dict-item]
     # JSON is YAML.
     settings = {"version": 0.1, "storage": storage, "http": {"addr": f"127.0.0.1:{port}"}}
+    if asks:
+        (directory / "users").write_text(USER)
+        settings["auth"] = {"htpasswd": {"realm": "tests", "path": str(directory / "users")}}
     (directory / "settings.yml").write_text(json.dumps(settings))
     with (directory / "log").open("wb") as log:
         command = ["docker-registry", "serve", directory / "settings.yml"]
@@ -104,3 +112,49 @@ def test_a_registry_that_refuses_is_told(tmp_path: Path, archive: tuple[Path, st
         registry.Repository(url).push(archive[0], "openblas")
     with pytest.raises(ImageFailed, match="refused"):
         registry.Repository(url).push(archive[0], "openblas")
+
+
+def login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """What docs/images.md says for a registry with a login, at this address, without its first line."""
+    page = (paths.ROOT / "docs" / "images.md").read_text(encoding="utf-8")
+    lines = page.partition("./invoke image --stack=openblas --save image.tar\n")[2]
+    script = lines.partition("```")[0].replace("registry.example.org", address)
+    assert script.count(address) == 2
+    # At a terminal it asks for them.
+    given = f"skopeo login --username=me --password-stdin <<< {password}"
+    conf = directory / ".config" / "containers" / "registries.conf"
+    conf.parent.mkdir(parents=True, exist_ok=True)
+    # The tests' own has no certificate.
+    conf.write_text(f'[[registry]]\nlocation = "{address}"\ninsecure = true\n')
+    return subprocess.run(
+        ["bash", "-ec", script.replace("skopeo login", given)],
+        env={"PATH": os.environ["PATH"], "HOME": str(directory), "REGISTRY_AUTH_FILE": "auth.json"},
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_skopeo_pushes_where_a_registry_asks_for_a_login(
+    tmp_path: Path, archive: tuple[Path, str]
+) -> None:
+    require("skopeo")
+    file, digest = archive
+    with served(tmp_path, asks=True) as url:
+        address = url.split("/")[2]
+        with pytest.raises(ImageFailed, match=r"401: Unauthorized\n.*skopeo login"):
+            registry.Repository(f"http://{address}/theano-fast").push(file, "openblas")
+        wrong = login(address, "wrong", tmp_path)
+        assert wrong.returncode != 0
+        assert len(wrong.stderr.splitlines()) == 1
+        assert "invalid username/password" in wrong.stderr
+        done = login(address, "secret", tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = subprocess.run(
+            ["skopeo", "inspect", "--raw", "--tls-verify=false", "--creds=me:secret"]
+            + [f"docker://{address}/theano-fast:openblas"],
+            capture_output=True,
+            check=True,
+        )
+        assert digest == f"sha256:{hashlib.sha256(found.stdout).hexdigest()}"
