@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -11,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from builder.common import paths
+from builder.environment import envs
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 # Tells how many modules it compiled for three functions, and what they compute.
 PROGRAM = """
-import json, os
+import json, os, sys
 import theano, theano.tensor as tt
 from theano.gof.compilation import CompilationPool
 compiled, start = [], CompilationPool.start
@@ -30,6 +34,24 @@ print(json.dumps({
     "compiled": len(compiled), "results": results, "threads": os.environ["OMP_NUM_THREADS"]}))
 """
 
+# Before it, in an array: the first task takes the lock, and does not end by itself.
+HOLD = """
+import os, time
+if os.environ["SLURM_ARRAY_TASK_ID"] == "1":
+    from theano.gof.compilelock import get_lock
+    get_lock()
+    print("locked", flush=True)
+    {does}
+    time.sleep(1000)
+"""
+# Before it, on a file system that has no locks.
+REFUSED = """
+import errno, fcntl, os
+def refuse(*_):
+    raise OSError(errno.{number}, os.strerror(errno.{number}))
+fcntl.lockf = refuse
+"""
+
 
 @pytest.fixture
 def program(shared: Path) -> Path:
@@ -42,11 +64,11 @@ def program(shared: Path) -> Path:
 def outputs(shared: Path) -> list[dict[str, Any]]:
     """What the tasks of an array told; of those that were killed nothing."""
     texts = [file.read_text() for file in sorted(shared.glob("out-*"))]
-    return [json.loads(line) for text in texts for line in text.splitlines() if line[0] == "{"]
+    return [json.loads(line) for text in texts for line in text.splitlines() if line[:1] == "{"]
 
 
-def array(shared: Path, program: Path, tasks: int) -> list[str]:
-    words = ["sbatch", "--parsable", f"--array=1-{tasks}", f"--output={shared}/out-%a"]
+def array(shared: Path, program: Path, tasks: int, *options: str) -> list[str]:
+    words = ["sbatch", "--parsable", f"--array=1-{tasks}", f"--output={shared}/out-%a", *options]
     return [*words, f"--wrap=python {program}"]
 
 
@@ -107,8 +129,82 @@ def test_an_array_of_which_some_are_killed(run: Run, shared: Path, program: Path
     assert len({json.dumps(each["results"]) for each in told}) == 1
 
 
+@pytest.mark.parametrize("number", ["ENOLCK", "ENOSYS"])
+def test_an_array_where_locks_are_refused(
+    run: Run, shared: Path, program: Path, number: str
+) -> None:
+    program.write_text(REFUSED.format(number=number) + PROGRAM)
+    for _ in range(2):
+        wait(run, run(*array(shared, program, 4)).stdout.strip())
+        told = outputs(shared)
+        assert len(told) == 4
+        assert len({json.dumps(each["results"]) for each in told}) == 1
+    # The second array's.
+    assert [each["compiled"] for each in told] == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("why", "does"),
+    [
+        ("exceeded memory limit", 'taken = bytearray(b"x") * (3 << 30)'),
+        ("DUE TO TIME LIMIT", ""),
+        ("CANCELLED", ""),
+    ],
+)
+def test_an_array_whose_task_with_the_lock_is_ended(
+    run: Run, shared: Path, program: Path, why: str, does: str
+) -> None:
+    program.write_text(HOLD.format(does=does) + PROGRAM)
+    job = run(*array(shared, program, 4, "--mem=1500")).stdout.strip()
+    first = shared / "out-1"
+    while not (first.exists() and "locked" in first.read_text()):
+        time.sleep(0.2)
+    if "TIME" in why:
+        # Limits are minutes.
+        run("scontrol", "update", f"jobid={job}_1", "endtime=now+1")
+    elif not does:
+        run("scancel", f"{job}_1")
+    wait(run, job)
+    assert why in first.read_text()
+    told = outputs(shared)
+    assert len(told) == 3
+    assert len({json.dumps(each["results"]) for each in told}) == 1
+
+
+def test_an_array_on_a_full_file_system(run: Run, shared: Path, program: Path) -> None:
+    small = shared.parent / "small"
+    assert run("cp", "/dev/zero", small).returncode == 1
+    flags = f"base_compiledir={small}/compiled"
+    wait(run, run(*array(shared, program, 4), THEANO_FLAGS=flags).stdout.strip())
+    told = outputs(shared)
+    assert len(told) == 4
+    assert len({json.dumps(each["results"]) for each in told}) == 1
+    assert "No space left on device" in (shared / "out-1").read_text()
+
+
 def test_a_warm_cache_is_all_that_an_array_needs(run: Run, shared: Path, program: Path) -> None:
     warmed = run("srun", "-n1", "theano-fast", "cache", "warm", program)
     assert warmed.returncode == 0, warmed.stderr
     wait(run, run(*array(shared, program, 8)).stdout.strip())
     assert [each["compiled"] for each in outputs(shared)] == [0] * 8
+
+
+def losses(told: str) -> list[float]:
+    return [float(line.split()[1]) for line in told.splitlines()]
+
+
+def test_processes_on_all_nodes_have_the_losses_of_one(run: Run, shared: Path) -> None:
+    if envs.installed("openblas+mpi4py") is None:
+        pytest.skip("not built: ./invoke build --stack=openblas --with=mpi4py")
+    if shutil.which("mpirun") is None:
+        pytest.skip("no Open MPI (apt-get install openmpi-bin)")
+    start = ["srun", "--mpi=pmix", "-N4", "-n4"]
+    if (plain := run(*start, "true")).returncode != 0:
+        pytest.skip(f"Slurm starts no MPI here (apt-get install libpmix-dev): {plain.stderr}")
+    page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    program = shared / "train.py"
+    program.write_text(page.partition("```python\n")[2].partition("```")[0])
+    python = paths.ENVIRONMENTS / "openblas+mpi4py" / "bin" / "python"
+    one, four = run(python, program), run(*start, python, program)
+    assert len(losses(one.stdout)) == 5, one.stderr
+    assert losses(four.stdout) == pytest.approx(losses(one.stdout), rel=1e-12), four.stderr

@@ -11,6 +11,8 @@ done
 chown -R slurm:slurm "$directory"
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /etc/slurm
+mkdir "$directory/small"
+mount -t tmpfs -o size=1m,mode=755 tmpfs "$directory/small"
 cp "$directory/slurm.conf" /etc/slurm
 mount --bind "$directory/hosts" /etc/hosts
 mkdir -p /run/slurm /run/munge /run/netns
