@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import Project, Result
+from python_on_whales import DockerClient
+from support import Project, Result, started
 
-from builder import pipeline
-from builder.common import paths
+from builder import image_pipeline, pipeline
+from builder.common import errors, paths
 from builder.common.processes import clean_environ
 from builder.environment import envs
+from builder.image import daemon
+from builder.image.images import Image
 from builder.source.sources import collect, fetch
 
 
@@ -45,6 +48,39 @@ def run(tmp_path: Path) -> Callable[..., Result]:
         )
 
     return start
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that any user may enter and write to."""
+    directory = Path(f"/tmp/theano-fast-test-{os.getpid()}")
+    directory.mkdir()
+    directory.chmod(0o777)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
+    """The daemon that runs, else one started for the session."""
+    try:
+        client = daemon.connect()
+    except errors.HostToolMissing:
+        with started(tmp_path_factory.mktemp("docker")) as client:
+            os.environ["DOCKER_HOST"] = str(client.client_config.host)
+            yield client
+            del os.environ["DOCKER_HOST"]
+    else:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def image(docker: DockerClient) -> Image:
+    """The openblas image, which proved itself."""
+    try:
+        return image_pipeline.build("openblas", pipeline.Options())
+    except errors.HostToolMissing as error:
+        pytest.skip(str(error))
 
 
 METAPACKAGE = """schema_version: 1

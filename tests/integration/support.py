@@ -9,9 +9,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from python_on_whales import DockerClient
 
 from builder.common import paths
 
@@ -31,6 +35,29 @@ def free_port() -> int:
     """A port of this machine that nothing listens on; where hosts are bare, it has no name."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[DockerClient]:
+    """A daemon of the tests' own, which keeps everything below ``directory``."""
+    require("dockerd", root=True)
+    host = f"unix://{directory}/socket"
+    log = (directory / "log").open("wb")
+    command = ["dockerd", "--iptables=false", "--bridge=none", f"--host={host}"]
+    command += [f"--data-root={directory}/data", f"--exec-root={directory}/exec"]
+    process = subprocess.Popen([*command, f"--pidfile={directory}/pid"], stdout=log, stderr=log)
+    try:
+        for _ in range(300):
+            if (directory / "socket").exists():
+                break
+            assert process.poll() is None, (directory / "log").read_text()
+            time.sleep(0.1)
+        yield DockerClient(host=host)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+        # It leaves its containers' network namespace mounted.
+        subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
 
 
 class Project:

@@ -10,70 +10,23 @@ import sys
 import tarfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
-from support import require
+from support import require, started
 from test_environment import TRAIN
 
 from builder import image_pipeline, pipeline, report
 from builder.common import errors, paths
 from builder.environment import archives
 from builder.environment.envs import Lock
-from builder.image import base, build_context, daemon, images
+from builder.image import base, build_context, images
 from builder.image.images import Image
 from builder.package.channel import Package
 
 STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
-
-
-@contextmanager
-def started(directory: Path) -> Iterator[DockerClient]:
-    """A daemon of the tests' own, which keeps everything below ``directory``."""
-    require("dockerd", root=True)
-    host = f"unix://{directory}/socket"
-    log = (directory / "log").open("wb")
-    command = ["dockerd", "--iptables=false", "--bridge=none", f"--host={host}"]
-    command += [f"--data-root={directory}/data", f"--exec-root={directory}/exec"]
-    process = subprocess.Popen([*command, f"--pidfile={directory}/pid"], stdout=log, stderr=log)
-    try:
-        for _ in range(300):
-            if (directory / "socket").exists():
-                break
-            assert process.poll() is None, (directory / "log").read_text()
-            time.sleep(0.1)
-        yield DockerClient(host=host)
-    finally:
-        process.terminate()
-        process.wait(timeout=60)
-        # It leaves its containers' network namespace mounted.
-        subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
-
-
-@pytest.fixture(scope="session")
-def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
-    """The daemon that runs, else one started for the session."""
-    try:
-        client = daemon.connect()
-    except errors.HostToolMissing:
-        with started(tmp_path_factory.mktemp("docker")) as client:
-            os.environ["DOCKER_HOST"] = str(client.client_config.host)
-            yield client
-            del os.environ["DOCKER_HOST"]
-    else:
-        yield client
-
-
-@pytest.fixture(scope="session")
-def image(docker: DockerClient) -> Image:
-    """The openblas image, which proved itself."""
-    try:
-        return image_pipeline.build("openblas", pipeline.Options())
-    except errors.HostToolMissing as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

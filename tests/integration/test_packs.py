@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -34,16 +34,6 @@ def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         packs.write(lock, "2.36", file)
     assert (directory / "first.tar.gz").read_bytes() == (directory / "second.tar.gz").read_bytes()
     return directory / "first.tar.gz"
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that any user may enter and write to."""
-    directory = Path(f"/tmp/theano-fast-test-{os.getpid()}")
-    directory.mkdir()
-    directory.chmod(0o777)
-    yield directory
-    shutil.rmtree(directory)
 
 
 @pytest.fixture

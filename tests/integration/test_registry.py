@@ -115,7 +115,7 @@ def test_a_registry_that_refuses_is_told(tmp_path: Path, archive: tuple[Path, st
 
 
 def login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """What docs/images.md says for a registry with a login, at this address, without its first line."""
+    """Do what docs/images.md says for a registry with a login, but for its first line."""
     page = (paths.ROOT / "docs" / "images.md").read_text(encoding="utf-8")
     lines = page.partition("./invoke image --stack=openblas --save image.tar\n")[2]
     script = lines.partition("```")[0].replace("registry.example.org", address)
@@ -151,10 +151,7 @@ def test_skopeo_pushes_where_a_registry_asks_for_a_login(
         assert "invalid username/password" in wrong.stderr
         done = login(address, "secret", tmp_path)
         assert done.returncode == 0, done.stderr
-        found = subprocess.run(
-            ["skopeo", "inspect", "--raw", "--tls-verify=false", "--creds=me:secret"]
-            + [f"docker://{address}/theano-fast:openblas"],
-            capture_output=True,
-            check=True,
-        )
+        inspect = ["skopeo", "inspect", "--raw", "--tls-verify=false", "--creds=me:secret"]
+        inspect.append(f"docker://{address}/theano-fast:openblas")
+        found = subprocess.run(inspect, capture_output=True, check=True)
         assert digest == f"sha256:{hashlib.sha256(found.stdout).hexdigest()}"

@@ -1,0 +1,51 @@
+"""docs/clusters.md's examples with joblib and Dask, which the environment has not."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import Result
+
+from builder.common import paths
+
+# pip install --target=DIRECTORY joblib distributed, with the environment's pip.
+VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
+
+
+@pytest.fixture
+def lent(prefix: Path, run: Callable[..., Result]) -> str:
+    """Where both are installed."""
+    directory = os.environ.get(VARIABLE, "")
+    found = run(prefix / "bin/python", "-c", "import joblib, distributed", PYTHONPATH=directory)
+    if found.returncode != 0:
+        pytest.skip(
+            f"no joblib and Dask: {prefix}/bin/pip install --target=DIRECTORY joblib distributed,"
+            f" and name it in {VARIABLE}"
+        )
+    return directory
+
+
+def test_workers_have_one_thread_and_the_results_of_one_process(
+    prefix: Path, run: Callable[..., Result], lent: str, tmp_path: Path
+) -> None:
+    page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Many tasks of one program\n")[2]
+    joblib, dask = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    start = joblib[joblib.index("if __name__") :]
+    plain = "for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):\n    print(*fit(step, rate))\n"
+    told = []
+    for name, end in (("plain", plain), ("joblib", start), ("dask", dask)):
+        program = tmp_path / f"with_{name}.py"
+        program.write_text(joblib.replace(start, end))
+        done = run(prefix / "bin/python", program, PYTHONPATH=lent)
+        assert done.returncode == 0, done.stderr
+        told.append([line.split() for line in done.stdout.splitlines()])
+    one, *others = told
+    assert len(one) == 6
+    for other in others:
+        assert [loss for loss, _ in other] == [loss for loss, _ in one]
+        assert {threads for _, threads in other} == {"1"}
