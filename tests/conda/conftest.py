@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from commands import Conda, page
 
+from builder import pipeline
 from builder.common import paths
 from builder.environment import envs
 from builder.stack import stacks
@@ -90,16 +93,16 @@ def channel() -> Path:
     return paths.CHANNEL
 
 
-@pytest.fixture(scope="session")
-def served(channel: Path) -> Iterator[str]:
-    """The channel's address on a web server, which docs/conda.md starts."""
+@contextmanager
+def serve(directory: Path) -> Iterator[str]:
+    """The address of a channel on a web server, which docs/conda.md starts."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     (command,) = page("Where the channel is")
+    assert command.count("build/channel") == 1
     command = command.replace("8000", f"--bind 127.0.0.1 {port}")
     with subprocess.Popen(
-        ["sh", "-c", f"exec {command}"],
-        cwd=paths.ROOT,
+        ["sh", "-c", f"exec {command.replace('build/channel', shlex.quote(str(directory)))}"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
     ) as server:
@@ -110,6 +113,24 @@ def served(channel: Path) -> Iterator[str]:
             time.sleep(0.1)
         yield f"http://127.0.0.1:{port}"
         server.terminate()
+
+
+@pytest.fixture(scope="session")
+def served(channel: Path) -> Iterator[str]:
+    """The address of what was built, on a web server."""
+    with serve(channel) as address:
+        yield address
+
+
+@pytest.fixture(scope="session", params=["file", "http"])
+def published(
+    request: pytest.FixtureRequest, channel: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, str]]:
+    """The directory of a channel that was published, and its address, each way."""
+    directory = tmp_path_factory.mktemp("published")
+    with serve(directory) if request.param == "http" else nullcontext("") as address:
+        pipeline.publish(["openblas"], pipeline.Options(offline=True), directory, address)
+        yield directory, address or directory.as_uri()
 
 
 @pytest.fixture(scope="session", params=["file", "http"])

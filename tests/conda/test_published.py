@@ -1,0 +1,43 @@
+"""A channel that `./invoke publish` wrote, as a user of conda meets it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from commands import EXAMPLE, Conda, installed, page
+
+from builder.environment import envs
+
+
+def test_a_stack_by_its_name(
+    user: Conda, published: tuple[Path, str], tmp_path: Path, verify: Callable[[Path], None]
+) -> None:
+    directory, address = published
+    create = page("Install")[1].replace(EXAMPLE, address)
+    user.run(create, tmp_path)
+    prefix = user.prefix("theano-openblas")
+    assert installed(prefix) == {file.name for file in directory.glob("*/*.conda")}
+    verify(prefix)
+
+
+def test_its_lock_needs_no_address(
+    user: Conda, published: tuple[Path, str], tmp_path: Path
+) -> None:
+    directory, address = published
+    lock = directory / "envs" / "openblas" / envs.LOCK_NAME
+    user.run(f"conda create --yes --name locked --file {lock}", tmp_path)
+    urls = re.findall(r"^(\S+)/\w[\w-]+/\S+#sha256:", lock.read_text(), re.MULTILINE)
+    assert set(urls) == {address}
+    assert len(installed(user.prefix("locked"))) == len(urls)
+
+
+def test_what_it_says_of_a_package(
+    user: Conda, published: tuple[Path, str], tmp_path: Path
+) -> None:
+    search = "conda search --info --override-channels --channel"
+    told = user.run(f"{search} {published[1]} theano-stack", tmp_path)
+    assert re.search(r"^file name +: theano-stack-1\.0\.5-\w+_openblas\.conda$", told, re.MULTILINE)
+    assert re.search(r"^license +: MIT$", told, re.MULTILINE)
+    assert re.search(r"^  - libblas \* \*_openblas$", told, re.MULTILINE)
