@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ x = tt.dvector()
 print(theano.function([x], tt.exp(x) + 1)([0.0]), *sys.argv[1:], flush=True)
 time.sleep(int(sys.argv[2]) if sys.argv[2:] else 0)
 sys.exit(3)
+"""
+
+SEVERAL = """
+import theano, theano.tensor as tt
+x = tt.dvector()
+print([float(theano.function([x], tt.exp(x) + i)([0.0])[0]) for i in range(4)])
 """
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -64,6 +71,36 @@ def test_what_is_warm_can_be_carried_and_cleaned(
     assert modules(cache("info").stdout) == [1]
     assert cache("clean", "--all").returncode == 0
     assert modules(cache("info").stdout) == [0]
+
+
+def test_seeds_are_looked_into_one_after_another(
+    cache: Command, program: Path, tmp_path: Path
+) -> None:
+    seeds = [tmp_path / "first", tmp_path / "second"]
+    texts = [PROGRAM, PROGRAM.replace("+ 1", "+ 2")]
+    for seed, text in zip(seeds, texts, strict=True):
+        program.write_text(text)
+        made = f"base_compiledir={tmp_path}/made-{seed.name}"
+        cache("warm", program, flags=made)
+        assert cache("export", tmp_path / "seed.tar.gz", flags=made).returncode == 0
+        seed.mkdir()
+        subprocess.run(["tar", "-xzf", tmp_path / "seed.tar.gz", "-C", seed], check=True)
+    flags = f"base_compiledir={tmp_path}/other,cmodule.seeds={seeds[0]}:{seeds[1]}"
+    for text, result in zip(texts, ("[2.]", "[3.]"), strict=True):
+        program.write_text(text)
+        again = cache("warm", program, flags=flags)
+        assert result in again.stdout
+        assert modules(again.stdout) == [0, 1, 1], again.stderr
+
+
+def test_it_is_cleaned_while_programs_run(cache: Command, program: Path) -> None:
+    program.write_text(SEVERAL)
+    with ThreadPoolExecutor() as pool:
+        running = [pool.submit(cache, "warm", program) for _ in range(2)]
+        while not all(each.done() for each in running):
+            assert cache("clean", "--all").returncode == 0
+    for each in running:
+        assert "[1.0, 2.0, 3.0, 4.0]" in each.result().stdout, each.result().stderr
 
 
 def test_a_program_that_does_not_end_is_ended(cache: Command, program: Path) -> None:
