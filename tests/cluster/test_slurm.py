@@ -146,7 +146,7 @@ def test_an_array_where_locks_are_refused(
 @pytest.mark.parametrize(
     ("why", "does"),
     [
-        ("exceeded memory limit", 'taken = bytearray(b"x") * (3 << 30)'),
+        ("exceeded memory limit", 'taken = bytearray(b"x") * (2 << 30)'),
         ("DUE TO TIME LIMIT", ""),
         ("CANCELLED", ""),
     ],
