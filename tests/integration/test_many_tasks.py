@@ -47,5 +47,6 @@ def test_workers_have_one_thread_and_the_results_of_one_process(
     one, *others = told
     assert len(one) == 6
     for other in others:
-        assert [loss for loss, _ in other] == [loss for loss, _ in one]
+        expected = pytest.approx([float(loss) for loss, _ in one], rel=1e-9)
+        assert [float(loss) for loss, _ in other] == expected
         assert {threads for _, threads in other} == {"1"}
