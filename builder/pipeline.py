@@ -355,6 +355,7 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
         EnvironmentFailed: the environment was not built.
         VerifyFailed: a check failed.
     """
+    name = stacks.canonical(name)
     command = paths.ENVIRONMENTS / name / "bin" / "theano-fast"
     if envs.installed(name) is None or not command.exists():
         stack = stacks.load(name)

@@ -96,6 +96,12 @@ def programs() -> tuple[str, ...]:
     return tuple(_read(paths.STACKS)["programs"])
 
 
+def canonical(name: str) -> str:
+    """A name with its programs in order, each once."""
+    base, *programs = name.split(WITH)
+    return WITH.join([base, *sorted(set(programs))])
+
+
 def load(name: str, file: Path = paths.STACKS) -> Stack:
     """The stack called ``name``, which may end with programs: ``mkl+keras+pymc3``.
 
@@ -104,6 +110,7 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
     Raises:
         UsageError: there is none; the message lists those there are.
     """
+    name = canonical(name)
     base, *wanted = name.split(WITH)
     table = _read(file)
     stacks = {stack.name: stack for stack in _stacks(file, table)}
@@ -114,9 +121,8 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
         raise UsageError(
             f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"
         )
-    chosen = sorted(set(wanted))
-    specs = tuple(spec for program in chosen for spec in known[program])
-    return replace(stacks[base], name=WITH.join([base, *chosen]), programs=specs)
+    specs = tuple(spec for program in wanted for spec in known[program])
+    return replace(stacks[base], name=name, programs=specs)
 
 
 def with_amdlibm(stack: Stack, archive: str) -> Stack:

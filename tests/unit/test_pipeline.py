@@ -79,6 +79,15 @@ def test_a_stack_with_amds_own_library_is_verified_by_its_name(
         pipeline.verify("openblas-amdlibm-aocl")
 
 
+def test_a_stack_with_programs_is_verified_in_whichever_order(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment.rename(environment.with_name("openblas+keras+pymc3"))
+    monkeypatch.setattr(processes, "show", lambda *_, **__: 1)
+    with pytest.raises(VerifyFailed, match=r"stack openblas\+keras\+pymc3 does not"):
+        pipeline.verify("openblas+pymc3+keras")
+
+
 def test_verify_hides_the_users_settings(
     environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
