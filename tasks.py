@@ -35,7 +35,7 @@ FETCH = {
     "sources": "directory looked into for sources before anything is downloaded",
     "offline": "download nothing",
 }
-WITH = {"with_": "programs to install beside it: keras, lasagne, mpi4py, nolearn, pymc3"}
+WITH = {"with_": "programs to install beside it: jupyter, keras, lasagne, mpi4py, nolearn, pymc3"}
 AMDLIBM = {
     "amdlibm_archive": "AMD's release archive of AOCL-LibM, in place of the open amdlibm",
 }
@@ -150,8 +150,9 @@ def _path(text: str) -> Path | None:
 
 def _with(stack: str, programs: str) -> str:
     """The name of a stack with programs beside it."""
-    base, *others = stack.split("+")
-    return "+".join([base, *sorted({*others, *_names(programs)})])
+    from builder.stack import stacks
+
+    return stacks.canonical(stacks.WITH.join([stack, *_names(programs)]))
 
 
 def _names(listed: str) -> list[str]:
@@ -399,8 +400,9 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
 
 @door(
     help={
-        "what": "compile: time to a first training call; run: time of calls; 2017: the table of"
-        " Theano 0.8.2, on its stacks and those beside them",
+        "what": "compile: time to a first training call; run: time of calls; programs: time of the"
+        " tests of Keras, Lasagne and PyMC3; 2017: the table of Theano 0.8.2, on its stacks and those"
+        " beside them",
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
         "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
@@ -420,11 +422,17 @@ def bench(
     from builder.measure import bench as benches
     from builder.measure import call_time, compile_time, seed_table
 
-    if what not in ("compile", "run", "2017"):
-        raise UsageError(f"--what={what} is unknown", "choose compile, run or 2017")
+    if what not in ("compile", "run", "programs", "2017"):
+        raise UsageError(f"--what={what} is unknown", "choose compile, run, programs or 2017")
     if what == "2017":
         chosen = benches.built([*seed_table.old_stacks(), *_names(stack)])
         seed_table.measure(chosen, "small" if quick else "full", 100)
+        return
+    if what == "programs":
+        from builder.proof import program_times
+
+        for name in _names(stack):
+            program_times.measure(name)
         return
     environments = benches.prepare(_names(stack), _names(peers))
     if what == "run":
@@ -437,6 +445,7 @@ def bench(
     name="conformance",
     help={
         **STACK,
+        "with_": "run the own tests of this program instead: keras, lasagne, nolearn or pymc3",
         "suite": "quick (about 10 minutes on 2 cores) or full",
         "shard": "I/N: of N parts of the suite, run the I-th",
         "jobs": "files to run at once (default: the CPUs at hand)",
@@ -447,20 +456,21 @@ def bench(
 def conform(
     _: Context,
     stack: str = "openblas",
+    with_: str = "",
     suite: str = "quick",
     shard: str = "1/1",
     jobs: int = 0,
     gpu: bool = False,
     reference: bool = False,
 ) -> None:
-    """Run Theano's own tests, and hold them against recipes/theano/conformance.toml."""
+    """Run Theano's own tests, or a program's, and hold them against its conformance.toml."""
     from builder.proof import conformance
 
     selection = conformance.select(suite, shard, gpu)
     if reference:
         conformance.refer(selection, jobs)
     else:
-        conformance.judge(stack, selection, jobs)
+        conformance.judge(_with(stack, with_), selection, jobs)
 
 
 @door(

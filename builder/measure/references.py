@@ -1,8 +1,9 @@
 """Environments as users have them, to measure the stacks against and to judge them by.
 
 ``stock`` is Theano 1.0.5 as pip installs it: unpatched, with the wheels of the last NumPy and SciPy
-that it runs on, on CPython 3.9, bound to the BLAS that it finds on the host. The others are its
-successors, on the interpreter of the stacks. ``references/`` says what each is made of.
+that it runs on, on CPython 3.9, bound to the BLAS that it finds on the host; ``stock-programs`` has
+what programs of others need beside it. The others are its successors, on the interpreter of the
+stacks. ``references/`` says what each is made of.
 """
 
 from __future__ import annotations
@@ -22,13 +23,15 @@ from builder.stack import recipes, stacks
 from builder.stack.recipes import Recipe
 
 STOCK = "stock"
+PROGRAMS = "stock-programs"
 # Each reference, and the recipe of the interpreter it runs on.
 INTERPRETERS = {
     STOCK: paths.REFERENCES / "python",
+    PROGRAMS: paths.REFERENCES / "python",
     "jax": paths.RECIPES / "python",
     "pytensor": paths.RECIPES / "python",
 }
-PEERS = tuple(name for name in INTERPRETERS if name != STOCK)
+PEERS = tuple(name for name in INTERPRETERS if name not in (STOCK, PROGRAMS))
 # The recipes whose wheels install what is pinned.
 INSTALLERS = ("pip", "setuptools", "wheel")
 # An environment is whole when it holds what it was made from.

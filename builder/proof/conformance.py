@@ -1,10 +1,14 @@
-"""Theano's own tests judge a stack's Theano; the same tests on stock Theano are the reference."""
+"""Theano's own tests judge a stack's Theano; the same tests on stock Theano are the reference.
+
+A program's own tests judge what is installed beside a stack.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fnmatch
 import hashlib
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -29,10 +33,12 @@ from builder.proof import (
 from builder.proof.expected_failures import Expectations
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_results import Results
-from builder.proof.pytest_runs import Interpreter, Run
+from builder.proof.pytest_runs import THEANO, Interpreter, Manner, Run
 from builder.stack import stacks
 
 SUITES = ("quick", "full")
+# What tests are in: test_*.py, or as Keras names them, below a folder.
+TESTS = re.compile(r"tests/(.+/)?(test_[^/]*|[^/]*_test)\.py$")
 
 
 @dataclass(frozen=True)
@@ -64,21 +70,24 @@ def select(suite: str, shard: str, gpu: bool = False) -> Selection:
 
 
 def judge(name: str, selection: Selection, jobs: int) -> None:
-    """Run Theano's tests in a stack, and hold what happens against what is expected.
+    """Run Theano's tests in a stack, or a program's, and hold them against what is expected.
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
         ConformanceFailed: a test failed that is not listed, or one passed that is.
-        UsageError: a GPU is asked for, of a stack that has none.
+        UsageError: a GPU is asked for, of a stack that has none; or it is of several programs, or
+            of one whose tests are not known.
         HostToolMissing: the host has not got the device that the stack computes on.
     """
     device = _device(name, selection)
-    expected = expected_failures.load(paths.CONFORMANCE).on(device)
+    file = table(name)
+    expected = expected_failures.load(file).on(device)
+    manner = THEANO if file == paths.CONFORMANCE else Manner()
     lock = _lock(name)
-    with _directory(name, selection, lock.digest) as directory:
+    with _directory(name, selection, lock.digest + file.read_text("utf-8")) as directory:
         interpreter = _install(lock, directory)
         environ, device_name = _environ(device, interpreter, directory)
-        results = _run(Run(interpreter, directory, environ, jobs), expected, selection)
+        results = _run(Run(interpreter, directory, environ, jobs, manner), expected, selection)
         _report(name, device_name, selection, results, expected)
         _end(directory)
     reference = pytest_results.read(sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json")))
@@ -90,12 +99,28 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     found = expected_failures.complaints(expected.failures, results, reference)
     if found:
         raise ConformanceFailed(
-            f"stack {name}: Theano's tests did not end as expected:\n"
+            f"stack {name}: tests did not end as expected:\n"
             + "\n".join(f"  {line}" for line in found),
-            f"mend Theano, or list the failure and its reason in {paths.CONFORMANCE}; "
-            f"logs: {directory / 'logs'}",
+            f"mend it, or list the failure and its reason in {file}; logs: {directory / 'logs'}",
         )
-    progress.say(f"{name}: Theano's tests ({selection}) ended as expected")
+    progress.say(f"{name}: tests ({selection}) ended as expected")
+
+
+def table(name: str) -> Path:
+    """What is expected of the tests of a stack's Theano, or of the one program beside it.
+
+    Raises:
+        UsageError: there are several programs, or nothing is known of its tests.
+    """
+    recipes = [spec.split()[0] for spec in stacks.load(name).programs] or ["theano"]
+    file = paths.RECIPES / recipes[0] / paths.CONFORMANCE.name
+    if len(recipes) > 1 or not file.exists():
+        known = sorted(other.parent.name for other in paths.RECIPES.glob(f"*/{file.name}"))
+        raise UsageError(
+            f"{name}: tests are run of one program at a time, of those whose tests are known",
+            f"choose one of: {', '.join(name for name in known if name != 'theano')}",
+        )
+    return file
 
 
 def refer(selection: Selection, jobs: int) -> None:
@@ -129,10 +154,9 @@ def _device(name: str, selection: Selection) -> str:
 def _lock(name: str) -> Lock:
     """A stack's lock with the packages of tests: Theano's, and pygpu's where it is in the stack."""
     planned, built = pipeline.packages(name, pipeline.Options())
-    tests = [package for package in built if package.name.endswith("-tests")]
-    lock = pipeline.resolve(planned, built)
-    packages = sorted((*lock.packages, *tests), key=lambda package: package.path)
-    return replace(lock, packages=tuple(packages))
+    tests = sorted(package.name for package in built if package.name.endswith("-tests"))
+    stack = replace(planned.stack, programs=(*planned.stack.programs, *tests))
+    return pipeline.resolve(replace(planned, stack=stack), built)
 
 
 @contextlib.contextmanager
@@ -144,7 +168,7 @@ def _directory(name: str, selection: Selection, subject: str) -> Iterator[Path]:
     directory = paths.TEST_RUNS / f"{name}-{selection}"
     with locks.alone(
         directory,
-        f"Theano's tests ({selection}) run on {name} already, in {directory}",
+        f"tests ({selection}) run on {name} already, in {directory}",
         "wait until they have ended, or choose another suite or shard",
     ):
         _begin(directory, subject)
@@ -191,7 +215,7 @@ def parts(expected: Expectations, files: Sequence[str], selection: Selection) ->
         for pattern in configuration.files:
             matching = sorted(fnmatch.filter(files, pattern))
             if not matching:
-                raise ConfigurationError(f"{paths.CONFORMANCE}: {name}: no file is {pattern}")
+                raise ConfigurationError(f"configuration {name}: no file is {pattern}")
             for file in matching:
                 step = expected.step(file) if selection.suite == "quick" else 1
                 first = (selection.shard - 1) * step
@@ -213,10 +237,13 @@ def _environ(device: str, interpreter: Interpreter, directory: Path) -> tuple[di
 
 def _run(tests: Run, expected: Expectations, selection: Selection) -> Results:
     site = tests.interpreter.site_packages
+    patterns = [pattern for row in expected.configurations.values() for pattern in row.files]
+    packages = {pattern.partition("/")[0] for pattern in patterns}
     files = [
         str(file.relative_to(site))
-        for package in ("pygpu", "theano")
-        for file in site.glob(f"{package}/**/tests/test_*.py")
+        for package in sorted(packages)
+        for file in site.glob(f"{package}/**/*.py")
+        if TESTS.search(str(file))
     ]
     wanted = parts(expected, files, selection)
     tests.run(wanted)

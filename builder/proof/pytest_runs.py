@@ -1,4 +1,4 @@
-"""Run files of Theano's tests, each in a process of its own; an interrupted run can go on.
+"""Run files of tests, each in a process of its own; an interrupted run can go on.
 
 A test that kills its process, or hangs, has failed; the file goes on with the next one.
 """
@@ -24,13 +24,29 @@ PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
 # A test is taken to hang after so many seconds.
 LIMIT = 1800
-# Theano's own continuous integration ran its tests with these flags.
-FLAGS = "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise"
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How tests are run: pytest's options, THEANO_FLAGS, and what PYTHONPATH gets."""
+
+    options: tuple[str, ...] = ()
+    flags: str = ""
+    path: tuple[Path, ...] = ()
+
+
+THEANO = Manner(
+    # Not what is installed with the tests: stock Theano's have none. Classes as theirs are named.
+    ("--noconftest", "-p", CONFTEST.stem, "-o", "python_classes=Test* test_* T_* *Test"),
+    # Theano's own continuous integration ran its tests with these.
+    "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise",
+    (CONFTEST.parent,),
+)
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python with Theano and its tests in ``site_packages``, and what its PYTHONPATH gets."""
+    """A Python with tests in ``site_packages``, and what its PYTHONPATH gets."""
 
     python: Path
     site_packages: Path
@@ -47,12 +63,18 @@ class Run:
     """Runs parts below a directory, at most ``jobs`` at once; 0 means as many as there are CPUs."""
 
     def __init__(
-        self, interpreter: Interpreter, directory: Path, environ: Mapping[str, str], jobs: int
+        self,
+        interpreter: Interpreter,
+        directory: Path,
+        environ: Mapping[str, str],
+        jobs: int,
+        manner: Manner = THEANO,
     ) -> None:
         self.interpreter = interpreter
         self.directory = directory
         self.environ = environ
         self.jobs = jobs or processes.cpus()
+        self.manner = manner
 
     def run(self, parts: Sequence[Part]) -> None:
         """Run what has not been run yet."""
@@ -83,13 +105,10 @@ class Run:
         site = self.interpreter.site_packages
         command: list[str | Path] = [
             *(self.interpreter.python, "-m", "pytest", site / part.file),
-            # Not what is installed with the tests: stock Theano's have none.
-            *("--noconftest", "-p", CONFTEST.stem),
+            *self.manner.options,
             *("-p", PLUGIN.stem, "--events", file, "--part", f"{part.first}:{part.step}"),
             *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
             *("--rootdir", site, "-c", os.devnull),
-            # As Theano's test classes are named.
-            *("-o", "python_classes=Test* test_* T_* *Test"),
         ]
         done = len(pytest_events.read(self.directory, part).outcomes)
         process = processes.start(
@@ -107,13 +126,14 @@ class Run:
 
     def _environ(self, part: Part, worker: int) -> dict[str, str]:
         # A compile cache for each worker: they would wait for each other's lock, seconds each time.
-        flags = [f"base_compiledir={self.directory}/compiledir/{worker}", FLAGS, part.flags]
+        compiledir = f"base_compiledir={self.directory}/compiledir/{worker}"
+        flags = [compiledir, self.manner.flags, part.flags]
         return {
             **self.environ,
             "HOME": str(self._home()),
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(
-                map(str, (PLUGIN.parent, CONFTEST.parent, *self.interpreter.path))
+                map(str, (PLUGIN.parent, *self.manner.path, *self.interpreter.path))
             ),
             # The environment under test stays as it was installed.
             "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),

@@ -90,3 +90,18 @@ def test_minibatches_are_rows_of_the_data():
     batch = pm.Minibatch(data, batch_size=5).eval()
     assert batch.shape == (5, 2)
     np.testing.assert_array_equal(batch[:, 1] - batch[:, 0], 1)
+
+
+def test_mixture():
+    """Of two normal distributions far apart: each is its half of the data."""
+    halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
+    with pm.Model():
+        w = pm.Dirichlet("w", np.ones(2))
+        mu = pm.Normal("mu", 0, 10, shape=2)
+        pm.NormalMixture("y", w, mu, sigma=1, observed=np.concatenate(halves))
+        start = {"mu": np.array([-1.0, 1.0])}
+        trace = pm.sample(500, tune=500, chains=1, cores=1, start=start, **DRAWS)
+    np.testing.assert_allclose(trace["mu"].mean(0), [half.mean() for half in halves], atol=0.05)
+    np.testing.assert_allclose(trace["mu"].std(0), 1 / np.sqrt([100, 300]), rtol=0.25)
+    # The mean of a Dirichlet distribution of the counts.
+    np.testing.assert_allclose(trace["w"].mean(0), [101 / 402, 301 / 402], atol=0.01)

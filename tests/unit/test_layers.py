@@ -88,6 +88,7 @@ LAYERS = {
         "pytest_events",
         "pytest_runs",
         "conformance",
+        "program_times",
         "fuzzing",
         "own_tests",
         "hosts",

@@ -90,7 +90,7 @@ def test_offline_pip_looks_into_the_given_directory_only(
 
 
 def test_an_unknown_reference_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'torch'\n.*stock, jax, pytensor"):
+    with pytest.raises(UsageError, match=r"'torch'\n.*stock, stock-programs, jax, pytensor"):
         references.create("torch", Options())
 
 
@@ -98,7 +98,9 @@ def test_an_unknown_reference_is_refused() -> None:
 def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
     pins = re.split(r"\n(?! )", (paths.REFERENCES / f"{name}.txt").read_text("utf-8").strip())
     assert all(re.match(r"\S+==\S+ \\\n +--hash=sha256:[0-9a-f]{64}", pin) for pin in pins)
-    wanted = re.findall(r"^[A-Za-z]\w+", (paths.REFERENCES / f"{name}.in").read_text("utf-8"), re.M)
+    wanted = re.findall(
+        r"^[A-Za-z][\w-]+", (paths.REFERENCES / f"{name}.in").read_text("utf-8"), re.M
+    )
     assert {word.lower() for word in wanted} <= {pin.partition("==")[0] for pin in pins}
 
 
@@ -106,7 +108,7 @@ def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     plans = {name: references._plan(name)[0] for name in references.INTERPRETERS}
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
     lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
-    assert lines == {"stock": "3.9", "jax": "3.11", "pytensor": "3.11"}
+    assert lines == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
     # It is built by the same script: what changes that builds it anew.
     script = paths.RECIPES / "python" / "build.sh"
     assert script in plans["stock"].recipes[-1].own

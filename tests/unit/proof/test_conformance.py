@@ -11,10 +11,12 @@ from builder.common.errors import CommandFailed, ConfigurationError, Environment
 from builder.environment.envs import Lock
 from builder.measure import references
 from builder.package.channel import Package
-from builder.pipeline import Options
+from builder.package.packages import Plan
+from builder.pipeline import Options, Planned
 from builder.proof import conformance, nvidia, opencl
 from builder.proof.expected_failures import Configuration, Expectations
 from builder.proof.pytest_runs import Interpreter
+from builder.stack import stacks
 
 TABLE = Expectations(
     configurations={
@@ -76,22 +78,43 @@ def test_shards_make_up_the_suite(suite: str) -> None:
     assert set(shards) == whole
 
 
-def test_the_lock_of_a_run_does_not_depend_on_the_order_of_builds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_run_locks_the_packages_of_tests_too(monkeypatch: pytest.MonkeyPatch) -> None:
     built = [
         Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", "ab" * 32, 5)
-        for name in ("theano-tests", "pygpu-tests", "theano")
+        for name in ("theano-tests", "keras-tests", "theano")
     ]
-    lock = Lock("cuda", "", (built[2],))
-    monkeypatch.setattr(conformance.pipeline, "resolve", lambda *_: lock)
+    planned = Planned(stacks.load("openblas+keras"), Plan((), {}, {}, {}))
+    monkeypatch.setattr(conformance.pipeline, "packages", lambda *_: (planned, built))
+    monkeypatch.setattr(
+        conformance.pipeline,
+        "resolve",
+        lambda planned, _: Lock(planned.stack.name, planned.stack.programs, ()),
+    )
+    found = conformance._lock("openblas+keras")
+    assert found.stack == "openblas+keras"
+    assert found.specs == (*planned.stack.programs, "keras-tests", "theano-tests")
 
-    def found(built: list[Package]) -> Lock:
-        monkeypatch.setattr(conformance.pipeline, "packages", lambda *_: (None, built))
-        return conformance._lock("cuda")
 
-    assert found(built) == found(built[::-1])
-    assert set(found(built).packages) == set(built)
+def test_each_program_has_a_table_of_its_own() -> None:
+    assert conformance.table("openblas") == paths.CONFORMANCE
+    assert conformance.table("openblas+pymc3").parent.name == "pymc3"
+    for name in ("openblas+mpi4py", "openblas+keras+pymc3"):
+        with pytest.raises(UsageError, match="one of: keras, lasagne, nolearn, pymc3"):
+            conformance.table(name)
+
+
+@pytest.mark.parametrize(
+    ("file", "is_one"),
+    [
+        ("/site/theano/tensor/tests/test_basic.py", True),
+        ("/site/theano/tests/unittest_tools.py", False),
+        ("/site/lasagne/tests/layers/test_conv.py", True),
+        ("/site/keras_tests/keras/backend/backend_test.py", True),
+        ("/site/keras/utils/test_utils.py", False),
+    ],
+)
+def test_files_of_tests_are_known_by_their_names(file: str, is_one: bool) -> None:
+    assert bool(conformance.TESTS.search(file)) == is_one
 
 
 def test_a_run_goes_on_only_with_the_same_inputs(

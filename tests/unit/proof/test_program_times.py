@@ -1,0 +1,63 @@
+"""What is timed, and how it is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import CommandFailed
+from builder.measure.references import PROGRAMS
+from builder.proof import program_times
+from builder.proof.program_times import CACHES
+from builder.proof.pytest_runs import Run
+
+
+@pytest.fixture
+def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What each test of a run comes out as; stock's environment and a stack's are there."""
+    monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
+    monkeypatch.setattr(program_times.lent_packages, "lend", lambda *_: None)
+    ended: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
+
+    def run(self: Run, parts: list[Any]) -> None:
+        (part,) = parts
+        test = f"{part.file}::test_a"
+        lines = [{"collected": [test]}, {"id": test, **ended}]
+        file = program_times.pytest_events.place(self.directory, part)
+        file.parent.mkdir(parents=True)
+        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    monkeypatch.setattr(Run, "run", run)
+    (tmp_path / "openblas+keras" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    return ended
+
+
+def test_stock_is_lent_the_programs_own_code(outcome: dict[str, Any], tmp_path: Path) -> None:
+    lender = tmp_path / "openblas+keras"
+    for prefix in (tmp_path / PROGRAMS, lender):
+        kept = paths.BENCHES / prefix.name / "program-keras" / "compiledir"
+        for cache in CACHES:
+            found = program_times._run("keras", prefix, lender, cache)
+            assert found == {"test_keras.py::test_a": 2.0}
+            assert kept.exists() == (cache == "warm")
+            kept.mkdir(exist_ok=True)
+        lent = {each.name for each in (kept.parent / "lent").iterdir()}
+        assert lent == (set() if prefix == lender else set(program_times.LENT["keras"]))
+
+
+def test_a_test_that_fails_is_told(outcome: dict[str, Any], tmp_path: Path) -> None:
+    outcome |= {"outcome": "failed", "reason": "AssertionError: 1"}
+    lender = tmp_path / "openblas+keras"
+    with pytest.raises(CommandFailed, match=r"test_keras.py::test_a: AssertionError: 1"):
+        program_times._run("keras", lender, lender, "empty")
+
+
+def test_the_table_has_both_times_and_their_ratio() -> None:
+    row = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, "mkl": {"empty": 3.0, "warm": 0.0}}
+    assert program_times.table({"test_keras.py::test_a": row}, "mkl") == [
+        ["test_keras.py::test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"]
+    ]
