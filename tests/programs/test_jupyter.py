@@ -1,0 +1,98 @@
+"""A notebook computes with Theano, shows its graphs and plots inline, and goes on once interrupted.
+
+It runs in an environment with Jupyter: ./invoke build --stack=openblas --with=jupyter
+"""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+LONG = """
+import theano, theano.tensor as T
+x = T.vector()
+powers, updates = theano.scan(lambda last: last * 1.0000001, outputs_info=x, n_steps=10**6)
+f = theano.function([x], powers[-1], updates=updates)
+"""
+# d3viz asks for dot too.
+GRAPHS = """
+import theano.d3viz, pydot
+from IPython.display import SVG
+theano.printing.pydotprint(f, outfile="f.svg", format="svg", print_output_file=False)
+theano.d3viz.d3viz(f, "f.html")
+assert "dot_graph" in open("f.html").read() or "digraph" in open("f.html").read()
+SVG("f.svg")
+"""
+PLOT = """
+%matplotlib inline
+from matplotlib import pyplot
+pyplot.plot([1, 2]);
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path):
+    """What runs a cell, for its reply and what it shows; and what interrupts one."""
+    manager, client = start_new_kernel(cwd=str(tmp_path))
+
+    def run(code):
+        shown = {}
+
+        def keep(message):
+            shown.update(message["content"].get("data", {}))
+
+        return client.execute_interactive(code, timeout=120, output_hook=keep)["content"], shown
+
+    def interrupt(code, seconds):
+        client.execute("print('begun')\n" + code)
+        while client.get_iopub_msg(timeout=120)["msg_type"] != "stream":
+            pass
+        time.sleep(seconds)
+        manager.interrupt_kernel()
+        return client.get_shell_msg(timeout=120)["content"]
+
+    yield run, interrupt
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_graphs_and_plots_are_shown(kernel):
+    run, _ = kernel
+    assert run(LONG.replace("10**6", "5"))[0]["status"] == "ok"
+    reply, shown = run(GRAPHS)
+    assert reply["status"] == "ok", reply
+    assert "</svg>" in shown["image/svg+xml"]
+    assert "image/png" in run(PLOT)[1]
+
+
+def test_an_interrupted_call_leaves_everything_usable(kernel):
+    run, interrupt = kernel
+    assert run(LONG)[0]["status"] == "ok"
+    run("f([1.0])[0]")
+    for _ in range(2):
+        assert interrupt("while True: f([1.0] * 200)", 3)["ename"] == "KeyboardInterrupt"
+        assert run("round(float(f([1.0])[0]), 3)")[1] == {"text/plain": "1.105"}
+
+
+def test_an_interrupted_compilation_leaves_everything_usable(kernel):
+    run, interrupt = kernel
+    new = LONG + "theano.config.cmodule.warn_no_version = False\n"
+    compiles = new + "for i in range(10**9): theano.function([x], T.exp(x + i) * T.cos(x))"
+    assert interrupt(compiles, 6)["ename"] == "KeyboardInterrupt"
+    assert run("float(theano.function([x], T.exp(x) + T.cosh(x))([0.0])[0])")[1] == {
+        "text/plain": "2.0"
+    }
+
+
+def test_a_notebook_is_executed(tmp_path):
+    cell = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    cells = [{**cell, "id": "a", "source": LONG.replace("10**6", "5") + "f([2.0])"}]
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "a.ipynb"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
+    found = json.loads((tmp_path / "a.nbconvert.ipynb").read_text())
+    assert "array([2." in found["cells"][0]["outputs"][0]["data"]["text/plain"][0]
