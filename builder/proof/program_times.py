@@ -42,6 +42,7 @@ def measure(stack: str) -> Path:
         EnvironmentFailed: a program's environment is not built.
     """
     found: Seconds = {}
+    file = paths.REPORTS / f"{stack}-programs.json"
     prefixes = {name: paths.ENVIRONMENTS / stacks.load(f"{stack}+{name}").name for name in LENT}
     for prefix in prefixes.values():
         envs.require(prefix.name)
@@ -54,9 +55,8 @@ def measure(stack: str) -> Path:
                 for test, taken in seconds.items():
                     found.setdefault(test, {}).setdefault(side, {})[cache] = taken
                 progress.say(f"{name}, cache {cache}, {side}: {sum(seconds.values()):.0f} s")
-    file = paths.REPORTS / f"{stack}-programs.json"
-    document = {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine()}
-    report.write({**document, "seconds": found, **bench.circumstances()}, file)
+        document = {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine()}
+        report.write({**document, "seconds": found, **bench.circumstances()}, file)
     progress.table(["CPU s", *CACHES], table(found, stack))
     progress.say(str(file))
     return file
