@@ -401,8 +401,8 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
 @door(
     help={
         "what": "compile: time to a first training call; run: time of calls; programs: time of the"
-        " tests of Keras, Lasagne and PyMC3; 2017: the table of Theano 0.8.2, on its stacks and those"
-        " beside them",
+        " tests of Keras, Lasagne and PyMC3; 2017: the table of Theano 0.8.2, on its stacks and"
+        " those beside them",
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
         "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
