@@ -22,7 +22,7 @@ CHECKS = (
     ("blas", 600),
     ("numerics", 600),
     ("libm", 900),
-    ("scan", 1800),
+    ("scan", 3600),
     ("hermetic", 300),
 )
 FULL = 4 * 3600
