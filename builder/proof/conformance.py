@@ -112,7 +112,9 @@ def table(name: str) -> Path:
     Raises:
         UsageError: there are several programs, or nothing is known of its tests.
     """
-    recipes = [spec.split()[0] for spec in stacks.load(name).programs] or ["theano"]
+    recipes = [spec.split()[0] for spec in stacks.load(name).programs]
+    if not recipes:
+        return paths.CONFORMANCE
     file = paths.RECIPES / recipes[0] / paths.CONFORMANCE.name
     if len(recipes) > 1 or not file.exists():
         known = sorted(other.parent.name for other in paths.RECIPES.glob(f"*/{file.name}"))
