@@ -6,17 +6,24 @@ A measured program has a home of its own, in which frameworks keep what they com
 from __future__ import annotations
 
 import datetime
+import json
+import math
 import os
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from builder import report
 from builder.common import paths
-from builder.common.processes import clean_environ, cpus
+from builder.common.processes import clean_environ, cpus, run
 from builder.environment import envs
 from builder.measure import references
 from builder.pipeline import Options
 from builder.stack import stacks
+
+# Relative, in float64: what is compared is the model, not the order of a sum.
+TOLERANCE = 1e-6
 
 
 def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -52,6 +59,11 @@ def machine() -> dict[str, Any]:
     return {"processor": model, "cpus": cpus()}
 
 
+def document() -> dict[str, Any]:
+    """What a report of this machine begins with."""
+    return {"schema_version": report.SCHEMA_VERSION, "machine": machine()}
+
+
 def circumstances() -> dict[str, Any]:
     """When something is measured, and how busy the machine has been."""
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -68,3 +80,28 @@ def home(environment: str, name: str) -> Path:
 def variables(home: Path) -> dict[str, str]:
     """The environment variables of a measured program: those of a user who set nothing."""
     return {**clean_environ(), "HOME": str(home)}
+
+
+def answer(environment: str, name: str, *command: str | Path, empty: bool) -> dict[str, Any]:
+    """Run a Python's command in an environment; the JSON that it ends with, and the circumstances.
+
+    Args:
+        name: of its home, without what is in that where it is to be ``empty``.
+
+    Raises:
+        CommandFailed: the command fails.
+    """
+    place = home(environment, name)
+    if empty:
+        shutil.rmtree(place)
+        place.mkdir()
+    observed = circumstances()
+    done = run([envs.python(environment), *command], env=variables(place), cwd=place)
+    told: dict[str, Any] = json.loads(done.output.splitlines()[-1])
+    return told | observed
+
+
+def agree(losses: Sequence[float], expected: Sequence[float]) -> bool:
+    """Whether losses of as many calls are the same, but for how they are rounded."""
+    pairs = zip(losses, expected, strict=True)
+    return all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs)

@@ -45,7 +45,7 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
                 for call, seconds in json.loads(talk.ask("round")).items():
                     best[name][call] = min(best[name].get(call, seconds), seconds)
     file = paths.REPORTS / "bench-run.json"
-    found = {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine(), "seconds": best}
+    found = {**bench.document(), "seconds": best}
     report.write(found | bench.circumstances(), file)
     progress.table(*table(best))
     progress.say(str(file))

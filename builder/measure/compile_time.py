@@ -7,9 +7,7 @@ that takes 20 minutes is kept.
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,8 +16,6 @@ from typing import Any
 from builder import report
 from builder.common import paths, progress
 from builder.common.errors import UsageError, VerifyFailed
-from builder.common.processes import run
-from builder.environment import envs
 from builder.measure import bar_chart, bench
 from builder.measure.references import PEERS, STOCK
 
@@ -35,8 +31,6 @@ GRAPHS = {
 }
 CACHES = ("empty", "warm")
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# Relative, in float64: what is compared is the model, not the order of a sum.
-TOLERANCE = 1e-6
 # 10 to 20 minutes for each cache: --quick leaves them out.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
 # PyTensor convolves single images only, and its random streams are others.
@@ -94,24 +88,14 @@ def _document(file: Path) -> dict[str, Any]:
     before = report.read(file)
     if before.get("machine") == bench.machine():
         return before
-    return {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine(), "rows": {}}
+    return {**bench.document(), "rows": {}}
 
 
 def measure_one(environment: str, graph: str, cache: str) -> Row:
     """Run ``bench/compilation.py`` in an environment; its answer, and the circumstances."""
-    home = bench.home(environment, graph)
-    if cache == "empty":
-        shutil.rmtree(home)
-        home.mkdir()
     framework = environment if environment in PEERS else "theano"
-    observed = bench.circumstances()
-    done = run(
-        [envs.python(environment), paths.BENCH / "compilation.py", framework, graph],
-        env=bench.variables(home),
-        cwd=home,
-    )
-    row: Row = json.loads(done.output.splitlines()[-1])
-    return row | observed
+    command = (paths.BENCH / "compilation.py", framework, graph)
+    return bench.answer(environment, graph, *command, empty=cache == "empty")
 
 
 def total(row: Row) -> float:
@@ -168,7 +152,6 @@ def disagreements(rows: Rows) -> list[str]:
     found = []
     for graph, cache, name, row in _measured(rows):
         expected = first.setdefault(graph, row["losses"])
-        pairs = zip(row["losses"], expected, strict=True)
-        if not all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs):
+        if not bench.agree(row["losses"], expected):
             found.append(f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}")
     return found

@@ -5,9 +5,6 @@ Each environment compiles ``bench/training_of_2017.py`` on an empty cache and ca
 
 from __future__ import annotations
 
-import json
-import math
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +12,6 @@ from typing import Any
 from builder import report
 from builder.common import paths, progress
 from builder.common.errors import VerifyFailed
-from builder.common.processes import run
-from builder.environment import envs
 from builder.measure import bar_chart, bench
 from builder.stack import stacks
 
@@ -39,8 +34,6 @@ SEED = {
 TIMES = ("calls", "compile", "optimizer", "grad_of_scan", "check_blas")
 PARTS = ("Elemwise", "products", "Split", "rest of the gradient's scan", "rest")
 PRODUCTS = ("Dot22", "Gemm", "Gemv", "Ger")
-# Relative, in float64: what is compared is the model, not the order of a sum.
-TOLERANCE = 1e-6
 
 Row = dict[str, Any]
 
@@ -68,8 +61,7 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
     rows: dict[str, Row] = {}
     for name in environments:
         rows[name] = measure_one(name, size, calls)
-        document = {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine()}
-        report.write(document | {"size": size, "rows": rows}, file)
+        report.write({**bench.document(), "size": size, "rows": rows}, file)
         progress.say(f"{name}: {rows[name]['calls']:.2f} s in {calls} calls")
     progress.table(*table(rows))
     image = file.with_suffix(".svg")
@@ -83,18 +75,8 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
 
 def measure_one(environment: str, size: str, calls: int) -> Row:
     """Run the training step in an environment, on an empty cache; its answer, and when it ran."""
-    home = bench.home(environment, "2017")
-    shutil.rmtree(home)
-    home.mkdir()
-    observed = bench.circumstances()
-    program = paths.BENCH / "training_of_2017.py"
-    done = run(
-        [envs.python(environment), "-B", program, size, str(calls)],
-        env=bench.variables(home),
-        cwd=home,
-    )
-    row: Row = json.loads(done.output.splitlines()[-1])
-    return row | observed
+    command = ("-B", paths.BENCH / "training_of_2017.py", size, str(calls))
+    return bench.answer(environment, "2017", *command, empty=True)
 
 
 def seconds(row: Row) -> dict[str, float]:
@@ -149,8 +131,5 @@ def disagreements(rows: Mapping[str, Row]) -> list[str]:
     return [
         f"{name}: {row['losses']}, not {expected}"
         for name, row in rows.items()
-        if not all(
-            math.isclose(loss, other, rel_tol=TOLERANCE)
-            for loss, other in zip(row["losses"], expected, strict=True)
-        )
+        if not bench.agree(row["losses"], expected)
     ]

@@ -55,8 +55,7 @@ def measure(stack: str) -> Path:
                 for test, taken in seconds.items():
                     found.setdefault(test, {}).setdefault(side, {})[cache] = taken
                 progress.say(f"{name}, cache {cache}, {side}: {sum(seconds.values()):.0f} s")
-        document = {"schema_version": report.SCHEMA_VERSION, "machine": bench.machine()}
-        report.write({**document, "seconds": found, **bench.circumstances()}, file)
+        report.write({**bench.document(), "seconds": found, **bench.circumstances()}, file)
     progress.table(["CPU s", *CACHES], table(found, stack))
     progress.say(str(file))
     return file

@@ -9,7 +9,7 @@ from builder import report
 from builder.common import paths
 from builder.common.errors import UsageError, VerifyFailed
 from builder.common.processes import Finished
-from builder.measure import compile_time
+from builder.measure import bench, compile_time
 from builder.measure.compile_time import Row
 
 
@@ -112,7 +112,7 @@ def test_an_empty_cache_is_a_home_made_anew(
         seen.append(([str(part) for part in argv[-2:]], kept))
         return Finished(0, "a warning\n" + json.dumps(row()) + "\n")
 
-    monkeypatch.setattr(compile_time, "run", run)
+    monkeypatch.setattr(bench, "run", run)
     for cache in ("empty", "warm", "empty"):
         assert compile_time.measure_one("stock", "mlp", cache)["phases"] == row()["phases"]
     compile_time.measure_one("jax", "mlp", "empty")

@@ -8,7 +8,7 @@ import pytest
 from builder.common import paths
 from builder.common.errors import VerifyFailed
 from builder.common.processes import Finished
-from builder.measure import seed_table
+from builder.measure import bench, seed_table
 from builder.measure.seed_table import Row
 from builder.stack import stacks
 
@@ -85,5 +85,5 @@ def test_a_measurement_begins_on_an_empty_cache(
         assert not kept.exists()
         return Finished(0, "a warning\n" + json.dumps(row()))
 
-    monkeypatch.setattr(seed_table, "run", run)
+    monkeypatch.setattr(bench, "run", run)
     assert seed_table.measure_one("openblas", "small", 7)["calls"] == 10.0
