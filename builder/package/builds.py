@@ -99,7 +99,6 @@ class _Builds:
         self.waiting: set[str] = set()
         self.spans: list[Span] = []
         self.began = time.monotonic()
-        self.chains: dict[str, float] = {}
         self._looked = 0.0
         self._in_all = 0.0
 
@@ -110,8 +109,8 @@ class _Builds:
         seconds = forecast.cpu_seconds(recipe.name for recipe in pending)
         needs = {recipe.name: self.plan.needs[recipe.name] for recipe in pending}
         # What the end waits for longest starts first.
-        self.chains = schedule.chains(needs, seconds)
-        pending = sorted(pending, key=lambda recipe: -self.chains[recipe.name])
+        chains = schedule.chains(needs, seconds)
+        pending = sorted(pending, key=lambda recipe: -chains[recipe.name])
         # All of it: what of it is direct may be in the cache without the rest.
         closures = {recipe.name: self.plan.closure(recipe.name) for recipe in pending}
         try:
@@ -121,7 +120,6 @@ class _Builds:
                         break
                     if closures[recipe.name] <= self.packages.keys():
                         self._start(recipe, table, pending)
-                self._rank()
                 self._look(seconds)
                 table.tick(self.step.text)
                 self._collect(table)
@@ -133,9 +131,9 @@ class _Builds:
                 build.process.wait()
                 os.close(build.lock)
 
-    def _rank(self) -> None:
-        """Let what is beside the longest chain give way to it."""
-        longest = max(self.running, key=lambda name: self.chains[name], default="")
+    def _rank(self, chains: dict[str, float]) -> None:
+        """Let what is beside the longest of ``chains`` give way to it: all would end together."""
+        longest = max(self.running, key=lambda name: chains[name], default="")
         for name, build in self.running.items():
             niceness = 0 if name == longest else BESIDE
             if niceness != build.niceness:
@@ -143,7 +141,7 @@ class _Builds:
                 build.niceness = niceness
 
     def _look(self, seconds: dict[str, float]) -> None:
-        """Tell the step how long it will take, by the work that is left and the pace so far."""
+        """See what is left: rank what runs, and tell the step how long it will take."""
         now = time.monotonic()
         if now - self._looked < LOOK:
             return
@@ -154,6 +152,7 @@ class _Builds:
             # What takes longer than was thought has always something left.
             left[name] = max(left[name] / 50, left[name] - spent[build.process.pid])
         needs = {name: self.plan.needs[name] for name in self.plan.needs if name in left}
+        self._rank(schedule.chains(needs, left))
         expected = schedule.duration(needs, left, self.jobs, processes.cpus())
         self._in_all = max(self._in_all, expected)
         done = self._in_all - expected

@@ -288,12 +288,18 @@ def _configure(state: Path, kind: str) -> list[str]:
         raise LookupError("apt is not configured with a Debian mirror")
     lists = state / "lists"
     (lists / "partial").mkdir(parents=True, exist_ok=True)
-    (state / "sources.list").write_text(entries, encoding="utf-8")
+    (state / "cache").mkdir(exist_ok=True)
+    written = state / "sources.list"
+    # apt takes its cache for older than a list that is written anew.
+    if not written.exists() or written.read_text("utf-8") != entries:
+        written.write_text(entries, encoding="utf-8")
     settings = {
-        "Dir::Etc::SourceList": state / "sources.list",
+        "Dir::Etc::SourceList": written,
         "Dir::Etc::SourceParts": "-",
         "Dir::State::Lists": lists,
         "Dir::Cache": state / "cache",
+        # Kept even where the host keeps none, as in containers: each query would read all lists.
+        "Dir::Cache::pkgcache": "pkgcache.bin",
         # Downloads are checked by hash; apt's own user may not write to the cache.
         "APT::Sandbox::User": "root",
     }

@@ -17,7 +17,7 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 # -s: the names of temporary files, assembled while linking, are among the symbols.
 # By way of a wheel: installed from a directory, numpy would record its path.
 LDFLAGS="${LDFLAGS:-} -s" "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
-    -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false \
+    -Csetup-args=-Dwarning_level=0 -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Dallow-noblas=false \
     -Csetup-args=-Dtest-simd=BASELINE
 "$PYTHON" -m pip install --no-compile --find-links dist numpy
 

@@ -24,7 +24,7 @@ FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self
 # CBLAS: how Fortran returns one differs between the implementations.
 # By way of a wheel: installed from a directory, scipy would record its path.
 "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
-    -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
+    -Csetup-args=-Dwarning_level=0 -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
 "$PYTHON" -m pip install --no-compile --find-links dist scipy
 # What it tells of the compilers, without where they were.
 sed -i "s|, $sysroot||" "$SP_DIR/scipy/__config__.py"

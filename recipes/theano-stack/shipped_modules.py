@@ -6,6 +6,7 @@ constants where it makes them so.
 """
 
 import itertools
+import multiprocessing
 import sys
 
 import numpy as np
@@ -116,5 +117,9 @@ def linkers():
                 yield node.op.c_linker(node, [])
 
 
-for level in shipped.LEVELS:
-    shipped.write(linkers(), level, sys.argv[1])
+def write(level, directory):
+    shipped.write(linkers(), level, directory)
+
+
+with multiprocessing.Pool(len(shipped.LEVELS)) as pool:
+    pool.starmap(write, [(level, sys.argv[1]) for level in shipped.LEVELS], chunksize=1)

@@ -87,3 +87,24 @@ def test_a_new_dimension_leaves_all_others(pattern):
     expected = [value[None], value[:, None], value[:, None, ::-1], value[0, None]]
     for found, one in zip(theano.function([x], outputs)(value), expected, strict=True):
         np.testing.assert_array_equal(found, one)
+
+
+@pytest.mark.parametrize("axis", [0, -2, tt.lscalar("axis")])
+def test_parts_of_a_split(axis):
+    x, lengths = tt.row(), tt.lvector()
+    given = [axis] if isinstance(axis, tt.TensorVariable) else []
+    parts = tt.Split(2)(x, axis, lengths)
+    outputs = [part * 2 for part in parts] + [tt.grad(parts[0].sum(), x)]
+    function = theano.function([x, lengths, *given], outputs)
+    value = np.ones((1, 3), x.dtype)
+    for sizes in ([0, 1], [1, 0]):
+        one, other, gradient = function(value, sizes, *(0 for _ in given))
+        assert [len(one), len(other)] == sizes
+        assert np.array_equal(gradient, value * sizes[0])
+
+
+def test_parts_of_known_length_keep_their_pattern():
+    x, lengths = tt.row(), tt.lvector()
+    assert [part.broadcastable[0] for part in tt.Split(2)(x, 0, [0, 1])] == [False, True]
+    assert [part.broadcastable[0] for part in tt.Split(2)(x, 1, lengths)] == [True, True]
+    assert tt.Split(1)(x, 0, lengths).broadcastable == x.broadcastable

@@ -14,6 +14,7 @@ from builder.common.errors import BuildFailed, DiskFull
 from builder.package import builds
 from builder.package import packages as store
 from builder.package.packages import Plan
+from builder.package.steps import Step
 from builder.stack import recipes, stacks
 from builder.timing import forecast
 from builder.timing.timings import Span
@@ -177,6 +178,26 @@ def test_what_is_beside_the_chain_gives_way(wide: Plan, monkeypatch: pytest.Monk
     # Those that began second of two, and never that of the longest chain.
     assert (-2, builds.BESIDE) in told
     assert -1 not in [process for process, _ in told]
+
+
+def test_the_longest_of_what_is_left_counts(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = engine(monkeypatch, lambda _: 0)
+    building = builds._Builds(wide, {}, "rattler-build", 2, Step("packages", 0.0, 0.0))
+    for pid, name in enumerate(["long", "many"], 1):
+        process = double.start([Path("work", name, "request.json")], log=paths.LOGS / name)
+        process.pid = pid
+        recipe = next(each for each in wide.recipes if each.name == name)
+        building.running[name] = builds._Running(recipe, process, -1, Path("work"), 0.0)  # type: ignore[arg-type]
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(builds.processes, "give_way", lambda *given: told.append(given))
+    monkeypatch.setattr(builds, "LOOK", 0.0)
+    seconds = {"long": 100.0, "many": 90.0}
+    for spent in 0.0, 50.0:
+        monkeypatch.setattr(
+            builds.processes, "cpu_seconds", lambda _, spent=spent: {1: spent, 2: 0.0}
+        )
+        building._look(seconds)
+    assert told == [(2, builds.BESIDE), (1, builds.BESIDE), (2, 0)]
 
 
 def test_what_a_build_took_is_told_and_remembered(
