@@ -27,6 +27,8 @@ from builder.timing.timings import Span
 # What is beside the longest chain takes what that leaves: each recipe would use all cores, and two
 # at once would each have half of them, while the end waits for the one.
 BESIDE = 10
+# CPU seconds below which a recipe is no work.
+LIGHT = 5.0
 # Seconds between looks at how far builds are, and of work done before its pace is known.
 LOOK, KNOWN = 1.0, 30.0
 
@@ -108,9 +110,12 @@ class _Builds:
         self.step.line = table.line
         seconds = forecast.cpu_seconds(recipe.name for recipe in pending)
         needs = {recipe.name: self.plan.needs[recipe.name] for recipe in pending}
-        # What the end waits for longest starts first.
+        # What takes seconds starts first, then what the end waits for longest: later the one would
+        # stand between two of the others.
         chains = schedule.chains(needs, seconds)
-        pending = sorted(pending, key=lambda recipe: -chains[recipe.name])
+        pending = sorted(
+            pending, key=lambda recipe: (seconds[recipe.name] >= LIGHT, -chains[recipe.name])
+        )
         # All of it: what of it is direct may be in the cache without the rest.
         closures = {recipe.name: self.plan.closure(recipe.name) for recipe in pending}
         try:

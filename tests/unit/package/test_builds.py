@@ -150,7 +150,7 @@ def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan
         (recipes_dir / name).mkdir(exist_ok=True)
         (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
     seconds = {"long": 500.0, "end": 100.0}
-    costs = {"recipes": {**dict.fromkeys((*hosts, "theano-stack"), 2.0), **seconds}, "stages": {}}
+    costs = {"recipes": {**dict.fromkeys((*hosts, "theano-stack"), 20.0), **seconds}, "stages": {}}
     monkeypatch.setattr(forecast, "_costs", lambda: costs)
     rendered = recipes.load_all(stacks.load("openblas"))
     return store.plan(rendered, recipes.closure(rendered), {})
@@ -160,6 +160,13 @@ def test_the_longest_chain_starts_first(wide: Plan, monkeypatch: pytest.MonkeyPa
     double = engine(monkeypatch, succeed)
     builds.build(wide, jobs=1)
     assert double.built == ["long", "end", "many", "l1", "l2", "l3", "theano-stack"]
+
+
+def test_what_takes_seconds_does_not_wait(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    double = engine(monkeypatch, succeed)
+    forecast._costs()["recipes"] |= {"many": builds.LIGHT / 2, "l2": builds.LIGHT / 2}
+    builds.build(wide, jobs=1)
+    assert double.built == ["many", "l2", "long", "end", "l1", "l3", "theano-stack"]
 
 
 def test_what_is_beside_the_chain_gives_way(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
