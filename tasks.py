@@ -43,7 +43,7 @@ BUILD = {
     **FETCH,
     **WITH,
     "engine": "rattler-build, or conda-build (>= 26.5) if that is on PATH",
-    "jobs": "recipes to build at once (default: the CPUs at hand)",
+    "jobs": "recipes to build at once (default: one more than CPUs at hand)",
     "bundle": "archive that `invoke fetch --bundle` wrote: take all sources from it",
     **AMDLIBM,
     "locked": "fail if packages differ from those in envs/<stack>",

@@ -188,7 +188,8 @@ def _origin(options: Options) -> str:
 
 
 def _jobs(options: Options) -> int:
-    return options.jobs or processes.cpus()
+    # One more than CPUs: configuring, linking and packing keep one busy, and often none.
+    return options.jobs or processes.cpus() + 1
 
 
 def build_packages(
