@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -51,9 +52,11 @@ def prove(stack: str, suites: Sequence[str], options: Options) -> None:
         prefix = Path(directory, "environment")
         prefix.mkdir()
         envs.install(lock.files, prefix, f"the environment {lock.stack}", PREFIX)
-        for suite in suites:
+        started = time.monotonic()
+        for number, suite in enumerate(suites):
             root = Path(directory, suite)
-            progress.say(f"{lock.stack} on {suite}")
+            left = progress.left(number, len(suites), started)
+            progress.say(f"{lock.stack} on {suite}{left}")
             try:
                 debian.bootstrap(root, suite=suite, variant="essential")
             except (CommandFailed, LookupError) as error:
