@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -113,6 +114,8 @@ def run_program(given: argparse.Namespace) -> int:
     told = list(advice.of_profiles(found))
     tries: tuple[advice.Tried, ...] = ()
     if given.advise:
+        # What was measured until then is kept where a scheduler's limit of time ends it, too.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         remedies = list(advice.remedies(len(os.sched_getaffinity(0))))
         print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
         tries = advice.measure(tuple(map(str, (given.program, *given.arguments))), remedies)
@@ -130,7 +133,7 @@ def run_program(given: argparse.Namespace) -> int:
         report.write(out.with_name(out.name + ending), text)
     print(*told, *tries, sep="\n", end="\n" if told or tries else "", file=sys.stderr)
     print(f"{title} {verify.ending(done.returncode)}; see {out}.html", file=sys.stderr)
-    if any(each.told == advice.INTERRUPTED for each in tries):
+    if any(each.told.endswith(advice.INTERRUPTED) for each in tries):
         return INTERRUPTED
     return done.returncode
 

@@ -1,4 +1,5 @@
 import json
+import signal
 from pathlib import Path
 from types import SimpleNamespace as Made
 
@@ -65,13 +66,17 @@ def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
     assert "train.py:3: scan()" in (tmp_path / "ntm.html").read_text()
 
 
-def test_the_page_is_written_where_advice_was_interrupted(ended, files, tmp_path, monkeypatch):
-    tried = advice.Tried("floatX", "theanorc", None, advice.INTERRUPTED)
-    monkeypatch.setattr(advice, "measure", lambda *_: (tried,))
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_the_page_is_written_where_advice_was_interrupted(
+    sent, ended, files, tmp_path, monkeypatch
+):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))
     ended(0, files("train_fn")[1].read_text())
     given = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
     assert command.main(given) == command.INTERRUPTED
     assert "interrupted" in (tmp_path / "ntm.html").read_text()
+    signal.signal(signal.SIGTERM, before)
 
 
 def test_a_program_without_theano_is_told(ended):

@@ -168,10 +168,16 @@ def fall_back(path: str, error: OSError) -> LockFile | NoLock:
         path: of the file that was to be locked.
         error: why it was not.
     """
-    _logger.debug("%s: not the kernel's lock: %s", path, error)
     try:
-        return LockFile(f"{path}.held")
+        lock = LockFile(f"{path}.held")
     except OSError as refused:
         # Who cannot write there puts nothing there.
         _logger.debug("%s: no lock: %s", path, refused)
         return NoLock()
+    _tell_of_refusal(path, error.strerror)
+    return lock
+
+
+@functools.cache
+def _tell_of_refusal(path: str, reason: str) -> None:
+    _logger.warning("%s cannot be locked (%s): the file %s.held is the lock", path, reason, path)
