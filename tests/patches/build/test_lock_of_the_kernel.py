@@ -180,8 +180,9 @@ def test_numbers_of_processes_are_used_again(refused):
     assert [file.name for file in refused.iterdir()] == ["lock"]
 
 
-def test_it_is_said_once_who_is_waited_for(refused, monkeypatch, caplog):
+def test_it_is_said_once_who_is_waited_for_and_that_locks_are_refused(refused, monkeypatch, caplog):
     monkeypatch.setattr(lock_files, "PATIENCE", 0.2)
+    lock = refused / "lock"
     refused.mkdir()
     for _ in range(2):
         (refused / "lock.held").write_text("1 1 elsewhere/ host")
@@ -190,7 +191,8 @@ def test_it_is_said_once_who_is_waited_for(refused, monkeypatch, caplog):
         with compilelock.lock_ctx(str(refused)):
             free.join()
     assert [record.getMessage() for record in caplog.records] == [
-        f"Waiting for the compile lock {refused}/lock.held, held by process 1 1 elsewhere/ host"
+        f"Waiting for the compile lock {lock}.held, held by process 1 1 elsewhere/ host",
+        f"{lock} cannot be locked (No locks available): the file {lock}.held is the lock",
     ]
 
 
