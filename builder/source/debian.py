@@ -300,6 +300,7 @@ def _configure(state: Path, kind: str) -> list[str]:
         "Dir::Cache": state / "cache",
         # Kept even where the host keeps none, as in containers: each query would read all lists.
         "Dir::Cache::pkgcache": "pkgcache.bin",
+        "Dir::Cache::srcpkgcache": "",
         # Downloads are checked by hash; apt's own user may not write to the cache.
         "APT::Sandbox::User": "root",
     }
