@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import lzma
+import os
 import shutil
 from pathlib import Path
 
@@ -86,6 +87,21 @@ def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
     binaries = debian.sources_list(TARGETS, "deb")
     assert "deb " in binaries
     assert "deb-src" not in binaries
+
+
+def test_apt_is_given_nothing_newer_than_its_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
+    monkeypatch.setattr(debian, "_targets", lambda: TARGETS)
+    options = debian._configure(tmp_path, "deb")
+    assert "Dir::Cache::pkgcache=pkgcache.bin" in options
+    os.utime(tmp_path / "sources.list", (0, 0))
+    assert debian._configure(tmp_path, "deb") == options
+    assert (tmp_path / "sources.list").stat().st_mtime == 0
+    monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
+    debian._configure(tmp_path, "deb")
+    assert (tmp_path / "sources.list").stat().st_mtime > 0
 
 
 def test_a_host_of_another_distribution_has_no_entries() -> None:
