@@ -206,8 +206,7 @@ def _away(x: Any) -> Any:
 
 def _floor_divided(x: Any, y: Any) -> Any:
     if x.dtype.kind == "f":
-        # Of a negative number by infinity it is -1, and the quotient is -0.
-        return np.where(np.isinf(y), x // y, np.floor(x / y)).astype(x.dtype)
+        return x // y
     # Where one divides by 0 C and NumPy differ, and for the least integer over -1.
     return x // y if np.all(y) and not _overflows(x, y) else _refuse()
 
