@@ -369,7 +369,7 @@ def image(
 
 @door(help={key: IMAGE[key] for key in ("sources", "offline", "base")})
 def images(_: Context, sources: str = "", offline: bool = False, base: str = "") -> None:
-    """Build and verify the images of all CPU stacks."""
+    """Build and verify the images of all CPU stacks but those of 2017."""
     from builder import image_pipeline
 
     image_pipeline.build_all(_options(sources, offline), base)

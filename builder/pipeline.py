@@ -455,7 +455,12 @@ def pack(name: str, options: Options, to: Path | None = None) -> Path:
 
     Args:
         to: the file, else one in ``build/packs``.
+
+    Raises:
+        UsageError: the stack has no Python 3, which tells an archive where it is.
     """
+    image = f"take an image to the other machine: ./invoke image --stack={name}"
+    stacks.of_today(name, "pack", image)
     planned, resolved = lock(name, options, then=("pack", "verification"))
     file = to or paths.PACKS / f"{packs.top(resolved.stack)}.tar.gz"
     file.parent.mkdir(parents=True, exist_ok=True)

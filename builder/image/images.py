@@ -50,15 +50,14 @@ def reference(stack: str) -> str:
 
 def labels(lock: Lock, base: Base) -> dict[str, str]:
     """What an image says of itself: OCI's predefined annotations, the stack, the lock's digest."""
-    version = next(
-        package.file.name.rsplit("-", 2)[1]
-        for package in lock.packages
-        if package.name == "theano-fast"
-    )
+    versions = {package.name: package.file.name.rsplit("-", 2)[1] for package in lock.packages}
+    description = "Theano on one numeric stack, verified"
+    if versions.get("python", "").startswith("2."):
+        description += "; its Python 2.7 has had no security fixes since 2020"
     return {
         "org.opencontainers.image.title": reference(lock.stack),
-        "org.opencontainers.image.description": "Theano on one numeric stack, verified",
-        "org.opencontainers.image.version": version,
+        "org.opencontainers.image.description": description,
+        "org.opencontainers.image.version": versions["theano-fast"],
         "org.opencontainers.image.base.name": base.reference,
         STACK_LABEL: lock.stack,
         LOCK_LABEL: f"sha256:{lock.digest}",

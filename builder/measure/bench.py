@@ -30,9 +30,11 @@ def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
     """Make the references; the environments to measure, stock Theano before ``chosen`` stacks.
 
     Raises:
-        UsageError: there is no such stack or peer.
+        UsageError: there is no such stack or peer, or a stack has no Python 3.
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
+    for name in chosen:
+        stacks.of_today(name, "beside stock Theano, bench", "./invoke bench --what=2017")
     there = built(chosen)
     compared = [references.STOCK, *peers]
     for name in compared:

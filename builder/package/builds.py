@@ -108,7 +108,7 @@ class _Builds:
         """Build ``pending``, at most ``jobs`` at once; on a failure stop the others."""
         table = progress.Progress(len(pending))
         self.step.line = table.line
-        seconds = forecast.cpu_seconds(recipe.name for recipe in pending)
+        seconds = forecast.cpu_seconds(pending)
         needs = {recipe.name: self.plan.needs[recipe.name] for recipe in pending}
         # What takes seconds starts first, then what the end waits for longest: later the one would
         # stand between two of the others.
@@ -237,7 +237,10 @@ class _Builds:
             begin, end = (moment - self.began for moment in (build.began, time.monotonic()))
             self.spans.append(Span(name, round(begin, 1), round(end, 1), took))
             known = ("cpu_seconds", "wall_seconds")
-            forecast.remember("recipes", name, {key: result[key] for key in known if key in result})
+            place = build.recipe.path.name
+            forecast.remember(
+                "recipes", place, {key: result[key] for key in known if key in result}
+            )
 
     def _failure(self, build: _Running) -> BuildFailed | DiskFull:
         log = self._log(build.recipe)

@@ -93,7 +93,7 @@ def announce(
         return Steps(then)
     absent = forecast.absent({source for recipe in missing for source in recipe.sources})
     steps = Steps([*(["fetch"] if absent else []), "packages", *then])
-    seconds = forecast.cpu_seconds(recipe.name for recipe in missing)
+    seconds = forecast.cpu_seconds(missing)
     cpus = processes.cpus()
     needs = {recipe.name: plan.needs[recipe.name] for recipe in missing}
     takes = schedule.duration(needs, seconds, jobs, cpus)

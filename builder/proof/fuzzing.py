@@ -56,7 +56,7 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
         chosen: categories, with commas between; all if it is empty.
 
     Raises:
-        UsageError: there is no such category.
+        UsageError: there is no such category, or the stack has no Python 3.
         EnvironmentFailed: the stack is not built.
         CommandFailed: another run has the stack.
         ConfigurationError: known.toml has a row that says nothing.
@@ -66,7 +66,7 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     if others := sorted(set(categories) - set(generating.CATEGORIES)):
         names = ", ".join(generating.CATEGORIES)
         raise UsageError(f"unknown category {others[0]!r}", f"choose of: {names}")
-    name = stacks.load(stack).name
+    name = stacks.of_today(stack, "fuzz").name
     envs.require(name)
     table = load(KNOWN)
     counts: Counter[str] = Counter()

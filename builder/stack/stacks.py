@@ -41,6 +41,11 @@ class Stack:
         return self.name.partition(WITH)[0]
 
     @property
+    def old(self) -> bool:
+        """Whether it has Python 2.7: the project's own programs are for Python 3."""
+        return self.python == "2.7"
+
+    @property
     def axes(self) -> dict[str, str]:
         """The value on each axis, by the axis' name."""
         values = asdict(self)
@@ -108,7 +113,8 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
     It has a name, an environment, a lock, a report and an image of its own then.
 
     Raises:
-        UsageError: there is none; the message lists those there are.
+        UsageError: there is none, and the message lists those there are; or programs are for
+            another Python.
     """
     name = canonical(name)
     base, *wanted = name.split(WITH)
@@ -121,8 +127,33 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
         raise UsageError(
             f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"
         )
+    if wanted and stacks[base].old:
+        raise UsageError(
+            f"--with: programs are built for Python 3, and the stack {base} has 2.7",
+            f"./invoke build --stack={base}, then build/envs/{base}/bin/pip install NAME==VERSION",
+        )
     specs = tuple(spec for program in wanted for spec in known[program])
     return replace(stacks[base], name=name, programs=specs)
+
+
+def of_today(name: str, what: str, instead: str = "") -> Stack:
+    """The stack called ``name``, if it has Python 3.
+
+    Args:
+        what: it is wanted for.
+        instead: what serves with Python 2.7.
+
+    Raises:
+        UsageError: there is none, or it has Python 2.7.
+    """
+    stack = load(name)
+    if stack.old:
+        fitting = ", ".join(other.name for other in load_all() if not other.old)
+        raise UsageError(
+            f"{what} takes Python 3, and the stack {name} has 2.7",
+            instead or f"choose one of: {fitting}",
+        )
+    return stack
 
 
 def with_amdlibm(stack: Stack, archive: str) -> Stack:
@@ -131,12 +162,15 @@ def with_amdlibm(stack: Stack, archive: str) -> Stack:
     It has a name of its own, and so have its environment, lock, report and image.
 
     Raises:
-        UsageError: the stack has no amdlibm.
+        UsageError: the stack has no amdlibm, or one whose Theano knows the open one only.
     """
-    if stack.libm != "amdlibm":
-        fitting = ", ".join(other.name for other in load_all() if other.libm == "amdlibm")
+    if stack.libm != "amdlibm" or stack.old:
+        fitting = ", ".join(
+            other.name for other in load_all() if other.libm == "amdlibm" and not other.old
+        )
         raise UsageError(
-            f"--amdlibm-archive: the libm of stack {stack.name} is {stack.libm}",
+            f"--amdlibm-archive: the libm of stack {stack.name} is "
+            + ("the open amdlibm, whose functions its Theano calls" if stack.old else stack.libm),
             f"choose one of: {fitting}",
         )
     name = stack.base + AOCL + stack.name.removeprefix(stack.base)

@@ -64,13 +64,15 @@ def remember(kind: str, name: str, took: Any) -> None:
     part.replace(file)
 
 
-def cpu_seconds(names: Iterable[str]) -> dict[str, float]:
-    """The CPU seconds that each recipe will take."""
+def cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
+    """The CPU seconds that each recipe will take, by its name."""
     mine = measured().get("recipes", {})
     costs = _costs()["recipes"]
+    # Known by their directories: there are several of a name.
+    places = {recipe.name: recipe.path.name for recipe in recipes}
     return {
-        name: float(mine.get(name, {}).get("cpu_seconds", costs.get(name, UNKNOWN)))
-        for name in names
+        name: float(mine.get(place, {}).get("cpu_seconds", costs.get(place, UNKNOWN)))
+        for name, place in places.items()
     }
 
 
@@ -96,6 +98,7 @@ def megabytes(wanted: Iterable[Source]) -> float:
 def disk(missing: Iterable[Recipe], download: float) -> float:
     """MB that it takes to build recipes, with those of the sources that are to come."""
     unpacked = _costs()["packages"]
-    seconds = cpu_seconds(recipe.name for recipe in missing)
+    missing = list(missing)
+    seconds = cpu_seconds(missing)
     work = WORK if max(seconds.values(), default=0) > MINUTES else SMALL_WORK
-    return download + work + COPIES * sum(unpacked.get(name, 1) for name in seconds)
+    return download + work + COPIES * sum(unpacked.get(recipe.path.name, 1) for recipe in missing)

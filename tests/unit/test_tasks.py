@@ -75,6 +75,31 @@ def test_a_task_without_a_stack_lists_them(
     assert "mkl-amdlibm" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "instead"),
+    [
+        ("pack --stack=2017-mkl", "./invoke image --stack=2017-mkl"),
+        ("env --stack=2017-mkl --with=keras", "build/envs/2017-mkl/bin/pip install"),
+        ("image --stack=2017-mkl --with=keras", "build/envs/2017-mkl/bin/pip install"),
+        ("conformance --stack=2017-mkl --with=keras", "build/envs/2017-mkl/bin/pip install"),
+        ("build --stack=2017-mkl-amdlibm --amdlibm-archive=tasks.py", "choose one of: openblas-"),
+        ("fuzz --stack=2017-mkl", "choose one of: openblas, mkl"),
+        ("bench --stack=2017-mkl", "./invoke bench --what=2017"),
+        ("bench --what=run --stack=openblas,2017-mkl", "./invoke bench --what=2017"),
+    ],
+)
+def test_what_python_2_cannot_do_is_refused_first(
+    words: str, instead: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "_equipped", lambda: True)
+    monkeypatch.chdir(paths.ROOT)
+    status, said = run(capsys, *words.split())
+    assert status == 2
+    error, hint = said.splitlines()
+    assert error.startswith("error: ")
+    assert instead in hint
+
+
 def test_an_interpreter_without_the_tools_hands_over_to_the_door(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from builder.common import paths
@@ -22,6 +23,13 @@ def test_an_image_says_what_it_is_made_of() -> None:
     assert labels["org.opencontainers.image.base.name"] == "debian:bookworm-slim"
     assert labels["theano-fast.stack"] == "openblas"
     assert labels["theano-fast.lock"] == f"sha256:{LOCK.digest}"
+    assert "security" not in labels["org.opencontainers.image.description"]
+
+
+def test_an_image_with_python_2_says_that_nobody_mends_it() -> None:
+    python = Package(Path("/c/python-2.7.18-h_0.conda"), "linux-64", "cd" * 32, 5)
+    labels = images.labels(replace(LOCK, packages=(*LOCK.packages, python)), BASE)
+    assert "no security fixes since 2020" in labels["org.opencontainers.image.description"]
 
 
 def test_the_dockerfile_is_every_stacks() -> None:

@@ -11,7 +11,7 @@ from builder.timing import forecast
 
 
 def recipe(name: str, *sources: Source) -> Recipe:
-    return Recipe(name, Path(name), (), sources, (), ())
+    return Recipe(name.partition("-")[0], Path(name), (), sources, (), ())
 
 
 def test_every_cost_is_of_something_that_there_is() -> None:
@@ -23,11 +23,13 @@ def test_every_cost_is_of_something_that_there_is() -> None:
 
 
 def test_what_was_measured_here_comes_first() -> None:
-    stored = forecast.cpu_seconds(["scipy", "none"])
+    stored = forecast.cpu_seconds([recipe("scipy"), recipe("none")])
     assert stored == {"scipy": forecast._costs()["recipes"]["scipy"], "none": forecast.UNKNOWN}
     forecast.remember("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
     forecast.remember("stages", "verification", 12.0)
-    assert forecast.cpu_seconds(["scipy"]) == {"scipy": 77.0}
+    assert forecast.cpu_seconds([recipe("scipy")]) == {"scipy": 77.0}
+    # Of one name, for another Python.
+    assert forecast.cpu_seconds([recipe("scipy-0.19")])["scipy"] not in (77.0, stored["scipy"])
     assert forecast.stage_seconds("verification") == 12
     assert forecast.stage_seconds("report") == 0
 
