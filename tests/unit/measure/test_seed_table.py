@@ -63,7 +63,7 @@ def test_environments_with_other_losses_are_told_once_all_is_written(
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(
-        seed_table, "measure_one", lambda name, *_: row(loss=0.6 if name == "mkl" else 0.5)
+        seed_table, "measure_one", lambda name, *_, **__: row(loss=0.6 if name == "mkl" else 0.5)
     )
     assert seed_table.measure(["openblas", "cuda"], "small", 100).exists()
     with pytest.raises(VerifyFailed, match=r"mkl: \[0\.6, 0\.25\], not \[0\.5"):
@@ -71,6 +71,27 @@ def test_environments_with_other_losses_are_told_once_all_is_written(
     found = json.loads((tmp_path / "bench-2017-small.json").read_text())
     assert set(found["rows"]) == {"openblas", "mkl"}
     assert (tmp_path / "bench-2017-small.svg").exists()
+
+
+def test_the_fastest_calls_of_a_small_machine_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pending = {"openblas": [10.0, 12.0, 8.0, 9.0], "mkl": [5.0, 6.0, 7.0, 8.0]}
+    asked: list[tuple[str, bool]] = []
+
+    def measure_one(name: str, *_: object, empty: bool) -> Row:
+        asked.append((name, empty))
+        return {**row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
+
+    monkeypatch.setattr(paths, "REPORTS", tmp_path)
+    monkeypatch.setattr(seed_table, "measure_one", measure_one)
+    file = seed_table.measure(["openblas", "mkl"], "small", 100)
+    assert asked == [("openblas", True), ("mkl", True), *[("openblas", False), ("mkl", False)] * 3]
+    rows = json.loads(file.read_text())["rows"]
+    assert {name: (kept["calls"], kept["compile"]) for name, kept in rows.items()} == {
+        "openblas": (8.0, 40.0),
+        "mkl": (5.0, 40.0),
+    }
 
 
 def test_a_measurement_begins_on_an_empty_cache(
@@ -86,4 +107,4 @@ def test_a_measurement_begins_on_an_empty_cache(
         return Finished(0, "a warning\n" + json.dumps(row()))
 
     monkeypatch.setattr(bench, "run", run)
-    assert seed_table.measure_one("openblas", "small", 7)["calls"] == 10.0
+    assert seed_table.measure_one("openblas", "small", 7, empty=True)["calls"] == 10.0
