@@ -33,8 +33,8 @@ from builder.proof import (
 from builder.proof.expected_failures import Expectations
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_results import Results
-from builder.proof.pytest_runs import THEANO, Interpreter, Manner, Run
-from builder.stack import stacks
+from builder.proof.pytest_runs import THEANO, THEANO_OF_2017, Interpreter, Manner, Run
+from builder.stack import recipes, stacks
 
 SUITES = ("quick", "full")
 # What tests are in: test_*.py, or as Keras names them, below a folder.
@@ -82,15 +82,18 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
     device = _device(name, selection)
     file = table(name)
     expected = expected_failures.load(file).on(device)
-    manner = THEANO if file == paths.CONFORMANCE else Manner()
+    stack = stacks.load(name)
+    manner = Manner() if stack.programs else THEANO_OF_2017 if stack.old else THEANO
     lock = _lock(name)
     with _directory(name, selection, lock.digest + file.read_text("utf-8")) as directory:
-        interpreter = _install(lock, directory)
+        interpreter = _install(lock, directory, nose=manner.nose)
         environ, device_name = _environ(device, interpreter, directory)
         results = _run(Run(interpreter, directory, environ, jobs, manner), expected, selection)
         _report(name, device_name, selection, results, expected)
         _end(directory)
-    reference = pytest_results.read(sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json")))
+    # Stock Theano is 1.0.5.
+    reports = [] if stack.old else sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json"))
+    reference = pytest_results.read(reports)
     rows = pytest_results.side_by_side(reference, results.outcomes)
     if rows:
         kinds = "/".join(pytest_results.KINDS)
@@ -112,11 +115,14 @@ def table(name: str) -> Path:
     Raises:
         UsageError: there are several programs, or nothing is known of its tests.
     """
-    recipes = [spec.split()[0] for spec in stacks.load(name).programs]
-    if not recipes:
+    stack = stacks.load(name)
+    programs = [spec.split()[0] for spec in stack.programs]
+    if stack.old:
+        return recipes.load_all(stack)["theano"].path / paths.CONFORMANCE.name
+    if not programs:
         return paths.CONFORMANCE
-    file = paths.RECIPES / recipes[0] / paths.CONFORMANCE.name
-    if len(recipes) > 1 or not file.exists():
+    file = paths.RECIPES / programs[0] / paths.CONFORMANCE.name
+    if len(programs) > 1 or not file.exists():
         known = sorted(other.parent.name for other in paths.RECIPES.glob(f"*/{file.name}"))
         raise UsageError(
             f"{name}: tests are run of one program at a time, of those whose tests are known",
@@ -179,7 +185,7 @@ def _directory(name: str, selection: Selection, subject: str) -> Iterator[Path]:
 
 def _begin(directory: Path, subject: str) -> None:
     """Remove what a run of other inputs left."""
-    files = pytest_runs.PLUGIN, pytest_runs.CONFTEST, paths.CONFORMANCE
+    files = pytest_runs.PLUGIN, pytest_runs.NOSE, pytest_runs.CONFTEST, paths.CONFORMANCE
     inputs = [subject.encode(), *(file.read_bytes() for file in files)]
     mark = directory / hashlib.sha256(b"".join(inputs)).hexdigest()
     if not mark.exists():
@@ -188,7 +194,7 @@ def _begin(directory: Path, subject: str) -> None:
         mark.touch()
 
 
-def _install(lock: Lock, directory: Path) -> Interpreter:
+def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
     """An environment of its own, so that the stack's stays as it was verified."""
     prefix, lent = directory / "environment", directory / "lent"
     if not lent.exists():
@@ -196,7 +202,10 @@ def _install(lock: Lock, directory: Path) -> Interpreter:
         prefix.mkdir()
         envs.install(lock.files, prefix, str(prefix))
         lent.mkdir()
-        lent_packages.lend(lent, *lent_packages.PYTEST)
+        if nose:
+            lent_packages.lend_nose(lent)
+        else:
+            lent_packages.lend(lent, *lent_packages.PYTEST)
     return _interpreter(prefix, lent)
 
 

@@ -21,6 +21,8 @@ from builder.proof import pytest_events
 from builder.proof.pytest_events import Part
 
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
+# In place of pytest, which has no release for Python 2.7 that runs tests of nose's kind.
+NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
 # A test is taken to hang after so many seconds.
 LIMIT = 1800
@@ -28,11 +30,12 @@ LIMIT = 1800
 
 @dataclass(frozen=True)
 class Manner:
-    """How tests are run: pytest's options, THEANO_FLAGS, and what PYTHONPATH gets."""
+    """How tests are run: pytest's options, THEANO_FLAGS, what PYTHONPATH gets; or by nose."""
 
     options: tuple[str, ...] = ()
     flags: str = ""
     path: tuple[Path, ...] = ()
+    nose: bool = False
 
 
 THEANO = Manner(
@@ -42,6 +45,7 @@ THEANO = Manner(
     "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise",
     (CONFTEST.parent,),
 )
+THEANO_OF_2017 = Manner(flags=THEANO.flags, nose=True)
 
 
 @dataclass(frozen=True)
@@ -103,13 +107,16 @@ class Run:
         # It also tells how long nothing has happened.
         file.touch()
         site = self.interpreter.site_packages
+        told = ("--events", file, "--part", f"{part.first}:{part.step}")
         command: list[str | Path] = [
             *(self.interpreter.python, "-m", "pytest", site / part.file),
             *self.manner.options,
-            *("-p", PLUGIN.stem, "--events", file, "--part", f"{part.first}:{part.step}"),
+            *("-p", PLUGIN.stem, *told),
             *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
             *("--rootdir", site, "-c", os.devnull),
         ]
+        if self.manner.nose:
+            command = [self.interpreter.python, NOSE, site, part.file, *told]
         done = len(pytest_events.read(self.directory, part).outcomes)
         process = processes.start(
             command,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from builder.common import paths
 from builder.environment import envs
 from builder.measure import seed_table
+from builder.proof import lent_packages, pytest_events
+from builder.proof.pytest_events import Part
+from builder.proof.pytest_runs import THEANO_OF_2017, Interpreter, Run
 from builder.stack import stacks
 
 
@@ -52,3 +56,73 @@ def test_another_libm_is_seen(stack: str, tmp_path: Path) -> None:
         pytest.skip("without amdlibm there is nothing to switch off")
     broken = verify(stack, tmp_path, "libm", flags="lib.amdlibm=False")["libm"]
     assert "amdlibm is not loaded" in broken["message"]
+
+
+FILE = "theano/tests/test_some.py"
+# As Theano 0.8.2's tests are written.
+TESTS = """
+import os
+import unittest
+from nose.plugins.skip import SkipTest
+from nose_parameterized import parameterized
+from numpy.testing import dec
+
+
+class TestCases(object):
+    def check(self, number, other):
+        assert number == other
+
+    def test_numbers(self):
+        for number in 1, 2:
+            yield self.check, number, 1
+        raise SkipTest("no more")
+
+
+class SomeTester(unittest.TestCase):
+    @parameterized.expand([(1,), (2,)])
+    def test_one(self, number):
+        assert number == 1
+
+    def tearDown(self):
+        assert self._testMethodName != "test_one_0"
+
+
+@dec.knownfailureif(True, "never")
+def test_known():
+    raise ValueError
+
+
+def test_crash():
+    os._exit(3)
+
+
+def test_letters():
+    raise ValueError("\\xff")
+"""
+
+
+def test_nose_runs_tests_of_the_time(stack: str, tmp_path: Path) -> None:
+    file = tmp_path / "site" / FILE
+    file.parent.mkdir(parents=True)
+    file.write_text(TESTS)
+    lent = tmp_path / "lent"
+    lent.mkdir()
+    lent_packages.lend_nose(lent)
+    python = paths.ENVIRONMENTS / stack / "bin" / "python"
+    interpreter, part = Interpreter(python, tmp_path / "site", (lent,)), Part("c", "", FILE, 0, 1)
+    Run(interpreter, tmp_path, os.environ, 1, THEANO_OF_2017).run([part])
+    known = pytest_events.read(tmp_path, part)
+    assert {
+        test.partition("::")[2]: (outcome.outcome, outcome.reason)
+        for test, outcome in known.outcomes.items()
+    } == {
+        "TestCases::test_numbers[0]": ("passed", ""),
+        "TestCases::test_numbers[1]": ("failed", "AssertionError"),
+        "TestCases::test_numbers#3": ("skipped", "SkipTest: no more"),
+        "SomeTester::test_one_0": ("failed", "AssertionError"),
+        "SomeTester::test_one_1": ("failed", "AssertionError"),
+        "test_known": ("skipped", "KnownFailureException: never"),
+        "test_crash": ("failed", "its process ended with 3"),
+        "test_letters": ("failed", "ValueError: \ufffd"),
+    }
+    assert set(known.collected) == set(known.outcomes)

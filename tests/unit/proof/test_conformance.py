@@ -98,6 +98,7 @@ def test_a_run_locks_the_packages_of_tests_too(monkeypatch: pytest.MonkeyPatch) 
 def test_each_program_has_a_table_of_its_own() -> None:
     assert conformance.table("openblas") == paths.CONFORMANCE
     assert conformance.table("openblas+pymc3").parent.name == "pymc3"
+    assert conformance.table("2017-mkl").parent.name == "theano-0.8"
     for name in ("openblas+mpi4py", "openblas+keras+pymc3"):
         with pytest.raises(UsageError, match="one of: keras, lasagne, nolearn, pymc3"):
             conformance.table(name)

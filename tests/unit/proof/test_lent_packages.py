@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
+import pytest
+
 from builder.proof import lent_packages
+from builder.source.sources import cache_file, sha256
+from builder.stack.recipes import Source
 
 
 def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
@@ -13,3 +18,15 @@ def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
     assert (tmp_path / "py.py").exists()
     assert list(tmp_path.glob("pluggy-*.dist-info/METADATA"))
     assert all(entry.is_symlink() for entry in tmp_path.iterdir())
+
+
+def test_nose_is_the_pinned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "nose.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("nose/__init__.py", "")
+    source = Source(wheel.name, sha256(wheel))
+    cache_file(source).parent.mkdir(parents=True)
+    wheel.rename(cache_file(source))
+    monkeypatch.setattr(lent_packages, "NOSE", (source,))
+    lent_packages.lend_nose(tmp_path)
+    assert (tmp_path / "nose" / "__init__.py").exists()

@@ -74,6 +74,20 @@ def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_p
     assert results.collected == {("c", PART.file): tuple(TESTS)}
 
 
+def test_python_2_runs_them_by_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nose(command: list[object], **_: object) -> Process:
+        assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
+        events = Path(str(command[command.index("--events") + 1]))
+        # Which tests there are, it knows last.
+        write(events, passed(TESTS[0]), passed(TESTS[2]), {"collected": TESTS})
+        return Process()
+
+    monkeypatch.setattr(pytest_runs.processes, "start", nose)
+    interpreter = Interpreter(Path("/python"), Path("/site"), ())
+    pytest_runs.Run(interpreter, tmp_path, {}, 1, pytest_runs.THEANO_OF_2017).run([PART])
+    assert pytest_events.read(tmp_path, PART).complete
+
+
 def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
     run: Start, tmp_path: Path
 ) -> None:

@@ -1,0 +1,129 @@
+"""Runs one file of Theano 0.8.2's tests by nose, and records what happens as theano_events.py does.
+
+    nose_events.py DIRECTORY FILE --events FILE --part FIRST:STEP
+
+runs FILE of DIRECTORY, in Python 2.7. nose knows a generator's tests only as it runs them, so that
+the list of all comes last; a test is named as pytest would name it.
+"""
+
+import inspect
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections import Counter
+
+import nose
+from nose.case import FunctionTestCase, MethodTestCase
+from nose.failure import Failure
+from nose.plugins.base import Plugin
+
+# The pipe to the caller.
+CALLER = os.dup(0)
+# What a test raises that is not to be run, or known to fail, as NumPy's decorators say.
+SKIPPED = ("SkipTest", "KnownFailureException")
+ORDER = ("failed", "skipped", "passed")
+
+
+class Events(Plugin):
+    """Writes the events, each at once."""
+
+    name = "events"
+    # It hears of what is skipped before nose's own plugin does.
+    score = 10000
+
+    def options(self, parser, env):
+        parser.add_option("--events")
+        parser.add_option("--part", default="0:1")
+
+    def configure(self, options, conf):
+        self.enabled = True
+        self.file = options.events
+        self.first, self.step = map(int, options.part.split(":"))
+        with open(self.file) as stream:
+            events = [json.loads(line) for line in stream]
+        self.done = set(event["id"] for event in events if "id" in event)
+        self.collected, self.counts = [], Counter()
+        self.current, self.worst = None, ("passed", "")
+
+    def write(self, **event):
+        with io.open(self.file, "ab") as stream:
+            stream.write(json.dumps(event).encode() + b"\n")
+
+    def prepareTestCase(self, test):
+        """Run none but those of the part asked for that have no outcome."""
+        number = len(self.collected)
+        name = self.identify(test.test)
+        self.collected.append(name)
+        if number % self.step != self.first or name in self.done:
+            return lambda result: None
+        self.current, self.worst, self.began = name, ("passed", ""), cpu_seconds()
+        self.write(started=name)
+        return None
+
+    def identify(self, case):
+        """The name of a test, which no other of the file has."""
+        if isinstance(case, Failure):
+            call = (case.address() or (None, None, None))[2]
+            parts = call.split(".") if call else []
+        elif isinstance(case, (FunctionTestCase, MethodTestCase)):
+            function, _ = case._descriptors()
+            owner = [case.cls.__name__] if isinstance(case, MethodTestCase) else []
+            parts = owner + [function.__name__]
+        else:
+            function = getattr(case, case._testMethodName)
+            parts = [type(case).__name__, case._testMethodName]
+        name = "::".join([FILE] + parts)
+        self.counts[name] += 1
+        if not isinstance(case, Failure) and inspect.isgeneratorfunction(function):
+            return "%s[%d]" % (name, self.counts[name] - 1)
+        return name if self.counts[name] == 1 else "%s#%d" % (name, self.counts[name])
+
+    def addFailure(self, test, err):
+        self.ended("failed", err)
+
+    def addError(self, test, err):
+        self.ended("skipped" if err[0].__name__ in SKIPPED else "failed", err)
+
+    def ended(self, outcome, err):
+        """A phase of a test, or what is done before all those of a class or file, did not pass."""
+        lines = traceback.format_exception_only(*err[:2])[-1].strip().splitlines()
+        reason = "".join(lines[:1])[:300].decode("utf-8", "replace")
+        if self.current is None:
+            self.write(id=FILE, outcome=outcome, seconds=0, reason=reason)
+        else:
+            self.worst = min(self.worst, (outcome, reason), key=lambda each: ORDER.index(each[0]))
+
+    def afterTest(self, test):
+        if self.current is not None:
+            outcome, reason = self.worst
+            spent = round(cpu_seconds() - self.began, 2)
+            self.write(id=self.current, outcome=outcome, seconds=spent, reason=reason)
+            self.current = None
+
+    def finalize(self, result):
+        self.write(collected=self.collected)
+
+
+def cpu_seconds():
+    """CPU seconds, with those of the compilers that a test starts."""
+    return sum(os.times()[:4])
+
+
+def end_with_caller():
+    """Kill this process group when the caller is gone, however it went."""
+    os.read(CALLER, 1)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    SITE, FILE = sys.argv[1:3]
+    caller = threading.Thread(target=end_with_caller)
+    caller.daemon = True
+    caller.start()
+    options = ["--exe", "--nocapture", "--nologcapture"]
+    arguments = [sys.argv[0], os.path.join(SITE, FILE)] + sys.argv[3:] + options
+    nose.main(argv=arguments, addplugins=[Events()])
