@@ -21,7 +21,7 @@ from builder.proof import pytest_events
 from builder.proof.pytest_events import Part
 
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
-# In place of pytest, which has no release for Python 2.7 that runs tests of nose's kind.
+# In place of pytest, whose last release for Python 2.7 runs no tests that yield others.
 NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
 # A test is taken to hang after so many seconds.
