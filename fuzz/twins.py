@@ -205,10 +205,9 @@ def _away(x: Any) -> Any:
 
 
 def _floor_divided(x: Any, y: Any) -> Any:
-    if x.dtype.kind == "f":
-        return x // y
-    # Where one divides by 0 C and NumPy differ, and for the least integer over -1.
-    return x // y if np.all(y) and not _overflows(x, y) else _refuse()
+    # Of integers, where one divides by 0 C and NumPy differ, and for the least integer over -1.
+    told = x.dtype.kind == "f" or (np.all(y) and not _overflows(x, y))
+    return x // y if told else _refuse()
 
 
 def _overflows(x: Any, y: Any) -> bool:

@@ -135,6 +135,7 @@ def test_eight_processes_compile_at_once_without_locks(start):
         stdout, stderr = process.communicate()
         assert stdout == f"[1.0, 0.0, {number}.0]\n", stderr
         assert stderr.count("cannot be locked (Function not implemented)") == 1
+        assert stderr.count("WARNING") == 1
 
 
 def test_a_killed_process_holds_no_file(start):
