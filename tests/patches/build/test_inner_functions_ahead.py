@@ -60,6 +60,23 @@ def test_all_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
     assert set(events[first_wait:]) == {"wait"}
 
 
+def test_the_largest_first(monkeypatch):
+    """Its modules are compiled while the others are optimized."""
+    sizes = []
+    optimize = Scan.optimize_inner
+    monkeypatch.setattr(
+        Scan, "optimize_inner", lambda op: sizes.append(len(op.outputs)) or optimize(op)
+    )
+    x = tt.dvector()
+    few, _ = theano.scan(lambda last: last * x, outputs_info=x, n_steps=2)
+    many, _ = theano.scan(
+        lambda *last: [tt.sin(each * x) for each in last], outputs_info=[x, x + 1, x + 2], n_steps=3
+    )
+    function = theano.function([x], [few[-1], *many])
+    assert sizes == [3, 1]
+    assert function([2.0])[0] == [8.0]
+
+
 def scanned(x):
     """Return what a Scan computes, and what is computed without one."""
     results, _ = theano.scan(lambda last: tt.tanh(last * x), outputs_info=x, n_steps=3)

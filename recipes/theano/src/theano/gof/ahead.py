@@ -31,6 +31,12 @@ def kind_of(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
     )
 
 
+def has_params_of(linker: CLinker, node: Apply) -> bool:
+    """Return whether a linker of a node of the same kind passes a node's params to its C code."""
+    params = node.run_params()
+    return params is graph.NoParams or params in linker.node_params
+
+
 def is_known(op: Any) -> bool:
     """Return whether an op and those in it are Theano's.
 
@@ -92,6 +98,11 @@ def add_missing(linker: CLinker, modules: dict[Any, tuple[ModuleParts, Arguments
         modules[key] = module, arguments
 
 
+def size(node: Apply) -> int:
+    """Return how many nodes the inner graph of a node has."""
+    return len(graph.io_toposort(node.op.inputs, node.op.outputs))
+
+
 # Whose storage is where, and whether it is computed: lists of one element.
 Map = dict["Variable", list[Any]]
 
@@ -110,17 +121,19 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
 
     def begin_module(node: Apply, storage_map: Map, compute_map: Map) -> None:
         node.op.prepare_node(node, storage_map=storage_map, compute_map=compute_map, impl="c")
-        linker = linkers[node] = node.op.c_linker(node, [])
         begun.append(node)
+        kind: Any
         try:
-            first = first_linkers.setdefault(kind_of(node), linker)
+            kind = kind_of(node)
+            linker = first_linkers.get(kind)
         except TypeError:
             # A type cannot be hashed: it has no C code either.
-            first = linker
-        if first is linker:
+            kind, linker = None, None
+        if linker is None or not has_params_of(linker, node):
+            linker = node.op.c_linker(node, [])
             linker.add_missing(modules)
-        elif hasattr(first, "_cmodule_key"):
-            linker._cmodule_key = first._cmodule_key
+            first_linkers.setdefault(kind, linker)
+        linkers[node] = linker
 
     def begin(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> None:
         known = len(modules)
@@ -141,7 +154,8 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
         # One alone is not worth a thread that is waited for.
         if len(missing) > 1 or (missing and (inner or pool.names)):
             pool.compile(missing)
-        for node in inner.values():
+        # The largest first, whose modules are compiled while others are optimized.
+        for node in sorted(inner.values(), key=size, reverse=True):
             with errors_naming(node):
                 link = inner_functions[node] = node.op.optimize_inner()
             begun.append(node)

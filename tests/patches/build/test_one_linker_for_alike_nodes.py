@@ -1,6 +1,6 @@
-"""Nodes of one function that need the same module have its key computed once.
+"""Nodes of one function that need the same module have one linker, and its key computed once.
 
-Without the patch, it was computed for each node.
+Without the patch, each node had one of its own.
 """
 
 import numpy as np
@@ -30,6 +30,60 @@ def test_alike(computed):
     assert len(computed) == 1
     values = [np.full((2, 2), number) for number in range(6)]
     assert function(*values) == [0, 4, 8, 12, 16, 20]
+
+
+def test_alike_nodes_have_one_linker(monkeypatch):
+    made = []
+    accept = CLinker.accept
+    monkeypatch.setattr(
+        CLinker,
+        "accept",
+        lambda self, *args, **kwargs: made.append(1) or accept(self, *args, **kwargs),
+    )
+    counts = []
+    for n in (3, 9):
+        made.clear()
+        inputs = [tt.dmatrix() for _ in range(n)]
+        function = theano.function(inputs, [tt.exp(each).sum() for each in inputs])
+        counts.append(len(made))
+        values = [np.full((2, 2), float(number)) for number in range(n)]
+        for result, value in zip(function(*values), values, strict=True):
+            assert np.isclose(result, np.exp(value).sum())
+    assert counts[0] == counts[1]
+
+
+class Scaled(theano.Op):
+    """Multiplies by what a node's own params have: no two nodes need have the same."""
+
+    __props__ = ()
+    params_type = theano.gof.ParamsType(factor=theano.scalar.float64)
+
+    def make_node(self, x, factor):
+        node = theano.Apply(self, [x], [x.type()])
+        node.tag.factor = factor
+        return node
+
+    def get_params(self, node):
+        return self.params_type.get_params(self, factor=node.tag.factor)
+
+    def c_code_cache_version(self):
+        return (1,)
+
+    def c_code(self, node, name, inputs, outputs, sub):
+        return f"""
+        Py_XDECREF({outputs[0]});
+        {outputs[0]} = (PyArrayObject *)PyArray_NewLikeArray({inputs[0]}, NPY_KEEPORDER, NULL, 0);
+        if (!{outputs[0]}) {sub["fail"]}
+        *(double *)PyArray_DATA({outputs[0]}) = *(double *)PyArray_DATA({inputs[0]}) *
+                                                {sub["params"]}->factor;
+        """
+
+
+def test_params_of_a_node_are_its_own():
+    x = tt.dscalar()
+    outputs = [Scaled()(x, 2.0), Scaled()(x, 3.0), Scaled()(x, 2.0)]
+    mode = theano.Mode("cvm", None)
+    assert theano.function([x], outputs, mode=mode)(5.0) == [10.0, 15.0, 10.0]
 
 
 def test_what_differs(computed):

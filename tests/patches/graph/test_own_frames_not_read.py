@@ -1,0 +1,54 @@
+"""Of Theano's own frames, a variable's trace has nothing, and no line is looked up.
+
+Without the patch, each variable had the line of each of them read.
+"""
+
+import linecache
+import sys
+
+import pytest
+import theano
+import theano.tensor as tt
+from theano.gof import utils
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """The files of which lines are read."""
+    files = []
+    getline = linecache.getline
+    monkeypatch.setattr(
+        linecache, "getline", lambda file, *rest: files.append(file) or getline(file, *rest)
+    )
+    return files
+
+
+def test_lines_of_the_program_alone_are_read(read):
+    x = tt.dvector()
+    y = tt.exp(x)
+    assert read
+    assert not [file for file in read if "/theano/gof/" in file or "/theano/tensor/" in file]
+    *_, (file, number, function, line) = y.tag.trace[0]
+    assert (file, function, line) == (__file__, "test_lines_of_the_program_alone_are_read",
+                                      "y = tt.exp(x)")  # fmt: skip
+    assert number == sys._getframe().f_code.co_firstlineno + 2
+
+
+@pytest.mark.parametrize(
+    ("file", "skipped"),
+    [("/a/theano/gof/op.py", True), ("/a/theano/gof/tests/op.py", False), ("/a/b.py", False)],
+)
+def test_what_is_skipped(file, skipped):
+    """But for tests of Theano's, its files are, until the first that is not."""
+    scope = {"extract": utils.simple_extract_stack}
+    exec(compile("def outer(call): return call()", "/b/theano/gof/outer.py", "exec"), scope)
+    exec(compile("def call(): return extract(skips=['theano/gof/'])", file, "exec"), scope)
+    exec(compile("def program(): return outer(call)", "/a/program.py", "exec"), scope)
+    names = [name for _, _, name, _ in scope["program"]()]
+    assert names[names.index("program") :] == ["program", *([] if skipped else ["outer", "call"])]
+
+
+def test_all_frames_on_demand():
+    with theano.change_flags({"traceback.compile_limit": 5}):
+        x = tt.exp(tt.dvector())
+    assert any("theano/" in file for file, *_ in x.tag.trace[0])
