@@ -1,0 +1,17 @@
+"""pytest leaves out no folder of tests, as it does those of some names by itself."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+
+import pytest
+
+from builder.common import paths
+
+
+def test_no_folder_is_left_out(request: pytest.FixtureRequest) -> None:
+    patterns = request.config.getini("norecursedirs")
+    files = (paths.ROOT / "tests").rglob("test_*.py")
+    folders = {part for file in files for part in file.relative_to(paths.ROOT).parts[:-1]}
+    assert "build" in folders
+    assert not [each for each in folders if any(fnmatch(each, name) for name in patterns)]
