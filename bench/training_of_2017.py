@@ -1,6 +1,7 @@
 """Train the Neural Turing Machine as the user of 2017 did, with Theano's profile; print JSON.
 
-``python training_of_2017.py SIZE CALLS``, SIZE one of small and full, on Python 2.7 and 3.11. The
+``python training_of_2017.py SIZE CALLS FILE``, SIZE one of small and full, on Python 2.7 and 3.11. Of
+all that have the same FILE, any number compile at once, and one makes calls while none compiles. The
 last line has, in seconds but for the losses:
 
 - ``calls``: CALLS calls of the training step; ``compile``, ``optimizer``: until the first;
@@ -12,7 +13,9 @@ last line has, in seconds but for the losses:
 
 from __future__ import print_function
 
+import fcntl
 import json
+import os
 import sys
 import time
 
@@ -27,8 +30,9 @@ ORDER, PRODUCTS = 2000, 10
 SIZES = {"small": (ntm.SMALL, 1e-2), "full": (ntm.FULL, 1e-4)}
 
 
-def main(size, calls):
+def main(size, calls, turns):
     """Compile and train; return what is printed."""
+    fcntl.flock(turns, fcntl.LOCK_SH)
     extents, rate = SIZES[size]
     machine = ntm.build(extents, profile=True)
     parameters = list(machine.parameters.values())
@@ -40,6 +44,8 @@ def main(size, calls):
         profile=True,
     )
     given = ntm.copy_task(machine.size, seed=1)
+    fcntl.flock(turns, fcntl.LOCK_UN)
+    fcntl.flock(turns, fcntl.LOCK_EX)
     started = time.time()
     losses = [float(train(*given)) for _ in range(calls)]
     seconds = time.time() - started
@@ -94,4 +100,8 @@ def check_blas():
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], int(sys.argv[2]))))
+    with open(sys.argv[3], "a") as file:
+        print(json.dumps(main(sys.argv[1], int(sys.argv[2]), file)))
+    sys.stdout.flush()
+    # Else Theano would print its profile after that line.
+    os._exit(0)

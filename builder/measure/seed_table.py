@@ -1,18 +1,21 @@
 """The table that this project began with, measured again: on the stacks of 2017, and others.
 
-Each environment compiles ``bench/training_of_2017.py`` on an empty cache and calls it, in turn; of
-a small machine the calls are repeated, for a busy machine slows one environment and not the next.
+Environments compile ``bench/training_of_2017.py`` on an empty cache, one for each processor at
+once, and call it alone, in turn; of a small machine the calls are repeated, for a busy machine
+slows one environment and not the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from builder import report
 from builder.common import paths, progress
 from builder.common.errors import VerifyFailed
+from builder.common.processes import cpus
 from builder.measure import bar_chart, bench
 from builder.stack import stacks
 
@@ -63,10 +66,15 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
     """
     file = paths.REPORTS / f"bench-2017-{size}.json"
     rows: dict[str, Row] = {}
-    for name in environments:
-        rows[name] = measure_one(name, size, calls, empty=True)
-        report.write({**bench.document(), "size": size, "rows": rows}, file)
-        progress.say(f"{name}: {rows[name]['calls']:.2f} s in {calls} calls")
+
+    def first(name: str) -> Row:
+        return measure_one(name, size, calls, empty=True)
+
+    with ThreadPoolExecutor(cpus()) as pool:
+        for name, row in zip(environments, pool.map(first, environments), strict=True):
+            rows[name] = row
+            report.write({**bench.document(), "size": size, "rows": rows}, file)
+            progress.say(f"{name}: {row['calls']:.2f} s in {calls} calls")
     for name in [*environments] * ROUNDS[size]:
         again = measure_one(name, size, calls, empty=False)
         if again["calls"] < rows[name]["calls"]:
@@ -88,7 +96,8 @@ def measure_one(environment: str, size: str, calls: int, *, empty: bool) -> Row:
     Args:
         empty: compile on an empty cache.
     """
-    command = ("-B", paths.BENCH / "training_of_2017.py", size, str(calls))
+    turns = paths.BENCHES / "2017.turns"
+    command = ("-B", paths.BENCH / "training_of_2017.py", size, str(calls), turns)
     return bench.answer(environment, "2017", *command, empty=empty)
 
 
