@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from math import cos, exp
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,9 @@ from builder.environment import envs
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Tells how many modules it compiled for three functions, and what they compute.
+# Tells how many modules it compiled for three functions, how long they took, and what they compute.
 PROGRAM = """
-import json, os, sys
+import json, os, sys, time
 import theano, theano.tensor as tt
 from theano.gof.compilation import CompilationPool
 compiled, start = [], CompilationPool.start
@@ -28,11 +30,14 @@ def compiling(self, modules):
     return start(self, modules)
 CompilationPool.start = compiling
 x = tt.dvector()
+began = time.monotonic()
 results = [theano.function([x], f(x))([1.0, 2.0]).tolist() for f in (
     lambda x: tt.exp(x) * x.sum(), lambda x: tt.cos(x) + x.max(), lambda x: x.prod() - tt.sqr(x))]
 print(json.dumps({
-    "compiled": len(compiled), "results": results, "threads": os.environ["OMP_NUM_THREADS"]}))
+    "compiled": len(compiled), "results": results, "threads": os.environ["OMP_NUM_THREADS"],
+    "seconds": time.monotonic() - began}))
 """
+RIGHT = [3 * exp(1), 3 * exp(2), cos(1) + 2, cos(2) + 2, 1, -2]
 
 # Before it, in an array: the first task takes the lock, and does not end by itself.
 HOLD = """
@@ -50,6 +55,42 @@ import errno, fcntl, os
 def refuse(*_):
     raise OSError(errno.{number}, os.strerror(errno.{number}))
 fcntl.lockf = refuse
+"""
+# After it: which directory is its own, and whose modules were loaded.
+LOADED = """
+with open("/proc/self/maps") as maps:
+    files = {line.split(maxsplit=5)[-1].strip() for line in maps if ".so" in line}
+base = os.path.dirname(theano.config.compiledir)
+of = {os.path.relpath(file, base).split("/")[0] for file in files if file.startswith(base)}
+print(json.dumps([os.path.basename(theano.config.compiledir), sorted(of)]))
+"""
+# Before it: it tells how long it waited for others.
+WAITS = """
+import atexit, time
+from theano.gof import compilelock
+from theano.gof.graph_cache import claims
+waited = []
+def timed(wait):
+    def waiting(*arguments):
+        began = time.monotonic()
+        try:
+            return wait(*arguments)
+        finally:
+            waited.append(time.monotonic() - began)
+    return waiting
+claims.lock, compilelock._lock = timed(claims.lock), timed(compilelock._lock)
+atexit.register(lambda: print("waited", sum(waited)))
+"""
+# A compiler that takes its time, and no processor: 64 tasks have two to share.
+SLOW = """#!/bin/sh
+case " $* " in *" -shared "*) sleep 5 ;; esac
+exec x86_64-conda-linux-gnu-g++ "$@"
+"""
+# A node whose processor has fewer instructions, for one command.
+OLDER = """
+test "$SLURMD_NODENAME" = node2 || exec "$@"
+sed 's/ avx[^ ]*//g; s/ fma / /' /proc/cpuinfo > /tmp/cpuinfo
+exec unshare --mount sh -c 'mount --bind /tmp/cpuinfo /proc/cpuinfo; exec "$@"' sh "$@"
 """
 
 
@@ -106,16 +147,51 @@ def test_threads_follow_the_cpus_of_a_task(run: Run, program: Path, cpus: int) -
     assert json.loads(done.stdout)["threads"] == str(cpus), done.stderr
 
 
-def test_an_array_compiles_everything_once(run: Run, shared: Path, program: Path) -> None:
-    started = run(*array(shared, program, 64))
-    wait(run, started.stdout.strip())
+def test_an_array_compiles_everything_once_and_waits_no_longer(
+    run: Run, shared: Path, program: Path
+) -> None:
+    program.write_text(WAITS + PROGRAM)
+    compiler = shared / "g++"
+    compiler.write_text(SLOW)
+    compiler.chmod(0o755)
+    flags = f"cxx={compiler}"
+    wait(run, run(*array(shared, program, 64), THEANO_FLAGS=flags).stdout.strip())
     told = outputs(shared)
     assert len(told) == 64
     assert len({json.dumps(each["results"]) for each in told}) == 1
-    alone = run("python", program, THEANO_FLAGS=f"base_compiledir={shared}/alone")
-    single = json.loads(alone.stdout)
+    alone = run("python", program, THEANO_FLAGS=f"{flags},base_compiledir={shared}/alone")
+    single = json.loads(alone.stdout.splitlines()[0])
     assert sum(each["compiled"] for each in told) == single["compiled"] > 0
     assert told[0]["results"] == single["results"]
+    text = "".join(file.read_text() for file in shared.glob("out-*"))
+    waited = [float(seconds) for seconds in re.findall("^waited (.*)", text, re.MULTILINE)]
+    assert len(waited) == 64
+    assert max(waited) < 2 * single["seconds"]
+
+
+def test_nodes_of_two_kinds_share_a_home_and_no_module(
+    run: Run, shared: Path, program: Path
+) -> None:
+    program.write_text(PROGRAM + LOADED)
+    older = shared / "older"
+    older.write_text(OLDER)
+    start = ["srun", "-N2", "-w", "node1,node2", "-l", "sh", older, "python", program]
+    for compiles in (True, False):
+        done = run(*start)
+        assert done.returncode == 0, done.stderr
+        # Of each node, what it computed, and what it loaded.
+        lines = [line.split(": ", 1) for line in done.stdout.splitlines()]
+        told = [json.loads(line) for _, line in sorted(lines, key=lambda words: words[0])]
+        assert [type(each) for each in told] == [dict, list] * 2
+        first, second = told[::2]
+        assert first["results"] == second["results"]
+        numbers = [number for result in first["results"] for number in result]
+        assert numbers == pytest.approx(RIGHT)
+        assert first["compiled"] == second["compiled"]
+        assert bool(first["compiled"]) == compiles
+        (here, loaded), (there, loaded_there) = told[1::2]
+        assert here != there
+        assert (loaded, loaded_there) == ([here], [there])
 
 
 def test_an_array_of_which_some_are_killed(run: Run, shared: Path, program: Path) -> None:
