@@ -34,7 +34,7 @@ def test_workers_have_one_thread_and_the_results_of_one_process(
 ) -> None:
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
-    joblib, dask = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    joblib, dask, _ = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     start = joblib[joblib.index("if __name__") :]
     plain = "for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):\n    print(*fit(step, rate))\n"
     told = []

@@ -1,0 +1,122 @@
+"""docs/clusters.md's example with Dask whose workers Slurm starts, on nodes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+# pip install --target=DIRECTORY joblib distributed dask-jobqueue, with the environment's pip; not
+# in /tmp, of which each node has its own.
+VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
+
+# What a worker does before it has the function, and tells after it.
+WATCH = """
+import json
+
+
+def watch():
+    from theano.gof.compilation import CompilationPool
+
+    start, CompilationPool.compiled = CompilationPool.start, 0
+
+    def compiling(self, modules):
+        CompilationPool.compiled += len(modules)
+        return start(self, modules)
+
+    CompilationPool.start = compiling
+
+
+def watched():
+    from theano.gof.compilation import CompilationPool
+
+    return os.environ["SLURMD_NODENAME"], CompilationPool.compiled
+
+
+"""
+PLAIN = """
+for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
+    print(*fit(step, rate))
+"""
+
+
+@pytest.fixture
+def lent(run: Run) -> str:
+    """Where it is installed."""
+    directory = os.environ.get(VARIABLE, "")
+    if run("srun", "python", "-c", "import dask_jobqueue", PYTHONPATH=directory).returncode != 0:
+        pytest.skip(
+            "nodes have no dask-jobqueue:"
+            " pip install --target=DIRECTORY joblib distributed dask-jobqueue,"
+            f" with the environment's pip, and name it in {VARIABLE}"
+        )
+    return directory
+
+
+@pytest.fixture
+def example() -> tuple[str, str]:
+    """What the example makes and computes, and what it has workers do."""
+    page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    section = page.partition("\n## Many tasks of one program\n")[2]
+    joblib, _, slurm = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return joblib[: joblib.index("if __name__")], slurm
+
+
+def results(told: str) -> list[tuple[float, str]]:
+    lines = [line.split() for line in told.splitlines() if line[:1] != "["]
+    return [(float(loss), threads) for loss, threads in lines]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        # The cache of who sends the function is another, as that of another kind of processor.
+        (2, "cores=1", ["unset THEANO_FLAGS"]),
+        (4, "cores=2, processes=2", ["export OMP_NUM_THREADS=1"]),
+    ],
+    ids=["one worker of all", "none"],
+)
+def test_which_workers_compile(
+    run: Run, shared: Path, lent: str, example: tuple[str, str], job: tuple[int, str, list[str]]
+) -> None:
+    made, slurm = example
+    workers, cores, prologue = job
+    one = shared / "one.py"
+    one.write_text(made + PLAIN)
+    environ = {"PYTHONPATH": lent, "THEANO_FLAGS": f"base_compiledir={shared}/own"}
+    alone = run("python", one, **environ)
+    assert alone.returncode == 0, alone.stderr
+    compiles = "unset THEANO_FLAGS" in prologue
+    if not compiles:
+        del environ["THEANO_FLAGS"]
+    # Seconds: else it waits for ever.
+    slurm = slurm.replace("cores=1", cores).replace("workers(2)", f"workers({workers}, 120)")
+    sent = " " * 8 + "sent = "
+    slurm = slurm.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
+    slurm += f"{sent[:8]}print(json.dumps(list(client.run(watched).values())))\n"
+    program = shared / "program.py"
+    program.write_text(made + WATCH + slurm)
+    # A node for each job.
+    directives = json.dumps(["--exclusive", f"--output={shared}/worker-%j"])
+    environ["DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES"] = directives
+    environ["DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE"] = json.dumps(prologue)
+    done = run("python", program, **environ)
+    assert done.returncode == 0, done.stderr
+    expected, found = results(alone.stdout), results(done.stdout)
+    assert len(found) == 6
+    assert [loss for loss, _ in found] == pytest.approx([loss for loss, _ in expected], rel=1e-9)
+    assert {threads for _, threads in found} == {"1"}
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert len({node for node, _ in told}) == 2
+    *others, most = sorted(number for _, number in told)
+    assert others == [0] * (workers - 1)
+    assert (most > 0) == compiles
