@@ -35,7 +35,10 @@ FETCH = {
     "sources": "directory looked into for sources before anything is downloaded",
     "offline": "download nothing",
 }
-WITH = {"with_": "programs to install beside it: jupyter, keras, lasagne, mpi4py, nolearn, pymc3"}
+WITH = {
+    "with_": "programs to install beside it: jupyter, keras, keras-2.2, lasagne, mpi4py, nolearn,"
+    " pymc3, pymc3-3.7"
+}
 AMDLIBM = {
     "amdlibm_archive": "AMD's release archive of AOCL-LibM, in place of the open amdlibm",
 }
@@ -445,7 +448,8 @@ def bench(
     name="conformance",
     help={
         **STACK,
-        "with_": "run the own tests of this program instead: keras, lasagne, nolearn or pymc3",
+        "with_": "run the own tests of this program instead: keras, keras-2.2, lasagne, nolearn,"
+        " pymc3 or pymc3-3.7",
         "suite": "quick (about 10 minutes on 2 cores) or full",
         "shard": "I/N: of N parts of the suite, run the I-th",
         "jobs": "files to run at once (default: the CPUs at hand)",

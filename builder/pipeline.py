@@ -96,8 +96,7 @@ def plan(name: str, options: Options) -> Planned:
     """Render a stack's recipes and compute their input keys."""
     stack = load(name, options)
     rendered = recipes.load_all(stack)
-    programs = [spec.split()[0] for spec in stack.programs]
-    needs = recipes.closure(rendered, METAPACKAGE, *programs)
+    needs = recipes.closure(rendered, METAPACKAGE, *stack.programs)
     variant = recipes.variant(stack)
     return Planned(stack, store.plan(rendered, needs, variant, options.engine))
 

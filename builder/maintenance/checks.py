@@ -82,7 +82,7 @@ def _program(name: str) -> Suite:
     """The tests of a program beside the openblas stack."""
     stack = f"openblas+{name}"
     absent = "" if envs.installed(stack) else f"./invoke build --stack=openblas --with={name}"
-    part = (f"tests/programs/test_{name}.py", 30, stack)
+    part = (stacks.tests(name), 30, stack)
     return Suite(*part, f"the openblas stack with {name}", absent=absent)
 
 

@@ -116,17 +116,17 @@ def table(name: str) -> Path:
         UsageError: there are several programs, or nothing is known of its tests.
     """
     stack = stacks.load(name)
-    programs = [spec.split()[0] for spec in stack.programs]
+    programs = stack.name.split(stacks.WITH)[1:]
     if stack.old:
         return recipes.load_all(stack)["theano"].path / paths.CONFORMANCE.name
     if not programs:
         return paths.CONFORMANCE
     file = paths.RECIPES / programs[0] / paths.CONFORMANCE.name
     if len(programs) > 1 or not file.exists():
-        known = sorted(other.parent.name for other in paths.RECIPES.glob(f"*/{file.name}"))
+        tabled = [each for each in stacks.programs() if (paths.RECIPES / each / file.name).exists()]
         raise UsageError(
             f"{name}: tests are run of one program at a time, of those whose tests are known",
-            f"choose one of: {', '.join(name for name in known if name != 'theano')}",
+            f"choose one of: {', '.join(tabled)}",
         )
     return file
 

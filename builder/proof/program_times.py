@@ -77,7 +77,7 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
         for package in LENT[name]:
             (lent / package).symlink_to(_site_packages(lender) / package)
     interpreter = Interpreter(prefix / "bin" / "python", paths.ROOT, (lent,))
-    part = Part("cpu", "", f"tests/programs/test_{name}.py", 0, 1)
+    part = Part("cpu", "", stacks.tests(name), 0, 1)
     Run(interpreter, directory, clean_environ(), 1, Manner()).run([part])
     outcomes = pytest_events.read(directory, part).outcomes
     if failed := [f"{test}: {row.reason}" for test, row in outcomes.items() if row.reason]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -194,26 +194,31 @@ def needs(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
         ConfigurationError: a requirement that no recipe provides.
     """
     others = [other for other in recipes if other.name != recipe.name]
+    specs = {spec for output in recipe.outputs for spec in output.requires}
+    return _providers(specs, others, f"recipes/{recipe.name}")
+
+
+def _providers(specs: Iterable[str], recipes: Collection[Recipe], asks: str) -> set[str]:
     found = set()
-    for spec in {spec for output in recipe.outputs for spec in output.requires}:
+    for spec in specs:
         match = MatchSpec(spec)
         providers = {
-            other.name
-            for other in others
-            for output in other.outputs
+            recipe.name
+            for recipe in recipes
+            for output in recipe.outputs
             if match.matches(output.record)
         }
         if not providers:
             raise ConfigurationError(
-                f"recipes/{recipe.name} requires {spec!r}, which no recipe of this stack provides",
+                f"{asks} requires {spec!r}, which no recipe of this stack provides",
                 "add a recipe, or correct the requirement",
             )
         found |= providers
     return found
 
 
-def closure(recipes: Mapping[str, Recipe], *names: str) -> dict[str, frozenset[str]]:
-    """What ``names``, or the metapackage, are made of: recipes with those that they need.
+def closure(recipes: Mapping[str, Recipe], *specs: str) -> dict[str, frozenset[str]]:
+    """What match specs ask for, or else the metapackage: recipes with those that they need.
 
     Dependencies are first.
 
@@ -232,6 +237,6 @@ def closure(recipes: Mapping[str, Recipe], *names: str) -> dict[str, frozenset[s
             visit(other, (*trail, current))
         order[current] = frozenset(needed)
 
-    for name in names or (METAPACKAGE,):
+    for name in sorted(_providers(specs or (METAPACKAGE,), recipes.values(), "the stack")):
         visit(name, ())
     return order

@@ -101,6 +101,11 @@ def programs() -> tuple[str, ...]:
     return tuple(_read(paths.STACKS)["programs"])
 
 
+def tests(program: str) -> str:
+    """The file of a program's tests, which all its versions share: keras' are keras-2.2's."""
+    return f"tests/programs/test_{program.partition('-')[0]}.py"
+
+
 def canonical(name: str) -> str:
     """A name with its programs in order, each once."""
     base, *programs = name.split(WITH)
@@ -114,7 +119,7 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
 
     Raises:
         UsageError: there is none, and the message lists those there are; or programs are for
-            another Python.
+            another Python, or two versions of one.
     """
     name = canonical(name)
     base, *wanted = name.split(WITH)
@@ -131,6 +136,11 @@ def load(name: str, file: Path = paths.STACKS) -> Stack:
         raise UsageError(
             f"--with: programs are built for Python 3, and the stack {base} has 2.7",
             f"./invoke build --stack={base}, then build/envs/{base}/bin/pip install NAME==VERSION",
+        )
+    if len({tests(program) for program in wanted}) < len(wanted):
+        raise UsageError(
+            f"--with={','.join(wanted)}: an environment has one version of a program",
+            "choose one, or build two environments",
         )
     specs = tuple(spec for program in wanted for spec in known[program])
     return replace(stacks[base], name=name, programs=specs)

@@ -1,6 +1,6 @@
 """Keras on Theano computes what NumPy does by hand, learns, and is the same once it is read again.
 
-It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras
+It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras, or keras-2.2
 """
 
 import numpy as np
@@ -73,3 +73,34 @@ def test_it_learns_and_is_read_again(case, tmp_path):
     # With the optimizer's state: training goes on as if it had not stopped.
     assert again.train_on_batch(x, target) == pytest.approx(model.train_on_batch(x, target))
     np.testing.assert_allclose(again.get_weights()[0], model.get_weights()[0], rtol=1e-5)
+
+
+def test_two_strands_share_layers(tmp_path):
+    """As in DeepVirFinder: the mean of what a sequence and its reverse complement give."""
+    shared = [
+        layers.Conv1D(6, 4, activation="relu"),
+        layers.GlobalMaxPooling1D(),
+        layers.Dropout(0.1),
+        layers.Dense(5, activation="relu"),
+        layers.Dense(1, activation="sigmoid"),
+    ]
+    strands = ends = [layers.Input((None, 4)) for _ in range(2)]
+    for layer in shared:
+        ends = [layer(end) for end in ends]
+    model = models.Model(strands, layers.average(ends))
+    model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
+    bases = np.eye(4)[RNG.randint(4, size=(64, 30))]
+    both = [bases, bases[:, ::-1, ::-1]]
+
+    known = (bases[..., 0].sum(1) > 7).astype(float)
+    losses = model.fit(both, known, epochs=40, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    model.save(str(tmp_path / "model.h5"))
+    again = models.load_model(str(tmp_path / "model.h5"))
+    kernel, bias, v, b, w, c = model.get_weights()
+    expected = 0
+    for strand in both:
+        found = convolve(strand[:, :, None], kernel[:, None], bias).max((1, 2))
+        expected += sigmoid(np.maximum(np.maximum(found, 0) @ v + b, 0) @ w + c) / 2
+    for each in model, again:
+        np.testing.assert_allclose(each.predict(both), expected, rtol=1e-4, atol=1e-5)

@@ -183,6 +183,16 @@ def test_the_build_string_chooses_the_provider(recipes_dir: Path) -> None:
     assert list(recipes.closure(load())) == ["slow", "theano-stack"]
 
 
+def test_a_version_chooses_the_provider(recipes_dir: Path) -> None:
+    write(recipes_dir, "theano-stack", package("theano-stack"))
+    write(recipes_dir, "lib", package("lib"))
+    write(recipes_dir, "lib-0.9", package("lib").replace("1.0", "0.9"))
+    assert list(recipes.closure(load(), "theano-stack", "lib ==0.9")) == ["lib-0.9", "theano-stack"]
+    assert list(recipes.closure(load(), "lib ==1.0")) == ["lib"]
+    with pytest.raises(ConfigurationError, match=r"requires 'lib ==2\.0'"):
+        recipes.closure(load(), "lib ==2.0")
+
+
 def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", package("theano-stack", "nobody"))
     with pytest.raises(ConfigurationError, match="requires 'nobody'"):

@@ -83,7 +83,14 @@ def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
 
 def test_each_program_has_tests() -> None:
     for name in stacks.programs():
-        assert (paths.ROOT / "tests" / "programs" / f"test_{name}.py").is_file()
+        assert (paths.ROOT / stacks.tests(name)).is_file()
+    assert stacks.tests("keras-2.2") == stacks.tests("keras")
+
+
+def test_an_environment_has_one_version_of_a_program() -> None:
+    assert stacks.load("openblas+keras-2.2+pymc3").programs == ("keras ==2.2.4", "pymc3 ==3.9.3")
+    with pytest.raises(UsageError, match=r"--with=keras,keras-2\.2: an environment has one"):
+        stacks.load("openblas+keras-2.2+keras")
 
 
 def test_programs_go_with_amds_own_library() -> None:
