@@ -3,6 +3,7 @@
 It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras, or keras-2.2
 """
 
+import h5py
 import numpy as np
 import pytest
 from keras import layers, models
@@ -40,9 +41,11 @@ def lstm(sequences, kernel, recurrent, bias):
     return h
 
 
+# Keras 2.2's gates are straight lines unless it is told.
+SIGMOID = {"bias_initializer": "glorot_uniform", "recurrent_activation": "sigmoid"}
 CASES = [
     (layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3)), convolve),
-    (layers.LSTM(5, input_shape=(7, 3), bias_initializer="glorot_uniform"), lstm),
+    (layers.LSTM(5, input_shape=(7, 3), **SIGMOID), lstm),
 ]
 
 
@@ -104,3 +107,15 @@ def test_two_strands_share_layers(tmp_path):
         expected += sigmoid(np.maximum(np.maximum(found, 0) @ v + b, 0) @ w + c) / 2
     for each in model, again:
         np.testing.assert_allclose(each.predict(both), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_of_tensorflow_are_read(tmp_path):
+    """Its convolutions do not flip their kernels."""
+    model = models.Sequential([layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3))])
+    model.save(str(tmp_path / "model.h5"))
+    with h5py.File(str(tmp_path / "model.h5"), "a") as file:
+        file["model_weights"].attrs["backend"] = b"tensorflow"
+    [kernel, _], [flipped, _] = (
+        each.get_weights() for each in (model, models.load_model(str(tmp_path / "model.h5")))
+    )
+    np.testing.assert_array_equal(flipped, kernel[::-1, ::-1])

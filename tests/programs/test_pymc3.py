@@ -148,7 +148,9 @@ def test_a_climate_without_its_trend(tmp_path):
 
 
 def test_plots(regression):
-    """A trace of a chain is drawn, and the mode of whole numbers."""
+    """A trace is drawn, and the mode of whole numbers."""
     with regression:
         trace = pm.sample(20, tune=20, chains=1, cores=1, **DRAWS)
-        assert pm.traceplot(trace).shape == (1, 2)
+        assert pm.traceplot(trace).shape[1] == 2
+    drawn = arviz.plot_posterior({"n": np.array([[1, 2, 2, 3]])}, point_estimate="mode")
+    assert "mode=2" in [text.get_text() for text in np.ravel(drawn)[0].texts]
