@@ -1,6 +1,10 @@
 #!/bin/bash
 set -euo pipefail
 
+# sys.version tells the date of the release, not that of the build.
+SOURCE_DATE_EPOCH=$(stat -c %Y README)
+export SOURCE_DATE_EPOCH
+
 # Neither modules whose libraries have no recipe, nor headers and libraries of the host's.
 unwanted="'_bsddb', '_tkinter', 'bsddb185', 'crypt', 'dbm', 'gdbm', 'nis'"
 sed -i "s/^disabled_module_list = .*/disabled_module_list = [$unwanted]/
