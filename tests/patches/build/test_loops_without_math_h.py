@@ -67,13 +67,21 @@ def test_functions_of_two_numbers(first, second):
 
 def test_the_header_is_not_read():
     x, n = tt.fvector("x"), tt.lvector("n")
-    for output in (tt.exp(x), x + 1, tt.pow(x, n), tt.sqrt(n), x.sum(), tt.nnet.sigmoid(x)):
+    for output in (
+        tt.exp(x),
+        x + 1,
+        tt.pow(x, n),
+        tt.sqrt(n),
+        x.sum(),
+        tt.nnet.sigmoid(x),
+        tt.sgn(x),
+    ):
         assert "math.h" not in code_of(output)
 
 
 def test_the_header_is_read_for_what_is_not_declared():
     x = tt.dvector("x")
-    for output in (tt.gamma(x), tt.isnan(x)):
+    for output in (tt.gamma(x), tt.isnan(x), tt.isinf(x)):
         assert "<math.h>" in code_of(output)
 
 

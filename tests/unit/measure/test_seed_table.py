@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -78,13 +79,17 @@ def test_the_fastest_calls_of_a_small_machine_count(
 ) -> None:
     pending = {"openblas": [10.0, 12.0, 8.0, 9.0], "mkl": [5.0, 6.0, 7.0, 8.0]}
     asked: list[tuple[str, bool]] = []
+    both = threading.Barrier(2, timeout=10)
 
     def measure_one(name: str, *_: object, empty: bool) -> Row:
         asked.append((name, empty))
+        if empty:
+            both.wait()
         return {**row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(seed_table, "measure_one", measure_one)
+    monkeypatch.setattr(seed_table, "cpus", lambda: 2)
     file = seed_table.measure(["openblas", "mkl"], "small", 100)
     # At once.
     assert set(asked[:2]) == {("openblas", True), ("mkl", True)}
