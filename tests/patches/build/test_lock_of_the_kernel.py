@@ -131,11 +131,15 @@ def test_one_at_a_time_without_locks(start, tmp_path, number):
 def test_eight_processes_compile_at_once_without_locks(start):
     refused = REFUSED.format(number="ENOSYS")
     processes = [start(refused + COMPILE.format(number=number)) for number in range(8)]
+    told = 0
     for number, process in enumerate(processes):
         stdout, stderr = process.communicate()
         assert stdout == f"[1.0, 0.0, {number}.0]\n", stderr
-        assert stderr.count("cannot be locked (Function not implemented)") == 1
-        assert stderr.count("WARNING") == 1
+        # One that finds every module compiled by the others asks for no lock.
+        refusals = stderr.count("cannot be locked (Function not implemented)")
+        assert stderr.count("WARNING") == refusals <= 1
+        told += refusals
+    assert told
 
 
 def test_a_killed_process_holds_no_file(start):
