@@ -66,13 +66,13 @@ def _suites() -> list[Suite]:
     return [
         Suite("tests/unit", 20),
         Suite("tests/unit/runtime", 30, "openblas", stack),
-        Suite("tests/patches", 120, "openblas", stack),
+        Suite("tests/patches", 800, "openblas", stack),
         Suite(
             *("tests/cuda", 60, "cuda", "the cuda stack"),
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
         *(_program(name) for name in stacks.programs()),
-        Suite("tests/integration", 300, needs="images: a Docker daemon, or dockerd and root"),
+        Suite("tests/integration", 900, needs="images: a Docker daemon, or dockerd and root"),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
     ]

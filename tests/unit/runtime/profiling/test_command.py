@@ -71,12 +71,15 @@ def test_the_page_is_written_where_advice_was_interrupted(
     sent, ended, files, tmp_path, monkeypatch
 ):
     before = signal.getsignal(signal.SIGTERM)
+    # A shell's background jobs ignore it.
+    ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))
     ended(0, files("train_fn")[1].read_text())
     given = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
     assert command.main(given) == command.INTERRUPTED
     assert "interrupted" in (tmp_path / "ntm.html").read_text()
     signal.signal(signal.SIGTERM, before)
+    signal.signal(signal.SIGINT, ignored)
 
 
 def test_a_program_without_theano_is_told(ended):
