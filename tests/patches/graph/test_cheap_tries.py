@@ -4,8 +4,11 @@ Without the patch, each try looked the optimizer up in a dictionary, by a hash m
 seven pairs of functions were asked whether they are each other's inverse.
 """
 
+import pickle
+
 import numpy as np
 import theano
+from theano import scalar
 from theano import tensor as tt
 from theano.gof import opt as gof_opt
 from theano.tensor import opt
@@ -79,3 +82,14 @@ def test_inverses(monkeypatch):
     assert sought == []
     assert opt.local_func_inv.transform(tt.neg(tt.neg(x)).owner) == [x]
     assert sought
+
+
+def test_a_composite_in_place_has_the_same_graph():
+    x, y = scalar.float64("x"), scalar.float64("y")
+    op = scalar.Composite([x, y], [x * y + scalar.exp(x)])
+    op.init_c_code()
+    in_place = op.make_new_inplace(scalar.transfer_type(0))
+    assert in_place.fgraph is op.fgraph
+    assert in_place == op
+    assert in_place.output_types_preference == scalar.transfer_type(0)
+    assert pickle.loads(pickle.dumps(in_place)) == op

@@ -1,10 +1,13 @@
-"""Without the patch, each look for a cycle counts the parents of every variable."""
+"""Without the patch, each look for a cycle counts the parents of every variable.
+
+What is destroyed was found anew after each change.
+"""
 
 import numpy as np
 import pytest
 from theano import tensor
-from theano.gof import Apply, FunctionGraph, Op
-from theano.gof.destroyhandler import _contains_cycle
+from theano.gof import Apply, DestroyHandler, FunctionGraph, InconsistencyError, Op
+from theano.gof.destroyed import Destroyed, contains_cycle
 from theano.gof.graph import io_toposort
 
 
@@ -49,7 +52,7 @@ def graph(length):
 def test_what_is_a_cycle(orderings, found):
     fgraph, nodes = graph(4)
     waiting = {nodes[one]: [nodes[other] for other in all] for one, all in orderings.items()}
-    assert _contains_cycle(fgraph, waiting) is found
+    assert contains_cycle(fgraph, waiting) is found
 
 
 def test_two_branches_that_wait_for_each_other():
@@ -57,14 +60,14 @@ def test_two_branches_that_wait_for_each_other():
     left, right = Step()(x), Step()(x)
     fgraph = FunctionGraph([x], [Step()(left), Step()(right)], clone=False)
     top = [output.owner for output in fgraph.outputs]
-    assert not _contains_cycle(fgraph, {left.owner: [top[1]]})
-    assert _contains_cycle(fgraph, {left.owner: [top[1]], right.owner: [top[0]]})
+    assert not contains_cycle(fgraph, {left.owner: [top[1]]})
+    assert contains_cycle(fgraph, {left.owner: [top[1]], right.owner: [top[0]]})
 
 
 def test_variables_are_not_counted():
     fgraph, nodes = graph(5000)
     Counted.hashed = 0
-    assert not _contains_cycle(fgraph, {nodes[-1]: [nodes[0]]})
+    assert not contains_cycle(fgraph, {nodes[-1]: [nodes[0]]})
     assert Counted.hashed == 0
 
 
@@ -90,6 +93,74 @@ def test_as_by_sorting(seed):
             expected = False
         except ValueError:
             expected = True
-        assert _contains_cycle(fgraph, orderings) is expected
+        assert contains_cycle(fgraph, orderings) is expected
         found.add(expected)
     assert found == {False, True}
+
+
+class InPlace(Op):
+    __props__ = ("destroys", "views")
+
+    def __init__(self, destroys=False, views=False):
+        self.destroys, self.views = destroys, views
+        if destroys:
+            self.destroy_map = {0: [0]}
+        if views:
+            self.view_map = {0: [0]}
+
+    def make_node(self, *inputs):
+        return Apply(self, list(inputs), [tensor.dvector()])
+
+
+def destroyed(fgraph):
+    """What is destroyed, as it is kept; or, if that is not consistent, what is said of it."""
+    try:
+        return fgraph.destroy_handler.refresh_droot_impact()
+    except InconsistencyError as error:
+        return str(error)
+
+
+def found_anew(fgraph):
+    try:
+        return Destroyed(fgraph.destroy_handler).refresh()
+    except InconsistencyError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
+    """While nodes come, go and take other inputs; some destroy the same."""
+    random = np.random.RandomState(seed)
+    inputs = [tensor.dvector() for _ in range(3)]
+    variables = list(inputs)
+    for _ in range(12):
+        some = random.randint(len(variables), size=2)
+        op = InPlace(*[(False, False), (False, True), (True, False)][random.randint(3)])
+        variables.append(op(*[variables[i] for i in some]))
+    fgraph = FunctionGraph(inputs, variables[-4:], clone=False)
+    fgraph.attach_feature(DestroyHandler())
+    consistent = 0
+    for _ in range(60):
+        nodes = io_toposort(fgraph.inputs, fgraph.outputs)
+        node = nodes[random.randint(len(nodes))]
+        if random.randint(2):
+            op = InPlace(*[(False, False), (False, True), (True, False)][random.randint(3)])
+            fgraph.replace(node.outputs[0], op(*node.inputs))
+        else:
+            fgraph.change_input(node, random.randint(2), inputs[random.randint(3)])
+        if random.randint(3):
+            anew = found_anew(fgraph)
+            assert destroyed(fgraph) == anew
+            consistent += not isinstance(anew, str)
+    assert consistent
+
+
+def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):
+    x = tensor.dvector()
+    fgraph = FunctionGraph([x], [InPlace(destroys=True)(Step()(Step()(x)))], clone=False)
+    fgraph.attach_feature(DestroyHandler())
+    assert len(destroyed(fgraph)[2]) == 1
+    monkeypatch.setattr(Destroyed, "_add", lambda *_: pytest.fail("found anew"))
+    first = fgraph.toposort()[0]
+    fgraph.replace(first.outputs[0], InPlace(views=True)(x))
+    assert len(destroyed(fgraph)[2]) == 1

@@ -52,3 +52,18 @@ def test_all_frames_on_demand():
     with theano.change_flags({"traceback.compile_limit": 5}):
         x = tt.exp(tt.dvector())
     assert any("theano/" in file for file, *_ in x.tag.trace[0])
+
+
+def test_an_entry_is_made_once_until_its_file_is_read_again(tmp_path, read):
+    file = tmp_path / "program.py"
+    scope = {"extract": utils.simple_extract_stack}
+    lines = []
+    for text in ("extract()", "extract()", "extract()  # changed"):
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
+            linecache.checkcache(str(file))
+        (entry,) = (e for e in eval(compile(text, file, "eval"), scope) if e[0] == str(file))
+        lines.append(entry)
+    assert lines[0] is lines[1]
+    assert [line for *_, line in lines] == ["extract()", "extract()", "extract()  # changed"]
+    assert read.count(str(file)) == 2

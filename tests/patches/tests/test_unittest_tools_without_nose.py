@@ -24,3 +24,16 @@ def test_unittest_tools(run_python):
 def test_the_old_back_end_tells_of_the_new_one(run_python):
     result = run_python("import theano.sandbox.cuda")
     assert "transition to the new GPU back-end" in result.stderr
+
+
+def test_who_can_do_without_it_does(run_python):
+    """As nolearn, by way of Lasagne: where nose is not, this was an ImportError."""
+    result = run_python(
+        """
+        try:
+            from theano.sandbox.cuda.basic_ops import gpu_contiguous
+        except ImportError:
+            print("without")
+        """
+    )
+    assert result.stdout == "without\n", result.stderr

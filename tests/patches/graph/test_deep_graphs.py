@@ -1,0 +1,73 @@
+"""Gradients, and copies to compile, of graphs that are deeper than Python's stack.
+
+Without the patch, they raise RecursionError.
+"""
+
+import sys
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+
+
+@pytest.fixture
+def layers():
+    """Layers that are deeper than the stack: their input, their weights, and the output."""
+    x = hidden = tensor.dmatrix()
+    weights = [theano.shared(np.eye(2)) for _ in range(sys.getrecursionlimit() // 2)]
+    for each in weights:
+        hidden = tensor.tanh(tensor.dot(hidden, each))
+    return x, weights, hidden
+
+
+def test_gradients(layers):
+    x, weights, hidden = layers
+    slopes = theano.grad(hidden.sum(), [x, *weights])
+    assert [slope.type for slope in slopes] == [each.type for each in (x, *weights)]
+
+
+def test_of_a_product_with_a_vector(layers):
+    x, _, hidden = layers
+    assert theano.tensor.Rop(hidden, x, x).type == x.type
+
+
+def test_functions(layers):
+    x, weights, hidden = layers
+    f = theano.function([x], hidden, mode=theano.Mode("py", None))
+    expected = np.eye(2)
+    for _ in weights:
+        expected = np.tanh(expected)
+    np.testing.assert_allclose(f(np.eye(2)), expected)
+
+
+def test_nodes_are_made_in_the_order_of_recursion():
+    """A node's gradient is made after those of its outputs, and before its other inputs are met."""
+    made = []
+
+    class Step(theano.Op):
+        __props__ = ("name",)
+
+        def __init__(self, name):
+            self.name = name
+
+        def make_node(self, *inputs):
+            return theano.Apply(self, list(inputs), [tensor.dscalar(), tensor.dscalar()])
+
+        def grad(self, inputs, slopes):
+            made.append(self.name)
+            return [slopes[0]] * len(inputs)
+
+    x, y = tensor.dscalars("xy")
+    a, b = Step("a")(x, y)
+    c, _ = Step("c")(a, x)
+    d, _ = Step("d")(b, c)
+    e, _ = Step("e")(a, y)
+    theano.grad(d + e, [x, y])
+    assert made == ["d", "c", "e", "a"]
+
+
+def test_a_trace_has_the_programs_line(layers):
+    x, _, hidden = layers
+    slope = theano.grad(hidden.sum(), x)
+    assert any(frame[0] == __file__ for frame in slope.tag.trace[-1])
