@@ -409,7 +409,7 @@ def references_(_: Context, peers: str = "", sources: str = "", offline: bool = 
         "stack": "the stacks to measure beside stock Theano, by a comma",
         "peers": "compile: of these too, by a comma: jax, pytensor",
         "graphs": "compile: of these only, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
-        "transformer, vae",
+        "transformer, vae; or of another size, as mlp200",
         "quick": "leave out what takes 20 minutes to compile; 2017: a small machine",
     }
 )

@@ -1,6 +1,7 @@
 """Measure how long one framework takes from its start to a first training call of one graph.
 
-``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line:
+``python compilation.py FRAMEWORK GRAPH``, of a graph as ``models.sized`` takes it, prints JSON on
+its last line:
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
 - ``cpu``: CPU seconds until then, compilers' included;
@@ -58,6 +59,7 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
     started = time.perf_counter()
     module = importlib.import_module(f"{framework}_step")
     imported = time.perf_counter()
+    graph = importlib.import_module("models").sized(graph)
     step, phases = module.compile_step(graph)
     compiled = time.perf_counter()
     losses = [step()]

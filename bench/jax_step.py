@@ -233,7 +233,7 @@ LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "v
 def tiny(compilations: Compilations) -> Step:
     """Compile tiny functions one after another; the step calls them all."""
     calls = []
-    for i in range(models.TINY):
+    for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
         op = getattr(
             nn if name in ("sigmoid", "softplus") else jnp, {"sqr": "square"}.get(name, name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import string
 import sys
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
 # Of the random streams that draw these.
 SEED = 3
 # One function each, over vectors and matrices in turn: 20 graphs, each compiled ten times.
-TINY = 200
+TINY = {"functions": 200}
 TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
 
 
@@ -53,9 +54,25 @@ def runtime(name: str) -> Any:
 
 
 def ntm_size(ntm: Any, graph: str) -> Any:
-    """The size of a graph that is a Neural Turing Machine."""
-    sizes = {"ntm": ntm.FULL, "ntm1": dataclasses.replace(ntm.FULL, read_heads=1)}
-    return {**sizes, "ntm-small": ntm.SMALL}[graph]
+    """The size of a graph that is a Neural Turing Machine; ntm1 has one read head."""
+    heads = graph[len("ntm") :]
+    if heads.isdigit():
+        return dataclasses.replace(ntm.FULL, read_heads=int(heads))
+    return {"ntm": ntm.FULL, "ntm-small": ntm.SMALL}[graph]
+
+
+def sized(graph: str) -> str:
+    """Give a graph the size that its name ends with; return its name without.
+
+    As lstm6 and mlp200 with so many layers, and tiny2000 with so many functions.
+    """
+    name = graph.rstrip(string.digits)
+    sizes = {"lstm": (LSTM, "layers"), "mlp": (MLP, "layers"), "tiny": (TINY, "functions")}
+    if name == graph or name not in sizes:
+        return graph
+    size, what = sizes[name]
+    size[what] = int(graph[len(name) :])
+    return name
 
 
 def _zip(*rows: Any, strict: bool) -> Any:

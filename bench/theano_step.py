@@ -160,7 +160,7 @@ LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "v
 def tiny(function: Any) -> Step:
     """Compile tiny functions one after another; the step calls them all."""
     calls = []
-    for i in range(models.TINY):
+    for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
         op = getattr(T.nnet if name in ("sigmoid", "softplus") else T, name.replace("abs", "abs_"))
         values = models.tiny_inputs(i)

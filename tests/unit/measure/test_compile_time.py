@@ -92,9 +92,18 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 
-def test_an_unknown_graph_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown graph 'cnn'"):
-        compile_time.measure(["stock"], ["cnn"], quick=False)
+@pytest.mark.parametrize("graph", ["cnn", "conv7", "200", ""])
+def test_an_unknown_graph_is_refused(graph: str) -> None:
+    with pytest.raises(UsageError, match=f"unknown graph '{graph}'"):
+        compile_time.measure(["stock"], [graph], quick=False)
+
+
+def test_other_sizes_are_measured_and_stand_last(measured: list[tuple[str, str, str]]) -> None:
+    file = compile_time.measure(["stock", "jax"], ["mlp200", "mlp40", "tiny"], quick=False)
+    assert ("mlp200", "empty", "stock") not in measured
+    _, lines = compile_time.table(report.read(file)["rows"])
+    assert [line[0] for line in lines] == ["tiny"] * 4 + ["mlp40"] * 2 + ["mlp200"] * 2
+    assert compile_time.title("mlp200") == "200 dense layers"
 
 
 def test_an_empty_cache_is_a_home_made_anew(
