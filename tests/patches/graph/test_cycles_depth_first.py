@@ -38,6 +38,16 @@ def graph(length):
     return fgraph, [variable.owner for variable in variables[1:]]
 
 
+def random_graph(random, count, least, op):
+    """A graph of so many inputs, and twelve nodes of least to two inputs, whose ops op() makes."""
+    inputs = [tensor.dvector() for _ in range(count)]
+    variables = list(inputs)
+    for _ in range(12):
+        some = random.randint(len(variables), size=random.randint(least, 3))
+        variables.append(op()(*[variables[i] for i in some]))
+    return FunctionGraph(inputs, variables[-4:], clone=False)
+
+
 @pytest.mark.parametrize(
     ("orderings", "found"),
     [
@@ -75,12 +85,7 @@ def test_variables_are_not_counted():
 def test_as_by_sorting(seed):
     """Of any graph and orderings: who waits for itself cannot be sorted."""
     random = np.random.RandomState(seed)
-    inputs = [tensor.dvector() for _ in range(2)]
-    variables = list(inputs)
-    for _ in range(12):
-        some = random.randint(len(variables), size=random.randint(1, 3))
-        variables.append(Step()(*[variables[i] for i in some]))
-    fgraph = FunctionGraph(inputs, variables[-4:], clone=False)
+    fgraph = random_graph(random, 2, 1, Step)
     nodes = fgraph.toposort()
     found = set()
     for _ in range(40):
@@ -112,17 +117,10 @@ class InPlace(Op):
         return Apply(self, list(inputs), [tensor.dvector()])
 
 
-def destroyed(fgraph):
-    """What is destroyed, as it is kept; or, if that is not consistent, what is said of it."""
+def outcome(refresh):
+    """What is destroyed; or, if that is not consistent, what is said of it."""
     try:
-        return fgraph.destroy_handler.refresh_droot_impact()
-    except InconsistencyError as error:
-        return str(error)
-
-
-def found_anew(fgraph):
-    try:
-        return Destroyed(fgraph.destroy_handler).refresh()
+        return refresh()
     except InconsistencyError as error:
         return str(error)
 
@@ -131,26 +129,24 @@ def found_anew(fgraph):
 def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
     """While nodes come, go and take other inputs; some destroy the same."""
     random = np.random.RandomState(seed)
-    inputs = [tensor.dvector() for _ in range(3)]
-    variables = list(inputs)
-    for _ in range(12):
-        some = random.randint(len(variables), size=2)
-        op = InPlace(*[(False, False), (False, True), (True, False)][random.randint(3)])
-        variables.append(op(*[variables[i] for i in some]))
-    fgraph = FunctionGraph(inputs, variables[-4:], clone=False)
+    ops = InPlace(), InPlace(views=True), InPlace(destroys=True)
+
+    def op():
+        return ops[random.randint(3)]
+
+    fgraph = random_graph(random, 3, 2, op)
     fgraph.attach_feature(DestroyHandler())
     consistent = 0
     for _ in range(60):
         nodes = io_toposort(fgraph.inputs, fgraph.outputs)
         node = nodes[random.randint(len(nodes))]
         if random.randint(2):
-            op = InPlace(*[(False, False), (False, True), (True, False)][random.randint(3)])
-            fgraph.replace(node.outputs[0], op(*node.inputs))
+            fgraph.replace(node.outputs[0], op()(*node.inputs))
         else:
-            fgraph.change_input(node, random.randint(2), inputs[random.randint(3)])
+            fgraph.change_input(node, random.randint(2), fgraph.inputs[random.randint(3)])
         if random.randint(3):
-            anew = found_anew(fgraph)
-            assert destroyed(fgraph) == anew
+            anew = outcome(Destroyed(fgraph.destroy_handler).refresh)
+            assert outcome(fgraph.destroy_handler.refresh_droot_impact) == anew
             consistent += not isinstance(anew, str)
     assert consistent
 
@@ -159,8 +155,8 @@ def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):
     x = tensor.dvector()
     fgraph = FunctionGraph([x], [InPlace(destroys=True)(Step()(Step()(x)))], clone=False)
     fgraph.attach_feature(DestroyHandler())
-    assert len(destroyed(fgraph)[2]) == 1
+    assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
     monkeypatch.setattr(Destroyed, "_add", lambda *_: pytest.fail("found anew"))
     first = fgraph.toposort()[0]
     fgraph.replace(first.outputs[0], InPlace(views=True)(x))
-    assert len(destroyed(fgraph)[2]) == 1
+    assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
