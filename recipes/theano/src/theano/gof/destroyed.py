@@ -42,7 +42,7 @@ class Destroyed:
             del self.new[app]
         elif _destroys(app):
             root_of, views_of, destroyer_of = self.roots
-            for root in [root for root in map(root_of.get, app.inputs) if root is not None]:
+            for root in [root_of.get(variable) for variable in app.inputs]:
                 if destroyer_of.get(root) is app:
                     del destroyer_of[root]
                     for view in views_of.pop(root):
