@@ -48,9 +48,17 @@ def load(prefix: str | Path = sys.prefix) -> Stack:
 
 
 def beside(prefix: str | Path = sys.prefix) -> tuple[Path, ...]:
-    """Return the environment at prefix, and those of stacks in the same folder, sorted."""
-    folder = Path(prefix).resolve().parent
-    return tuple(sorted(path for path in folder.iterdir() if (path / FILE).exists()))
+    """Return the environment at prefix, and those of stacks of its Python in the same folder.
+
+    They are sorted. Another Python runs neither theano-fast nor, maybe, its user's program.
+
+    Raises:
+        StackError: one of them does not say what it is.
+    """
+    place = Path(prefix).resolve()
+    python = load(place).axes["python"]
+    stacks = (path for path in place.parent.iterdir() if (path / FILE).exists())
+    return tuple(sorted(path for path in stacks if load(path).axes["python"] == python))
 
 
 def parse(text: str) -> Stack:

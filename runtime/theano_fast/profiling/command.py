@@ -94,6 +94,8 @@ def read(file: Path) -> tuple[profiles.Profile, ...]:
 def run_program(given: argparse.Namespace) -> int:
     """Run a program, unchanged, write its page, JSON and speedscope file, return its status."""
     out = given.out or Path(f"{given.program.stem}-profile")
+    # Before the program runs: what cannot be tried must not lose its profile.
+    remedies = list(advice.remedies(len(os.sched_getaffinity(0)))) if given.advise else []
     with tempfile.TemporaryDirectory(prefix="theano-fast-profile-") as folder:
         file, traces = Path(folder, "profile.txt"), Path(folder, "traces.json")
         flags = verify.theano_flags(FLAGS, f"profiling.destination={file}")
@@ -116,7 +118,6 @@ def run_program(given: argparse.Namespace) -> int:
     if given.advise:
         # What was measured until then is kept where a scheduler's limit of time ends it, too.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        remedies = list(advice.remedies(len(os.sched_getaffinity(0))))
         print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
         tries = advice.measure(tuple(map(str, (given.program, *given.arguments))), remedies)
     written = {

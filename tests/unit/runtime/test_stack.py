@@ -60,8 +60,10 @@ def test_load(tmp_path):
 
 
 def test_stacks_beside(tmp_path):
-    for name in ("openblas", "mkl"):
+    python2 = TEXT.replace('python = "3.11"', 'python = "2.7"')
+    assert python2 != TEXT
+    for name, text in (("openblas", TEXT), ("mkl", TEXT), ("2017-mkl", python2)):
         (tmp_path / name / "etc").mkdir(parents=True)
-        (tmp_path / name / "etc" / "theano-fast.toml").write_text(TEXT)
+        (tmp_path / name / "etc" / "theano-fast.toml").write_text(text)
     (tmp_path / "notes").mkdir()
     assert [path.name for path in stack.beside(tmp_path / "mkl")] == ["mkl", "openblas"]

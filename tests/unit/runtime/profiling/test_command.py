@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace as Made
 
 import pytest
-from theano_fast import profiles
+from theano_fast import profiles, stack
 from theano_fast.profiling import advice, command
 
 
@@ -73,6 +73,7 @@ def test_the_page_is_written_where_advice_was_interrupted(
     before = signal.getsignal(signal.SIGTERM)
     # A shell's background jobs ignore it.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
+    monkeypatch.setattr(stack, "beside", tuple)
     monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))
     ended(0, files("train_fn")[1].read_text())
     given = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
