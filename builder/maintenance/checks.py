@@ -49,13 +49,13 @@ def test(unit: bool, select: str) -> None:
     """
     suites = [Suite("tests/unit", 20)] if unit else _suites()
     with Run(suites, select) as tests:
-        tests.run(suites[0])
+        tests.run(*tests.groups[0])
         if not unit:
             pipeline.build("openblas", pipeline.Options())
             # For what tests compile, and the patches that they take back, where the host has none.
             os.environ["PATH"] += f"{os.pathsep}{pipeline.compilers()}"
-            for suite in tests.suites[1:]:
-                tests.run(suite)
+            for group in tests.groups[1:]:
+                tests.run(*group)
 
 
 def _suites() -> list[Suite]:
@@ -67,12 +67,17 @@ def _suites() -> list[Suite]:
         Suite("tests/unit", 20),
         Suite("tests/unit/runtime", 30, "openblas", stack),
         Suite("tests/patches", 800, "openblas", stack),
+        # Each keeps about one processor busy.
+        Suite(
+            *("tests/integration", 900),
+            needs="images: a Docker daemon, or dockerd and root",
+            beside=True,
+        ),
         Suite(
             *("tests/cuda", 60, "cuda", "the cuda stack"),
             absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
         ),
         *(_program(name) for name in stacks.programs()),
-        Suite("tests/integration", 900, needs="images: a Docker daemon, or dockerd and root"),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
     ]

@@ -13,9 +13,10 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ class Suite:
     needs: str = ""
     # What is to be done before it can run.
     absent: str = ""
+    # Whether it runs while the one before it does.
+    beside: bool = False
 
     def __str__(self) -> str:
         return f"{self.folder} in {self.environment}" if self.environment else self.folder
@@ -62,6 +65,12 @@ class Suite:
         return Part(self.environment or "builder", "", self.folder, 0, 1)
 
     @property
+    def log(self) -> Path:
+        """Where what its pytest prints goes."""
+        file = pytest_events.place(DIRECTORY, self.part)
+        return DIRECTORY / "logs" / f"{file.stem}-{self.part.configuration}.log"
+
+    @property
     def python(self) -> Path:
         """Its interpreter."""
         environment = paths.ENVIRONMENTS / self.environment
@@ -69,7 +78,7 @@ class Suite:
 
 
 class Run:
-    """Tells what it will run; ``run`` runs it within a block, whose end tells how it went.
+    """Tells what it will run; ``run`` runs groups of it in a block, whose end tells how it went.
 
     Args:
         select: pytest's -k expression; a suite in which it selects nothing passes.
@@ -80,6 +89,12 @@ class Run:
 
     def __init__(self, suites: Sequence[Suite], select: str) -> None:
         self.suites = [suite for suite in suites if not suite.absent]
+        self.groups: list[list[Suite]] = []
+        for suite in self.suites:
+            if suite.beside and self.groups:
+                self.groups[-1].append(suite)
+            else:
+                self.groups.append([suite])
         self.select = select
         self._lent = DIRECTORY / "lent"
         self._times = DIRECTORY / "seconds.json"
@@ -93,14 +108,35 @@ class Run:
             for suite in suites
         ]
         progress.table(["part", "time", "needs"], rows)
-        total = self._estimate(sum(self._about.values()))
+        total = self._estimate(self._longest(self.groups))
         origin = (
             "as the last time here" if known.keys() >= set(map(str, self.suites)) else "on 2 cores"
         )
         progress.say(f"{total} in all, {origin}\n")
 
-    def run(self, suite: Suite) -> None:
-        """Run a suite's tests, and show what pytest says of failures and warnings."""
+    def run(self, *group: Suite) -> None:
+        """Run suites at once, and show what pytest says of failures and warnings."""
+        began = time.monotonic()
+        running = dict[Suite, subprocess.Popen[bytes]]()
+        try:
+            for suite in group:
+                running[suite] = self._start(suite)
+            with _shown() as show:
+                while left := [suite for suite, each in running.items() if each.poll() is None]:
+                    self._took |= dict.fromkeys(left, time.monotonic() - began)
+                    # A line that is being written may be read in part.
+                    with contextlib.suppress(json.JSONDecodeError):
+                        show(self._line(left, time.monotonic() - began))
+                    time.sleep(0.2)
+        finally:
+            for each in running.values():
+                if each.poll() is None:
+                    _end(each.pid, each.poll)
+        for suite, each in running.items():
+            self._conclude(suite, each.wait())
+
+    def _start(self, suite: Suite) -> subprocess.Popen[bytes]:
+        self._took[suite] = 0.0
         file = pytest_events.place(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
         # The plugin runs no test that has an outcome already.
@@ -110,22 +146,9 @@ class Run:
             shutil.rmtree(self._lent, ignore_errors=True)
             self._lent.mkdir()
             lend(self._lent, *PYTEST)
-        log = DIRECTORY / "logs" / f"{file.stem}-{suite.part.configuration}.log"
         environ = {**os.environ, **({"PYTHONPATH": str(self._lent)} if suite.environment else {})}
-        process = processes.start(self._command(suite, file), env=environ, cwd=paths.ROOT, log=log)
-        began = time.monotonic()
-        try:
-            with _shown() as show:
-                while process.poll() is None:
-                    # A line that is being written may be read in part.
-                    with contextlib.suppress(json.JSONDecodeError):
-                        show(self._line(suite, time.monotonic() - began))
-                    time.sleep(0.2)
-        finally:
-            self._took[suite] = time.monotonic() - began
-            if process.poll() is None:
-                _end(process.pid, process.poll)
-        self._conclude(suite, process.wait(), log.read_text("utf-8", "replace"))
+        command = self._command(suite, file)
+        return processes.start(command, env=environ, cwd=paths.ROOT, log=suite.log)
 
     def _command(self, suite: Suite, file: Path) -> list[str | Path]:
         return [
@@ -138,25 +161,32 @@ class Run:
             *(("-k", self.select) if self.select else ()),
         ]
 
-    def _line(self, suite: Suite, elapsed: float) -> str:
-        """How far a suite is, and when all will be done."""
-        known = pytest_events.read(DIRECTORY, suite.part)
-        done, total = len(known.outcomes.keys() & set(known.collected)), len(known.collected)
-        left = self._about[suite] - elapsed
-        if left < 0 or 0 < total == done:
-            left = elapsed / max(done, 1) * (total - done)
-        number = self.suites.index(suite) + 1
-        left += sum(self._about[later] for later in self.suites[number:])
-        failed = len(_failed(known))
-        words = [
-            f"{number}/{len(self.suites)} {suite}: "
-            + (f"{done} of {total} tests" if total else "collecting"),
-            *([f"{failed} failed"] if failed else []),
-            f"{self._estimate(left)} left",
-        ]
-        return ", ".join(words)
+    def _line(self, running: Sequence[Suite], elapsed: float) -> str:
+        """How far suites are, and when all will be done."""
+        told, left = list[str](), 0.0
+        for suite in running:
+            known = pytest_events.read(DIRECTORY, suite.part)
+            done, total = len(known.outcomes.keys() & set(known.collected)), len(known.collected)
+            its = self._about[suite] - elapsed
+            if its < 0 or 0 < total == done:
+                its = elapsed / max(done, 1) * (total - done)
+            left = max(left, its)
+            failed = len(_failed(known))
+            told.append(
+                f"{self.suites.index(suite) + 1}/{len(self.suites)} {suite}: "
+                + (f"{done} of {total} tests" if total else "collecting")
+                + (f", {failed} failed" if failed else "")
+            )
+        number = next(i for i, group in enumerate(self.groups, 1) if running[0] in group)
+        left += self._longest(self.groups[number:])
+        return f"{'; '.join(told)}, {self._estimate(left)} left"
 
-    def _conclude(self, suite: Suite, status: int, output: str) -> None:
+    def _longest(self, groups: Iterable[Sequence[Suite]]) -> float:
+        """The seconds of groups one after another."""
+        return sum(max(self._about[suite] for suite in group) for group in groups)
+
+    def _conclude(self, suite: Suite, status: int) -> None:
+        output = suite.log.read_text("utf-8", "replace")
         passed = status == PASSED or (status == NOTHING_SELECTED and bool(self.select))
         known = pytest_events.read(DIRECTORY, suite.part)
         if not passed and not _failed(known):

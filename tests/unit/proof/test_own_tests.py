@@ -18,6 +18,7 @@ from builder.proof.own_tests import Run, Suite
 
 UNITS = Suite("tests/unit", 70)
 PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
+INTEGRATION = Suite("tests/integration", 90, beside=True)
 Event = dict[str, object]
 # The commands of the pytests that were told what to do.
 Does = Callable[..., list[list[str]]]
@@ -256,7 +257,25 @@ def test_time_left_is_the_rest_of_the_plans_or_what_the_tests_done_took(
     pytest_does({"collected": ["a", "b", "c"]}, *map(ended, "abc"[:done]))
     tests = Run([UNITS, PATCHES], "")
     tests.run(UNITS)
-    assert tests._line(UNITS, elapsed).endswith(f"{done} of 3 tests, about {left} left")
+    assert tests._line([UNITS], elapsed).endswith(f"{done} of 3 tests, about {left} left")
+
+
+def test_suites_beside_each_other_are_counted_once(
+    pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
+) -> None:
+    monkeypatch.setattr(own_tests, "PACE", 0)
+    commands = pytest_does({"collected": ["a", "b"]}, ended("a"), looks=1)
+    with Run([UNITS, PATCHES, INTEGRATION], "") as tests:
+        assert tests.groups == [[UNITS], [PATCHES, INTEGRATION]]
+        assert "about 3 min in all" in capsys.readouterr().out
+        tests.run(*tests.groups[1])
+    told = capsys.readouterr().out.splitlines()
+    assert told[0] == (
+        "2/3 tests/patches in openblas: 1 of 2 tests; 3/3 tests/integration: 1 of 2 tests,"
+        " about 2 min left"
+    )
+    assert [line.split(":")[0] for line in told[1:3]] == [str(PATCHES), str(INTEGRATION)]
+    assert len(commands) == 2
 
 
 def test_a_line_that_is_half_written_is_read_later(
