@@ -111,9 +111,13 @@ def record(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], lo
         raise
 
 
+# What is started, and its end waited for.
+Process = subprocess.Popen[bytes]
+
+
 def start(
     argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], cwd: Path, log: Path
-) -> subprocess.Popen[bytes]:
+) -> Process:
     """Start a command in a session of its own, its output going to ``log``.
 
     Its standard input is a pipe that nobody writes to: the end of it tells the

@@ -13,7 +13,6 @@ import re
 import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -117,7 +116,7 @@ class Run:
     def run(self, *group: Suite) -> None:
         """Run suites at once, and show what pytest says of failures and warnings."""
         began = time.monotonic()
-        running = dict[Suite, subprocess.Popen[bytes]]()
+        running = dict[Suite, processes.Process]()
         try:
             for suite in group:
                 running[suite] = self._start(suite)
@@ -135,7 +134,7 @@ class Run:
         for suite, each in running.items():
             self._conclude(suite, each.wait())
 
-    def _start(self, suite: Suite) -> subprocess.Popen[bytes]:
+    def _start(self, suite: Suite) -> processes.Process:
         self._took[suite] = 0.0
         file = pytest_events.place(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
