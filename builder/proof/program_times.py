@@ -74,8 +74,10 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
     if prefix == lender:
         lent_packages.lend(lent, *lent_packages.PYTEST)
     else:
-        for package in LENT[name]:
-            (lent / package).symlink_to(_site_packages(lender) / package)
+        # With what pip knows of it: programs ask for their own version.
+        for path in _site_packages(lender).iterdir():
+            if path.name.partition("-")[0].casefold() in LENT[name]:
+                (lent / path.name).symlink_to(path)
     interpreter = Interpreter(prefix / "bin" / "python", paths.ROOT, (lent,))
     part = Part("cpu", "", stacks.tests(name), 0, 1)
     Run(interpreter, directory, clean_environ(), 1, Manner()).run([part])
