@@ -38,7 +38,7 @@ def measure(stack: str) -> Path:
     """Time a stack's programs and stock Theano's; write the report, and print it.
 
     Raises:
-        CommandFailed: a test fails.
+        CommandFailed: a test fails in the stack.
         EnvironmentFailed: a program's environment is not built.
     """
     found: Seconds = {}
@@ -82,12 +82,17 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
     part = Part("cpu", "", stacks.tests(name), 0, 1)
     Run(interpreter, directory, clean_environ(), 1, Manner()).run([part])
     outcomes = pytest_events.read(directory, part).outcomes
-    if failed := [f"{test}: {row.reason}" for test, row in outcomes.items() if row.reason]:
+    failed = [f"{test}: {row.reason}" for test, row in outcomes.items() if row.reason]
+    if failed and prefix == lender:
         raise CommandFailed(
             f"{prefix}: tests of {name} failed:\n  " + "\n  ".join(failed),
             f"logs: {directory / 'logs'}",
         )
-    return {test.rpartition("/")[2]: row.seconds for test, row in outcomes.items()}
+    for each in failed:
+        progress.say(f"on {PROGRAMS}, which has no time of it: {each}")
+    return {
+        test.rpartition("/")[2]: row.seconds for test, row in outcomes.items() if not row.reason
+    }
 
 
 def _site_packages(prefix: Path) -> Path:
@@ -98,14 +103,12 @@ def table(
     found: Mapping[str, Mapping[str, Mapping[str, float]]], stack: str
 ) -> Sequence[Sequence[str]]:
     """A row for each test: stock Theano's time, the stack's, and how many times as fast that is."""
-    return [
-        [
-            test,
-            *(
-                f"{(stock := row[PROGRAMS][cache]):.1f} / {(own := row[stack][cache]):.1f}"
-                f" = {stock / max(own, 0.01):.1f}x"
-                for cache in CACHES
-            ),
-        ]
-        for test, row in found.items()
-    ]
+
+    def cell(row: Mapping[str, Mapping[str, float]], cache: str) -> str:
+        own = row[stack][cache]
+        if PROGRAMS not in row:
+            return f"fails / {own:.1f}"
+        stock = row[PROGRAMS][cache]
+        return f"{stock:.1f} / {own:.1f} = {stock / max(own, 0.01):.1f}x"
+
+    return [[test, *(cell(row, cache) for cache in CACHES)] for test, row in found.items()]

@@ -54,15 +54,21 @@ def test_stock_is_lent_the_programs_own_code(outcome: dict[str, Any], tmp_path: 
         assert lent == (set() if prefix == lender else OWN)
 
 
-def test_a_test_that_fails_is_told(outcome: dict[str, Any], tmp_path: Path) -> None:
+def test_a_test_that_fails_is_told(
+    outcome: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     outcome |= {"outcome": "failed", "reason": "AssertionError: 1"}
     lender = tmp_path / "openblas+keras"
     with pytest.raises(CommandFailed, match=r"test_keras.py::test_a: AssertionError: 1"):
         program_times._run("keras", lender, lender, "empty")
+    assert program_times._run("keras", tmp_path / PROGRAMS, lender, "empty") == {}
+    assert "test_keras.py::test_a: AssertionError: 1" in capsys.readouterr().out
 
 
 def test_the_table_has_both_times_and_their_ratio() -> None:
-    row = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, "mkl": {"empty": 3.0, "warm": 0.0}}
-    assert program_times.table({"test_keras.py::test_a": row}, "mkl") == [
-        ["test_keras.py::test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"]
+    own = {"mkl": {"empty": 3.0, "warm": 0.0}}
+    both = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, **own}
+    assert program_times.table({"test_a": both, "test_b": own}, "mkl") == [
+        ["test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"],
+        ["test_b", "fails / 3.0", "fails / 0.0"],
     ]
