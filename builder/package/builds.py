@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -74,7 +73,7 @@ class _Running:
     """A recipe's build under way."""
 
     recipe: Recipe
-    process: subprocess.Popen[bytes]
+    process: processes.Process
     lock: int
     work: Path
     began: float
@@ -186,7 +185,7 @@ class _Builds:
         self.running[recipe.name] = _Running(recipe, process, lock, work, time.monotonic())
         table.started(recipe.name, self._log(recipe))
 
-    def _process(self, recipe: Recipe, work: Path) -> subprocess.Popen[bytes]:
+    def _process(self, recipe: Recipe, work: Path) -> processes.Process:
         shutil.rmtree(work)
         # The engine takes the list of tests of what it has built from the unpacked package of that
         # name, version and build, should one be there, which may be another's.

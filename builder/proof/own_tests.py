@@ -122,10 +122,11 @@ class Run:
                 running[suite] = self._start(suite)
             with _shown() as show:
                 while left := [suite for suite, each in running.items() if each.poll() is None]:
-                    self._took |= dict.fromkeys(left, time.monotonic() - began)
+                    elapsed = time.monotonic() - began
+                    self._took |= dict.fromkeys(left, elapsed)
                     # A line that is being written may be read in part.
                     with contextlib.suppress(json.JSONDecodeError):
-                        show(self._line(left, time.monotonic() - began))
+                        show(self._line(left, elapsed))
                     time.sleep(0.2)
         finally:
             for each in running.values():

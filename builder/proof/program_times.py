@@ -105,10 +105,9 @@ def table(
     """A row for each test: stock Theano's time, the stack's, and how many times as fast that is."""
 
     def cell(row: Mapping[str, Mapping[str, float]], cache: str) -> str:
-        own = row[stack][cache]
-        if PROGRAMS not in row:
+        own, stock = row[stack][cache], row.get(PROGRAMS, {}).get(cache)
+        if stock is None:
             return f"fails / {own:.1f}"
-        stock = row[PROGRAMS][cache]
         return f"{stock:.1f} / {own:.1f} = {stock / max(own, 0.01):.1f}x"
 
     return [[test, *(cell(row, cache) for cache in CACHES)] for test, row in found.items()]

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -60,7 +59,7 @@ class Interpreter:
 @dataclass
 class _Running:
     part: Part
-    process: subprocess.Popen[bytes]
+    process: processes.Process
 
 
 class Run:
@@ -178,7 +177,7 @@ class Run:
         return found.complete
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: processes.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -35,8 +35,8 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     monkeypatch.setattr(Run, "run", run)
+    site = tmp_path / "openblas+keras" / "lib" / "python3.11" / "site-packages"
     for name in (*OWN, "numpy", "numpy-1.26.4.dist-info"):
-        site = tmp_path / "openblas+keras" / "lib" / "python3.11" / "site-packages"
         (site / name).mkdir(parents=True)
     return ended
 
@@ -71,4 +71,8 @@ def test_the_table_has_both_times_and_their_ratio() -> None:
     assert program_times.table({"test_a": both, "test_b": own}, "mkl") == [
         ["test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"],
         ["test_b", "fails / 3.0", "fails / 0.0"],
+    ]
+    once = {PROGRAMS: {"empty": 9.0}, **own}
+    assert program_times.table({"test_c": once}, "mkl") == [
+        ["test_c", "9.0 / 3.0 = 3.0x", "fails / 0.0"]
     ]
