@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from theano import scalar
 from theano.gof import cmodule
 
 FUNCTIONS = ("exp", "sin", "cos", "tanh", "log", "sqrt", "arctan", "cosh")
@@ -111,6 +112,7 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
 def test_macros_that_stay_defined():
     module = cmodule.DynamicModule()
     module.add_support_code("#ifndef A\n#define A 1\n#endif\n#define B 2\n#undef B\n")
+    module.add_support_code(scalar.int_div.c_support_code())
     assert module.macros_left() == ()
     left = [*module.support_code, "# define C 3"]
     module.add_support_code(left[-1])

@@ -7,6 +7,7 @@ the file system refuses locks, nothing was compiled.
 import errno
 import functools
 import os
+import socket
 import threading
 import time
 
@@ -59,6 +60,21 @@ def test_a_killed_process_holds_nothing(start):
     holder.kill()
     stdout, stderr = waiting.communicate(timeout=100)
     assert stdout == "[1.0, 0.0, 1.0]\n", stderr
+
+
+def test_who_holds_it_again_is_not_written_again(tmp_path, monkeypatch):
+    path = tmp_path / "lock"
+    with path.open("a+") as file:
+        for last in ("", "process 1 on another host\n", f"process {os.getpid()}"):
+            path.write_text(last)
+            lock_files.sign(file)
+            text = path.read_text()
+            assert text == f"process {os.getpid()} on {socket.gethostname()}\n"
+        monkeypatch.setattr(os, "ftruncate", lambda *_: pytest.fail("written again"))
+        lock_files.sign(file)
+        path.write_text(text + "more")
+        with pytest.raises(pytest.fail.Exception):
+            lock_files.sign(file)
 
 
 def test_one_at_a_time(start, tmp_path):

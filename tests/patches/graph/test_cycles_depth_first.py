@@ -62,7 +62,7 @@ def random_graph(random, count, least, op):
 def test_what_is_a_cycle(orderings, found):
     fgraph, nodes = graph(4)
     waiting = {nodes[one]: [nodes[other] for other in all] for one, all in orderings.items()}
-    assert contains_cycle(fgraph, waiting) is found
+    assert contains_cycle(fgraph, waiting, {}) is found
 
 
 def test_two_branches_that_wait_for_each_other():
@@ -70,14 +70,14 @@ def test_two_branches_that_wait_for_each_other():
     left, right = Step()(x), Step()(x)
     fgraph = FunctionGraph([x], [Step()(left), Step()(right)], clone=False)
     top = [output.owner for output in fgraph.outputs]
-    assert not contains_cycle(fgraph, {left.owner: [top[1]]})
-    assert contains_cycle(fgraph, {left.owner: [top[1]], right.owner: [top[0]]})
+    assert not contains_cycle(fgraph, {left.owner: [top[1]]}, {})
+    assert contains_cycle(fgraph, {left.owner: [top[1]], right.owner: [top[0]]}, {})
 
 
 def test_variables_are_not_counted():
     fgraph, nodes = graph(5000)
     Counted.hashed = 0
-    assert not contains_cycle(fgraph, {nodes[-1]: [nodes[0]]})
+    assert not contains_cycle(fgraph, {nodes[-1]: [nodes[0]]}, {})
     assert Counted.hashed == 0
 
 
@@ -87,7 +87,7 @@ def test_as_by_sorting(seed):
     random = np.random.RandomState(seed)
     fgraph = random_graph(random, 2, 1, Step)
     nodes = fgraph.toposort()
-    found = set()
+    found, parents = set(), {}
     for _ in range(40):
         pairs = random.randint(len(nodes), size=(random.randint(1, 5), 2))
         orderings = {nodes[i]: [] for i, _ in pairs}
@@ -98,7 +98,7 @@ def test_as_by_sorting(seed):
             expected = False
         except ValueError:
             expected = True
-        assert contains_cycle(fgraph, orderings) is expected
+        assert contains_cycle(fgraph, orderings, parents) is expected
         found.add(expected)
     assert found == {False, True}
 
@@ -149,6 +149,27 @@ def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
             assert outcome(fgraph.destroy_handler.refresh_droot_impact) == anew
             consistent += not isinstance(anew, str)
     assert consistent
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_parents_that_are_kept_are_those_that_there_are(seed):
+    """While nodes come, go and take other inputs."""
+    random = np.random.RandomState(seed)
+    fgraph = random_graph(random, 3, 2, Step)
+    fgraph.attach_feature(DestroyHandler())
+    kept = fgraph.destroy_handler.destroyed.parents
+    for _ in range(40):
+        nodes = io_toposort(fgraph.inputs, fgraph.outputs)
+        node = nodes[random.randint(len(nodes))]
+        if random.randint(2):
+            fgraph.replace(node.outputs[0], Step()(*node.inputs))
+        else:
+            fgraph.change_input(node, random.randint(2), fgraph.inputs[random.randint(3)])
+        assert not contains_cycle(fgraph, {}, kept)
+        assert kept == {
+            node: [variable.owner for variable in node.inputs if variable.owner is not None]
+            for node in fgraph.apply_nodes
+        }
 
 
 def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):

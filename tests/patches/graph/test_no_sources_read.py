@@ -18,10 +18,16 @@ CODE = """#section support_code
 
 
 def test_a_file_is_read_once(monkeypatch):
-    DimShuffle((True,), [0])
-    for module, name in ((op, "_open_u"), (op.os, "stat")):
-        monkeypatch.setattr(module, name, lambda *_: pytest.fail("a file was looked at"))
-    assert DimShuffle((False,), [0, "x"]).code_sections
+    first = DimShuffle((True,), [0])
+    with monkeypatch.context() as patched:
+        for module, name in ((op, "_open_u"), (op.os, "stat")):
+            patched.setattr(module, name, lambda *_: pytest.fail("a file was looked at"))
+        other = DimShuffle((False,), [0, "x"])
+    assert other.code_sections == first.code_sections
+    assert other.func_codes == first.func_codes
+    # What one op does with its own changes no other's.
+    other.code_sections.clear()
+    assert DimShuffle((False,), ["x", 0]).code_sections == first.code_sections
 
 
 def test_a_file_that_changed_is_read_again(tmp_path):

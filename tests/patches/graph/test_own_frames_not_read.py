@@ -10,6 +10,7 @@ import pytest
 import theano
 import theano.tensor as tt
 from theano.gof import utils
+from theano.misc import frames
 
 
 @pytest.fixture
@@ -46,6 +47,12 @@ def test_what_is_skipped(file, skipped):
     exec(compile("def program(): return outer(call)", "/a/program.py", "exec"), scope)
     names = [name for _, _, name, _ in scope["program"]()]
     assert names[names.index("program") :] == ["program", *([] if skipped else ["outer", "call"])]
+
+
+def test_frames_are_not_looked_at_where_none_is_kept(monkeypatch):
+    monkeypatch.setattr(frames, "is_skipped", lambda *_: pytest.fail("a frame was looked at"))
+    with theano.change_flags({"traceback.limit": 0}):
+        assert tt.exp(tt.dvector()).tag.trace == []
 
 
 def test_all_frames_on_demand():

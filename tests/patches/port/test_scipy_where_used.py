@@ -5,8 +5,11 @@ import theano takes twice as long: it imports all of scipy.stats. It also starts
 """
 
 import numpy as np
+import pytest
 import theano
 from theano import tensor
+from theano.tensor.blas import Gemv
+from theano.tensor.blas_scipy import ScipyGer
 from theano.tensor.nnet.conv import ConvOp
 
 IMAGES = np.random.RandomState(0).rand(2, 3, 6, 6)
@@ -35,11 +38,41 @@ def test_import_leaves_slow_modules_out(run_python):
     result = run_python(
         """
         import sys, theano
-        assert not {"scipy.stats", "scipy.signal"} & set(sys.modules)
+        slow = {f"scipy.{name}" for name in ("linalg", "signal", "special", "stats")}
+        assert not slow & set(sys.modules)
         """,
         flags="blas.ldflags=",
     )
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_blas_in_python(dtype):
+    """It calls that of scipy.linalg, which is imported then."""
+    a, x, y = tensor.matrix(dtype=dtype), tensor.vector(dtype=dtype), tensor.vector(dtype=dtype)
+    ops = Gemv(inplace=False), ScipyGer(destructive=False)
+    one = np.ones((), dtype)
+    outputs = [ops[0](y, one, a, x, one), ops[1](a, one, y, x)]
+    in_python = theano.function([a, x, y], outputs, mode=theano.Mode("py", None))
+    matrix, right, left = (np.arange(n).astype(dtype) for n in (6, 3, 2))
+    matrix = matrix.reshape(2, 3)
+    found = in_python(matrix, right, left)
+    np.testing.assert_array_equal(found[0], matrix @ right + left)
+    np.testing.assert_array_equal(found[1], matrix + np.outer(left, right))
+
+
+def test_special_and_linear_algebra_in_python(run_python):
+    result = run_python(
+        """
+        import numpy as np, theano
+        from theano import tensor
+        from theano.tensor.slinalg import cholesky
+        x, a = tensor.dscalar(), tensor.dmatrix()
+        outputs = [tensor.erf(x), cholesky(a)]
+        print(*theano.function([x, a], outputs, mode=theano.Mode("py", None))(1, 4 * np.eye(1)))
+        """
+    )
+    assert result.stdout.split() == ["0.8427007929497148", "[[2.]]"], result.stderr
 
 
 def test_chi2sf_in_python():

@@ -93,7 +93,7 @@ class ModuleParts:
         """Return the support code up to the last macro that it leaves defined.
 
         The macro would change code after it, but for that of modules whose own support code begins
-        the same.
+        the same. That of Theano's own macros is the same wherever it stands.
         """
         define = re.compile(
             r"^[ \t]*#[ \t]*(?:ifndef[ \t]+(\w+)\s*#[ \t]*)?define[ \t]+(\w+)", re.MULTILINE
@@ -103,7 +103,10 @@ class ModuleParts:
         )
         end = 0
         for number, code in enumerate(self.support_code):
-            if any(name not in {guard, *undefined} for guard, name in define.findall(code)):
+            if any(
+                name not in {guard, *undefined} and not name.startswith("THEANO_MACRO_")
+                for guard, name in define.findall(code)
+            ):
                 end = number + 1
         return tuple(self.support_code[:end])
 

@@ -29,6 +29,8 @@ class Destroyed:
         # Nodes that destroy and are not in roots yet.
         self.new: dict[Apply, None] = {}
         self.stale = True
+        # By node: those that compute its inputs, where contains_cycle has looked.
+        self.parents: dict[Apply, list[Apply]] = {}
 
     def imported(self, app: Apply) -> None:
         """Tell of a node that came."""
@@ -38,6 +40,7 @@ class Destroyed:
 
     def pruned(self, app: Apply) -> None:
         """Tell of a node that went."""
+        self.parents.pop(app, None)
         if app in self.new:
             del self.new[app]
         elif _destroys(app):
@@ -51,6 +54,7 @@ class Destroyed:
 
     def changed(self, app: Apply, *variables: Variable) -> None:
         """Tell of a node that has another input: the old and the new one."""
+        self.parents.pop(app, None)
         self.stale |= _destroys(app)
         self._views_change(app, variables)
 
@@ -102,8 +106,16 @@ def _destroys(app: Apply) -> bool:
     return bool(getattr(app.op, "destroy_map", None))
 
 
-def contains_cycle(fgraph: FunctionGraph, orderings: Mapping[Apply, Collection[Apply]]) -> bool:
-    """Return whether a node waits for itself: it does for its inputs' and those ordered before."""
+def contains_cycle(
+    fgraph: FunctionGraph,
+    orderings: Mapping[Apply, Collection[Apply]],
+    parents_of: dict[Apply, list[Apply]],
+) -> bool:
+    """Return whether a node waits for itself: it does for its inputs' and those ordered before.
+
+    Args:
+        parents_of: the nodes that compute a node's inputs, where they are known; others are added.
+    """
     # Depth first, from each node to those that it waits for. A node which is entered and not done
     # yet waits for all that come after it on the stack.
     entered, done = set[Any](), set[Any]()
@@ -114,8 +126,11 @@ def contains_cycle(fgraph: FunctionGraph, orderings: Mapping[Apply, Collection[A
             done.add(todo.pop())
             continue
         entered.add(node)
-        parents = [i.owner for i in node.inputs if i.owner is not None]
-        parents.extend(orderings.get(node, ()))
+        parents = parents_of.get(node)
+        if parents is None:
+            parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]
+        if node in orderings:
+            parents = [*parents, *orderings[node]]
         for parent in parents:
             if parent not in done:
                 if parent in entered:

@@ -29,9 +29,12 @@ def sign(file: IO[str]) -> None:
 
     A full disk has no room for it.
     """
+    holder = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
     with contextlib.suppress(OSError):
-        os.ftruncate(file.fileno(), 0)
-        os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        # One that held it before has mostly been the last one, too.
+        if os.pread(file.fileno(), len(holder) + 1, 0) != holder:
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), holder)
 
 
 @functools.cache

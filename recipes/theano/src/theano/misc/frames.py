@@ -19,6 +19,8 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
         limit: how many at most; None, all.
         skips: the innermost whose files' names have one of these are left out.
     """
+    if limit == 0:
+        return []
     while frame is not None and is_skipped(frame.f_code.co_filename, skips):
         frame = frame.f_back
     found: list[Frame] = []

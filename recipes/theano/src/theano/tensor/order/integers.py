@@ -96,24 +96,25 @@ class Integers:
     def sum(self, x: Variable) -> Sum:
         """Return an integer variable as a sum."""
         # Without recursion: there are long chains of slices.
-        todo = [x]
+        todo = [] if x in self.sums else [x]
         while todo:
             each = todo[-1]
             if each not in self.sums:
-                missing = [arg for arg in arguments(each) if arg not in self.sums]
+                inputs = arguments(each)
+                missing = [arg for arg in inputs if arg not in self.sums]
                 if missing and len(todo) < self.reach:
                     todo.extend(missing)
                     continue
-                sum = self.term(each, each)[0] if missing else self._sum(each)
+                sum = self.term(each, each)[0] if missing else self._sum(each, inputs)
                 self.sums[each] = sum
                 self.variables.setdefault(frozenset(sum.items()), each)
             todo.pop()
         return self.sums[x]
 
-    def _sum(self, x: Variable) -> Sum:
+    def _sum(self, x: Variable, inputs: list[Variable]) -> Sum:
         if isinstance(x, basic.Constant):
             return {ONE: int(x.data)}
-        inputs, op = arguments(x), scalar_op(x)
+        op = scalar_op(x)
         if not inputs:
             return self.term(x, (x.owner and shape(x)) or x)[0]
         if op is None:
