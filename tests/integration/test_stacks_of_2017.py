@@ -58,6 +58,26 @@ def test_another_libm_is_seen(stack: str, tmp_path: Path) -> None:
     assert "amdlibm is not loaded" in broken["message"]
 
 
+def test_files_of_any_glibc_are_no_other_librarys(stack: str) -> None:
+    """glibc 2.34 gave up names with its release."""
+    glibcs = ["ld-2.28.so", "ld-linux-x86-64.so.2", "libc-2.31.so", "libc.so.6", "libm-2.31.so"]
+    others = ["ldb.so", "libcrypto.so.3", "libmkl_rt.so", "libstdc++.so.6"]
+    program = f"from theano_fast.libraries import GLIBC; print(map(GLIBC.match, {glibcs + others}))"
+    python = paths.ENVIRONMENTS / stack / "bin" / "python"
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
+    assert [each.strip(" []\n") != "None" for each in done.stdout.split(",")] == [
+        *(True for _ in glibcs),
+        *(False for _ in others),
+    ]
+
+
+def test_the_last_line_is_the_verdict(stack: str) -> None:
+    """`./invoke hosts` has it in its table."""
+    command = [paths.ENVIRONMENTS / stack / "bin" / "theano-fast", "verify", "--check", "packages"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].startswith(f"{stack}: verified (1 passed")
+
+
 FILE = "theano/tests/test_some.py"
 # As Theano 0.8.2's tests are written.
 TESTS = """

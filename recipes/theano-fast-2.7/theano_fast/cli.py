@@ -90,8 +90,8 @@ def verify(stack, given):
     verified = not counts["failed"]
     said = "verified" if verified else "NOT verified"
     told = "%(passed)d passed, %(failed)d failed, %(skipped)d skipped" % counts
-    print("%s: %s (%s)" % (stack["stack"], said, told))
     print(OLD)
+    print("%s: %s (%s)" % (stack["stack"], said, told))
     if given.json:
         document = {
             "schema_version": 1,

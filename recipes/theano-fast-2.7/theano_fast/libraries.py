@@ -5,8 +5,8 @@ import re
 import sys
 
 GLIBC = re.compile(
-    r"(ld-linux-x86-64|lib(BrokenLocale|anl|c|crypt|dl|m|mvec|nsl|nss_\w+|pthread|resolv|rt|util))"
-    r"[.-]"
+    r"(ld|ld-linux-x86-64|"
+    r"lib(BrokenLocale|anl|c|crypt|dl|m|mvec|nsl|nss_\w+|pthread|resolv|rt|util))[.-]"
 )
 # By family, the names of a BLAS' own libraries, without the interface's.
 BLAS = {"openblas": re.compile(r"libopenblas"), "mkl": re.compile(r"libmkl_(core|rt)")}
