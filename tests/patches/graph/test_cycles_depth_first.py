@@ -48,6 +48,16 @@ def random_graph(random, count, least, op):
     return FunctionGraph(inputs, variables[-4:], clone=False)
 
 
+def change(fgraph, random, op):
+    """Replace a node of two inputs by one of another op(), or give it one of three inputs."""
+    nodes = io_toposort(fgraph.inputs, fgraph.outputs)
+    node = nodes[random.randint(len(nodes))]
+    if random.randint(2):
+        fgraph.replace(node.outputs[0], op()(*node.inputs))
+    else:
+        fgraph.change_input(node, random.randint(2), fgraph.inputs[random.randint(3)])
+
+
 @pytest.mark.parametrize(
     ("orderings", "found"),
     [
@@ -138,12 +148,7 @@ def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
     fgraph.attach_feature(DestroyHandler())
     consistent = 0
     for _ in range(60):
-        nodes = io_toposort(fgraph.inputs, fgraph.outputs)
-        node = nodes[random.randint(len(nodes))]
-        if random.randint(2):
-            fgraph.replace(node.outputs[0], op()(*node.inputs))
-        else:
-            fgraph.change_input(node, random.randint(2), fgraph.inputs[random.randint(3)])
+        change(fgraph, random, op)
         if random.randint(3):
             anew = outcome(Destroyed(fgraph.destroy_handler).refresh)
             assert outcome(fgraph.destroy_handler.refresh_droot_impact) == anew
@@ -159,12 +164,7 @@ def test_parents_that_are_kept_are_those_that_there_are(seed):
     fgraph.attach_feature(DestroyHandler())
     kept = fgraph.destroy_handler.destroyed.parents
     for _ in range(40):
-        nodes = io_toposort(fgraph.inputs, fgraph.outputs)
-        node = nodes[random.randint(len(nodes))]
-        if random.randint(2):
-            fgraph.replace(node.outputs[0], Step()(*node.inputs))
-        else:
-            fgraph.change_input(node, random.randint(2), fgraph.inputs[random.randint(3)])
+        change(fgraph, random, Step)
         assert not contains_cycle(fgraph, {}, kept)
         assert kept == {
             node: [variable.owner for variable in node.inputs if variable.owner is not None]
