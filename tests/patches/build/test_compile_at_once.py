@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from theano import scalar
-from theano.gof import cmodule
+from theano.gof import cmodule, compilation
 
 FUNCTIONS = ("exp", "sin", "cos", "tanh", "log", "sqrt", "arctan", "cosh")
 PROGRAM = f"""
@@ -107,6 +107,12 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
     assert again.stdout == first.stdout
     modules = len(list(tmp_path.glob("compiled/*/tmp*/mod.cpp")))
     assert modules == len(list(tmp_path.glob("compiled/*/tmp*/key.pkl"))) >= len(FUNCTIONS)
+
+
+def test_each_run_has_as_much_code():
+    modules = [(None, {"src_code": size * "x"}) for size in (1, 9, 5, 2, 4, 3)]
+    runs = compilation.CompilationPool.balanced(modules, 2)
+    assert [[len(own["src_code"]) for _, own in run] for run in runs] == [[9, 3], [5, 4, 2, 1]]
 
 
 def test_macros_that_stay_defined():

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pickle
+import re
 import select
 import threading
 import time
@@ -88,6 +89,28 @@ def test_same_process_finds_it(tell):
     (first, second), kept = tell(compile_twice.replace("\n    ", "\n"))
     assert first[0] > second[0] == 0
     assert (first[2], second[2], kept) == ([[2.0]], [[3.0]], 1)
+
+
+NAMED = """
+for names in (("first", "second", "weights"), ("one", "other", "factors"), ("one", "one", "one")):
+    x, y, w = tt.dvector(names[0]), tt.dvector(names[1]), theano.shared(np.ones(3), names[2])
+    states, _ = theano.scan(lambda row, state: tt.tanh(state * w + row), tt.outer(y, y), x)
+    tell(theano.function([x, y], [states, x * y, w * w]), [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
+"""
+
+
+def test_other_names_are_the_same_graph(tell):
+    (first, second, third), kept = tell(NAMED)
+    assert first[0] > NOT_KEPT
+    assert second[0] == NOT_KEPT
+    renamed = {"first": "one", "second": "other", "weights": "factors"}
+    graph = re.sub("|".join(renamed), lambda found: renamed[found[0]], first[1])
+    assert graph != first[1]
+    assert (second[1], second[2]) == (graph, first[2])
+    # Three variables of one name; the graph inside of the loop has names of its own.
+    assert third[0] > NOT_KEPT
+    assert third[2] == first[2]
+    assert kept == 3
 
 
 FUNCTION = """

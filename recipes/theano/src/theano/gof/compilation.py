@@ -193,9 +193,23 @@ class CompilationPool:
                 alike.setdefault(kind, []).append((module, arguments))
         for group in alike.values():
             rounds = max(1, round(len(group) / (self.jobs * self.some_in_a_run)))
-            runs = self.jobs * rounds
-            for first in range(min(runs, len(group))):
-                self.start(group[first::runs])
+            for run in self.balanced(group, min(self.jobs * rounds, len(group))):
+                self.start(run)
+
+    @staticmethod
+    def balanced(
+        modules: Iterable[tuple[ModuleParts, Arguments]], number: int
+    ) -> list[list[tuple[ModuleParts, Arguments]]]:
+        """Return modules in a number of runs, each with about as much code."""
+        runs: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(number)]
+        sizes = [0] * number
+        for module, arguments in sorted(
+            modules, key=lambda each: len(each[1]["src_code"]), reverse=True
+        ):
+            least = sizes.index(min(sizes))
+            runs[least].append((module, arguments))
+            sizes[least] += len(arguments["src_code"])
+        return runs
 
     @staticmethod
     def compiler_flags(arguments: Arguments) -> list[str]:

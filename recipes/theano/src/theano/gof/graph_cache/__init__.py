@@ -8,7 +8,8 @@ The description contains the graph, node by node, with the state of each Op and 
 of each constant; what may be done to inputs and outputs (`mutable`, `borrow`, updates); the
 optimizer's query and what was registered for queries; all flags; the code of Theano and the
 versions of Python, NumPy and SciPy. It leaves out what optimization does not read: the values of
-shared variables, where variables were created, `auto_name`, the tags of users.
+shared variables, where variables were created and how they are named, `auto_name`, the tags of
+users.
 
 A graph is not kept if something in it could change without its description changing (Ops, Types and
 optimizers from outside of Theano, functions without a name of their own), if a constant of it is

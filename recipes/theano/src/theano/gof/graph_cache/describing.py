@@ -46,12 +46,14 @@ class Describer:
     Attributes:
         traces: where the variables that it met were created. Equal descriptions met their variables
             in the same order.
+        names: the variables' names, in the order in which they were met, and their numbers.
     """
 
     def __init__(self) -> None:
         # By id, together with what has it, so that nothing else gets it.
         self.known: dict[int, tuple[str, Any]] = {}
         self.traces: list[list[Trace]] = []
+        self.names: dict[str, int] = {}
 
     def describe(self, thing: Any) -> str:
         """Return a text of anything.
@@ -133,6 +135,15 @@ class Describer:
         tags = thing.tag.__dict__
         return str([(tag, self.describe(tags[tag])) for tag in TAGS if tag in tags])
 
+    def number_name(self, name: Any) -> str:
+        """Return which of the names that were met one is: what it is, optimization does not read.
+
+        Only variables that share a name before are to share one after.
+        """
+        if type(name) is not str or not name:
+            return repr(name)
+        return str(self.names.setdefault(name, len(self.names)))
+
     def describe_variable(self, variable: Variable) -> str:
         """Return the text of a variable, without what computes it.
 
@@ -142,7 +153,8 @@ class Describer:
         self.traces.append(get_traces(variable))
         data = self.describe(variable.data) if isinstance(variable, graph.Constant) else ""
         kind, type_ = self.describe(type(variable)), self.describe(variable.type)
-        return f"{kind} {type_} {variable.name!r} {data} {self.describe_tags(variable)}"
+        name = self.number_name(variable.name)
+        return f"{kind} {type_} {name} {data} {self.describe_tags(variable)}"
 
     def describe_graph(self, inputs: Sequence[Variable], outputs: Iterable[Variable]) -> str:
         """Return the hash of a graph's description.

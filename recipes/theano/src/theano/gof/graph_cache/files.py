@@ -24,7 +24,7 @@ from theano.misc import compiledirs, trust
 
 if TYPE_CHECKING:
     from theano.gof.graph import Variable
-    from theano.gof.graph_cache.tags import Trace
+    from theano.gof.graph_cache.describing import Describer
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
@@ -37,16 +37,16 @@ MAX_TOTAL = 2**29
 class Entry:
     """The place of one graph among those that are kept."""
 
-    def __init__(self, name: str, traces: list[list[Trace]]) -> None:
+    def __init__(self, name: str, described: Describer) -> None:
         """A place in the compiledir.
 
         Args:
             name: the hash of the graph's description.
-            traces: `Describer.traces`, after it was described.
+            described: what described it.
         """
         self.path = Path(config.compiledir, DIRECTORY, name)
         self.seeds = [seed / DIRECTORY / name for seed in compiledirs.seeds()]
-        self.traces = traces
+        self.described = described
 
     def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:
         """Return the optimized graph, or None if it is not kept yet.
@@ -83,7 +83,7 @@ class Entry:
         return None
 
     def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
-        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.traces).load()
+        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.described).load()
         inputs = [variable.clone() for variable in inputs]
         fgraph = FunctionGraph(
             inputs, make_graph(inputs, *flat), clone=False, update_mapping=update_mapping
@@ -95,7 +95,7 @@ class Entry:
     def store(self, fgraph: FunctionGraph) -> None:
         """Keep an optimized graph; if it cannot be written, that is logged."""
         stream = io.BytesIO()
-        pickler = Pickler(stream, self.traces)
+        pickler = Pickler(stream, self.described)
         try:
             flat = pickler.flatten(fgraph.inputs, fgraph.outputs, fgraph.toposort())
             pickler.dump((hasattr(fgraph, "destroyers"), fgraph.update_mapping, flat))

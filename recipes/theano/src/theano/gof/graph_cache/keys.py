@@ -117,4 +117,4 @@ def find(
     except (NotDescribable, RecursionError) as error:
         _logger.debug("a graph is not kept for %s", error)
         return None
-    return Entry(digest(repr(description)), describer.traces)
+    return Entry(digest(repr(description)), describer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import theano
@@ -13,11 +14,12 @@ from theano.gof.graph_cache.tags import Trace, get_traces, take_tag
 
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
+    from theano.gof.graph_cache.describing import Describer
     from theano.gof.op import Op
     from theano.gof.type import Type
 
     # What a variable is remade from: its class, its Type, its name and its tags.
-    Taken = tuple[type[Variable], Type, str | None, dict[str, Any]]
+    Taken = tuple[type[Variable], Type, Any, dict[str, Any]]
     # A graph without its inputs: constants and their data; of each node the Op, the numbers of its
     # inputs, its outputs and its tags; the numbers of the graph's outputs.
     Flat = tuple[
@@ -27,21 +29,36 @@ if TYPE_CHECKING:
     ]
 
 
+@dataclass(frozen=True)
+class Name:
+    """The name of a variable, as one of `Describer.names` and what optimization added to it."""
+
+    number: int
+    rest: str
+
+
 class Pickler(pickle.Pickler):
     """Pickles graphs as lists of nodes: graphs of any depth, also those inside of Ops.
 
-    Where a variable was created becomes a place in `Describer.traces`.
+    Where a variable was created becomes a place in `Describer.traces`, its name one of
+    `Describer.names`.
     """
 
-    def __init__(self, file: IO[bytes], traces: list[list[Trace]]) -> None:
+    def __init__(self, file: IO[bytes], described: Describer) -> None:
         super().__init__(file, protocol=4)
+        self.names = described.names
         self.places = {
-            id(trace): (i, j) for i, each in enumerate(traces) for j, trace in enumerate(each)
+            id(trace): (i, j)
+            for i, each in enumerate(described.traces)
+            for j, trace in enumerate(each)
         }
 
-    def persistent_id(self, thing: Any) -> tuple[int, int] | None:
-        """Return the place of a trace in `Describer.traces`, None for all else."""
-        return self.places.get(id(thing)) if type(thing) is list else None
+    def persistent_id(self, thing: Any) -> tuple[int, int | str] | None:
+        """Return the place of a trace, the number and the rest of a Name, None for all else."""
+        kind = type(thing)
+        if kind is Name:
+            return thing.number, thing.rest
+        return self.places.get(id(thing)) if kind is list else None
 
     def reducer_override(self, thing: Any) -> Any:
         """Return how an Op with a graph inside is remade, NotImplemented for all else.
@@ -62,6 +79,14 @@ class Pickler(pickle.Pickler):
             )
         return NotImplemented
 
+    def take_name(self, name: Any) -> Any:
+        """Return the Name of what is one of the described names, or begins with it: x, x0, x[t]."""
+        if type(name) is str:
+            for end in range(len(name), 0, -1):
+                if name[:end] in self.names and not name[end : end + 1].isalpha():
+                    return Name(self.names[name[:end]], name[end:])
+        return name
+
     def take(self, variable: Variable) -> Taken:
         """Return what a variable is remade from.
 
@@ -72,7 +97,7 @@ class Pickler(pickle.Pickler):
             raise pickle.PicklingError(f"{variable} has a value")
         tag = take_tag(variable)
         tag["trace"] = [trace for trace in get_traces(variable) if id(trace) in self.places]
-        return type(variable), variable.type, variable.name, tag
+        return type(variable), variable.type, self.take_name(variable.name), tag
 
     def flatten(
         self, inputs: Iterable[Variable], outputs: Iterable[Variable], nodes: Iterable[Apply]
@@ -112,17 +137,21 @@ class Pickler(pickle.Pickler):
 
 
 class Unpickler(pickle.Unpickler):
-    """Reads what `Pickler` wrote, with the traces of a graph of the same description."""
+    """Reads what `Pickler` wrote, with the traces and names of a graph of the same description."""
 
-    def __init__(self, file: IO[bytes], traces: list[list[Trace]]) -> None:
+    def __init__(self, file: IO[bytes], described: Describer) -> None:
         super().__init__(file)
-        self.traces = traces
+        self.traces = described.traces
+        self.names = list(described.names)
 
-    def persistent_load(self, place: tuple[int, int]) -> Trace:
-        """Return the trace at a place in `Describer.traces`."""
-        traces = self.traces[place[0]]
+    def persistent_load(self, place: tuple[int, int | str]) -> Trace | str:
+        """Return the trace, or the name, that `Pickler.persistent_id` stands for."""
+        first, second = place
+        if isinstance(second, str):
+            return self.names[first] + second
+        traces = self.traces[first]
         # Variables of the same description may have been copied from fewer.
-        return traces[place[1]] if place[1] < len(traces) else []
+        return traces[second] if second < len(traces) else []
 
 
 def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any]) -> Variable:

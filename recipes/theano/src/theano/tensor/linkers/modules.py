@@ -29,7 +29,7 @@ WITHOUT_MATH = {
         re.MULTILINE,
     ),
     *("fill", "for", "if", "loops", "sizeof", "switch", "while"),
-    *("PyErr_SetString", "__builtin_inf"),
+    *("PyErr_SetString", "THEANO_MACRO_MOD", "__builtin_inf"),
 }
 MATH = re.compile(r"\b(?:M_\w+|NAN|INFINITY|HUGE_VAL\w*|[A-Za-z_]\w*(?=\s*\())")
 
