@@ -28,12 +28,22 @@ def _mounted(mount: str) -> tuple[str, ...]:
     return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
 
 
+# What a bare machine lacks: a build, and the tests of what it built, must have it from packages.
+TOOLS = (
+    "ar as c++ cc cmake cpp g++ gcc gfortran ld m4 make nm objdump patch perl pkg-config ranlib"
+    " readelf strip"
+)
+
 # Commands that change a circumstance of the command that follows them, where the host allows it.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
     "terminals": _mounted("mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"),
     "shell": _mounted('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
     "awk": _mounted('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),
+    "compilers": _mounted(
+        f"for tool in {TOOLS}; do if file=$(command -v $tool); then"
+        ' mount --bind /dev/null "$(readlink -f "$file")"; fi; done'
+    ),
     "standard input": ("sh", "-c", 'exec "$@" <&-', "sh"),
     "umask": ("sh", "-c", 'umask 077 && exec "$@"', "sh"),
     "number of CPUs": ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))),

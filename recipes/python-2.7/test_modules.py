@@ -11,7 +11,8 @@ import sysconfig
 
 EXPECTED = set("""_ctypes _curses _elementtree _io _multiprocessing _sqlite3 _ssl bz2 cPickle mmap
     pyexpat readline zlib""".split())
-GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util|crypt|nsl))[.-]")
+# Before 2.34, glibc named its files as ld-2.28.so.
+GLIBC = re.compile(r"(ld|ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util|crypt|nsl))[.-]")
 
 dynload = sysconfig.get_path("platstdlib") + "/lib-dynload"
 modules = set(name.partition(".")[0] for name in os.listdir(dynload) if name.endswith(".so"))

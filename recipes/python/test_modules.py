@@ -13,7 +13,8 @@ EXPECTED = {
     "_lzma", "_multiprocessing", "_posixshmem", "_sqlite3", "_ssl", "mmap", "pyexpat",
     "readline", "zlib",
 }
-GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util))\.so")
+# Before 2.34, glibc named its files as libc-2.28.so.
+GLIBC = re.compile(r"(ld|ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util))(-2\.\d+)?\.so")
 
 modules = {
     name.partition(".")[0] for name in os.listdir(sysconfig.get_path("platstdlib") + "/lib-dynload")
