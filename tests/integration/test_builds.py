@@ -75,6 +75,19 @@ def test_a_package_that_tells_of_its_build_is_reported(project: Project, sources
     assert "lib/pkgconfig/zlib.pc" in output
 
 
+def test_a_package_that_is_built_with_a_tool_of_the_host_is_reported(
+    project: Project, sources: Path
+) -> None:
+    require("perl", root=True)
+    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
+        script.write("perl -e 1\n")
+    status, output = project.invoke(
+        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
+    )
+    assert status == errors.BuildFailed.exit_code, output
+    assert "the second build failed" in output
+
+
 def test_a_package_that_names_its_build_directory_fails(project: Project, sources: Path) -> None:
     with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
         script.write('echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"\n')
