@@ -19,6 +19,13 @@ from builder.common import errors, processes
 from builder.package import solver
 
 BUILD = ("packages", "--stack=openblas")
+REBUILD = ("rebuild", "--stack=openblas", "--package=zlib")
+
+
+def end_build_with(project: Project, command: str) -> None:
+    """Add a last command to the build of zlib."""
+    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
+        script.write(f"{command}\n")
 
 
 def wait_for_build(project: Project, recipe: str) -> None:
@@ -56,20 +63,15 @@ def test_offline_from_carried_sources_without_a_network(
 
 
 def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None:
-    status, output = project.invoke(
-        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
-    )
+    status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == 0, output
     document = json.loads((project.root / "build/reports/openblas-rebuild.json").read_text())
     assert {package.partition("-")[0] for package in document["packages"]} == {"zlib"}
 
 
 def test_a_package_that_tells_of_its_build_is_reported(project: Project, sources: Path) -> None:
-    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
-        script.write('echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"\n')
-    status, output = project.invoke(
-        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
-    )
+    end_build_with(project, 'echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
+    status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.NotReproducible.exit_code, output
     assert "zlib-1.2.13" in output
     assert "lib/pkgconfig/zlib.pc" in output
@@ -79,18 +81,14 @@ def test_a_package_that_is_built_with_a_tool_of_the_host_is_reported(
     project: Project, sources: Path
 ) -> None:
     require("perl", root=True)
-    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
-        script.write("perl -e 1\n")
-    status, output = project.invoke(
-        "rebuild", "--stack=openblas", f"--sources={sources}", "--package=zlib"
-    )
+    end_build_with(project, "perl -e 1")
+    status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "the second build failed" in output
 
 
 def test_a_package_that_names_its_build_directory_fails(project: Project, sources: Path) -> None:
-    with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
-        script.write('echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"\n')
+    end_build_with(project, 'echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "lib/pkgconfig/zlib.pc names the directory it was built in" in output
