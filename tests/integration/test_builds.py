@@ -80,7 +80,7 @@ def test_a_package_that_tells_of_its_build_is_reported(project: Project, sources
 def test_a_package_that_is_built_with_a_tool_of_the_host_is_reported(
     project: Project, sources: Path
 ) -> None:
-    require("perl", root=True)
+    require("perl", "mount", root=True)
     end_build_with(project, "perl -e 1")
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
