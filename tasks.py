@@ -559,6 +559,19 @@ def patches_(_: Context, recipe: str = "theano", save: bool = False, offline: bo
         patches.open_tree(recipe, offline)
 
 
+@door(
+    name="python-profile",
+    help={**STACK, **{key: FETCH[key] for key in ("sources", "offline")}},
+)
+def python_profile_(
+    _: Context, stack: str = "openblas", sources: str = "", offline: bool = False
+) -> None:
+    """Record anew the profile that the interpreter is compiled with (PGO)."""
+    from builder.maintenance import python_profile
+
+    python_profile.record(stack, _options(sources, offline))
+
+
 @door
 def lint(_: Context) -> None:
     """Run ruff, mypy, clang-format and shellcheck; find build numbers that should have risen."""

@@ -227,6 +227,11 @@ def python(environment: str) -> Path:
     return paths.ENVIRONMENTS / environment / "bin" / "python"
 
 
+def site_packages(prefix: Path) -> Path:
+    """Where an environment has Python's modules."""
+    return next(prefix.glob("lib/python3.*/site-packages"))
+
+
 def install(
     files: Iterable[Path], prefix: Path, what: str, final_prefix: Path | None = None
 ) -> None:

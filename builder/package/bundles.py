@@ -38,7 +38,7 @@ def write(file: Path, sources: Iterable[Path]) -> None:
         try:
             with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as tar:
                 for name, member in sorted(members.items()):
-                    tar.add(member, name, filter=_anonymous)
+                    tar.add(member, name, filter=anonymous)
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)
@@ -54,7 +54,8 @@ def _tracked() -> list[str]:
         ) from error
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """A member of a tar archive without owner and time, and with the plainest mode."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = SOURCE_DATE_EPOCH

@@ -75,7 +75,7 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
         lent_packages.lend(lent, *lent_packages.PYTEST)
     else:
         # With what pip knows of it: programs ask for their own version.
-        for path in _site_packages(lender).iterdir():
+        for path in envs.site_packages(lender).iterdir():
             if path.name.partition("-")[0].casefold() in LENT[name]:
                 (lent / path.name).symlink_to(path)
     interpreter = Interpreter(prefix / "bin" / "python", paths.ROOT, (lent,))
@@ -93,10 +93,6 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
     return {
         test.rpartition("/")[2]: row.seconds for test, row in outcomes.items() if not row.reason
     }
-
-
-def _site_packages(prefix: Path) -> Path:
-    return next(prefix.glob("lib/python3.*/site-packages"))
 
 
 def table(

@@ -33,10 +33,9 @@ sed -i "s|self.add_multiarch_paths()|pass|
 # $PREFIX. The _NODIST flags are those of this build alone: without semantic
 # interposition a shared libpython is about as fast as a static one, and with
 # -O3 and LTO pure Python runs in 12 % less time. -s: LTO's temporary names are
-# among the symbols. A profile (PGO) would differ from run to run, with the
-# addresses that the interpreter hashes. pkg-config would add the host's
-# libraries to the record. Whether the host has terminals changes no module, but
-# would be recorded, as would what is said here if it were an argument.
+# among the symbols. pkg-config would add the host's libraries to the record.
+# Whether the host has terminals changes no module, but would be recorded, as
+# would what is said here if it were an argument.
 export ac_cv_file__dev_ptmx=yes
 ./configure --prefix="$PREFIX" --enable-shared --without-static-libpython --enable-ipv6 \
     --with-openssl="$PREFIX" --with-pkg-config=no --with-ensurepip=no --disable-test-modules \
@@ -53,8 +52,21 @@ if grep -q '^_bootstrap_python:' Makefile; then
     find . -name '*.o' -delete
     make+=("${programs[@]/#/--old-file=}")
 fi
-# The interpreter and the record first: extension modules are compiled by their
-# absolute path, and the flag that hides it must not be recorded.
+# The interpreter is compiled with a profile (PGO) that the recipe comes with: one
+# that a build counted itself would differ from run to run, with the addresses
+# that the interpreter hashes. gcc refuses one of other sources, or of another gcc.
+case ${PYTHON_PROFILE-} in
+    use) profile="-fprofile-use -fprofile-correction -fprofile-partial-training -Werror=missing-profile" ;;
+    record)
+        python3 unpack-debs.py
+        profile="-fprofile-generate -L$PWD/debian/usr/lib/gcc/x86_64-linux-gnu/10"
+        ;;
+    *) profile= ;;
+esac
+# The library alone, for the record would have what make passes on, too. Then the
+# record: extension modules are compiled by their absolute path, and the flag that
+# hides it must not be recorded.
+"${make[@]}" -j"$CPU_COUNT" "libpython${PKG_VERSION%.*}.so" CFLAGS_NODIST="$profile" LDFLAGS_NODIST="$profile"
 "${make[@]}" -j"$CPU_COUNT" pybuilddir.txt
 "${make[@]}" -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
 # It would compile the library three times, for what is removed below.
@@ -63,6 +75,10 @@ touch Lib/compileall.py
 "${make[@]}" install
 library="$PREFIX/lib/python${PKG_VERSION%.*}"
 install -m 644 -t "$library" compileall.py
+if [ "${PYTHON_PROFILE-}" = record ]; then
+    # What it counts is written where its objects were, and has to be written below GCOV_PREFIX.
+    sed -i "s|$SRC_DIR|$(printf "%-${#SRC_DIR}s" /dev/null | tr " " /)|g" "$PREFIX/lib/libpython${PKG_VERSION%.*}.so.1.0"
+fi
 ln -s python3 "$PREFIX/bin/python"
 
 # pydoc by way of a shell: the placeholder is too long for a #! line, and the engine would put

@@ -96,6 +96,7 @@ LAYERS = {
     "maintenance": (
         "audit",
         "patches",
+        "python_profile",
         "checks",
     ),
     "documents": (

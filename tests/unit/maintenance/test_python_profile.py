@@ -1,0 +1,88 @@
+"""What the interpreter's profile is counted with, and how it is written."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder import pipeline
+from builder.common import paths
+from builder.common.errors import BuildFailed
+from builder.common.processes import Finished
+from builder.environment import envs
+from builder.maintenance import python_profile
+from builder.package.packages import Plan
+from builder.pipeline import Options
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that is written, which had something."""
+    file = tmp_path / "profile.tar.xz"
+    file.write_bytes(b"of before")
+    monkeypatch.setattr(python_profile, "PROFILE", file)
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
+    (tmp_path / "envs" / "openblas" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
+    monkeypatch.setattr(envs, "require", lambda _: None)
+    monkeypatch.setattr(envs, "install", lambda *_: None)
+    return file
+
+
+def count(directory: Path, *objects: str) -> None:
+    for name in objects:
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(name.encode())
+
+
+def test_programs_are_run_by_an_interpreter_that_counts(
+    profile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[str] = []
+
+    def build(plan: Plan, _: Options) -> list[Any]:
+        python = next(recipe for recipe in plan.recipes if recipe.name == "python")
+        assert python.rendered[0]["build"]["script"]["env"]["PYTHON_PROFILE"] == "record"
+        assert any(source.file.startswith("libgcc-10-dev") for source in python.sources)
+        return []
+
+    def run(argv: list[Any], env: Mapping[str, str], cwd: Path) -> Finished:
+        assert cwd != paths.ROOT
+        assert str(paths.ENVIRONMENTS) in env["PYTHONPATH"]
+        count(Path(env["GCOV_PREFIX"], "dev", "null"), "Objects/dictobject.gcda", "Python/ceval.gcda")
+        ran.append(Path(argv[1]).name)
+        return Finished(0, "")
+
+    monkeypatch.setattr(pipeline, "build_packages", build)
+    monkeypatch.setattr(python_profile, "run", run)
+    python_profile.record("openblas", Options())
+    assert "ntm.py" in ran
+    with tarfile.open(profile) as tar:
+        assert tar.getnames() == ["Objects/dictobject.gcda", "Python/ceval.gcda"]
+
+
+def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
+    written = []
+    for place in ("here", "elsewhere/deeper"):
+        count(tmp_path / place, "Python/ceval.gcda", "Objects/dictobject.gcda")
+        file = tmp_path / "written.tar.xz"
+        python_profile.write(tmp_path / place, file)
+        written.append(file.read_bytes())
+    assert written[0] == written[1]
+
+
+def test_where_nothing_was_counted_the_profile_stays(profile: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed, match="the interpreter counted nothing"):
+        python_profile.write(tmp_path / "counts", profile)
+    assert profile.read_bytes() == b"of before"
+
+
+def test_the_recipe_has_counts_of_the_interpreter_alone() -> None:
+    with tarfile.open(python_profile.PROFILE) as tar:
+        names = tar.getnames()
+    assert "Python/ceval.gcda" in names
+    assert all(name.endswith(".gcda") and not name.startswith("build") for name in names)
