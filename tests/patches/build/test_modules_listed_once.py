@@ -1,10 +1,12 @@
-"""Functions with a profile read the list of the cache's modules once.
+"""The cache's modules are looked at where there may be others than before, and not else.
 
-Without the patch, each of them opened all modules.
+Without the patches, each function with a profile opened all of them, and so did each compilation.
 """
 
+import pytest
 import theano
 import theano.tensor as tt
+from recording import COMPILED
 from theano.gof.cmodule import ModuleCache
 
 
@@ -20,3 +22,87 @@ def test_second_function_does_not_list_again(monkeypatch):
     function = theano.function([x], x + 2, mode="FAST_COMPILE", profile=profile)
     assert function([1.0]).tolist() == [3.0]
     assert listed == []
+
+
+LISTED = (
+    COMPILED
+    + """
+import os, shutil, subprocess, sys
+from pathlib import Path
+from theano.gof.cmodule import ModuleCache
+
+listed = []
+refresh = ModuleCache.refresh
+ModuleCache.refresh = lambda *args, **kwargs: listed.append(1) or refresh(*args, **kwargs)
+x = tt.dvector()
+
+def compile(op):
+    del compiled[:]
+    function = theano.function([x], op(x), mode=theano.compile.mode.Mode(optimizer=None))
+    return function([0.25]).tolist()
+
+def in_another_process(op):
+    code = f"import theano, theano.tensor as tt; x = tt.dvector(); theano.function([x], {op}(x))"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+def remove():
+    for key in Path(theano.config.compiledir).glob("*/key.pkl"):
+        shutil.rmtree(key.parent)
+
+# From here on nothing is imported.
+in_another_process("tt.exp")
+compile(tt.sin)
+compile(tt.cos)
+"""
+)
+
+
+@pytest.fixture
+def run(run_python, tmp_path):
+    """Run code where one function was compiled, into a cache of its own."""
+
+    def run(code):
+        done = run_python(LISTED + code, flags=f"base_compiledir={tmp_path}/compiled")
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+def test_what_this_process_adds_is_not_looked_for(run):
+    run(
+        """
+del listed[:]
+assert all(compile(op) and compiled for op in (tt.tan, tt.sinh, tt.cosh))
+assert not listed
+"""
+    )
+
+
+def test_what_another_process_adds_is_found(run):
+    run("in_another_process('tt.tan'); assert compile(tt.tan) and not compiled")
+
+
+def test_what_another_process_removes_is_compiled(run):
+    run(
+        "in_another_process('tt.tan'); compile(tt.sinh); remove(); compile(tt.tan); assert compiled"
+    )
+
+
+OF_MAIN = '''
+class Doubled(theano.Op):
+    __props__ = ()
+    def make_node(self, x):
+        return theano.gof.Apply(self, [x], [x.type()])
+    def c_code(self, node, name, inputs, outputs, sub):
+        return """
+            Py_XDECREF({1});
+            {1} = (PyArrayObject*)PyNumber_Add((PyObject*){0}, (PyObject*){0});
+        """.format(inputs[0], outputs[0])
+    def c_code_cache_version(self):
+        return (1,)
+'''
+
+
+def test_what_can_be_read_by_now_is_found(run):
+    run(f"{OF_MAIN}\nassert compile(Doubled()) == [0.5] and compiled")
+    run(f"compile(tt.sinh)\n{OF_MAIN}\nassert compile(Doubled()) == [0.5] and not compiled")

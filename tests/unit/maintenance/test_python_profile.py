@@ -53,7 +53,9 @@ def test_programs_are_run_by_an_interpreter_that_counts(
     def run(argv: list[Any], env: Mapping[str, str], cwd: Path) -> Finished:
         assert cwd != paths.ROOT
         assert str(paths.ENVIRONMENTS) in env["PYTHONPATH"]
-        count(Path(env["GCOV_PREFIX"], "dev", "null"), "Objects/dictobject.gcda", "Python/ceval.gcda")
+        count(
+            Path(env["GCOV_PREFIX"], "dev", "null"), "Objects/dictobject.gcda", "Python/ceval.gcda"
+        )
         ran.append(Path(argv[1]).name)
         return Finished(0, "")
 

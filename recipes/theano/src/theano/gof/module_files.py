@@ -12,6 +12,7 @@ import logging
 import os
 import pickle
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -34,6 +35,8 @@ A_DAY = 24 * 60 * 60
 
 # The keys' files that could not be written as they are in memory.
 unsaved: set[str] = set()
+# The state that a cache's directory was in when it was last known whole, by its path.
+states: dict[str, tuple[int, ...]] = {}
 
 
 class Damaged(EOFError):
@@ -50,14 +53,15 @@ def listed(directory: str) -> list[str] | None:
 
     A library that cannot be read is none.
     """
-    path = Path(directory)
     try:
-        if trust.may_load(path, path.stat()):
-            return [
-                file.name
-                for file in path.iterdir()
-                if file.suffix != ".so" or (file.is_file() and os.access(file, os.R_OK))
-            ]
+        if trust.may_load(directory, Path(directory).stat()):
+            with os.scandir(directory) as files:
+                return [
+                    file.name
+                    for file in files
+                    if not file.name.endswith(".so")
+                    or (file.is_file() and os.access(file, os.R_OK))
+                ]
     except OSError as error:
         _logger.debug("%s is passed over: %s", directory, error)
     return None
@@ -252,8 +256,33 @@ def elsewhere(location: str, error: Exception) -> str:
     return tempfile.mkdtemp(dir=compiledirs.private())
 
 
-def share(location: str) -> None:
-    """Let those read a module who may read the compiledir, and nobody else write to it."""
+def state(cache: ModuleCache) -> tuple[int, ...]:
+    """Return what is another where others have added modules, or keys can be read that could not.
+
+    Those of classes can that were imported, or defined in a session, since then.
+    """
+    times = []
+    with contextlib.suppress(OSError):
+        times = [Path(path).stat().st_mtime_ns for path in (cache.dirname, *compiledirs.seeds())]
+    return (*times, len(sys.modules), len(vars(sys.modules["__main__"])))
+
+
+def refresh(cache: ModuleCache) -> None:
+    """Have a cache know what others have added, with the lock on it.
+
+    It looks at every module, which takes longer than to compile one where there are thousands.
+    """
+    if states.get(cache.dirname) != state(cache):
+        cache.refresh(cleanup=False)
+        states[cache.dirname] = state(cache)
+
+
+def share(cache: ModuleCache, location: str) -> None:
+    """Let those read a module that was added to a cache who may read that, and nobody else write.
+
+    The lock on the cache is held since it was refreshed: nobody else has added another one.
+    """
+    states[cache.dirname] = state(cache)
     directory = Path(location)
     # What cannot be changed is as it is.
     with contextlib.suppress(OSError):

@@ -41,7 +41,8 @@ def merge_neighbours(
         stop = order.Order().switch(T.and_(T.lt(stop, 0), T.gt(start, stop)), -len1 - 1, stop)
     else:
         start, stop = order.Order().slice(start, stop)
-    return start, stop, step
+    integers = order.Order()
+    return integers.simplest(start), integers.simplest(stop), step
 
 
 def merge_slices(

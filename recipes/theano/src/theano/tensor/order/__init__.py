@@ -5,7 +5,7 @@ same outcome for all shapes: that n + 1 is less than 0, for one. Who builds a gr
 comparisons has them built on one another.
 
 `sums` counts in sums of terms; `integers` has variables as sums, `proofs` what follows for them,
-and `answers` what that makes of a graph.
+`tables` what is computed from one length alone, and `answers` what that makes of a graph.
 """
 
 from theano.tensor.order.answers import Order

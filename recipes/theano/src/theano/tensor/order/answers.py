@@ -12,6 +12,7 @@ from theano.tensor import basic
 from theano.tensor.order.integers import COMPARISONS, is_integer, scalar_op
 from theano.tensor.order.proofs import FALSE, Proofs
 from theano.tensor.order.sums import ONE, Sum, add, times
+from theano.tensor.order.tables import Tables
 
 if TYPE_CHECKING:
     from theano.gof import Variable
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 class Order(Proofs):
     """Replace integers by what they are known to be, whatever the values of the graph's inputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables = Tables()
 
     def known(self, x: Variable) -> Variable | None:
         """Return the variable that an integer is known to be, or None.
@@ -28,11 +33,15 @@ class Order(Proofs):
                 known.
         """
         op = scalar_op(x)
-        if op is None or op.nin != (3 if isinstance(op, scalar.Switch) else 2):
+        if (
+            op is None
+            or op.nin != (3 if isinstance(op, scalar.Switch) else 2)
+            or not all(is_integer(each) for each in [x, *x.owner.inputs[-2:]])
+        ):
             return None
         inputs = x.owner.inputs[-2:]
-        if not all(is_integer(each) for each in [x, *inputs]):
-            return None
+        if self.tables.of(x):
+            return self._tabled(x, inputs)
         self.left = self.budget
         if isinstance(op, scalar.Switch):
             return self._chosen(x.owner.inputs[0], *inputs)
@@ -40,6 +49,13 @@ class Order(Proofs):
             return self._extreme(isinstance(op, scalar.Maximum), inputs)
         value = self._compared(x, op, *inputs)
         return None if value is None else basic.constant(np.bool_(value))
+
+    def _tabled(self, x: Variable, inputs: Sequence[Variable]) -> Any:
+        """The integer, or the one of some, that has the table of x: there is no more to know."""
+        table = self.tables.of(x)
+        if table and not table.length:
+            return basic.constant(np.dtype(x.type.dtype).type(table.offset))
+        return next((each for each in inputs if self.tables.of(each) == table), None)
 
     def _chosen(self, condition: Variable, if_true: Variable, if_false: Variable) -> Any:
         """The one of two that a switch is."""
@@ -89,6 +105,8 @@ class Order(Proofs):
         x = basic.as_tensor_variable(x)
         if not is_integer(x) or x.type.dtype != "int64":
             return x
+        if found := self.tables.of(x):
+            return self.tables.formula(found) or x
         self.left = self.budget
         cases = self.outcomes([self.sum(x)])
         sums = utils.uniq([case[0] for case in cases])
