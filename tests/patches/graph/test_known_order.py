@@ -226,6 +226,22 @@ def test_tables(seed, monkeypatch):
         assert values[-2 * len(integers) : -len(integers)] == values[-len(integers) :]
 
 
+@pytest.mark.parametrize(
+    ("op", "python"),
+    [(tt.maximum, max), (tt.minimum, min)]
+    + [(getattr(tt, name), getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq")]
+    + [(tt.neq, operator.ne)],
+)
+def test_where_lines_meet(op, python):
+    """Also between two lengths, a table goes on as the line does that is the greater one then."""
+    for slope in (-3, -2, 1, 2, 3):
+        for offset in range(-6, 7):
+            table = Tables().of(op(N * slope + offset, N))
+            assert table
+            for n in range(20):
+                assert table.at(n) == python(n * slope + offset, n), (slope, offset, n)
+
+
 def chain(array, slices):
     for each in slices:
         array = array[each]
