@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tarfile
 import tempfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from builder import pipeline
 from builder.common import paths, progress
 from builder.common.errors import BuildFailed
-from builder.common.processes import run
+from builder.common.processes import clean_environ, run
 from builder.environment import envs
 from builder.package import bundles, packages
 from builder.pipeline import Options
@@ -51,7 +50,7 @@ def record(stack: str, options: Options) -> None:
         prefix.mkdir()
         envs.install([package.file for package in interpreter], prefix, str(prefix))
         environment = {
-            **os.environ,
+            **clean_environ(),
             "GCOV_PREFIX": str(counts),
             "PYTHONHASHSEED": "0",
             "PYTHONPATH": str(envs.site_packages(paths.ENVIRONMENTS / stack)),
