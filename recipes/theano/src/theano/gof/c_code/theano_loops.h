@@ -84,6 +84,8 @@ THEANO_MATH_2(pow)
 #undef THEANO_MATH_2
 #endif
 
+#include "theano_functions.h"
+
 /* The two innermost loops of an Elemwise: sizes[1] elements, sizes[0] times, of
  * n arrays. In bytes, their strides are strides[n + i] and strides[i]. The result
  * is 0, or an exception is set. */

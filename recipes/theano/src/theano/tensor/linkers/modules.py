@@ -9,6 +9,7 @@ from typing import TextIO
 
 from theano import gof
 from theano.gof.cmodule import DynamicModule
+from theano.tensor.loops_cgen import FUNCTIONS
 
 # What loops may use of Python's and NumPy's headers: theano_loops.h has it.
 DTYPES = (
@@ -18,6 +19,7 @@ DTYPES = (
 KNOWN = {
     *(f"npy_{dtype}" for dtype in DTYPES),
     *("npy_intp", "PyErr_SetString", "PyExc_ZeroDivisionError"),
+    *FUNCTIONS.values(),
 }
 UNKNOWN = re.compile(r"\bstd\b|#\s*include\b|\b(?:_?Py|PY|NPY_|npy_|theano_)\w*")
 
@@ -30,6 +32,7 @@ WITHOUT_MATH = {
     ),
     *("fill", "for", "if", "loops", "sizeof", "switch", "while"),
     *("PyErr_SetString", "THEANO_MACRO_MOD", "__builtin_inf"),
+    *FUNCTIONS.values(),
 }
 MATH = re.compile(r"\b(?:M_\w+|NAN|INFINITY|HUGE_VAL\w*|[A-Za-z_]\w*(?=\s*\())")
 
