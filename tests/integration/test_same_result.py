@@ -47,7 +47,7 @@ EXAMPLES = int(CHOSEN or 25)
 NO_COMPILER = "cxx="
 MEANT_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
 # Without the functions of theano_functions.h, which round otherwise than the C library's.
-IN_C = "gcc.cxxflags=-DREPLACE_WITH_AMDLIBM"
+IN_C = "gcc.cxxflags=-DTHEANO_LIBM"
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 # Along which dimensions an array is broadcast.
 Pattern = Sequence[bool]
 
-# What theano_functions.h has in place of the C library's functions.
-FUNCTIONS = {"exp": "theano_exp", "tanh": "theano_tanh"}
+# What theano_functions.h has in place of the C library's functions, and those by another name.
+FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
 # The functions that are instructions of processors.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
@@ -28,15 +28,15 @@ def pattern_strings(broadcast: Sequence[Pattern]) -> str:
     return ", ".join('"{}"'.format("".join("01"[x] for x in pattern)) for pattern in broadcast)
 
 
-def vectorisable(task: str) -> str:
-    """Return an element's C code with functions of which g++ makes loops of several at once.
+def with_functions(task: str) -> str:
+    """Return an element's C code with the C library's functions, where others are called too.
 
-    Next to other calls, which keep it from that, the C library's take less time.
+    Others keep g++ from computing several elements at once; one by one, the library's take less
+    time than ours.
     """
-    called = CALLED.findall(task)
-    if (FUNCTIONS.keys() | INSTRUCTIONS).issuperset(called):
-        return CALLED.sub(lambda name: FUNCTIONS.get(name[0], name[0]), task)
-    return task
+    if (FUNCTIONS.keys() | INSTRUCTIONS).issuperset(CALLED.findall(task)):
+        return task
+    return CALLED.sub(lambda name: FUNCTIONS.get(name[0], name[0]), task)
 
 
 def make_loops(

@@ -27,6 +27,7 @@ extern PyObject *PyExc_ZeroDivisionError;
 void PyErr_SetString(PyObject *type, const char *message);
 void *PyCapsule_Import(const char *name, int no_block);
 }
+#include "theano_functions.h"
 #endif
 
 #ifndef _MATH_H
@@ -83,8 +84,6 @@ THEANO_MATH_2(pow)
 #undef THEANO_MATH_1
 #undef THEANO_MATH_2
 #endif
-
-#include "theano_functions.h"
 
 /* The two innermost loops of an Elemwise: sizes[1] elements, sizes[0] times, of
  * n arrays. In bytes, their strides are strides[n + i] and strides[i]. The result

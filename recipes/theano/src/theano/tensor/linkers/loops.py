@@ -53,7 +53,8 @@ class LoopsLinker(CLinker):
         inames = [f"i{inputs.index(variable)}" for variable in node.inputs]
         onames = [f"o{i}" for i in range(len(node.outputs))]
         name = "node_<<<<HASH_PLACEHOLDER>>>>_0"
-        sub = {"id": 0, "fail": "{return -1;}"}
+        fail = "{return -1;}"
+        sub = {"id": 0, "fail": fail}
         if op.may_be_contiguous(node):
             with contextlib.suppress(utils.MethodNotDefined):
                 scalar_op.c_code_contiguous(node, name, inames, onames, sub)
@@ -63,7 +64,7 @@ class LoopsLinker(CLinker):
             support_code.append(op.c_support_code())
         with contextlib.suppress(utils.MethodNotDefined):
             support_code.append(op.c_support_code_apply(node, name))
-        task = op.task_code(node, name, inames, onames, sub, sub["fail"])
+        task = cgen.with_functions(op.task_code(node, name, inames, onames, sub, fail))
         if needs_more([task, *support_code, *map(ctype, inputs + node.outputs)]):
             return None
         return LoopsModule(
@@ -73,7 +74,7 @@ class LoopsLinker(CLinker):
                 if "numpy" not in header and "theano_tensor" not in header
             ],
             support_code,
-            self.description(node, inputs, onames, task, sub["fail"] in task),
+            self.description(node, inputs, onames, task, fail in task),
         )
 
     def description(

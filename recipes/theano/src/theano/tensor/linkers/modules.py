@@ -19,7 +19,6 @@ DTYPES = (
 KNOWN = {
     *(f"npy_{dtype}" for dtype in DTYPES),
     *("npy_intp", "PyErr_SetString", "PyExc_ZeroDivisionError"),
-    *FUNCTIONS.values(),
 }
 UNKNOWN = re.compile(r"\bstd\b|#\s*include\b|\b(?:_?Py|PY|NPY_|npy_|theano_)\w*")
 
