@@ -1,7 +1,7 @@
 """The Scan that is a Scan's gradient computes nothing twice, and is searched once.
 
 Without the patch, its graph had what the gradients share once for each of them, each of which was
-searched by itself for the outputs that later steps know.
+searched for each of the outputs that later steps know; one that is computed of another was missed.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import theano
 import theano.tensor as tt
 from theano.gof.graph import io_toposort, ops
 from theano.scan_module import scan_op, scan_utils
-from theano.scan_module.scan_utils import forced_replace
+from theano.scan_module.graphs import replace_computations
 
 OUTPUTS = 6
 
@@ -58,48 +58,34 @@ def test_constants_and_outputs():
 
 
 def test_what_several_have_in_common_stays_in_common():
-    x, y = tt.dvectors("x", "y")
+    x, y, z = tt.dvectors("x", "y", "z")
     known = tt.exp(x)
     common = known * 2
-    first, second, other = common + 1, tt.sin(common), x - y
-    replaced = forced_replace([first, second, other], known, y)
-    products = [node for node in ops([x, y], replaced) if node.op == tt.mul]
-    assert len(products) == 1
-    function = theano.function([x, y], replaced, mode="FAST_COMPILE")
-    one, two = np.array([1.0]), np.array([2.0])
-    assert [result.tolist() for result in function(one, two)] == [[5.0], [np.sin(4.0)], [-1.0]]
+    outputs = [common + 1, tt.sin(common), x - y, tt.cos(tt.exp(x))]
+    # The last one's computation has the first one's in it; what is computed of nothing is kept.
+    replaced = replace_computations(outputs, [known, x, tt.cos(known)], [y, z, z])
+    assert [node.op for node in ops([x, y, z], replaced)].count(tt.mul) == 1
+    function = theano.function([x, y, z], replaced, mode="FAST_COMPILE")
+    found = function([1.0], [2.0], [3.0])
+    assert [each.tolist() for each in found] == [[5.0], [np.sin(4.0)], [-1.0], [3.0]]
 
 
-def test_one_alone_and_none():
-    x, y = tt.dvectors("x", "y")
-    known = tt.exp(x)
-    assert str(theano.printing.pp(forced_replace(known + 1, known, y))) == "(y + TensorConstant{1})"
-    assert forced_replace(None, known, y) is None
-
-
-def test_gradient_of_scan_searches_once_for_each_output(monkeypatch):
-    searched = []
-
-    def counting(out, x, y):
-        searched.append(len(out))
-        return forced_replace(out, x, y)
-
-    monkeypatch.setattr(theano.scan_module.scan_op, "forced_replace", counting)
-    weights = [tt.dscalar(f"w{number}") for number in range(5)]
+def test_no_state_is_computed_again():
+    """Nor one that is computed of another."""
+    first, second = tt.dvectors("first", "second")
     states, _ = theano.scan(
-        lambda state, *given: tt.tanh(state * sum(given)),
-        outputs_info=tt.constant(0.5, dtype="float64"),
-        non_sequences=weights,
+        lambda *states: [tt.tanh(sum(states)), tt.exp(tt.tanh(sum(states)))],
+        outputs_info=[first, second],
         n_steps=3,
     )
-    slopes = tt.grad(states[-1], weights)
-    assert searched == [6]
-    found = theano.function(weights, slopes)(0.1, 0.2, 0.3, 0.4, 0.5)
-    step, slope = 0.5, 0.0
-    for _ in range(3):
-        after = np.tanh(step * 1.5)
-        step, slope = after, (1 - after**2) * (1.5 * slope + step)
-    np.testing.assert_allclose(found, [slope] * 5)
+    slopes = tt.grad(sum(each[-1].sum() for each in states), [first, second])
+    (scan,) = {
+        node.op
+        for node in io_toposort([first, second], slopes)
+        if isinstance(node.op, scan_op.Scan) and node.op.n_mit_mot
+    }
+    computed = {node.op for node in io_toposort(scan.inputs, scan.outputs)}
+    assert not computed & {tt.tanh, tt.exp}
 
 
 def test_what_differs_is_not_merged():

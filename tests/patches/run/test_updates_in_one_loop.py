@@ -81,6 +81,19 @@ def test_one_loop_computes_all(make):
         np.testing.assert_allclose(each, other, rtol=1e-14)
 
 
+@pytest.mark.parametrize("make", [rmsprop, adam, momentum])
+def test_as_many_in_place_in_a_large_graph(make, monkeypatch):
+    """Of such a graph, changes are validated ten at a time."""
+    small, _ = trained(make, None)
+    monkeypatch.setattr(theano.config.tensor, "insert_inplace_optimizer_validate_nb", 10)
+    large, _ = trained(make, None)
+    in_place = [
+        [len(node.op.inplace_pattern) for node in arrays(each) if len(node.outputs) > 1]
+        for each in (small, large)
+    ]
+    assert in_place[0] == in_place[1] != [0]
+
+
 def test_an_input_is_read_before_it_is_overwritten():
     """Of two arrays that are exchanged, and of all that read both."""
     a, b, c = (shared(seed) for seed in range(3))

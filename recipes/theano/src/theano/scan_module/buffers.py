@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from theano.tensor.subtensor import IncSubtensor
 
@@ -28,3 +28,11 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
         and (n == 1 or not state.broadcastable[0])
     )
     return state if whole else None
+
+
+def backwards(buffer: Any, first: int, last: int) -> Any:
+    """A buffer from its end to its beginning, without so many elements of the first and the last.
+
+    One slice, where two or three would have to be merged.
+    """
+    return buffer[-last - 1 if last else None : first - 1 if first else None : -1]

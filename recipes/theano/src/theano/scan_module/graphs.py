@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from theano import gof
@@ -79,6 +79,25 @@ def merge_graph(inputs: Iterable[Variable], outputs: Iterable[Variable]) -> list
         only: Apply = seen[key]
         merged.update(zip(node.outputs, only.outputs, strict=True))
     return [merge(out) for out in outputs]
+
+
+def replace_computations(
+    outputs: Sequence[Variable], computed: Sequence[Variable], variables: Iterable[Variable]
+) -> list[Variable]:
+    """Return the outputs, of graphs that have variables in place of what these graphs compute.
+
+    Args:
+        computed: a computation for each of the variables; what has no owner is not replaced.
+    """
+    both = [*outputs, *computed]
+    merged = merge_graph(gof.graph.inputs(both), both)
+    new, old = merged[: len(outputs)], merged[len(outputs) :]
+    copies: dict[Variable, Variable] = {}
+    for each, variable in zip(old, variables, strict=True):
+        if each.owner is not None:
+            copies.setdefault(each, variable)
+    copy_graph(new, copies, strict=True, share_inputs=True)
+    return [copies[each] for each in new]
 
 
 def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = ()) -> list[int]:

@@ -1,0 +1,192 @@
+"""What the gradient of a recurrence computes of its sequences alone leaves it.
+
+Without the patch, each of its steps computes again what the recurrence did: elementwise operations
+alone leave it, and cheap ones too, which a fused loop computes sooner than it reads their results.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import scalar
+from theano import tensor as tt
+from theano.gof.graph import io_toposort
+from theano.scan_module.buffers import backwards
+from theano.scan_module.sequences import is_gradient_of_recurrence
+from theano.tensor.elemwise import Elemwise, Sum
+from theano.tensor.nnet.nnet import LogSoftmax, Softmax
+from theano.tensor.subtensor import AdvancedSubtensor1, Subtensor
+
+N = 4
+INDICES = np.array([2, 0, 0, 3])
+
+# What is computed of a state and of weights, by the kind of op that leaves; how many dimensions the
+# state has, and the op.
+COMPUTED = {
+    "vector by matrix": (tt.dot, 1, tt.Dot),
+    "matrix by vector": (lambda h, w: tt.dot(w, h), 1, tt.Dot),
+    "vector by vector": (lambda h, w: tt.dot(h, w[0]), 1, tt.Dot),
+    "matrix by matrix": (tt.dot, 2, tt.Dot),
+    "matrix by weights' vector": (lambda h, w: tt.dot(h, w[0]), 2, tt.Dot),
+    "vectors of a state": (lambda h, w: tt.dot(h, tt.exp(h)), 1, tt.Dot),
+    "matrix by vector of a state": (lambda h, w: tt.dot(h, h[0]), 2, tt.Dot),
+    "vector by matrix of a state": (lambda h, w: tt.dot(h[0], h), 2, tt.Dot),
+    "sum": (lambda h, w: h.sum(), 1, Sum),
+    "sum of columns": (lambda h, w: h.sum(axis=0), 2, Sum),
+    "sum of rows": (lambda h, w: h.sum(axis=1, keepdims=True), 2, Sum),
+    "softmax of a vector": (lambda h, w: tt.nnet.softmax(tt.shape_padleft(h))[0], 1, Softmax),
+    "softmax": (lambda h, w: tt.nnet.softmax(h), 2, Softmax),
+    "log-softmax": (lambda h, w: tt.nnet.logsoftmax(h), 2, LogSoftmax),
+    "join": (lambda h, w: tt.concatenate([h, w[0], [1.0]])[1 : N + 1] ** 2, 1, tt.Join),
+    "join of columns": (lambda h, w: tt.concatenate([w, h], axis=1)[:, 1 : N + 1] ** 2, 2, tt.Join),
+    "slice": (lambda h, w: tt.exp(h)[::-1], 1, Subtensor),
+    "slice of columns": (lambda h, w: tt.exp(h)[:, 1], 2, Subtensor),
+    "slice as long as something": (lambda h, w: tt.exp(h)[-w.shape[0] :], 1, Subtensor),
+    "shape": (lambda h, w: tt.exp(h).reshape((2, 2)).T.reshape((N,)), 1, tt.Reshape),
+    "shape of something": (lambda h, w: tt.exp(h).reshape(w.shape), 2, tt.Reshape),
+    "elements": (lambda h, w: tt.exp(h)[INDICES], 1, AdvancedSubtensor1),
+    "rows": (lambda h, w: tt.exp(h)[INDICES], 2, AdvancedSubtensor1),
+    "rows by a state": (lambda h, w: w[tt.cast(h * 0, "int64") + 1], 1, AdvancedSubtensor1),
+    "length": (lambda h, w: h / tt.exp(h).shape[0], 1, Elemwise),
+    "lengths": (lambda h, w: h / tt.exp(h).shape.prod(), 2, Elemwise),
+    "fill": (lambda h, w: tt.fill(tt.exp(h), h.sum()), 1, Sum),
+    "fill by rows": (lambda h, w: tt.fill(tt.exp(h), h.sum(axis=1, keepdims=True)), 2, Sum),
+    "fill of a row": (lambda h, w: tt.fill(h.sum(axis=0, keepdims=True), tt.dot(h, w)), 2, tt.Dot),
+    "fill of all": (lambda h, w: tt.fill(tt.exp(h), tt.dot(h, w)), 2, tt.Dot),
+}
+
+
+def gradient(name, excluded=(), dtype="float64", **options):
+    """A function of a state, weights and a number of steps: a recurrence's gradient by both."""
+    computed, dimensions, _ = COMPUTED[name]
+    h, w = tt.TensorType(dtype, (False,) * dimensions)(), tt.matrix(dtype=dtype)
+    steps = tt.lscalar()
+
+    def step(h, w):
+        new = tt.sin(computed(h, w)).astype(dtype)
+        return h + (new if new.ndim <= dimensions else new.sum(axis=1))
+
+    states, _ = theano.scan(
+        step, outputs_info=[h], non_sequences=[w], n_steps=steps, strict=True, **options
+    )
+    slopes = tt.grad(tt.sqr(states).sum(), [h, w], disconnected_inputs="ignore")
+    mode = theano.compile.get_mode("FAST_RUN").excluding(*excluded)
+    return theano.function([h, w, steps], slopes, mode=mode, on_unused_input="ignore")
+
+
+def steps_of_gradient(function):
+    """The nodes of the Scan that is the gradient of another."""
+    (op,) = [
+        node.op for node in function.maker.fgraph.toposort() if is_gradient_of_recurrence(node)
+    ]
+    return io_toposort(op.inputs, op.outputs)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+@pytest.mark.parametrize(
+    ("options", "tolerance"),
+    [({}, 1e-11), ({"truncate_gradient": 3}, 1e-11), ({"dtype": "float32"}, 1e-4)],
+    ids=["whole", "truncated", "float32"],
+)
+def test_same_gradients(name, options, tolerance):
+    functions = [
+        gradient(name, excluded, **options) for excluded in ([], ["scanOp_pushout_gradients"])
+    ]
+    random = np.random.RandomState(0)
+    dtype = options.get("dtype", "float64")
+    state = random.normal(size=(N,) * COMPUTED[name][1]).astype(dtype)
+    weights = random.normal(0, 0.5, (N, N)).astype(dtype)
+    for steps in (1, 2, 5):
+        found, expected = (function(state, weights, steps) for function in functions)
+        for one, other in zip(found, expected, strict=True):
+            assert one.dtype == other.dtype
+            np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_it_leaves(name):
+    kind = COMPUTED[name][2]
+    kept, left = (
+        sum(isinstance(node.op, kind) for node in steps_of_gradient(gradient(name, excluded)))
+        for excluded in (["scanOp_pushout_gradients"], [])
+    )
+    assert left < kept
+
+
+@pytest.mark.parametrize(
+    "computed",
+    [
+        lambda h: tt.tanh(tt.outer(h, tt.exp(h))).sum(axis=1),
+        lambda h: tt.tanh(tt.exp(h) + tt.ones((100, N))).sum(axis=0),
+        lambda h: tt.tanh(tt.exp(h).dimshuffle(0, "x") * tt.exp(h)).sum(axis=1),
+        lambda h: tt.tanh(tt.dot(tt.outer(h, h), tt.outer(h, h))).sum(axis=1),
+    ],
+)
+def test_what_may_be_larger_stays(computed):
+    h = tt.dvector()
+    states, _ = theano.scan(lambda h: h + computed(h), outputs_info=[h], n_steps=5)
+    function = theano.function([h], tt.grad(states.sum(), h))
+    scan = next(
+        node for node in function.maker.fgraph.toposort() if is_gradient_of_recurrence(node)
+    )
+    patterns = [x.broadcastable[1:] for x in scan.op.outer_seqs(scan.inputs)]
+    assert {pattern.count(False) for pattern in patterns} == {1}
+
+
+def test_rows_of_a_sequence_of_indices():
+    table, indices = tt.dmatrix(), tt.lmatrix()
+    states, _ = theano.scan(
+        lambda chosen, state, table: tt.tanh(state * tt.exp(table)[chosen]),
+        sequences=indices,
+        outputs_info=[tt.ones((2, N))],
+        non_sequences=[table],
+        strict=True,
+    )
+    functions = [
+        theano.function(
+            [table, indices],
+            tt.grad(states.sum(), table),
+            mode=theano.compile.get_mode("FAST_RUN").excluding(*excluded),
+        )
+        for excluded in ([], ["scanOp_pushout_gradients"])
+    ]
+    kinds = [{type(node.op) for node in steps_of_gradient(each)} for each in functions]
+    assert [AdvancedSubtensor1 in each for each in kinds] == [False, True]
+    values = np.random.RandomState(0).normal(size=(5, N)), [[0, 4], [2, 2], [4, 1]]
+    np.testing.assert_allclose(*(each(*values) for each in functions), rtol=1e-12)
+
+
+def test_an_elemwise_of_several_outputs_stays(monkeypatch):
+    monkeypatch.setattr(theano.config, "on_opt_error", "raise")
+    a, b = scalar.float64("a"), scalar.float64("b")
+    both = tt.Elemwise(scalar.Composite([a, b], [a * b, a + b]))
+    h = tt.dvector()
+    states, _ = theano.scan(
+        lambda h: tt.sin(h) * theano.gradient.disconnected_grad(both(tt.cos(h), h)[1]),
+        outputs_info=[h],
+        n_steps=2,
+    )
+    function = theano.function([h], tt.grad(states.sum(), h))
+    assert both.scalar_op in [
+        node.op.scalar_op for node in steps_of_gradient(function) if isinstance(node.op, Elemwise)
+    ]
+
+
+def test_arithmetic_of_what_is_read_stays():
+    h = tt.dvector()
+    states, _ = theano.scan(
+        lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5
+    )
+    mode = theano.compile.get_mode("FAST_RUN").excluding("fusion")
+    nodes = steps_of_gradient(theano.function([h], tt.grad(states.sum(), h), mode=mode))
+    inside = {str(node.op.scalar_op) for node in nodes if isinstance(node.op, Elemwise)}
+    assert "sqr" in inside
+    assert not inside & {"tanh", "exp"}
+
+
+@pytest.mark.parametrize("length", range(4))
+@pytest.mark.parametrize("first", range(3))
+@pytest.mark.parametrize("last", range(3))
+def test_backwards(length, first, last):
+    buffer = np.arange(length)
+    expected = buffer[first : max(length - last, 0)][::-1]
+    assert backwards(buffer, first, last).tolist() == expected.tolist()
