@@ -36,7 +36,10 @@ PROGRAM = Path(__file__).with_name("graph_program.py")
 SPEED = ("build/", "graph/", "run/")
 OTHER_GRAPH = (
     "build/modules-are-cached.patch",
+    "graph/clone-in-one-pass.patch",
+    "graph/gradients-of-scan.patch",
     "graph/known-order.patch",
+    "graph/push-out-in-one-pass.patch",
     "run/shallow-composites.patch",
     "run/updates-in-one-loop.patch",
 )
