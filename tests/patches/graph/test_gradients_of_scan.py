@@ -10,6 +10,7 @@ import theano.tensor as tt
 from theano.gof.graph import io_toposort, ops
 from theano.scan_module import scan_op, scan_utils
 from theano.scan_module.graphs import replace_computations
+from theano.scan_module.sequences import is_gradient_of_recurrence
 
 OUTPUTS = 6
 
@@ -80,9 +81,7 @@ def test_no_state_is_computed_again():
     )
     slopes = tt.grad(sum(each[-1].sum() for each in states), [first, second])
     (scan,) = {
-        node.op
-        for node in io_toposort([first, second], slopes)
-        if isinstance(node.op, scan_op.Scan) and node.op.n_mit_mot
+        node.op for node in io_toposort([first, second], slopes) if is_gradient_of_recurrence(node)
     }
     computed = {node.op for node in io_toposort(scan.inputs, scan.outputs)}
     assert not computed & {tt.tanh, tt.exp}

@@ -69,15 +69,23 @@ def gradient(name, excluded=(), dtype="float64", **options):
         step, outputs_info=[h], non_sequences=[w], n_steps=steps, strict=True, **options
     )
     slopes = tt.grad(tt.sqr(states).sum(), [h, w], disconnected_inputs="ignore")
-    mode = theano.compile.get_mode("FAST_RUN").excluding(*excluded)
+    mode = mode_without(excluded)
     return theano.function([h, w, steps], slopes, mode=mode, on_unused_input="ignore")
 
 
+def mode_without(excluded):
+    return theano.compile.get_mode("FAST_RUN").excluding(*excluded)
+
+
+def gradients_scan(function):
+    """The Scan that is the gradient of another."""
+    (node,) = filter(is_gradient_of_recurrence, function.maker.fgraph.toposort())
+    return node
+
+
 def steps_of_gradient(function):
-    """The nodes of the Scan that is the gradient of another."""
-    (op,) = [
-        node.op for node in function.maker.fgraph.toposort() if is_gradient_of_recurrence(node)
-    ]
+    """The nodes of its steps."""
+    op = gradients_scan(function).op
     return io_toposort(op.inputs, op.outputs)
 
 
@@ -125,9 +133,7 @@ def test_what_may_be_larger_stays(computed):
     h = tt.dvector()
     states, _ = theano.scan(lambda h: h + computed(h), outputs_info=[h], n_steps=5)
     function = theano.function([h], tt.grad(states.sum(), h))
-    scan = next(
-        node for node in function.maker.fgraph.toposort() if is_gradient_of_recurrence(node)
-    )
+    scan = gradients_scan(function)
     patterns = [x.broadcastable[1:] for x in scan.op.outer_seqs(scan.inputs)]
     assert {pattern.count(False) for pattern in patterns} == {1}
 
@@ -142,11 +148,7 @@ def test_rows_of_a_sequence_of_indices():
         strict=True,
     )
     functions = [
-        theano.function(
-            [table, indices],
-            tt.grad(states.sum(), table),
-            mode=theano.compile.get_mode("FAST_RUN").excluding(*excluded),
-        )
+        theano.function([table, indices], tt.grad(states.sum(), table), mode=mode_without(excluded))
         for excluded in ([], ["scanOp_pushout_gradients"])
     ]
     kinds = [{type(node.op) for node in steps_of_gradient(each)} for each in functions]
@@ -176,8 +178,8 @@ def test_arithmetic_of_what_is_read_stays():
     states, _ = theano.scan(
         lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5
     )
-    mode = theano.compile.get_mode("FAST_RUN").excluding("fusion")
-    nodes = steps_of_gradient(theano.function([h], tt.grad(states.sum(), h), mode=mode))
+    function = theano.function([h], tt.grad(states.sum(), h), mode=mode_without(["fusion"]))
+    nodes = steps_of_gradient(function)
     inside = {str(node.op.scalar_op) for node in nodes if isinstance(node.op, Elemwise)}
     assert "sqr" in inside
     assert not inside & {"tanh", "exp"}
