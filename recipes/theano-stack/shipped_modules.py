@@ -66,13 +66,10 @@ def networks(dtype):
         yield nnet.crossentropy_softmax_1hot_with_bias_dx(vector, matrix, one_hot)
 
 
-def lookups(dtype):
-    for ndim, index in itertools.product([1, 2, 3], INDICES):
-        rows = variable(1, index)
-        yield subtensor.advanced_subtensor1(variable(ndim, dtype), rows)
-        for inplace, set_ in itertools.product([False, True], repeat=2):
-            op = subtensor.AdvancedIncSubtensor1(inplace, set_)
-            yield op(variable(ndim, dtype), variable(ndim, dtype), rows)
+def rows(dtype):
+    for inplace, ndim, index in itertools.product([False, True], [1, 2, 3], INDICES):
+        op = subtensor.AdvancedIncSubtensor1(inplace, set_instead_of_inc=True)
+        yield op(variable(ndim, dtype), variable(ndim, dtype), variable(1, index))
 
 
 def convolutions(dtype):
@@ -106,7 +103,7 @@ def random_numbers(dtype):
 
 
 def linkers():
-    kinds = [products, networks, lookups, convolutions, poolings, random_numbers]
+    kinds = [products, networks, rows, convolutions, poolings, random_numbers]
     # The flag openmp=True is of the ops that OpenMP makes others of.
     for openmp, chosen in (False, kinds), (True, [convolutions, poolings]):
         theano.config.openmp = openmp

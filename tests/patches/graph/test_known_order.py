@@ -242,6 +242,22 @@ def test_where_lines_meet(op, python):
                 assert table.at(n) == python(n * slope + offset, n), (slope, offset, n)
 
 
+@pytest.mark.parametrize(
+    ("row", "offset"),
+    [((-(2**62), 0), 5), ((2**62, 0), -5), ((-(2**63), 2**62), 2**62), ((2**63 - 1, -(2**63)), 5)],
+)
+def test_what_is_simplest_overflows_for_no_length(row, offset):
+    """The line that the shortest lengths are on does."""
+    first, second = map(np.int64, row)
+    expression = tt.switch(tt.lt(N, 1), first, tt.switch(tt.lt(N, 2), second, N + offset))
+    assert Tables().of(expression).row == row
+    simplest = Order().simplest(expression)
+    function = theano.function([MATRIX], [expression, simplest], mode=PYTHON)
+    for length in range(9):
+        one, other = function(np.broadcast_to(np.zeros(1, MATRIX.dtype), (length, 1)))
+        assert one == other == (*row, length + offset)[min(length, 2)]
+
+
 def chain(array, slices):
     for each in slices:
         array = array[each]

@@ -15,15 +15,26 @@ from theano import scalar
 from theano import tensor as tt
 from theano.tensor import opt, subtensor
 from theano.tensor.elemwise import DimShuffle
+from theano.tensor.join_as import JoinAs
 
 MATRIX = np.arange(12.0).reshape(3, 4)
+ROWS = np.array([2, 1, -1])
 # What computes each op, of a matrix, and its value.
 OPS = {
+    "AdvancedIncSubtensor1": (
+        lambda x: tt.inc_subtensor(x[ROWS], x[:1]),
+        MATRIX + [[0], [1], [2]] * MATRIX[:1],
+    ),
+    "AdvancedSubtensor1": (lambda x: x[ROWS], MATRIX[ROWS]),
     "Alloc": (lambda x: tt.alloc(x[0], 2, 4), np.tile(MATRIX[0], (2, 1))),
     "AllocEmpty": (lambda x: tt.AllocEmpty("int8")(2, 5).shape, [2, 5]),
     "Assert": (lambda x: opt.Assert("why")(x, tt.ge(x[0, 0], 0), 1), MATRIX),
     "DeepCopyOp": (tc.deep_copy_op, MATRIX),
     "DimShuffle": (lambda x: x.dimshuffle(1, "x", 0), MATRIX.T[:, None]),
+    "JoinAs": (
+        lambda x: JoinAs(0)(tt.as_tensor([2, 3]), x[1:], x),
+        np.concatenate([MATRIX[1:], MATRIX]),
+    ),
     "Join": (lambda x: tt.join(-1, x, x[:, 1:]), np.concatenate([MATRIX, MATRIX[:, 1:]], 1)),
     "MakeVector": (lambda x: opt.MakeVector("float64")(x[0, 1], x[2, 3]), [1, 11]),
     "Rebroadcast": (lambda x: tc.Rebroadcast((0, True))(x[1:2]), MATRIX[1:2]),
@@ -133,6 +144,14 @@ def test_indices(seed, constant):
         (lambda x, i: opt.Assert('a "reason"\n€')(x, 1, i), AssertionError, '^a "reason"\n€'),
         (lambda x, i: tc.Rebroadcast((0, True))(x), ValueError, "supposed to be 1 .got 3"),
         (lambda x, i: tt.alloc(x, i, 4), ValueError, "broadcast"),
+        (lambda x, i: x[tt.stack([0, i + 3])], IndexError, "index 3 is out of bounds .* size 3"),
+        (lambda x, i: x[tt.stack([0, i - 4])], IndexError, "index -4 is out of bounds .* size 3"),
+        (lambda x, i: x[i:i, :][tt.stack([i])], IndexError, "index 0 is out of bounds .* size 0"),
+        (lambda x, i: added(x, i + 3, x[:1]), IndexError, "index 3 is out of bounds .* size 3"),
+        (lambda x, i: added(x, i - 4, x[:1]), IndexError, "index -4 is out of bounds .* size 3"),
+        (lambda x, i: added(x, i, x[:, :1]), ValueError, "not broadcastable"),
+        (lambda x, i: added(x, i, x[:1, 1:]), ValueError, "not broadcastable"),
+        (lambda x, i: JoinAs(1)(tt.stack([4, i]), x, x), ValueError, "has 4 elements .* has 0"),
         (lambda x, i: tt.AllocEmpty("int8")(i - 1), ValueError, "negative dimensions"),
     ],
 )
@@ -206,6 +225,95 @@ def test_numbers_are_no_arrays():
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
 
 
+def added(x, i, value):
+    """Rows of which one is i, with values added."""
+    return subtensor.AdvancedIncSubtensor1()(x, value, tt.stack([i, i * 0]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "float16"])
+@pytest.mark.parametrize("index", ["int64", "int8", "uint64"])
+@pytest.mark.parametrize("inplace", [True, False])
+@pytest.mark.parametrize("change", [True, False], ids=["set", "add"])
+def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype):
+    """Of arrays in any order, by values that are broadcast or not."""
+    x, rows = tt.tensor3(dtype=dtype), tt.vector(dtype=index)
+    op = subtensor.AdvancedIncSubtensor1(inplace, change)
+    random = np.random.RandomState(0)
+    array = random.randint(0, 9, (4, 2, 3)).astype(dtype)
+    values = random.randint(0, 9, (6, 2, 3)).astype(dtype)
+    where = np.array([1, 3, 1, 0, 1, 3], index)
+    if index != "uint64":
+        where[1::2] -= 4
+    given = [values, values[::-1], np.asfortranarray(values), values[:1], values[:, :1], values[0]]
+    for value in (*given, values[0, :, :1], values[0, 0], values[0, 0, 0]):
+        y = tt.TensorType(dtype, (False,) * value.ndim)()
+        function = theano.function(
+            [theano.In(x, mutable=True), y, rows], op(x, y, rows), mode=FAST, accept_inplace=True
+        )
+        expected = array.copy()
+        for row, each in zip(where, np.broadcast_to(value, values.shape), strict=True):
+            expected[row] = each if change else expected[row] + each
+        for same in (array.copy(), np.asfortranarray(array), np.repeat(array, 2, 2)[:, :, ::2]):
+            kept = same.copy()
+            for _ in range(2):
+                found = function(same.copy(order="K") if inplace else same, value, where)
+                assert np.array_equal(found, expected)
+                assert found.dtype == dtype
+            assert np.array_equal(same, kept)
+
+
+def test_rows_that_may_not_be_written_to(thunk_of):
+    x, y, rows = tt.dmatrix(), tt.dvector(), tt.lvector()
+    op = subtensor.AdvancedIncSubtensor1(inplace=True)
+    thunk, (to, value, where), _ = thunk_of([x, y, rows], op(x, y, rows))
+    to[0], value[0], where[0] = MATRIX.copy(), MATRIX[0], ROWS
+    to[0].flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        thunk()
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda x: tt.join(0, x, tt.constant([7.0, 8.0])), [0, 1, 2, 3, 7, 8]),
+        (lambda x: tt.Split(1)(x, 0, tt.TensorConstant(tt.lvector, np.array([4]))), [0, 1, 2, 3]),
+        (lambda x: tt.inc_subtensor(x[:1], 5.0), [5, 1, 2, 3]),
+        (lambda x: x[tt.as_tensor([3, 0, 0])], [3, 0, 0]),
+    ],
+)
+def test_memory_that_is_read_is_not_written_to(build, expected, thunk_of):
+    """A Scan's buffers hold both what a step reads and what it computes."""
+    x = tt.dvector()
+    thunk, (storage,), result = thunk_of([x], build(x))
+    for first in range(4):
+        buffer = np.full(12, -1.0)
+        storage[0] = buffer[2:6]
+        storage[0][:] = range(4)
+        result[0] = buffer[first : first + len(expected)]
+        thunk()
+        assert result[0].tolist() == expected
+
+
+def test_what_was_passed_on_is_not_written_to():
+    """A join with what is empty is the other array."""
+    x, y = tt.dvector(), tt.dvector()
+    joined = tt.Join(view=0)(0, x, y)
+    function = theano.function([x, y], [joined, joined.sum()], mode=FAST)
+    first = np.array([1.0, 2.0])
+    function(first, [])
+    assert function([3.0], [4.0])[0].tolist() == [3, 4]
+    assert first.tolist() == [1, 2]
+
+
+def test_the_stride_of_one_row_is_any(thunk_of):
+    x = tt.dmatrix()
+    thunk, (storage,), result = thunk_of([x], x[tt.as_tensor([0, 0])])
+    storage[0] = np.lib.stride_tricks.as_strided(np.arange(3.0), (1, 3), (9000, 8))
+    assert storage[0].flags.c_contiguous
+    thunk()
+    assert result[0].tolist() == [[0, 1, 2]] * 2
+
+
 DTYPES = ("bool", "int8", "uint16", "int64", "uint64", "float16", "float32", "complex128")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -221,6 +329,9 @@ def test_elements_of_all_types(dtype):
         (tc.deep_copy_op(x[:, ::-1]), array[:, ::-1]),
         (x.dimshuffle(1, "x", 0), array.T[:, None]),
         (tt.join(0, x, x[:1]), np.concatenate([array, array[:1]])),
+        (tt.join(1, x, x[:, :1], x), np.concatenate([array, array[:, :1], array], 1)),
+        (x[[1, -2, 1]], array[[1, 0, 1]]),
+        (y[[1, -2, 1]], row[[1, 1, 1]]),
         (opt.MakeVector(dtype)(x[0, 1], x[1, 2]), array[[0, 1], [1, 2]]),
         (x.reshape((3, 2)), array.reshape(3, 2)),
         (tt.Split(2)(x, 1, [1, 2])[1], array[:, 1:]),

@@ -15,6 +15,8 @@ Pattern = Sequence[bool]
 FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
 # The functions that are instructions of processors.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
+# So many rows are accumulated at once.
+ROWS = 4
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
 
 
@@ -120,13 +122,31 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
 
     along = strided("")
     across = strided(f"{acc_dtype} &acc_i = *({acc_dtype} *)(acc + i * strides[3]);")
+    # Of each row in its order; several at once, as each addition waits for the row's last one.
+    several = f"""
+                    {acc_dtype} accs[{ROWS}];
+                    for (int r = 0; r < {ROWS}; r++)
+                        accs[r] = *({acc_dtype} *)(acc + r * strides[1]);
+                    for (npy_intp i = 0; i < sizes[1]; i++) {{
+                        for (int r = 0; r < {ROWS}; r++) {{
+                            {dtype} &x_i = *({dtype} *)(x + r * strides[0] + i * strides[2]);
+                            {acc_dtype} &acc_i = accs[r];
+                            {task}
+                        }}
+                    }}
+                    for (int r = 0; r < {ROWS}; r++)
+                        *({acc_dtype} *)(acc + r * strides[1]) = accs[r];
+                    row += {ROWS - 1};
+    """
     return f"""
             const bool next_to = strides[2] == (npy_intp)sizeof({dtype}) &&
                                  strides[3] == (npy_intp)sizeof({acc_dtype});
             for (npy_intp row = 0; row < sizes[0]; row++) {{
                 char *x = data[0] + row * strides[0];
                 char *acc = data[1] + row * strides[1];
-                if (strides[3] == 0) {{
+                if (strides[3] == 0 && strides[1] && sizes[0] - row >= {ROWS}) {{
+                    {several}
+                }} else if (strides[3] == 0) {{
                     {acc_dtype} acc_i = *({acc_dtype} *)acc;
                     {along}
                     *({acc_dtype} *)acc = acc_i;

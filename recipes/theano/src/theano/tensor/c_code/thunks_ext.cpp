@@ -12,6 +12,8 @@ static const struct {
     const char *name;
     computation compute;
 } ready_ops[] = {
+    {"AdvancedIncSubtensor1", advanced_inc_subtensor1},
+    {"AdvancedSubtensor1", advanced_subtensor1},
     {"Alloc", alloc},
     {"AllocEmpty", alloc_empty},
     {"Assert", assertion},
@@ -19,6 +21,7 @@ static const struct {
     {"DimShuffle", dimshuffle},
     {"IncSubtensor", inc_subtensor},
     {"Join", join},
+    {"JoinAs", join_as},
     {"MakeVector", make_vector},
     {"Rebroadcast", rebroadcast},
     {"Reshape", reshape},

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from theano.compile import ops
 from theano.gof.cc import CLinker, linker_types
+from theano.gof.graph import Apply
 from theano.gof.type import Type
 from theano.scalar import Scalar
 from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
+from theano.tensor.join_as import JoinAs
 from theano.tensor.type import TensorType
 
 # The kinds of numbers in an index.
@@ -64,6 +66,7 @@ READY: dict[Any, Callable[[Any], Any]] = {
     basic.AllocEmpty: lambda op: [],
     opt.Assert: lambda op: text(op.msg),
     basic.Join: lambda op: [op.view],
+    JoinAs: lambda op: [op.axis],
     basic.Reshape: lambda op: [op.ndim],
     basic.ScalarFromTensor: lambda op: [],
     basic.Split: lambda op: [],
@@ -78,6 +81,8 @@ READY: dict[Any, Callable[[Any], Any]] = {
     ops.Rebroadcast: ones,
     ops.Shape_i: lambda op: [op.i],
     ops.SpecifyShape: lambda op: [],
+    subtensor.AdvancedIncSubtensor1: lambda op: [op.inplace],
+    subtensor.AdvancedSubtensor1: lambda op: [],
     subtensor.IncSubtensor: lambda op: [
         op.inplace,
         op.set_instead_of_inc,
@@ -89,16 +94,44 @@ READY: dict[Any, Callable[[Any], Any]] = {
 WITH_SCALARS = (basic.ScalarFromTensor, subtensor.IncSubtensor, subtensor.Subtensor)
 
 
+def adds_floats(node: Apply) -> bool:
+    """Return whether a node adds what its array has: floats, not of 16 bits."""
+    to, value, _ = node.inputs
+    floats: bool = to.dtype == value.dtype in {"float32", "float64"}
+    return floats and not node.op.set_instead_of_inc
+
+
+def has_index_of_rows(node: Apply) -> bool:
+    """Return whether a node's indices, the last input, are numbers as npy_intp has them."""
+    dtype: str = node.inputs[-1].dtype
+    return dtype != "uint64"
+
+
+# What nodes of an op must be.
+CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
+    subtensor.AdvancedIncSubtensor1: (adds_floats, has_index_of_rows),
+    subtensor.AdvancedSubtensor1: (has_index_of_rows,),
+}
+
+
 class ReadyLinker(CLinker):
     """Compile nothing: the C code of the op's thunk is in the package."""
 
     def is_ready(self) -> bool:
         """Return whether that code knows the types of the node's variables."""
-        return not self.no_recycling and all(
-            type(variable.type) is TensorType
-            or (type(variable.type) is Scalar and type(node.op) in WITH_SCALARS)
-            for node in self.node_order
-            for variable in node.inputs + node.outputs
+        return (
+            not self.no_recycling
+            and all(
+                type(variable.type) is TensorType
+                or (type(variable.type) is Scalar and type(node.op) in WITH_SCALARS)
+                for node in self.node_order
+                for variable in node.inputs + node.outputs
+            )
+            and all(
+                condition(node)
+                for node in self.node_order
+                for condition in CONDITIONS.get(type(node.op), ())
+            )
         )
 
     def add_missing(self, modules: dict[Any, Any]) -> None:

@@ -168,7 +168,9 @@ class Tables:
             return line
         # The row can be of another line, of which there is the lesser or the greater.
         other = table._replace(slope=row[1] - row[0] if row[1:] else 0, offset=row[0])
-        for op, extreme in (basic.maximum, max), (basic.minimum, min):
+        low, high = RANGES["int64"]
+        overflows = not low <= other.line(LENGTHS[1]) <= high
+        for op, extreme in () if overflows else ((basic.maximum, max), (basic.minimum, min)):
             # On lines, what holds for the next length holds for all after it.
             if (table.slope > other.slope) == (extreme is max) and all(
                 table.at(n) == extreme(table.line(n), other.line(n)) for n in range(len(row) + 1)

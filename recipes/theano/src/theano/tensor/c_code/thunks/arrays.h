@@ -13,6 +13,23 @@ static int alloc_empty(const thunk *self, PyArrayObject **inputs,
     return put_empty(outputs, self->n_inputs, dims, self->types[self->n_inputs], 0);
 }
 
+/* Fill an array with one value, if it is plain. */
+static bool fill(PyArrayObject *array, PyArrayObject *value) {
+    static const char zeros[sizeof(npy_complex128)] = {};
+    const npy_intp all = PyArray_NBYTES(array), size = PyArray_ITEMSIZE(array);
+    char *data = PyArray_BYTES(array);
+    if (PyArray_NDIM(value) || !is_plain(array, PyArray_TYPE(value)))
+        return false;
+    if (!memcmp(PyArray_DATA(value), zeros, size)) {
+        memset(data, 0, all);
+    } else if (all) {
+        memcpy(data, PyArray_DATA(value), size);
+        for (npy_intp done = size; done < all; done *= 2)
+            memcpy(data + done, data, std::min(done, all - done));
+    }
+    return true;
+}
+
 static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const int nd = self->n_inputs - 1;
     npy_intp dims[NPY_MAXDIMS];
@@ -20,7 +37,8 @@ static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         dims[i] = integer(self, inputs, 1 + i);
     if (put_empty(outputs, nd, dims, self->types[0], 0))
         return -1;
-    if (theano_update_few(false, outputs[0], nd, dims, PyArray_STRIDES(outputs[0]),
+    if (fill(outputs[0], inputs[0]) ||
+        theano_update_few(false, outputs[0], nd, dims, PyArray_STRIDES(outputs[0]),
                           PyArray_BYTES(outputs[0]), inputs[0]))
         return 0;
     return PyArray_CopyInto(outputs[0], inputs[0]);
@@ -34,6 +52,74 @@ static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
     }
     *result = axis < 0 ? axis + nd : axis;
     return 0;
+}
+
+/* Plain arrays are rows, one after another, of what stands from an axis on: their
+ * number, and the bytes of each per length along the axis. */
+struct rows {
+    npy_intp n, unit;
+
+    rows(PyArrayObject *of, int axis) : n(1), unit(PyArray_ITEMSIZE(of)) {
+        for (int d = 0; d < PyArray_NDIM(of); d++)
+            *(d < axis ? &n : &unit) *= d == axis ? 1 : PyArray_DIM(of, d);
+    }
+
+    /* Copy a part of each row of these lengths along the axis to another array. */
+    void copy(npy_intp length, char *to, npy_intp to_length, const char *from,
+              npy_intp from_length) const {
+        for (npy_intp i = 0; i < n; i++)
+            memcpy(to + i * to_length * unit, from + i * from_length * unit,
+                   length * unit);
+    }
+};
+
+/* Join plain arrays. The result is whether all is done: other arrays, and errors,
+ * are left to NumPy. */
+static bool join_plain(PyArrayObject **output, int n, PyArrayObject **arrays,
+                       int axis) {
+    const int type_num = PyArray_TYPE(arrays[0]), nd = PyArray_NDIM(arrays[0]);
+    npy_intp dims[NPY_MAXDIMS];
+    memcpy(dims, PyArray_DIMS(arrays[0]), nd * sizeof(npy_intp));
+    for (int i = 0; i < n; i++) {
+        if (!is_plain(arrays[i], type_num) || PyArray_NDIM(arrays[i]) != nd)
+            return false;
+        for (int d = 0; d < nd && i; d++) {
+            if (d == axis)
+                dims[d] += PyArray_DIM(arrays[i], d);
+            else if (dims[d] != PyArray_DIM(arrays[i], d))
+                return false;
+        }
+    }
+    if (put_empty(output, nd, dims, type_num, 0)) {
+        PyErr_Clear();
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        if (!can_copy(*output, arrays[i]))
+            return false;
+    }
+    const rows all(*output, axis);
+    char *to = PyArray_BYTES(*output);
+    for (int i = 0; i < n; i++) {
+        const npy_intp length = PyArray_DIM(arrays[i], axis);
+        all.copy(length, to, dims[axis], PyArray_BYTES(arrays[i]), length);
+        to += length * all.unit;
+    }
+    return true;
+}
+
+static int join_arrays(PyArrayObject **output, int n, PyArrayObject **arrays,
+                       int axis) {
+    if (join_plain(output, n, arrays, axis))
+        return 0;
+    PyObject *all = PyTuple_New(n);
+    if (!all)
+        return -1;
+    for (int i = 0; i < n; i++)
+        PyTuple_SET_ITEM(all, i, Py_NewRef((PyObject *)arrays[i]));
+    int failed = put(output, PyArray_Concatenate(all, axis));
+    Py_DECREF(all);
+    return failed;
 }
 
 /* op: the number of the array that is the result if the others are empty, or -1. */
@@ -50,14 +136,28 @@ static int join(const thunk *self, PyArrayObject **inputs, PyArrayObject **outpu
             others += PyArray_DIM(arrays[i], axis);
     if (view >= 0 && others == 0)
         return put(outputs, Py_NewRef((PyObject *)arrays[view]));
-    PyObject *all = PyTuple_New(n);
-    if (!all)
-        return -1;
-    for (int i = 0; i < n; i++)
-        PyTuple_SET_ITEM(all, i, Py_NewRef((PyObject *)arrays[i]));
-    int failed = put(outputs, PyArray_Concatenate(all, axis));
-    Py_DECREF(all);
-    return failed;
+    /* The old value may be an input, of the user's even. */
+    if (view >= 0)
+        Py_CLEAR(outputs[0]);
+    return join_arrays(outputs, n, arrays, axis);
+}
+
+/* op: the axis. */
+static int join_as(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
+    const npy_intp axis = *(const npy_intp *)self->op;
+    const int n = self->n_inputs - 1;
+    for (int i = 0; i < n; i++) {
+        const npy_intp length =
+            integer_at(PyArray_GETPTR1(inputs[0], i), self->types[0]);
+        if (PyArray_DIM(inputs[1 + i], axis) != length) {
+            PyErr_Format(PyExc_ValueError,
+                         "Shape mismatch: a factor has %zd elements where the other"
+                         " one has %zd.",
+                         PyArray_DIM(inputs[1 + i], axis), length);
+            return -1;
+        }
+    }
+    return join_arrays(outputs, n, inputs + 1, axis);
 }
 
 static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
@@ -91,21 +191,25 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         return -1;
     }
     memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
-    for (int i = 0; i < n; i++) {
+    const rows all(from, axis);
+    for (int i = 0; i < n; i++, data += PyArray_STRIDE(from, axis) * size[i - 1]) {
         dims[axis] = size[i];
+        if (put_empty(outputs + i, nd, dims, self->types[0],
+                      PyArray_IS_F_CONTIGUOUS(from)))
+            return -1;
+        if (is_plain(from, self->types[0]) && can_copy(outputs[i], from)) {
+            all.copy(size[i], PyArray_BYTES(outputs[i]), size[i], data, sum);
+            continue;
+        }
         PyArray_Descr *descr = PyArray_DESCR(from);
         Py_INCREF(descr);
         PyObject *part =
             PyArray_NewFromDescr(&PyArray_Type, descr, nd, dims, PyArray_STRIDES(from),
                                  data, PyArray_FLAGS(from), NULL);
-        int failed = !part ||
-                     put_empty(outputs + i, nd, dims, self->types[0],
-                               PyArray_IS_F_CONTIGUOUS(from)) ||
-                     PyArray_CopyInto(outputs[i], (PyArrayObject *)part);
+        int failed = !part || PyArray_CopyInto(outputs[i], (PyArrayObject *)part);
         Py_XDECREF(part);
         if (failed)
             return -1;
-        data += PyArray_STRIDE(from, axis) * size[i];
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 
 /* Ready ops that index an array. */
 
-#include "values.h"
+#include "arrays.h"
 
 struct view {
     int nd;
@@ -95,16 +95,19 @@ static int subtensor(const thunk *self, PyArrayObject **inputs,
                        PyArray_BYTES(inputs[0]) + view.offset);
 }
 
+/* Make an output the array that is changed, or a copy of it. */
+static int put_changed(PyArrayObject **output, PyArrayObject *array, bool inplace) {
+    return inplace ? put(output, Py_NewRef((PyObject *)array))
+                   : put_copy(output, array);
+}
+
 /* op: whether in place, whether to set and not to add; then see make_view. */
 static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
                          PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;
     const bool inplace = op[0], set = op[1];
-    PyObject *to = (PyObject *)inputs[0];
     struct view view;
-    if (put(outputs,
-            inplace ? Py_NewRef(to)
-                    : PyArray_FromAny(to, NULL, 0, 0, NPY_ARRAY_ENSURECOPY, NULL)) ||
+    if (put_changed(outputs, inputs[0], inplace) ||
         make_view(self, inputs, op + 2, outputs[0], &view))
         return -1;
     char *data = PyArray_BYTES(outputs[0]) + view.offset;
@@ -128,6 +131,116 @@ static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
     }
     Py_DECREF(part);
     return failed;
+}
+
+/* The rows of an array that indices name: their numbers, or an error. */
+class rows_of {
+    PyArrayObject *indices;
+    const int type_num;
+    /* The indices, where they are of this type and plain. */
+    const npy_int64 *const plain;
+    const npy_intp length;
+
+  public:
+    rows_of(PyArrayObject *array, PyArrayObject *indices)
+        : indices(indices), type_num(PyArray_TYPE(indices)),
+          plain(is_plain(indices, NPY_INT64) ? (npy_int64 *)PyArray_DATA(indices)
+                                             : NULL),
+          length(PyArray_DIM(array, 0)) {}
+
+    npy_intp count() const {
+        return PyArray_DIM(indices, 0);
+    }
+
+    npy_intp operator[](npy_intp i) const {
+        const npy_intp row =
+            plain ? plain[i] : integer_at(PyArray_GETPTR1(indices, i), type_num);
+        return row < 0 ? row + length : row;
+    }
+
+    int check() const {
+        for (npy_intp i = 0; i < count(); i++) {
+            const npy_intp row = (*this)[i];
+            if (row < 0 || row >= length) {
+                PyErr_Format(PyExc_IndexError,
+                             "index %zd is out of bounds for axis 0 with size %zd",
+                             row < 0 ? row - length : row, length);
+                return -1;
+            }
+        }
+        return 0;
+    }
+};
+
+static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
+                               PyArrayObject **outputs) {
+    PyArrayObject *from = inputs[0];
+    const int nd = PyArray_NDIM(from);
+    const rows_of named(from, inputs[1]);
+    npy_intp dims[NPY_MAXDIMS];
+    memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
+    dims[0] = named.count();
+    if (named.check() || put_empty(outputs, nd, dims, self->types[0], 0))
+        return -1;
+    if (!is_plain(from, self->types[0]) || !can_copy(outputs[0], from))
+        return put(outputs,
+                   PyArray_TakeFrom(from, (PyObject *)inputs[1], 0, NULL, NPY_RAISE));
+    /* Not the stride, which is any where there is one row. */
+    const npy_intp size = rows(from, 0).unit;
+    char *to = PyArray_BYTES(outputs[0]);
+    for (npy_intp i = 0; i < dims[0]; i++, to += size) {
+        const char *row = PyArray_BYTES(from) + named[i] * size;
+        /* Of a size that the compiler knows it is no call. */
+        if (size == sizeof(double))
+            memcpy(to, row, sizeof(double));
+        else
+            memcpy(to, row, size);
+    }
+    return 0;
+}
+
+/* Add values to rows of an array; strides are as of arrays with nd dimensions. */
+template <typename T>
+static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char *to,
+                        const npy_intp *to_strides, const char *from,
+                        const npy_intp *from_strides) {
+    for (npy_intp i = 0; i < rows.count(); i++, from += from_strides[0]) {
+        char *row = to + rows[i] * to_strides[0];
+        if (nd == 1)
+            *(T *)row += *(const T *)from;
+        else
+            theano_few_loops<T>(true, nd - 1, dims + 1, row, to_strides + 1, from,
+                                from_strides + 1);
+    }
+}
+
+/* Add to rows of an array, in the order of indices. op: whether in place. */
+static int advanced_inc_subtensor1(const thunk *self, PyArrayObject **inputs,
+                                   PyArrayObject **outputs) {
+    PyArrayObject *value = inputs[1];
+    const rows_of rows(inputs[0], inputs[2]);
+    if (put_changed(outputs, inputs[0], *(const npy_intp *)self->op) ||
+        PyArray_FailUnlessWriteable(outputs[0], "input/output array") || rows.check())
+        return -1;
+    const int nd = PyArray_NDIM(outputs[0]), more = nd - PyArray_NDIM(value);
+    npy_intp dims[NPY_MAXDIMS], from_strides[NPY_MAXDIMS];
+    memcpy(dims, PyArray_DIMS(outputs[0]), nd * sizeof(npy_intp));
+    dims[0] = rows.count();
+    for (int d = 0; d < nd; d++) {
+        const npy_intp size = d < more ? 1 : PyArray_DIM(value, d - more);
+        if (size != 1 && size != dims[d]) {
+            PyErr_SetString(PyExc_ValueError,
+                            "array is not broadcastable to correct shape");
+            return -1;
+        }
+        from_strides[d] = size == 1 ? 0 : PyArray_STRIDE(value, d - more);
+    }
+    (self->types[0] == NPY_DOUBLE
+         ? add_to_rows<double>
+         : add_to_rows<float>)(rows, nd, dims, PyArray_BYTES(outputs[0]),
+                               PyArray_STRIDES(outputs[0]), PyArray_BYTES(value),
+                               from_strides);
+    return 0;
 }
 
 #endif

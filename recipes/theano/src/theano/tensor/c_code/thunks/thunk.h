@@ -3,6 +3,7 @@
 
 /* What all thunks are and how they run. */
 
+#include <algorithm>
 #include <utility>
 #include "theano_mod_helper.h"
 #include "theano_tensor.h"

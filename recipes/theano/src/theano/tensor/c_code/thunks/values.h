@@ -48,4 +48,26 @@ static int put_empty(PyArrayObject **output, int nd, npy_intp *dims, int type_nu
     return put(output, PyArray_EMPTY(nd, dims, type_num, in_fortran_order));
 }
 
+/* Whether an array's elements stand one after another in C order. */
+static bool is_plain(PyArrayObject *array, int type_num) {
+    return PyArray_TYPE(array) == type_num && PyArray_IS_C_CONTIGUOUS(array) &&
+           PyArray_ISBEHAVED_RO(array);
+}
+
+/* Whether what a plain array has can be copied to another one as bytes. */
+static bool can_copy(PyArrayObject *to, PyArrayObject *from) {
+    const char *first = PyArray_BYTES(to), *other = PyArray_BYTES(from);
+    return is_plain(to, PyArray_TYPE(from)) && (first + PyArray_NBYTES(to) <= other ||
+                                                other + PyArray_NBYTES(from) <= first);
+}
+
+static int put_copy(PyArrayObject **output, PyArrayObject *from) {
+    if (!has_dims(*output, PyArray_NDIM(from), PyArray_DIMS(from)) ||
+        !is_plain(from, PyArray_TYPE(from)) || !can_copy(*output, from))
+        return put(output, PyArray_FromAny((PyObject *)from, NULL, 0, 0,
+                                           NPY_ARRAY_ENSURECOPY, NULL));
+    memcpy(PyArray_DATA(*output), PyArray_DATA(from), PyArray_NBYTES(from));
+    return 0;
+}
+
 #endif

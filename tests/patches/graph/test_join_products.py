@@ -1,0 +1,170 @@
+"""What the steps of a Scan multiply by several weights is multiplied by all of them at once.
+
+Without the patch, each of them took a call of BLAS, of which the overhead is most where states are
+small.
+"""
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor as tt
+from theano.gof.graph import io_toposort
+from theano.ifelse import ifelse
+from theano.tensor.join_as import JoinAs
+
+STEPS, ROWS, N = 4, 2, 3
+LENGTHS = 2, 5, 1
+
+
+def weights(first, dtype="float64"):
+    """Three matrices that N elements are multiplied by, and three that undo it."""
+    random = np.random.RandomState(0)
+    there = [random.normal(size=(N, n)).astype(dtype) for n in LENGTHS]
+    back = [random.normal(size=(n, N)).astype(dtype) for n in LENGTHS]
+    return there + back if first else [x.T.copy() for x in there + back]
+
+
+def step(first, change=tt.tanh):
+    """What multiplies a state by all of them; whether it is the first factor."""
+
+    def new_state(h, *matrices):
+        multiply = tt.dot if first else lambda x, y: tt.dot(y, x)
+        parts = [change(multiply(h, x)) for x in matrices[:3]]
+        back = [multiply(x, y) for x, y in zip(parts, matrices[3:], strict=True)]
+        return tt.tanh(back[0] + 2 * h + (back[1] + back[2]))
+
+    return new_state
+
+
+def compiled(new_state, state, matrices, excluded=(), cost=tt.sum):
+    """A function of values of the weights, and of the slopes by them if there is a cost."""
+    symbols = [tt.matrix(dtype=x.dtype) for x in matrices]
+    h = tt.TensorType(state.dtype, (False,) * state.ndim)()
+    states, _ = theano.scan(
+        new_state, outputs_info=[h], non_sequences=symbols, n_steps=STEPS, strict=True
+    )
+    outputs = [states]
+    if cost:
+        outputs += tt.grad(cost(states), [h, *symbols], disconnected_inputs="ignore")
+    mode = theano.compile.get_mode("FAST_RUN").excluding(*excluded)
+    function = theano.function([h, *symbols], outputs, mode=mode, on_unused_input="ignore")
+    return lambda: function(state, *matrices), function
+
+
+def ops_of_steps(function):
+    """The names of the ops of all steps."""
+    scans = [
+        node.op for node in function.maker.fgraph.toposort() if type(node.op).__name__ == "Scan"
+    ]
+    return [type(node.op).__name__ for op in scans for node in io_toposort(op.inputs, op.outputs)]
+
+
+def count(function, *names):
+    return sum(name in names for name in ops_of_steps(function))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(N,), (ROWS, N)])
+@pytest.mark.parametrize("first", [True, False])
+def test_products_of_states_and_of_slopes(first, shape, dtype):
+    state = np.random.RandomState(1).normal(size=shape if first else shape[::-1]).astype(dtype)
+    call, function = compiled(step(first), state, weights(first, dtype))
+    other, without = compiled(step(first), state, weights(first, dtype), ["scanOp_join_products"])
+    # Three become one: of the state and of its slope; and for the new state and the state's slope.
+    assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
+    assert count(function, "Split") >= 2
+    assert count(function, "JoinAs") == 2
+    tolerance = 1e-12 if dtype == "float64" else 1e-5
+    for one, another in zip(call(), other(), strict=True):
+        assert one.dtype == another.dtype
+        np.testing.assert_allclose(one, another, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("new_state", "dots"),
+    [
+        # The same weights twice: one product of two matrices, and one part is read twice.
+        (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(h, a)) + tt.exp(tt.dot(h, b)), 1),
+        # From both sides.
+        (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(b, h)), 2),
+        (lambda h, a, b: tt.dot(h, a) + tt.dot(b, tt.sin(h)), 2),
+        # The sum of two is one more term.
+        (lambda h, a, b: tt.sin(tt.dot(h, a) + 1 + tt.dot(h, b)) * tt.dot(tt.exp(-h), b), 2),
+        (lambda h, a, b: tt.sin(2 + (tt.dot(h, a) + (tt.dot(tt.sin(h), b) + h))), 1),
+        # Rows that are added to all.
+        (lambda h, a, b: tt.dot(h, a) + tt.dot(tt.shape_padleft(h[0]), b), 2),
+        # Of other values only.
+        (lambda h, a, b: tt.dot(tt.dot(h, a) / 9, b) / 9, 2),
+        # Only one of the factors may be weights, and these have no other shape.
+        (lambda h, a, b: tt.sin(h) + tt.dot(a, b) + tt.dot(a[0], b), 0),
+        (lambda h, a, b: tt.dot(h, tt.dot(h, a)) + tt.dot(h, tt.dot(h, b)), 3),
+        # Of what is lazy.
+        (lambda h, a, b: ifelse(tt.gt(h.sum(), 0), tt.dot(h, a), tt.dot(h, b)), 2),
+    ],
+)
+def test_which_are_joined(new_state, dots):
+    random = np.random.RandomState(2)
+    state, *matrices = random.normal(0, 0.3, (3, N, N))
+    call, function = compiled(new_state, state, matrices, cost=None)
+    other, _ = compiled(new_state, state, matrices, ["scanOp_join_products"], cost=None)
+    assert count(function, "Dot") == dots
+    np.testing.assert_allclose(call(), other(), rtol=1e-12, atol=1e-12)
+
+
+def test_what_something_else_reads_is_no_term():
+    """It is computed in any case."""
+
+    def new_state(h, a, b):
+        product = tt.dot(h, a)
+        total = product + tt.dot(tt.sin(h), b)
+        return tt.sin(total) + tt.cos(product)
+
+    call, function = compiled(new_state, np.ones((N, N)), [np.eye(N)] * 2, cost=None)
+    assert count(function, "Dot") == 2
+    assert count(function, "JoinAs") == 0
+    assert np.isfinite(call()).all()
+
+
+def test_a_vector_of_weights_stays():
+    call, function = compiled(
+        lambda h, a, b: h * tt.dot(h, a[0]) + tt.dot(h, b[0]),
+        np.ones(N),
+        [np.eye(N)] * 2,
+        cost=None,
+    )
+    assert count(function, "Split", "JoinAs") == 0
+    assert np.isfinite(call()).all()
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("rows", [(), (2,)])
+def test_lengths_are_compared(first, rows):
+    """A product of what is joined does not know them apart, if together they are right."""
+    matrices = [np.ones((N, N)), np.ones((1, N))]
+    state = np.ones((*rows, N))
+    if not first:
+        matrices, state = [x.T for x in matrices], state.T
+
+    def swapped(h, a, b):
+        if first:
+            return tt.dot(h[..., :1], a) + tt.dot(h, b)
+        return tt.dot(a, h[:1]) + tt.dot(b, h)
+
+    call, function = compiled(swapped, state, matrices, cost=None)
+    assert count(function, "JoinAs") == 1
+    with pytest.raises(ValueError, match="Shape mismatch"):
+        call()
+
+
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
+def test_join_as(mode):
+    x, y, lengths = tt.dmatrix(), tt.dmatrix(), tt.lvector()
+    function = theano.function([lengths, x, y], JoinAs(1)(lengths, x, y), mode=mode)
+    one, other = np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(2, 2)
+    for a, b in ((one, other), (np.asfortranarray(one), np.asfortranarray(other))):
+        assert function([3, 2], a, b).tolist() == np.concatenate([one, other], 1).tolist()
+    for wrong in ([2, 3], [3, 1]):
+        with pytest.raises(ValueError, match="Shape mismatch: a factor has"):
+            function(wrong, one, other)
+    with pytest.raises(ValueError, match="must match exactly"):
+        function([3, 2], one, other[:1])
