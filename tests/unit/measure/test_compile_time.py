@@ -7,7 +7,7 @@ import pytest
 
 from builder import report
 from builder.common import paths
-from builder.common.errors import UsageError, VerifyFailed
+from builder.common.errors import CommandFailed, UsageError, VerifyFailed
 from builder.common.processes import Finished
 from builder.measure import bench, compile_time
 from builder.measure.compile_time import Row
@@ -61,6 +61,26 @@ def test_a_graph_that_a_peer_cannot_express_is_left_out(
 ) -> None:
     compile_time.measure(["pytensor"], ["conv", "mlp"], quick=False)
     assert {graph for graph, _, _ in measured} == {"mlp"}
+
+
+def test_only_stock_theano_may_fail(
+    measured: list[tuple[str, str, str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(environment: str, graph: str, cache: str) -> Row:
+        if environment == failing:
+            raise CommandFailed("exit status 1\n  ImportError: dgemm_")
+        return row()
+
+    monkeypatch.setattr(compile_time, "measure_one", fail)
+    failing = "stock"
+    document = report.read(compile_time.measure(["stock", "jax"], ["mlp"], quick=False))
+    assert set(document["rows"]["mlp"]) == {"jax"}
+    assert "mlp warm stock failed: ImportError: dgemm_" in capsys.readouterr().out
+    failing = "jax"
+    with pytest.raises(CommandFailed):
+        compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
 
 
 def test_a_row_replaces_its_own_only(measured: list[tuple[str, str, str]]) -> None:
