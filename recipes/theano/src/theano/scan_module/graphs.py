@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from theano import gof
@@ -98,6 +98,33 @@ def replace_computations(
             copies.setdefault(each, variable)
     copy_graph(new, copies, strict=True, share_inputs=True)
     return [copies[each] for each in new]
+
+
+def copy_scan(
+    node: Apply,
+    copies: dict[Variable, Variable],
+    sequences: Mapping[Variable, Variable],
+    others: Mapping[Variable, Variable],
+) -> list[Variable]:
+    """Return the outputs of a copy of a Scan whose steps are given more.
+
+    Args:
+        copies: of the inputs of its steps, and of what is to be replaced in them.
+        sequences: new inputs that have other values in each step, with what these are outside.
+        others: new inputs that have the same, with what these are outside.
+    """
+    scan: Any = node.op
+    copy_graph(scan.outputs, copies, strict=True, share_inputs=True)
+    new_scan = type(scan)(
+        [*sequences, *(copies[x] for x in scan.inputs), *others],
+        [copies[x] for x in scan.outputs],
+        {**scan.info, "n_seqs": scan.n_seqs + len(sequences)},
+    )
+    steps, *inputs = node.inputs
+    outputs: list[Variable] = new_scan(
+        steps, *sequences.values(), *inputs, *others.values(), return_list=True
+    )
+    return outputs
 
 
 def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = ()) -> list[int]:

@@ -16,7 +16,7 @@ from theano import scalar as scal
 from theano.compile.ops import Shape_i
 from theano.ifelse import IfElse
 from theano.scan_module import scan_op
-from theano.scan_module.graphs import copy_graph
+from theano.scan_module.graphs import copy_graph, copy_scan
 from theano.scan_module.scan_utils import safe_new
 from theano.tensor.elemwise import Elemwise
 from theano.tensor.join_as import JoinAs
@@ -199,17 +199,10 @@ def join_products(fgraph: FunctionGraph, node: Apply) -> None:
                 if len(outs) > 1:
                     steps.replace_sum(out, terms, outs)
                     break
-    if not steps.new_inputs:
-        return
-    scan = node.op
-    new_scan = scan_op.Scan(
-        [*(steps.copies[x] for x in scan.inputs), *steps.new_inputs],
-        steps.copy(scan.outputs),
-        scan.info,
-    )
-    outputs = new_scan(*node.inputs, *steps.new_inputs.values(), return_list=True)
-    fgraph.replace_all_validate_remove(
-        list(zip(node.outputs, outputs, strict=True)),
-        remove=[node],
-        reason="scanOp_join_products",
-    )
+    if steps.new_inputs:
+        outputs = copy_scan(node, steps.copies, {}, steps.new_inputs)
+        fgraph.replace_all_validate_remove(
+            list(zip(node.outputs, outputs, strict=True)),
+            remove=[node],
+            reason="scanOp_join_products",
+        )

@@ -15,7 +15,7 @@ from theano import gof, tensor
 from theano import scalar as scal
 from theano.compile.ops import Shape, Shape_i
 from theano.scan_module import scan_op
-from theano.scan_module.graphs import copy_graph
+from theano.scan_module.graphs import copy_graph, copy_scan
 from theano.scan_module.scan_utils import safe_new
 from theano.tensor import nnet, subtensor
 from theano.tensor.elemwise import DimShuffle, Elemwise, Sum
@@ -117,8 +117,7 @@ def replace(
         shapes: fills of its steps, in the order of computation, which need no more of their first
             inputs than lengths, with what stands outside for these.
     """
-    scan = node.op
-    copies = {x: safe_new(x) for x in [*scan.inputs, *moved]}
+    copies = {x: safe_new(x) for x in [*node.op.inputs, *moved]}
     sequences = {copies[x]: each.variable for x, each in moved.items() if each.varies}
     others = {copies[x]: each.variable for x, each in moved.items() if not each.varies}
     for fill, like in shapes.items():
@@ -132,16 +131,8 @@ def replace(
                 others[sizes[d]] = outer
         whole = value.type == fill.outputs[0].type
         copies[fill.outputs[0]] = value if whole else tensor.alloc(value, *sizes)
-    copy_graph(scan.outputs, copies, strict=True, share_inputs=True)
-    new_scan = scan_op.Scan(
-        [*sequences, *(copies[x] for x in scan.inputs), *others],
-        [copies[x] for x in scan.outputs],
-        {**scan.info, "n_seqs": scan.n_seqs + len(sequences)},
-    )
-    steps, *inputs = node.inputs
-    outputs = new_scan(steps, *sequences.values(), *inputs, *others.values(), return_list=True)
     fgraph.replace_all_validate_remove(
-        list(zip(node.outputs, outputs, strict=True)),
+        list(zip(node.outputs, copy_scan(node, copies, sequences, others), strict=True)),
         remove=[node],
         reason="scanOp_pushout_gradients",
     )
