@@ -37,6 +37,7 @@ SPEED = ("build/", "graph/", "run/")
 OTHER_GRAPH = (
     "build/modules-are-cached.patch",
     "graph/clone-in-one-pass.patch",
+    "graph/cycles-depth-first.patch",
     "graph/gradients-of-scan.patch",
     "graph/known-order.patch",
     "graph/push-out-in-one-pass.patch",

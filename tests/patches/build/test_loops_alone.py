@@ -137,6 +137,70 @@ def test_fortran_order_is_kept(thunk_of):
     assert result[0].flags.f_contiguous
 
 
+def strided(values):
+    """Yield arrays of these values, not 0, with other strides; between them are zeros."""
+    rows, columns = values.shape
+    yield np.array(values, order="F")
+    for shape, index in (
+        ((rows, 2 * columns), np.s_[:, ::2]),
+        ((rows, columns + 1), np.s_[:, :0:-1]),
+        ((2 * rows, columns), np.s_[::-2]),
+    ):
+        for order in "CF":
+            base = np.zeros(shape, values.dtype, order)
+            base[index] = values
+            yield base[index]
+
+
+STRIDED = pytest.mark.parametrize(
+    "shape", [(3, 1100), (1100, 3), (20, 30), (1, 600), (600, 1), (2, 2)]
+)
+
+
+@STRIDED
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
+def test_the_same_bits_with_any_strides(shape, dtype):
+    """The loops take elements next to each other; of others they are given copies."""
+    x, y = (tt.matrix(dtype=dtype) for _ in range(2))
+    row, column = (tt.TensorType(dtype, one)() for one in ((True, False), (False, True)))
+    total = x * y + row * x - column
+    outputs = [tt.tanh(total) if "float" in dtype else total, (x > column) + y]
+    function = theano.function([x, y, row, column], outputs)
+    random = np.random.RandomState(1)
+    first, second, along, across = (
+        random.randint(1, 99, size).astype(dtype)
+        for size in (shape, shape, (1, shape[1]), (shape[0], 1))
+    )
+    expected = function(first, second, along, across)
+    assert (expected[1] == (first > across) + second).all()
+    for left, right in itertools.product([first, *strided(first)], [second, *strided(second)]):
+        for found, known in zip(function(left, right, along, across), expected, strict=True):
+            assert np.ascontiguousarray(found).tobytes() == known.tobytes()
+
+
+@STRIDED
+def test_in_place_with_any_strides(thunk_of, shape):
+    x, y = tt.dmatrices("x", "y")
+    output = Elemwise(scalar.Sub(scalar.transfer_type(0)), {0: 0})(x, y)
+    thunk, (first, second), result = thunk_of([x, y], output)
+    random = np.random.RandomState(1)
+    value, second[0] = random.uniform(1, 2, shape), random.uniform(3, 4, shape)
+    for array in strided(value):
+        first[0] = array
+        thunk()
+        assert result[0] is array
+        assert (array == value - second[0]).all()
+        assert np.count_nonzero(array if array.base is None else array.base) == array.size
+
+
+def test_many_arrays_with_any_strides():
+    inputs = [tt.dmatrix() for _ in range(40)]
+    function = theano.function(inputs, sum(inputs))
+    value = np.random.RandomState(1).randint(1, 99, (3, 1100)).astype("float64")
+    for array in strided(value):
+        assert (function(*[array] * 40) == 40 * value).all()
+
+
 @pytest.mark.parametrize("dimensions", [0, 1, 2])
 def test_division_by_zero(thunk_of, dimensions):
     """An error in the middle of the loops: nothing is lost, and the output is not stored."""

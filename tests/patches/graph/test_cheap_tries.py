@@ -13,6 +13,7 @@ import pytest
 import theano
 from theano import scalar
 from theano import tensor as tt
+from theano.gof import Variable
 from theano.gof import opt as gof_opt
 from theano.scalar.output_dtypes import output_dtypes
 from theano.tensor import opt
@@ -97,6 +98,39 @@ def test_a_composite_in_place_has_the_same_graph():
     assert in_place == op
     assert in_place.output_types_preference == scalar.transfer_type(0)
     assert pickle.loads(pickle.dumps(in_place)) == op
+
+
+def test_no_subtensor_of_a_shape_is_made_to_be_looked_at(monkeypatch):
+    made = []
+    make_node = tt.Subtensor.make_node
+    monkeypatch.setattr(
+        tt.Subtensor, "make_node", lambda *arguments: made.append(1) or make_node(*arguments)
+    )
+    x, lengths, n = tt.dmatrix(), tt.lvector(), tt.lscalar()
+    try_it = opt.local_reshape_to_dimshuffle.transform
+    for shape, expected in (
+        (tt.stack([n, n]), False),
+        (tt.constant([2, 1, 3]), True),
+        (tt.stack([n, tt.constant(1), n]), True),
+        (lengths, False),
+    ):
+        node = tt.reshape(x, shape, ndim=3 if expected else 2).owner
+        made.clear()
+        found = try_it(node)
+        assert bool(found) is expected
+        assert bool(made) is (shape is lengths)
+        if expected:
+            assert found[0].type == node.outputs[0].type
+            flat = found[0].owner.inputs[0].owner
+            assert flat.op.ndim == 2
+
+
+def test_nobody_is_told_of_variables_after_an_optimizer_raised():
+    """Gemm cannot work in place of what it reads."""
+    x, y = tt.dmatrices("x", "y")
+    function = theano.function([x, y], tt.dot(tt.exp(x), y) + tt.exp(x))
+    assert any(isinstance(node.op, tt.blas.Gemm) for node in function.maker.fgraph.apply_nodes)
+    assert not Variable.construction_observers
 
 
 def test_an_elemwise_makes_no_node_of_its_scalar_op(monkeypatch):

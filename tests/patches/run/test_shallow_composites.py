@@ -1,12 +1,18 @@
 """Long chains of elementwise operations compile.
 
-Without the patch, a RecursionError is raised, of printing or pickling one Composite in another.
+Without the patch, a RecursionError is raised, of printing or pickling one Composite in another, and
+each Composite copies and merges its graph when it is made.
 """
+
+import copy
+import pickle
 
 import numpy as np
 import pytest
 import theano
+from theano import scalar
 from theano import tensor as tt
+from theano.gof.fg import MissingInputError
 from theano.tensor.opt import MAX_COMPOSITE_DEPTH
 
 
@@ -37,3 +43,57 @@ def test_depth():
     value = np.array([0.5])
     expected = 60 * np.sin(value) * np.cos(value) + np.sin(value)
     np.testing.assert_allclose(function(*[value] * 60), expected)
+
+
+def nodes_of(inputs, outputs):
+    return scalar.Composite(inputs, outputs).fgraph.toposort()
+
+
+def test_the_graph_is_made_where_it_is_asked_for():
+    x, y = scalar.float64("x"), scalar.float64("y")
+    op = scalar.Composite([x, y], [x * y + x])
+    assert op.depth == 2
+    for each in (op, copy.copy(op), pickle.loads(pickle.dumps(op)), op.make_new_inplace()):
+        assert not {"fgraph", "_impls"} & vars(each).keys()
+        assert each == op
+        assert hash(each) == hash(op)
+        assert each.impl(2.0, 3.0) == 8
+        assert {"fgraph", "_impls"} <= vars(each).keys()
+    with pytest.raises(AttributeError, match="other"):
+        _ = op.other
+
+
+def test_nothing_is_computed_twice():
+    x, y = scalar.float64("x"), scalar.float64("y")
+    one, other = (scalar.exp(x + scalar.constant(2.0)) for _ in range(2))
+    assert len(nodes_of([x, y], [one * y + other])) == 4
+    # It is what is computed last that is written by two names.
+    nodes = nodes_of([x], [scalar.exp(x), scalar.exp(x)])
+    assert [type(node.op) for node in nodes] == [scalar.Exp, scalar.Identity]
+
+
+def test_zeros_of_both_signs_are_not_one():
+    x = scalar.float64("x")
+    op = scalar.Composite([x], [scalar.switch(x, scalar.constant(0.0), scalar.constant(-0.0))])
+    assert [np.signbit(op.impl(value)) for value in (1.0, 0.0)] == [False, True]
+    values = tt.dvector()
+    found = theano.function([values], tt.elemwise.Elemwise(op)(values))([1, 0])
+    assert np.signbit(found).tolist() == [False, True]
+
+
+def test_one_composite_in_another():
+    x, y = scalar.float64("x"), scalar.float64("y")
+    inner = scalar.Composite([x, y], [x * y + x])
+    op = scalar.Composite([x], [inner(scalar.exp(x), x)])
+    assert not any(isinstance(node.op, scalar.Composite) for node in op.fgraph.apply_nodes)
+    np.testing.assert_allclose(op.impl(0.5), np.exp(0.5) * 1.5)
+    # Its own is as it was.
+    assert inner.impl(2.0, 3.0) == 8
+
+
+def test_what_is_no_graph_of_scalars_is_refused():
+    x, y, vector = scalar.float64("x"), scalar.float64("y"), tt.dvector()
+    with pytest.raises(ValueError, match="exclusively composed of ScalarOp"):
+        scalar.Composite([vector], [vector + 1])
+    with pytest.raises(MissingInputError):
+        _ = scalar.Composite([x], [x + y]).fgraph

@@ -32,6 +32,29 @@ def test_loops_with_many_arrays_are_vectorised(run_python, tmp_path, operand, fa
     assert re.search(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
 
 
+def test_of_long_tasks_only_whole_vectors_are(run_python, tmp_path):
+    """g++ would take as long again for what is left behind the last one."""
+    notes = tmp_path / "notes"
+    result = run_python(
+        """
+        import theano
+        from theano import tensor
+        from theano.tensor.loops_cgen import LONG_TASK
+        x, y = tensor.dvectors("x", "y")
+        z = x
+        for i in range(LONG_TASK):
+            z = z * y if i % 2 else z + x
+        function = theano.function([x, y], z)
+        (node,) = function.maker.fgraph.apply_nodes
+        assert "<math.h>" not in node.op.c_linker(node, []).get_src_code()
+        """,
+        flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes}",
+    )
+    assert result.returncode == 0, result.stderr
+    found = re.findall(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
+    assert len(found) == 1
+
+
 CHOICES = {
     "maximum": (tensor.maximum, np.maximum, 2),
     "minimum": (tensor.minimum, np.minimum, 2),

@@ -42,10 +42,10 @@ WARNINGS = re.compile(r"-w|-W(?![alp],).*")
 
 @functools.cache
 def headers() -> str:
-    """Return the text of the headers that come with Theano."""
-    return "".join(
-        path.read_text() for path in sorted((Path(__file__).parent / "c_code").glob("*.h"))
-    )
+    """Return a hash of the headers that come with Theano."""
+    paths = sorted((Path(__file__).parent / "c_code").glob("*.h"))
+    found: str = hash_from_code("".join(path.read_text() for path in paths))
+    return found
 
 
 def name_of(module: ModuleParts, arguments: Arguments) -> str:

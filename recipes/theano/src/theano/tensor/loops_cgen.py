@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 # Along which dimensions an array is broadcast.
 Pattern = Sequence[bool]
@@ -15,6 +16,12 @@ Pattern = Sequence[bool]
 FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
 # The functions that are instructions of processors.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
+# Whether elements are "next to" each other, or the same where an array is broadcast.
+Strides = Literal["any", "next to", "both"]
+# Of a task of more statements, g++ takes a third of its time to vectorise what is left behind the
+# last whole vector. It does not if it is asked for vectors of a length that there is none of.
+LONG_TASK = 30
+NO_LENGTH = " simdlen(256)"
 # So many rows are accumulated at once.
 ROWS = 4
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
@@ -46,16 +53,20 @@ def make_loops(
     dtypes: Sequence[str],
     broadcast: Sequence[Pattern],
     task: str,
-    vectorised: bool = True,
+    strides: Strides = "both",
 ) -> str:
     """Produce the body of a function of C type theano_loops.
+
+    g++ vectorises a loop with strides that it knows: through rows of arrays in C order, or slices
+    of them, and what is broadcast along.
 
     Args:
         names: the arrays.
         dtypes: the C type of the elements of each.
         broadcast: along which dimensions each is broadcast.
         task: computes an element, "<name>_i" of each array.
-        vectorised: whether no element depends on another, nor on an error.
+        strides: the innermost ones that there can be. For others than "any", no element depends on
+            another, nor on an error.
     """
     n, nd = len(names), len(broadcast[0])
     rows, next_to, known, strided = "", [], "", ""
@@ -79,19 +90,18 @@ def make_loops(
                     {task}
                 }}
     """
-    if vectorised:
-        # g++ vectorises a loop with strides that it knows: through rows of arrays in C order, or
-        # slices of them, and what is broadcast along.
+    vectorised = f"""
+                #pragma omp simd{NO_LENGTH if task.count(";") > LONG_TASK else ""}
+                for (npy_intp i = 0; i < sizes[1]; i++) {{
+                    {known}
+                    {task}
+                }}
+    """
+    if strides == "both":
         constants = f"const bool next_to = {' && '.join(next_to)};"
-        loop = f"""
-                if (next_to) {{
-                    #pragma omp simd
-                    for (npy_intp i = 0; i < sizes[1]; i++) {{
-                        {known}
-                        {task}
-                    }}
-                }} else {{{loop}}}
-        """
+        loop = f"if (next_to) {{{vectorised}}} else {{{loop}}}"
+    elif strides == "next to":
+        loop = vectorised
     return f"""
             {constants}
             for (npy_intp row = 0; row < sizes[0]; row++) {{
@@ -128,6 +138,7 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
                     for (int r = 0; r < {ROWS}; r++)
                         accs[r] = *({acc_dtype} *)(acc + r * strides[1]);
                     for (npy_intp i = 0; i < sizes[1]; i++) {{
+                        #pragma GCC unroll {ROWS}
                         for (int r = 0; r < {ROWS}; r++) {{
                             {dtype} &x_i = *({dtype} *)(x + r * strides[0] + i * strides[2]);
                             {acc_dtype} &acc_i = accs[r];
@@ -208,7 +219,7 @@ def make_vectorised_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in o
         """
     loops = make_loops(names, dtypes, broadcast, task)
     loop = f"""
-        theano_elemwise({nd}, dims, {n}, arrays, broadcast, {like},
+        theano_elemwise<theano_loops>({nd}, dims, {n}, arrays, broadcast, {like},
                         [](char *const *data, const npy_intp *sizes,
                            const npy_intp *strides) -> int {{{loops}}});
     """

@@ -107,6 +107,10 @@ struct theano_elemwise_op {
     /* Of the loops' arrays: along which dimensions they are broadcast, as '1'. */
     const char *const *broadcast;
     theano_loops loops;
+    /* Whether the loops take each element for the one next to the last, or for the
+     * same where an array is broadcast along its last dimension, whatever the innermost
+     * strides are. */
+    int next_to;
     /* What follows is of a reduction, which has two arrays, the input, with nd
      * dimensions, and what is accumulated: along which of them, as '1'; NumPy's number
      * of the type, and what sets n of it to the value before the first element. A

@@ -279,12 +279,14 @@ THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arr
     return 0;
 }
 
-/* Run loops through n arrays, of which data and nd strides each are given, in the
- * order of strides `like`. Dimensions that are '1' of in_order keep theirs among them.
- * Loops that are one through the memory of all arrays are made one. */
+/* Run loops, which are called as a theano_loops is, through n arrays, of which data
+ * and nd strides each are given, in the order of strides `like`. Dimensions that are
+ * '1' of in_order keep theirs among them. Loops that are one through the memory of all
+ * arrays are made one. */
+template <typename Run>
 THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
                                    const npy_intp *given, const npy_intp *like,
-                                   const char *in_order, theano_loops run) {
+                                   const char *in_order, const Run &run) {
     /* At the end are the two of run. */
     npy_intp sizes[nd + 2], index[nd + 2], strides[(nd + 2) * n];
     int order[nd + 1], loops = 0, last = 1;
@@ -339,9 +341,10 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
 
 /* Run an Elemwise's loops through n arrays, in the order in which arrays[like],
  * an output, is in memory. */
+template <typename Run>
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                                   PyArrayObject **arrays, const char *const *broadcast,
-                                  int like, theano_loops run) {
+                                  int like, const Run &run) {
     npy_intp strides[nd * n + 1];
     char *data[n], in_order[nd + 1];
     memset(in_order, '0', nd);

@@ -38,7 +38,9 @@ class LoopsLinker(CLinker):
         """Return compile_str's arguments: loops alone do not link with Python."""
         arguments: dict[str, Any] = super().compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
-            arguments["preargs"] = [*arguments["preargs"], "-nodefaultlibs"]
+            # What -O3 has more takes longer, and is for loops of other kinds.
+            flags = ["-O2" if flag == "-O3" else flag for flag in arguments["preargs"]]
+            arguments["preargs"] = [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
             arguments["libs"] = [*arguments["libs"], "m", "c", "gcc"]
         return arguments
 
@@ -114,15 +116,16 @@ class LoopsLinker(CLinker):
             [ctype(variable) for _, variable in arrays],
             broadcast,
             f"{{{task}}}\n",
-            not can_fail,
+            strides="any" if can_fail else "next to",
         )
+        next_to = int(not can_fail and bool(broadcast[0]))
         return self.table(
             inputs,
             node.outputs,
             loops,
             f"static const int overwritten[] = {{{', '.join(map(str, overwritten))}}};\n"
             f"static const char *const broadcast[] = {{{cgen.pattern_strings(broadcast)}}};\n",
-            f"{like},\n    storages, types, overwritten, broadcast, loops",
+            f"{like},\n    storages, types, overwritten, broadcast, loops, {next_to}",
         )
 
     def table(

@@ -29,7 +29,7 @@ WITHOUT_MATH = {
         (Path(gof.__file__).parent / "c_code" / "theano_loops.h").read_text(),
         re.MULTILINE,
     ),
-    *("fill", "for", "if", "loops", "sizeof", "switch", "while"),
+    *("fill", "for", "if", "loops", "simdlen", "sizeof", "switch", "while"),
     *("PyErr_SetString", "THEANO_MACRO_MOD", "__builtin_inf"),
     *FUNCTIONS.values(),
 }

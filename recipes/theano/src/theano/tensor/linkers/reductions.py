@@ -48,7 +48,7 @@ class ReductionLinker(LoopsLinker):
         (({acc} *)data)[i] = {number};
 }}
 """,
-            f"""0, storages, types, 0, 0, loops,
+            f"""0, storages, types, 0, 0, loops, 0,
     "{reduced}", {np.dtype(acc_dtype).num}, fill, {not_empty}""",
         )
         return LoopsModule(["<math.h>"], [], description)

@@ -3,6 +3,7 @@
 
 /* The thunk of an Elemwise: all but its loops. */
 
+#include <algorithm>
 #include "thunk.h"
 
 /* Whether all inputs but those of one element are in Fortran order. */
@@ -17,6 +18,109 @@ static int fortran(const theano_elemwise_op *op, PyArrayObject **inputs) {
     }
     return known;
 }
+
+template <typename T>
+static void copy_elements(npy_intp n, char *__restrict to, npy_intp to_stride,
+                          const char *__restrict from, npy_intp from_stride) {
+    if (from_stride == 0 && to_stride == sizeof(T)) {
+        std::fill_n((T *)to, n, *(const T *)from);
+        return;
+    }
+#pragma GCC unroll 8
+    for (npy_intp i = 0; i < n; i++)
+        *(T *)(to + i * to_stride) = *(const T *)(from + i * from_stride);
+}
+
+/* Copy n elements of so many bytes each. */
+static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
+                          const char *from, npy_intp from_stride) {
+    (size == 1   ? copy_elements<npy_int8>
+     : size == 2 ? copy_elements<npy_int16>
+     : size == 4 ? copy_elements<npy_int32>
+                 : copy_elements<npy_int64>)(n, to, to_stride, from, from_stride);
+}
+
+/* A theano_loops through arrays with any strides, of loops that take each element for
+ * the one next to the last: they compute copies. */
+struct any_strides {
+    /* So many elements of an array are copied at once, of all arrays no more than so
+     * many. A loop through less is exchanged with the one around it. */
+    enum { AT_ONCE = 512, IN_ALL = 8192, FEW = 16 };
+
+    const theano_elemwise_op *op;
+    int n;
+    PyArrayObject *const *arrays;
+
+    int size(int i) const {
+        return PyArray_ITEMSIZE(arrays[i]);
+    }
+
+    /* The stride that the loops take for an array's. */
+    npy_intp step(int i) const {
+        return op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
+    }
+
+    bool is_output(int i) const {
+        return i >= op->n_inputs ||
+               std::count(op->overwritten, op->overwritten + op->n_outputs, i);
+    }
+
+    int operator()(char *const *data, const npy_intp *sizes,
+                   const npy_intp *strides) const {
+        const npy_intp *inner = strides + n;
+        int n_copied = 0;
+        bool moving = false;
+        for (int i = 0; i < n; i++) {
+            n_copied += inner[i] != step(i);
+            moving = moving || (inner[i] && !step(i));
+        }
+        if (sizes[1] == 1 || !n_copied)
+            return op->loops(data, sizes, strides);
+        if (sizes[1] < sizes[0] && sizes[1] < FEW) {
+            const npy_intp exchanged[] = {sizes[1], sizes[0]};
+            npy_intp outer[2 * n];
+            std::rotate_copy(strides, inner, inner + n, outer);
+            return (*this)(data, exchanged, outer);
+        }
+        char *row[n];
+        for (npy_intp k = 0; k < sizes[0]; k++) {
+            for (int i = 0; i < n; i++)
+                row[i] = data[i] + k * strides[i];
+            if (moving) {
+                /* An array has to stay where it is: one element at a time. */
+                const npy_intp rows[] = {sizes[1], 1};
+                op->loops(row, rows, inner);
+            } else {
+                compute_copies(sizes[1], row, inner, n_copied);
+            }
+        }
+        return 0;
+    }
+
+    void compute_copies(npy_intp n_elements, char *const *row, const npy_intp *inner,
+                        int n_copied) const {
+        const npy_intp at_once = std::max(1, std::min<int>(AT_ONCE, IN_ALL / n_copied));
+        npy_int64 copies[n_copied * at_once];
+        for (npy_intp done = 0; done < n_elements; done += at_once) {
+            const npy_intp sizes[] = {1, std::min(at_once, n_elements - done)};
+            char *from[n], *at[n], *copy = (char *)copies;
+            for (int i = 0; i < n; i++) {
+                at[i] = from[i] = row[i] + done * inner[i];
+                if (inner[i] == step(i))
+                    continue;
+                at[i] = copy;
+                copy += at_once * sizeof(*copies);
+                /* What stays where it is was copied with the first ones. */
+                if (i < op->n_inputs && (inner[i] || !done))
+                    copy_elements(size(i), sizes[1], at[i], step(i), from[i], inner[i]);
+            }
+            op->loops(at, sizes, inner);
+            for (int i = 0; i < n; i++)
+                if (at[i] != from[i] && is_output(i))
+                    copy_elements(size(i), sizes[1], from[i], inner[i], at[i], step(i));
+        }
+    }
+};
 
 static int elemwise(const thunk *self, PyArrayObject **inputs,
                     PyArrayObject **outputs) {
@@ -40,6 +144,9 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             return -1;
         arrays[n++] = outputs[i];
     }
+    if (op->next_to)
+        return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
+                               any_strides{op, n, arrays});
     return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
 }
 

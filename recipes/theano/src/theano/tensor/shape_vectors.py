@@ -1,0 +1,24 @@
+"""What optimizers look at of vectors of lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from theano.gof.graph import Constant
+
+if TYPE_CHECKING:
+    from theano.gof import Variable
+
+
+def elements(vector: Variable) -> Sequence[Any] | Variable:
+    """Return what has a vector's elements, without a node for each, if it can."""
+    from theano.tensor.opt import MakeVector  # noqa: PLC0415 (it imports this)
+
+    if isinstance(vector, Constant):
+        data: Sequence[Any] = vector.data
+        return data
+    if vector.owner and isinstance(vector.owner.op, MakeVector):
+        inputs: list[Variable] = vector.owner.inputs
+        return inputs
+    return vector

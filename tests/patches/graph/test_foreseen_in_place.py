@@ -1,0 +1,130 @@
+"""Without the patch, the graph is validated after each node that works in place.
+
+In a graph of more than 500 nodes, one that may not undid what nine others might.
+"""
+
+import numpy as np
+import pytest
+import theano
+import theano.tensor as tt
+from theano import scalar
+from theano.compile.function_module import Supervisor
+from theano.gof import DestroyHandler, FunctionGraph, InconsistencyError, toolbox
+from theano.tensor import inplace_elemwise
+from theano.tensor.elemwise import Elemwise
+from theano.tensor.inplace_elemwise import Changes, Waiting, work_in_place
+from theano.tensor.updates_fusion import UpdatesComposite
+
+
+def both():
+    """An Elemwise of the sum and the product of two."""
+    x, y = scalar.float64("x"), scalar.float64("y")
+    return Elemwise(UpdatesComposite([x, y], [x + y, x * y]))
+
+
+def made(seed, *features):
+    """A random graph that is valid, of four inputs of which one is protected."""
+    random = np.random.RandomState(seed)
+    inputs = [tt.dmatrix(f"x{i}") for i in range(4)]
+    variables = [*inputs, tt.constant(np.ones((3, 3)))]
+
+    def one():
+        return variables[random.randint(len(variables))]
+
+    for _ in range(random.randint(4, 24)):
+        kind = random.randint(8)
+        if kind < 3:
+            variables.append(one() + one() if kind else one() * 2)
+        elif kind < 5:
+            variables.append(one().T if random.randint(2) else one()[::-1])
+        elif kind == 5:
+            variables.append(tt.dot(one(), one()))
+        elif kind == 6:
+            variables.extend(both()(one(), one()))
+        else:
+            variables.append(tt.inc_subtensor(one()[0], one()[1], inplace=bool(random.randint(2))))
+    outputs = [one() for _ in range(random.randint(1, 4))] + variables[-1:]
+    fgraph = FunctionGraph(inputs, outputs, clone=True)
+    for feature in (toolbox.ReplaceValidate(), Supervisor(fgraph.inputs[:1]), *features):
+        fgraph.attach_feature(feature)
+    try:
+        fgraph.attach_feature(DestroyHandler())
+        fgraph.validate()
+    except InconsistencyError:
+        return made(seed + 10_000, *features)
+    return fgraph
+
+
+def patterns(fgraph):
+    """What each Elemwise overwrites, in topological order."""
+    nodes = theano.gof.graph.io_toposort(fgraph.inputs, fgraph.outputs)
+    return [dict(node.op.inplace_pattern) for node in nodes if type(node.op) is Elemwise]
+
+
+@pytest.fixture
+def validated(monkeypatch):
+    """The graphs that were validated, once for each time."""
+    graphs = []
+    validate = DestroyHandler.validate
+
+    def counted(self, fgraph):
+        graphs.append(fgraph)
+        return validate(self, fgraph)
+
+    monkeypatch.setattr(DestroyHandler, "validate", counted)
+    return graphs
+
+
+@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("feature", [None, toolbox.NoOutputFromInplace])
+def test_as_where_each_change_is_validated(seed, feature, validated, monkeypatch):
+    fgraph, other = (made(seed, *[each() for each in [feature] if each]) for _ in range(2))
+    del validated[:]
+    work_in_place(Elemwise, fgraph)
+    assert len(validated) == 1
+    monkeypatch.setattr(Waiting, "overwrite", lambda self, node, i: True)
+    Changes(Elemwise, other).make(other.validate)
+    assert patterns(fgraph) == patterns(other)
+
+
+def test_many_work_in_place():
+    """The random graphs have what may, and what may not."""
+    found = [len(each) for seed in range(150) for each in patterns(changed(seed))]
+    assert found.count(0) > 100
+    assert found.count(1) > 200
+    assert found.count(2) > 30
+
+
+def changed(seed):
+    """A random graph whose nodes work in place."""
+    fgraph = made(seed)
+    work_in_place(Elemwise, fgraph)
+    return fgraph
+
+
+def test_as_many_in_a_large_graph(monkeypatch):
+    found = [patterns(changed(seed)) for seed in range(20)]
+    monkeypatch.setattr(inplace_elemwise, "LARGE", 0)
+    assert [patterns(changed(seed)) for seed in range(20)] == found
+
+
+def test_what_was_not_foreseen_is_undone(monkeypatch):
+    found = [patterns(changed(seed)) for seed in range(20)]
+    monkeypatch.setattr(Waiting, "overwrite", lambda self, node, i: True)
+    assert [patterns(changed(seed)) for seed in range(20)] == found
+
+
+def test_no_input_in_the_memory_of_what_is_overwritten():
+    x = tt.dmatrix("x")
+    y = x * 2
+    mode = theano.Mode(linker="py", optimizer="fast_run").excluding("fusion")
+    function = theano.function([x], y + y.T, mode=mode)
+    assert patterns(function.maker.fgraph) == [{}, {}]
+    value = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_array_equal(function(value), 2 * value + 2 * value.T)
+
+
+def test_fast_cycle_detection(monkeypatch):
+    monkeypatch.setattr(theano.config, "cycle_detection", "fast")
+    for seed in range(20):
+        changed(seed).validate()
