@@ -53,6 +53,11 @@ def log(compiler):
     return Path(compiler.parent, "log").read_text().splitlines()
 
 
+def runs(compiler):
+    """The starts of the compiler for modules; not those by which Theano asks it something."""
+    return [line for line in log(compiler) if line.startswith("start") and "-shared" in line]
+
+
 def most_at_once(lines):
     """The most modules that were compiled at once; not what Theano compiles for itself."""
     running, most = set(), 0
@@ -78,8 +83,7 @@ def test_several_modules_in_a_run(run_python, compiler, tmp_path, temporary):
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(PROGRAM, flags=flags, TMPDIR=str(temporary))
     assert result.returncode == 0, result.stderr
-    runs = [line for line in log(compiler) if line.startswith("start") and "-shared" in line]
-    assert len(runs) == 1
+    assert len(runs(compiler)) == 1
     libraries = {file.stat().st_ino for file in tmp_path.glob("compiled/*/tmp*/m*.so")}
     # One file, as TMPDIR and the compiledir are on one file system.
     assert len(libraries) == 1
@@ -95,9 +99,7 @@ def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_pa
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(program, flags=flags)
     assert result.stdout.split() == ["[[1.]]"], result.stderr
-    assert (
-        len([line for line in log(compiler) if line.startswith("start") and "-shared" in line]) == 1
-    )
+    assert len(runs(compiler)) == 1
 
 
 def test_the_same_values_from_another_process(run_python, tmp_path):

@@ -1,4 +1,4 @@
-"""Without the patch, the graph is validated after each node that works in place.
+"""Without cycles-depth-first.patch, the graph is validated after each node that works in place.
 
 In a graph of more than 500 nodes, one that may not undid what nine others might.
 """
