@@ -10,6 +10,8 @@ from builder.common.errors import CommandFailed, HostToolMissing
 
 # libgpuarray opens them by names that only Debian's packages for developers have.
 LIBRARIES = {"libOpenCL.so": "libOpenCL.so.1", "libclblast.so": "libclblast.so.1"}
+# They need that of the host's compiler, which may be newer than the environment's.
+RUNTIME = "libstdc++.so.6"
 HINT = "as root: apt-get install pocl-opencl-icd ocl-icd-libopencl1 libclblast1"
 # PoCL, where the host has no other OpenCL.
 DEVICE = "opencl0:0"
@@ -29,7 +31,7 @@ def environ(directory: Path) -> dict[str, str]:
         HostToolMissing: the host has not got a library.
     """
     found = libraries(processes.run(["/sbin/ldconfig", "-p"]).output)
-    if missing := sorted(set(LIBRARIES.values()) - set(found)):
+    if missing := sorted({*LIBRARIES.values(), RUNTIME} - set(found)):
         raise HostToolMissing(f"the host has no {', '.join(missing)}", HINT)
     names = directory / "lib"
     names.mkdir(parents=True, exist_ok=True)
@@ -38,6 +40,8 @@ def environ(directory: Path) -> dict[str, str]:
         (names / name).symlink_to(found[library])
     return {
         "LD_LIBRARY_PATH": str(names),
+        # The interpreter's own run path comes before LD_LIBRARY_PATH.
+        "LD_PRELOAD": found[RUNTIME],
         "POCL_CACHE_DIR": str(directory / "kernels"),
         # Files run side by side, each on one CPU.
         "POCL_MAX_PTHREAD_COUNT": "1",

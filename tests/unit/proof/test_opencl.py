@@ -10,9 +10,10 @@ from builder.common.errors import CommandFailed, HostToolMissing
 from builder.common.processes import Finished
 from builder.proof import opencl
 
-LISTING = """3 libs found in cache `/etc/ld.so.cache'
+LISTING = """4 libs found in cache `/etc/ld.so.cache'
 \tlibclblast.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libclblast.so.1
 \tlibOpenCL.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libOpenCL.so.1
+\tlibstdc++.so.6 (libc6,x86-64) => /lib/x86_64-linux-gnu/libstdc++.so.6
 \tlibOpenCL.so.1 (libc6) => /lib/i386-linux-gnu/libOpenCL.so.1
 """
 
@@ -33,6 +34,7 @@ def test_libraries_get_the_names_that_are_opened(
         "libOpenCL.so": "/lib/x86_64-linux-gnu/libOpenCL.so.1",
         "libclblast.so": "/lib/x86_64-linux-gnu/libclblast.so.1",
     }
+    assert variables["LD_PRELOAD"] == "/lib/x86_64-linux-gnu/libstdc++.so.6"
 
 
 def test_a_missing_library_is_named_and_its_package(
