@@ -11,10 +11,11 @@ import sys
 
 import numpy as np
 import theano
-from theano import tensor
+from theano import scalar, tensor
 from theano.gof import shipped
 from theano.sandbox import rng_mrg
-from theano.tensor import blas, blas_c, nnet, subtensor
+from theano.tensor import blas, blas_c, elemwise, nnet, subtensor
+from theano.tensor.linkers import common
 from theano.tensor.nnet import corr
 from theano.tensor.signal import pool
 
@@ -102,20 +103,67 @@ def random_numbers(dtype):
         yield op(tensor.imatrix(), variable(1, "int64"))[1]
 
 
-def linkers():
-    kinds = [products, networks, rows, convolutions, poolings, random_numbers]
-    # The flag openmp=True is of the ops that OpenMP makes others of.
-    for openmp, chosen in (False, kinds), (True, [convolutions, poolings]):
-        theano.config.openmp = openmp
-        for kind, dtype in itertools.product(chosen, DTYPES):
-            for output in kind(dtype):
-                node = output.owner
-                node.op.prepare_node(node, None, None, "c")
-                yield node.op.c_linker(node, [])
+def arrays(scalar_op, *dtypes):
+    """Yield what an operation does of numbers, and of arrays, each broadcast or not."""
+    for pattern in [None, *itertools.product([False, True], repeat=len(dtypes))]:
+        broadcast = [()] * len(dtypes) if pattern is None else [(each,) for each in pattern]
+        inputs = [tensor.TensorType(*each)() for each in zip(dtypes, broadcast)]
+        output = elemwise.Elemwise(scalar_op)(*inputs)
+        yield output
+        for i, input in enumerate(inputs):
+            if input.type == output.type:
+                yield elemwise.Elemwise(scalar_op, {0: i})(*inputs)
+
+
+def operations(dtype):
+    one, two, three = ([dtype] * n for n in range(1, 4))
+    s = scalar
+    functions = s.neg, s.abs_, s.inv, s.sqr, s.sqrt, s.exp, s.log, s.log1p, s.tanh, s.sin, s.cos, s.sgn
+    for op in *functions, nnet.sigm.scalar_sigmoid, nnet.sigm.scalar_softplus:
+        yield from arrays(op, *one)
+    comparisons = s.lt, s.le, s.gt, s.ge, s.eq, s.neq
+    for op in s.add, s.sub, s.mul, s.true_div, s.pow, s.maximum, s.minimum, s.second, *comparisons:
+        yield from arrays(op, *two)
+    for op in s.add, s.mul:
+        yield from arrays(op, *three)
+    yield from arrays(s.switch, "bool", *two)
+    for other in ("bool", "int8", "int64", *DTYPES):
+        yield from arrays(getattr(s, f"convert_to_{dtype}"), other)
+
+
+def integers(dtype):
+    s = scalar
+    for other in dtype, "int8":
+        for op in s.add, s.sub, s.mul, s.int_div, s.maximum, s.minimum, s.lt, s.le, s.gt, s.ge, s.eq, s.neq:
+            yield from arrays(op, dtype, other)
+    yield from arrays(s.switch, "bool", dtype, dtype)
+
+
+def sums(dtype):
+    for op in elemwise.Sum(), elemwise.Prod(), *map(elemwise.CAReduce, [scalar.maximum, scalar.minimum]):
+        yield op(variable(1, dtype))
+
+
+def linkers(kinds, dtypes=DTYPES):
+    for kind, dtype in itertools.product(kinds, dtypes):
+        for output in kind(dtype):
+            node = output.owner
+            node.op.prepare_node(node, None, None, "c")
+            yield node.op.c_linker(node, [])
+
+
+def modules():
+    yield from linkers([products, networks, rows, convolutions, poolings, random_numbers])
+    # The flag is of the ops that OpenMP makes others of.
+    theano.config.openmp = True
+    yield from linkers([convolutions, poolings])
+    theano.config.openmp = False
 
 
 def write(level, directory):
-    shipped.write(linkers(), level, directory)
+    shipped.write(modules(), level, directory)
+    loops = itertools.chain(linkers([operations, sums]), linkers([integers], ["int64"]))
+    common.write(loops, level, directory)
 
 
 with multiprocessing.Pool(len(shipped.LEVELS)) as pool:

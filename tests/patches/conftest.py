@@ -53,12 +53,12 @@ def run_python(variables, compiledir):
 
 @pytest.fixture
 def start_python(variables):
-    """Start code in new interpreters, with THEANO_FLAGS and open pipes; they end with the test."""
+    """Start code in new interpreters with open pipes; no modules are shipped; a test ends them."""
     processes = []
 
     def start(code, *arguments, flags):
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        environ = {**variables, "THEANO_FLAGS": flags}
+        environ = {**variables, "THEANO_FLAGS": f"cmodule.shipped=,{flags}"}
         command = [sys.executable, "-c", code, *arguments]
         processes.append(subprocess.Popen(command, env=environ, text=True, **pipes))
         return processes[-1]

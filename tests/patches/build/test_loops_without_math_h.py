@@ -10,6 +10,7 @@ import pytest
 import theano
 from theano import tensor as tt
 from theano.tensor import linkers
+from theano.tensor.linkers.tables import Table
 
 DTYPES = ("bool", "int8", "int64", "uint64", "float32", "float64")
 FLOATS = [
@@ -35,6 +36,11 @@ def values(dtype):
 
 def code_of(output):
     return output.owner.op.c_linker(output.owner, []).get_src_code()
+
+
+def module(code, *support_code):
+    table = Table(0, 1, 1, 2, -1, 0, (0, 1), (12, 12), code)
+    return linkers.LoopsModule(linkers.Loops(["<math.h>"], support_code, table))
 
 
 def same_with_and_without(inputs, outputs, arguments):
@@ -96,12 +102,10 @@ def test_the_header_is_read_for_what_is_not_declared():
     ["y = other(x);", "y = other (x);", "y = M_PI;", "y = NAN;", "y = HUGE_VALF;"],
 )
 def test_words_that_need_the_header(code):
-    assert "<math.h>" in linkers.LoopsModule(["<math.h>"], [], code).includes
-    assert "<math.h>" in linkers.LoopsModule(["<math.h>"], [code], "").includes
+    assert "<math.h>" in module(code).includes
+    assert "<math.h>" in module("", code).includes
 
 
 def test_modules_with_and_without_are_not_merged():
-    with_header, without, another = (
-        linkers.LoopsModule(["<math.h>"], [], code) for code in ("other(x)", "exp(x)", "log(x)")
-    )
+    with_header, without, another = (module(code) for code in ("other(x)", "exp(x)", "log(x)"))
     assert with_header.macros_left() != without.macros_left() == another.macros_left()

@@ -26,10 +26,11 @@ def computed(monkeypatch):
 
 def test_alike(computed):
     inputs = [tt.dmatrix() for _ in range(6)]
-    function = theano.function(inputs, [each.sum() for each in inputs])
+    # No environment comes with its loops.
+    function = theano.function(inputs, [tt.cosh(each) for each in inputs])
     assert len(computed) == 1
-    values = [np.full((2, 2), number) for number in range(6)]
-    assert function(*values) == [0, 4, 8, 12, 16, 20]
+    values = [np.full((2, 2), float(number)) for number in range(6)]
+    assert np.allclose(function(*values), np.cosh(values))
 
 
 def test_alike_nodes_have_one_linker(monkeypatch):

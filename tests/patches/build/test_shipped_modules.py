@@ -30,6 +30,32 @@ found = [module.__file__ for module in cc.shipped_modules.values() if module]
 compiled = cc.get_module_cache().stats[2]
 print(json.dumps([found, compiled, function([[1, 2]], [[3], [4]]).tolist()]))
 """
+LOOPS = """
+from theano import scalar, tensor
+x = tensor.fmatrix("x")
+outputs = tensor.exp(x), x.sum(axis=0), tensor.elemwise.CAReduce(scalar.maximum, 1)(x)
+"""
+WRITE_LOOPS = f"""{LOOPS}
+from theano import config
+from theano.tensor.linkers import common
+nodes = [output.owner for output in outputs]
+common.write([node.op.c_linker(node, []) for node in nodes], "{LEVEL}", config.cmodule.shipped)
+"""
+# It tells how many modules were compiled, and what is computed of rows, columns, and no numbers.
+USE_LOOPS = f"""{LOOPS}
+import json
+import numpy
+import theano
+from theano.gof import cc
+function = theano.function([x], outputs)
+value = numpy.linspace(-2, 2, 28, dtype="float32").reshape(4, 7)
+found = [[out.tolist() for out in function(x)] for x in (value, value.T, value[::-2, ::-3])]
+try:
+    function(value[:, :0])
+except ValueError as error:
+    found.append(str(error).splitlines()[0])
+print(json.dumps([cc.get_module_cache().stats[2], found]))
+"""
 REASON = f"this processor is none of {LEVEL}"
 
 
@@ -95,6 +121,43 @@ def test_found_with_flags_that_change_no_module(run, use, flags):
     assert use(flags=flags)[1:] == [0, [[11]]]
 
 
+@pytest.mark.skipif(not is_of_level(), reason=REASON)
+def test_loops_of_common_operations(run, use, directory):
+    """They compute the same bits, and errors."""
+    compiled = use(USE_LOOPS)
+    run(WRITE_LOOPS)
+    assert [path.name for path in directory.iterdir()] == [f"{LEVEL}-loops.so"]
+    shipped = use(USE_LOOPS, flags="compiledir_format=other")
+    assert compiled == [3, shipped[1]]
+    assert shipped[0] == 0
+    assert "zero-size on axis 1" in shipped[1][-1]
+
+
+@pytest.mark.skipif(not is_of_level(), reason=REASON)
+@pytest.mark.parametrize(
+    ("change", "flags"),
+    [
+        ("", "gcc.cxxflags=-O1"),
+        ("", "gcc.cxxflags=-march=x86-64"),
+        ("", "cmodule.shipped="),
+        ("from theano.gof import shipped\nshipped.headers_hash = lambda: 'other'\n", ""),
+        ("from theano import scalar\nscalar.Exp.c_code = scalar.Log.c_code\n", ""),
+    ],
+    ids=["compiler flag", "processor", "no directory", "header", "code"],
+)
+def test_other_loops_compile(run, use, change, flags):
+    run(WRITE_LOOPS)
+    assert use(change + USE_LOOPS, flags=flags)[0] == (1 if "Exp" in change else 3)
+
+
+def test_loops_of_the_same_written_twice(run, directory):
+    run(WRITE_LOOPS)
+    (path,) = directory.iterdir()
+    first = path.read_bytes()
+    run(WRITE_LOOPS)
+    assert path.read_bytes() == first
+
+
 def test_cache_comes_first(run, use):
     """Nothing is looked up for what this user has compiled."""
     use()
@@ -117,7 +180,7 @@ def test_other_flags_compile(run, use, flags):
 @pytest.mark.parametrize(
     "change",
     [
-        "from theano.gof import shipped\nshipped.headers = lambda: 'other'\n",
+        "from theano.gof import shipped\nshipped.headers_hash = lambda: 'other'\n",
         "import numpy\nnumpy.__version__ = '1.26.99'\n",
     ],
     ids=["header", "numpy"],

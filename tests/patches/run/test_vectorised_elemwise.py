@@ -119,6 +119,40 @@ def layouts(shape):
         yield base[index]
 
 
+def test_softmax_is_vectorised(run_python, tmp_path):
+    notes = tmp_path / "notes"
+    result = run_python(
+        """
+        import theano
+        x = theano.tensor.dmatrix()
+        theano.function([x], theano.tensor.nnet.softmax(x))
+        """,
+        flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes}",
+    )
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"theano_softmax\.h:\d+:\d+: optimized: +loop vectorized", notes.read_text())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_rows_of_any_length(dtype):
+    """Elements next to each other or not, infinite ones, and nan, of which all of a row is."""
+    x = tensor.matrix(dtype=dtype)
+    compiled = theano.function([x], tensor.nnet.softmax(x))
+    for columns in range(1, 70):
+        value = np.random.RandomState(columns).normal(0, 9, (5, columns)).astype(dtype)
+        value[1, columns // 2] = np.nan
+        value[2, 0] = np.nan
+        value[3, -1] = -np.inf
+        wide = np.repeat(value, 2, axis=1)[:, ::2]
+        for rows in (value, value[:, ::-1], np.asfortranarray(value), wide):
+            with np.errstate(invalid="ignore"):
+                powers = np.exp(rows - rows.max(1, keepdims=True).astype("float64"))
+            expected = powers / powers.sum(1, keepdims=True)
+            assert np.allclose(
+                compiled(rows), expected, 50 * np.finfo(dtype).eps, np.finfo(dtype).tiny, True
+            )
+
+
 @pytest.mark.parametrize("openmp", [False, True])
 @pytest.mark.parametrize("shape", [(5, 70), (70, 5), (1, 9), (9, 1), (0, 4), (4, 0)])
 def test_every_layout_has_the_same_values(shape, openmp):

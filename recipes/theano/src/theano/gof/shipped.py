@@ -41,11 +41,18 @@ WARNINGS = re.compile(r"-w|-W(?![alp],).*")
 
 
 @functools.cache
-def headers() -> str:
+def headers_hash() -> str:
     """Return a hash of the headers that come with Theano."""
     paths = sorted((Path(__file__).parent / "c_code").glob("*.h"))
     found: str = hash_from_code("".join(path.read_text() for path in paths))
     return found
+
+
+@functools.cache
+def flags_but_processors(preargs: tuple[str, ...]) -> list[str]:
+    """Return which of g++'s flags change a module, but for those of processors."""
+    march = cmodule.GCC_compiler.march_flags
+    return [flag for flag in preargs if flag not in march and not WARNINGS.fullmatch(flag)]
 
 
 def name_of(module: ModuleParts, arguments: Arguments) -> str:
@@ -54,19 +61,27 @@ def name_of(module: ModuleParts, arguments: Arguments) -> str:
     Args:
         arguments: what compile_str takes for it.
     """
-    preargs = arguments["preargs"]
-    left_out = [*cmodule.GCC_compiler.march_flags, *filter(WARNINGS.fullmatch, preargs)]
-    flags = [flag for flag in preargs if flag not in left_out]
     described = [
         module.code_hash,
-        headers(),
+        headers_hash(),
         np.__version__,
         sysconfig.get_config_var("SOABI"),
-        flags,
+        flags_but_processors(tuple(arguments["preargs"])),
         *(arguments[key] for key in ("include_dirs", "lib_dirs", "libs")),
     ]
     name: str = hash_from_code(json.dumps(described).replace(sys.prefix, ""))
     return name
+
+
+def at_level(suffix: str) -> Path | None:
+    """Return the file for this processor whose name ends so, or None if none was shipped."""
+    cmodule.GCC_compiler.compile_args()
+    flags = cmodule.GCC_compiler.march_flags or ()
+    for level, needed in LEVELS.items():
+        path = Path(config.cmodule.shipped, level + suffix)
+        if config.cmodule.shipped and needed.issubset(flags) and path.exists():
+            return path
+    return None
 
 
 @functools.cache
@@ -75,15 +90,11 @@ def index() -> dict[str, str]:
 
     It is empty where none were shipped.
     """
-    flags = cmodule.GCC_compiler.march_flags or ()
-    for level, needed in LEVELS.items():
-        path = Path(config.cmodule.shipped, f"{level}.json")
-        if config.cmodule.shipped and needed.issubset(flags) and path.exists():
-            return {
-                name: str(path.parent / library)
-                for name, library in json.loads(path.read_text()).items()
-            }
-    return {}
+    path = at_level(".json")
+    if path is None:
+        return {}
+    libraries = json.loads(path.read_text())
+    return {name: str(path.parent / library) for name, library in libraries.items()}
 
 
 def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
@@ -132,16 +143,29 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
             names[name], _, modules = groups.setdefault(group, (library, arguments, []))
             modules.append(module)
     for library, arguments, modules in groups.values():
-        with tempfile.TemporaryDirectory() as location:
-            command, made = cmodule.GCC_compiler.write_source(
-                "modules", cmodule.DynamicModule.merged_code(modules), location, **arguments
-            )
-            # For asserts, which tell the file.
-            command.append(f"-ffile-prefix-map={location}=.")
-            _, error, status = output_subprocess_Popen(command)
-            if status:
-                message = error.decode(errors="replace")
-                raise RuntimeError(f"{' '.join(command)} failed: {message}")
-            shutil.move(made, Path(directory, library))
+        arguments["src_code"] = cmodule.DynamicModule.merged_code(modules)
+        compile_library(arguments, Path(directory, library))
     with Path(directory, f"{level}.json").open("w") as file:
         json.dump(names, file, indent=0, sort_keys=True)
+
+
+def compile_library(arguments: Arguments, library: Path) -> None:
+    """Compile a library.
+
+    Args:
+        arguments: compile_str's, but for the module's name.
+
+    Raises:
+        RuntimeError: g++ failed.
+    """
+    with tempfile.TemporaryDirectory() as location:
+        command, made = cmodule.GCC_compiler.write_source(
+            **{**arguments, "module_name": "modules"}, location=location
+        )
+        # For asserts, which tell the file.
+        command.append(f"-ffile-prefix-map={location}=.")
+        _, error, status = output_subprocess_Popen(command)
+        if status:
+            message = error.decode(errors="replace")
+            raise RuntimeError(f"{' '.join(command)} failed: {message}")
+        shutil.move(made, library)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,12 +48,17 @@ def depth(inputs: Variables, outputs: Variables) -> int:
     return max(depths.get(each, 0) for each in outputs)
 
 
+def applied(op: Any, inputs: Sequence[Variable]) -> Variables:
+    """Return what a Composite computes of inputs, by the ops in it."""
+    copies = clone_get_equiv([], op.outputs, memo=dict(zip(op.inputs, inputs, strict=True)))
+    return [copies[each] for each in op.outputs]
+
+
 def flattened(inputs: Variables, node: Apply) -> tuple[Variables, Variables]:
     """Return a copy of inputs, and of what a Composite's node computes of them, without that."""
     copies = clone_get_equiv(inputs, node.inputs)
-    inner = dict(zip(node.op.inputs, (copies[each] for each in node.inputs), strict=True))
-    inner = clone_get_equiv([], node.op.outputs, memo=inner)
-    return [copies[each] for each in inputs], [inner[each] for each in node.op.outputs]
+    outputs = applied(node.op, [copies[each] for each in node.inputs])
+    return [copies[each] for each in inputs], outputs
 
 
 def merged(inputs: Variables, outputs: Variables) -> FunctionGraph:

@@ -32,9 +32,9 @@ def type_num(dtype: str) -> str:
     return dtype.upper().replace("THEANO_COMPLEX", "NPY_COMPLEX")
 
 
-def pattern_strings(broadcast: Sequence[Pattern]) -> str:
-    """Return C's strings, of a 0 or a 1 for each dimension, of patterns, for an initializer."""
-    return ", ".join('"{}"'.format("".join("01"[x] for x in pattern)) for pattern in broadcast)
+def pattern_strings(broadcast: Sequence[Pattern]) -> tuple[str, ...]:
+    """Return patterns as strings, of a 0 or a 1 for each dimension."""
+    return tuple("".join("01"[x] for x in pattern) for pattern in broadcast)
 
 
 def with_functions(task: str) -> str:
@@ -200,10 +200,11 @@ def make_vectorised_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in o
         declarations, checks, allocations, loops.
     """
     n, nd = len(names), len(broadcast[0])
+    strings = ", ".join(f'"{each}"' for each in pattern_strings(broadcast))
     decl = f"""
         PyArrayObject *arrays[{n}];
         npy_intp dims[{nd}];
-        static const char *const broadcast[{n}] = {{{pattern_strings(broadcast)}}};
+        static const char *const broadcast[{n}] = {{{strings}}};
     """
     checks = "".join(f"arrays[{i}] = {name};\n" for i, name in enumerate(names[:n_inputs]))
     checks += f"""

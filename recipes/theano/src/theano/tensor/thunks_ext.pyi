@@ -1,3 +1,4 @@
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,3 +15,4 @@ def make_thunk(
     outputs: tuple[list[Any], ...],
     /,
 ) -> object: ...
+def module_of(name: str, op: int, /) -> ModuleType: ...

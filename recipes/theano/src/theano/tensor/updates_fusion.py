@@ -15,6 +15,7 @@ from theano import config, scalar
 from theano.gof import toolbox
 from theano.gof.opt import Optimizer, copy_stack_trace
 from theano.gof.utils import MethodNotDefined
+from theano.scalar.composites import applied
 from theano.tensor.elemwise import Elemwise
 
 if TYPE_CHECKING:
@@ -190,11 +191,4 @@ def written_out(op: scalar.Composite) -> int:
 
 def inlined(op: Any, inputs: Sequence[Any]) -> Any:
     """Apply an op of scalars, of a Composite each of those in it; the result."""
-    if not isinstance(op, scalar.Composite):
-        return op(*inputs)
-    inner = dict(zip(op.fgraph.inputs, inputs, strict=True))
-    for node in op.fgraph.toposort():
-        read = [inner.get(each, each) for each in node.inputs]
-        made = node.clone_with_new_inputs(read)
-        inner.update(zip(node.outputs, made.outputs, strict=True))
-    return inner[op.fgraph.outputs[0]]
+    return applied(op, inputs)[0] if isinstance(op, scalar.Composite) else op(*inputs)

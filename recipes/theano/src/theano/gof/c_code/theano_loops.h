@@ -49,6 +49,7 @@ void *PyCapsule_Import(const char *name, int no_block);
     template <typename T, typename U> static inline double name(T x, U y) {            \
         return __builtin_##name((double)x, (double)y);                                 \
     }
+extern "C" double nan(const char *) throw();
 THEANO_MATH_1(acos)
 THEANO_MATH_1(acosh)
 THEANO_MATH_1(asin)

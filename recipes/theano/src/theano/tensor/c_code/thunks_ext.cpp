@@ -63,6 +63,7 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a ready op."},
+    {"module_of", module_of, METH_VARARGS, "Return the module of an op at an address."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -13,7 +13,9 @@ from theano.gof.ahead import is_known
 from theano.gof.cc import CLinker, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers.modules import LoopsModule, needs_more
+from theano.tensor.linkers import common
+from theano.tensor.linkers.modules import Loops, LoopsModule, needs_more
+from theano.tensor.linkers.tables import Table
 
 if TYPE_CHECKING:
     from theano.gof import Apply, Variable
@@ -34,18 +36,41 @@ class LoopsLinker(CLinker):
             self._mod = module
         return self._mod
 
+    def cmodule_key(self) -> Any:
+        """Return the module's key; a module that comes with the environment is known by it."""
+        if not hasattr(self, "_cmodule_key"):
+            key = common.key(self)
+            if key:
+                self._cmodule_key = key
+        return super().cmodule_key()
+
+    def flags(self) -> list[str]:
+        """Return g++'s flags for loops alone."""
+        # What -O3 has more takes longer, and is for loops of other kinds.
+        flags = ["-O2" if flag == "-O3" else flag for flag in self.compile_args()]
+        return [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
+
     def compile_arguments(self) -> dict[str, Any]:
         """Return compile_str's arguments: loops alone do not link with Python."""
         arguments: dict[str, Any] = super().compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
-            # What -O3 has more takes longer, and is for loops of other kinds.
-            flags = ["-O2" if flag == "-O3" else flag for flag in arguments["preargs"]]
-            arguments["preargs"] = [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
+            arguments["preargs"] = self.flags()
             arguments["libs"] = [*arguments["libs"], "m", "c", "gcc"]
         return arguments
 
     def loops_module(self) -> LoopsModule | None:
         """Return the LoopsModule, or None if the loops need more."""
+        loops = self.loops()
+        return LoopsModule(loops) if loops else None
+
+    def loops(self) -> Loops | None:
+        """Return the loops, or None if they need more."""
+        if not hasattr(self, "_loops"):
+            self._loops = self.make_loops()
+        return self._loops
+
+    def make_loops(self) -> Loops | None:
+        """Make what loops() returns."""
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
         if self.no_recycling or op.openmp or not config.check_input or not is_known(scalar_op):
@@ -69,15 +94,13 @@ class LoopsLinker(CLinker):
         task = cgen.with_functions(op.task_code(node, name, inames, onames, sub, fail))
         if needs_more([task, *support_code, *map(ctype, inputs + node.outputs)]):
             return None
-        return LoopsModule(
-            [
-                header
-                for header in self.headers()
-                if "numpy" not in header and "theano_tensor" not in header
-            ],
-            support_code,
-            self.description(node, inputs, onames, task, fail in task),
-        )
+        headers = [
+            header
+            for header in self.headers()
+            if "numpy" not in header and "theano_tensor" not in header
+        ]
+        table = self.description(node, inputs, onames, task, fail in task)
+        return Loops(headers, support_code, table)
 
     def description(
         self,
@@ -86,8 +109,8 @@ class LoopsLinker(CLinker):
         onames: Sequence[str],
         task: str,
         can_fail: bool,
-    ) -> str:
-        """Return C code that defines "op".
+    ) -> Table:
+        """Return the table of an Elemwise.
 
         Args:
             node: the Elemwise's.
@@ -108,8 +131,6 @@ class LoopsLinker(CLinker):
                 arrays.append((oname, variable))
             else:
                 task = f"{ctype(variable)} &{oname}_i = i{i}_i;\n{task}"
-        # The order of the last output that overwrites an input, or else of the last one.
-        like = ([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1]
         broadcast = [variable.broadcastable for _, variable in arrays]
         loops = cgen.make_loops(
             [name for name, _ in arrays],
@@ -118,14 +139,15 @@ class LoopsLinker(CLinker):
             f"{{{task}}}\n",
             strides="any" if can_fail else "next to",
         )
-        next_to = int(not can_fail and bool(broadcast[0]))
         return self.table(
             inputs,
             node.outputs,
             loops,
-            f"static const int overwritten[] = {{{', '.join(map(str, overwritten))}}};\n"
-            f"static const char *const broadcast[] = {{{cgen.pattern_strings(broadcast)}}};\n",
-            f"{like},\n    storages, types, overwritten, broadcast, loops, {next_to}",
+            # The order of the last output that overwrites an input, or else of the last one.
+            like=([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1],
+            overwritten=tuple(overwritten),
+            broadcast=cgen.pattern_strings(broadcast),
+            next_to=not can_fail and bool(broadcast[0]),
         )
 
     def table(
@@ -133,32 +155,29 @@ class LoopsLinker(CLinker):
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         loops: str,
-        declared: str,
-        fields: str,
-    ) -> str:
-        """Return C code that defines "op", a theano_elemwise_op, see theano_loops.h.
+        **fields: Any,
+    ) -> Table:
+        """Return the table of an op.
 
         Args:
             inputs: the node's, each once.
             outputs: the node's.
             loops: the body of a function of C type theano_loops.
-            declared: other C code that the fields name, in whole lines.
-            fields: from "like" on.
+            fields: those that are not of all ops.
         """
         variables = [*inputs, *outputs]
         storages = utils.uniq(self.inputs + self.outputs + self.orphans)
-        places = ", ".join(str(storages.index(each)) for each in variables)
-        types = ", ".join(str(np.dtype(each.dtype).num) for each in variables)
-        nd = max(each.ndim for each in variables)
-        failure = self.get_init_tasks()[1][-1][2]
-        return f"""
-static int loops(char *const *data, const npy_intp *sizes,
-                 const npy_intp *strides) {{{loops}}}
-static const int storages[] = {{{places}}};
-static const int types[] = {{{types}}};
-{declared}static const theano_elemwise_op op = {{
-    {nd}, {len(inputs)}, {len(outputs)}, {len(storages)}, {failure}, {fields}}};
-"""
+        return Table(
+            nd=max(each.ndim for each in variables),
+            n_inputs=len(inputs),
+            n_outputs=len(outputs),
+            n_storages=len(storages),
+            failure=self.get_init_tasks()[1][-1][2],
+            storages=tuple(storages.index(each) for each in variables),
+            types=tuple(np.dtype(each.dtype).num for each in variables),
+            loops=loops,
+            **fields,
+        )
 
 
 def ctype(variable: Variable) -> str:

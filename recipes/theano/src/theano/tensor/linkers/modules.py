@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from theano import gof
 from theano.gof.cmodule import DynamicModule
+from theano.tensor.linkers.tables import Table
 from theano.tensor.loops_cgen import FUNCTIONS
 
+HEADER, MATH = '"theano_loops.h"', "<math.h>"
 # What loops may use of Python's and NumPy's headers: theano_loops.h has it.
 DTYPES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
@@ -29,11 +32,11 @@ WITHOUT_MATH = {
         (Path(gof.__file__).parent / "c_code" / "theano_loops.h").read_text(),
         re.MULTILINE,
     ),
-    *("fill", "for", "if", "loops", "simdlen", "sizeof", "switch", "while"),
+    *("fill", "for", "if", "loops", "nan", "simdlen", "sizeof", "switch", "while"),
     *("PyErr_SetString", "THEANO_MACRO_MOD", "__builtin_inf"),
     *FUNCTIONS.values(),
 }
-MATH = re.compile(r"\b(?:M_\w+|NAN|INFINITY|HUGE_VAL\w*|[A-Za-z_]\w*(?=\s*\())")
+CALLS = re.compile(r"\b(?:M_\w+|NAN|INFINITY|HUGE_VAL\w*|[A-Za-z_]\w*(?=\s*\())")
 
 
 def needs_more(codes: Iterable[str]) -> bool:
@@ -41,24 +44,35 @@ def needs_more(codes: Iterable[str]) -> bool:
     return not KNOWN.issuperset(UNKNOWN.findall("\n".join(codes)))
 
 
+@dataclass(frozen=True)
+class Loops:
+    """Loops of an op: what they include, other code that they need, and their table."""
+
+    headers: Sequence[str]
+    support_code: Sequence[str]
+    table: Table
+
+    def need_no_other(self) -> bool:
+        """Return whether headers are all that loops need, and those for functions."""
+        return not self.support_code and set(self.headers) <= {MATH}
+
+    def includes(self) -> list[str]:
+        """Return what to include; not MATH, where nothing of it is used."""
+        code = "\n".join([*self.support_code, self.table.loops, self.table.fill])
+        known = WITHOUT_MATH.issuperset(CALLS.findall(code))
+        return [*(each for each in self.headers if each != MATH or not known), HEADER]
+
+
 class LoopsModule(DynamicModule):
     """A module that is made of the loops of an op."""
 
-    def __init__(self, headers: Sequence[str], support_code: Sequence[str], op: str) -> None:
-        """A module that is not finalized.
-
-        Args:
-            headers: what the loops include; not <math.h>, where nothing of it is used.
-            support_code: what the loops need.
-            op: C code that defines "op", a theano_elemwise_op.
-        """
+    def __init__(self, loops: Loops) -> None:
+        """A module that is not finalized."""
         super().__init__()
-        if WITHOUT_MATH.issuperset(MATH.findall("\n".join([*support_code, op]))):
-            headers = [header for header in headers if header != "<math.h>"]
-        self.includes = [*headers, '"theano_loops.h"']
-        for code in support_code:
+        self.includes = loops.includes()
+        for code in loops.support_code:
             self.add_support_code(code)
-        self.op = op
+        self.table = loops.table
 
     def macros_left(self) -> tuple[str, ...]:
         """Return what code after it in one source must have before it too."""
@@ -69,7 +83,7 @@ class LoopsModule(DynamicModule):
         """Write the op, and what makes a module of it, to a stream."""
         name = self.hash_placeholder
         print(
-            f"""{self.op}
+            f"""{self.table.code()}
 extern "C" __attribute__((visibility("default")))
 PyObject *PyInit_{name}(void) {{
     return theano_elemwise_module("{name}", &op);

@@ -11,15 +11,15 @@ from theano.gof.cc import linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
 from theano.tensor.linkers.loops import LoopsLinker
-from theano.tensor.linkers.modules import LoopsModule, needs_more
+from theano.tensor.linkers.modules import MATH, Loops, needs_more
 from theano.tensor.type import TensorType
 
 
 class ReductionLinker(LoopsLinker):
     """Compile a CAReduce's loops, where they need neither Python nor NumPy."""
 
-    def loops_module(self) -> LoopsModule | None:
-        """Return the LoopsModule, or None if the loops need more."""
+    def make_loops(self) -> Loops | None:
+        """Make what loops() returns."""
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
         axes = range(node.inputs[0].ndim) if op.axis is None else op.axis
@@ -36,22 +36,20 @@ class ReductionLinker(LoopsLinker):
             return None
         number = literal(np.asarray(first).astype(acc_dtype), acc)
         reduced = "".join("01"[i in axes] for i in range(input.ndim))
-        not_empty = (
-            "0" if hasattr(scalar_op, "identity") else f'"{type(scalar_op).__name__.lower()}"'
-        )
-        description = self.table(
+        table = self.table(
             [input],
             [output],
             cgen.make_reduction(dtype, acc, f"{{{task}}}\n"),
-            f"""static void fill(char *data, npy_intp n) {{
+            like=0,
+            reduced=reduced,
+            type=np.dtype(acc_dtype).num,
+            fill=f"""
     for (npy_intp i = 0; i < n; i++)
         (({acc} *)data)[i] = {number};
-}}
 """,
-            f"""0, storages, types, 0, 0, loops, 0,
-    "{reduced}", {np.dtype(acc_dtype).num}, fill, {not_empty}""",
+            not_empty="" if hasattr(scalar_op, "identity") else type(scalar_op).__name__.lower(),
         )
-        return LoopsModule(["<math.h>"], [], description)
+        return Loops([MATH], [], table)
 
 
 def identity(scalar_op: Any, dtype: str) -> Any:

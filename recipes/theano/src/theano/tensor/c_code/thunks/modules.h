@@ -45,4 +45,13 @@ static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
     return PyModule_Create(&made->definition);
 }
 
+/* module_of(name, op): that of an op in memory, at an address. */
+static PyObject *module_of(PyObject *, PyObject *arguments) {
+    const char *name;
+    unsigned long long op;
+    if (!PyArg_ParseTuple(arguments, "sK", &name, &op))
+        return NULL;
+    return make_module(name, (const theano_elemwise_op *)op);
+}
+
 #endif

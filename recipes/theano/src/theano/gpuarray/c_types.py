@@ -1,0 +1,26 @@
+"""The names that types of numbers have in kernels."""
+
+from __future__ import annotations
+
+import re
+
+# NumPy's, and libgpuarray's.
+NAMES = {
+    "npy_bool": "ga_bool",
+    "npy_int8": "ga_byte",
+    "npy_int16": "ga_short",
+    "npy_int32": "ga_int",
+    "npy_int64": "ga_long",
+    "npy_uint8": "ga_ubyte",
+    "npy_uint16": "ga_ushort",
+    "npy_uint32": "ga_uint",
+    "npy_uint64": "ga_ulong",
+    "npy_float16": "ga_half",
+    "npy_float32": "ga_float",
+    "npy_float64": "ga_double",
+}
+
+
+def in_kernels(code: str) -> str:
+    """C code of a scalar op, with libgpuarray's names of types in place of NumPy's."""
+    return re.sub(r"\bnpy_\w+", lambda found: NAMES.get(found[0], found[0]), code)
