@@ -4,6 +4,7 @@ They run in the interpreter of a built environment: they import theano, numpy an
 """
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -47,6 +48,20 @@ def run_python(variables, compiledir):
             text=True,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def vectorised(run_python, tmp_path):
+    """Run code as run_python does; the lines of a file, as strings, where g++ vectorised loops."""
+
+    def run(code, flags="", file="mod.cpp"):
+        notes = tmp_path / "notes"
+        result = run_python(code, flags=f"{flags}gcc.cxxflags=-fopt-info-vec-optimized={notes}")
+        assert result.returncode == 0, result.stderr
+        told = rf"{re.escape(file)}:(\d+):\d+: optimized: +loop vectorized"
+        return re.findall(told, notes.read_text())
 
     return run
 

@@ -4,7 +4,6 @@ Without the patch, its module has no vectorised loop.
 """
 
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -14,9 +13,8 @@ from theano import tensor
 pytestmark = pytest.mark.skipif(not theano.config.blas.ldflags, reason="CGer needs a BLAS")
 
 
-def test_loops_are_vectorised(run_python, tmp_path):
-    notes = tmp_path / "notes"
-    result = run_python(
+def test_loops_are_vectorised(vectorised):
+    lines = vectorised(
         """
         import theano
         from theano import tensor
@@ -24,11 +22,9 @@ def test_loops_are_vectorised(run_python, tmp_path):
         f = theano.function([A, x, y], A + 0.5 * tensor.outer(x, y))
         assert [type(node.op).__name__ for node in f.maker.fgraph.apply_nodes] == ["CGer"]
         """,
-        flags=f"blas.ldflags={theano.config.blas.ldflags},gcc.cxxflags=-fopt-info-vec-optimized={notes}",
+        flags=f"blas.ldflags={theano.config.blas.ldflags},",
     )
-    assert result.returncode == 0, result.stderr
-    lines = set(re.findall(r"mod\.cpp:(\d+):\d+: optimized: +loop vectorized", notes.read_text()))
-    assert len(lines) >= 2
+    assert len(set(lines)) >= 2
 
 
 def vectors(values):

@@ -3,7 +3,6 @@
 With the C library's, which are no part of a vectorised loop, the first test finds none.
 """
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -29,19 +28,15 @@ SPECIAL = [0.0, 1, 2, 0.5, 3, 2.5, 1e4, 1e-40, 5e-324, 2**53 + 1.0, 1e308, np.in
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_they_are_vectorised(run_python, tmp_path, name):
-    notes = tmp_path / "notes"
-    result = run_python(
+def test_they_are_vectorised(vectorised, name):
+    assert vectorised(
         f"""
         import theano
         from theano import tensor
         x, y = tensor.dvectors(2)
         theano.function([x, y], {EXPRESSIONS[name]}, on_unused_input="ignore")
         """,
-        flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes}",
     )
-    assert result.returncode == 0, result.stderr
-    assert re.search(r"mod\.cpp:\d+:\d+: optimized: +loop vectorized", notes.read_text())
 
 
 def function(name, dtype):
