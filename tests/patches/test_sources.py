@@ -19,7 +19,7 @@ THUNKS = SOURCES / "tensor" / "c_code"
 COMPILERS = {
     ".c": ("gcc", "-x", "c", "-std=c11"),
     ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),
-    ".h": ("g++", "-x", "c++", "-std=gnu++14"),
+    ".h": ("g++", "-x", "c++", "-std=gnu++14", "-fopenmp-simd"),
 }
 # Into assembly: -fsyntax-only says nothing of functions that nobody calls.
 WHOLE = ("-S", "-o", "/dev/null")
