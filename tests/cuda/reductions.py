@@ -7,12 +7,11 @@ computes and what NumPy does.
 import ctypes
 import itertools
 import json
-import re
-import subprocess
 import tempfile
 from pathlib import Path
 
 import compile as stubs
+import kernels_on_the_cpu
 import numpy as np
 import theano
 import theano.tensor as T
@@ -25,22 +24,6 @@ REDUCTIONS = {
     "sum of squares": lambda array, axis: (array * array).sum(axis),
     "maximum of absolute values": lambda array, axis: abs(array).max(axis),
 }
-# What libgpuarray gives to kernels, and CUDA to one thread.
-CLUDA = """
-#include <stdint.h>
-#include <sys/types.h>
-#include <algorithm>
-#include <cmath>
-using std::abs; using std::max; using std::min;
-#define KERNEL extern "C"
-#define __syncthreads()
-static struct { unsigned x, y, z; } threadIdx, blockIdx, blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
-static const int warpSize = 32;
-typedef size_t ga_size; typedef ssize_t ga_ssize;
-typedef int8_t ga_byte; typedef int32_t ga_int; typedef int64_t ga_long;
-typedef uint8_t ga_ubyte; typedef uint64_t ga_ulong;
-typedef float ga_float; typedef double ga_double;
-"""
 
 
 def reducing(reduction, dtype, axis):
@@ -51,16 +34,6 @@ def reducing(reduction, dtype, axis):
     mode.optimizer.optimize(graph)
     (node,) = (n for n in graph.toposort() if type(n.op).__name__ == "GpuCAReduceCuda")
     return node
-
-
-def function(kernel, folder):
-    """A kernel as a function."""
-    number = len(list(folder.iterdir()))
-    source, library = folder / f"{number}.cpp", folder / f"{number}.so"
-    source.write_text(re.sub(r"extern __shared__ (\w+ \w+)\[\]", r"\1[warpSize]", kernel.code))
-    options = ["-shared", "-fPIC", "-w", f"-I{folder}", "-o", library, source]
-    subprocess.run([theano.config.cxx, *options], check=True)
-    return getattr(ctypes.CDLL(str(library)), kernel.name)
 
 
 def computed(node, value, out, folder):
@@ -75,7 +48,7 @@ def computed(node, value, out, folder):
         given = [value.size, memory[0], 0, memory[1], 0]
         kernel = kernels["kernel_reduce_ccontig"]
     arguments = [each if each in memory else ctypes.c_size_t(each) for each in given]
-    function(kernel, folder)(*arguments)
+    kernels_on_the_cpu.function(kernel, folder)(*arguments)
     return out.tolist()
 
 
@@ -83,7 +56,6 @@ if __name__ == "__main__":
     stubs.start()
     found = {}
     with tempfile.TemporaryDirectory() as name:
-        (Path(name) / "cluda.h").write_text(CLUDA)
         for reduction, dtype, axis in itertools.product(REDUCTIONS, DTYPES, (None, 1)):
             node = reducing(reduction, dtype, axis)
             value = (np.arange(12).reshape(3, 4) % 7 + 1).astype(dtype)

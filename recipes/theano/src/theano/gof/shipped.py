@@ -55,22 +55,34 @@ def flags_but_processors(preargs: tuple[str, ...]) -> list[str]:
     return [flag for flag in preargs if flag not in march and not WARNINGS.fullmatch(flag)]
 
 
-def name_of(module: ModuleParts, arguments: Arguments) -> str:
-    """Return the name of a DynamicModule: of two with one name, either will do.
+def name_of(code: str, flags: Iterable[str], *libraries: Iterable[str]) -> str:
+    """Return the name of what g++ makes of code: of two with one name, either will do.
+
+    Args:
+        code: itself, or what stands for it.
+        flags: for g++.
+        libraries: and their directories, and those of headers.
+    """
+    described = [
+        code,
+        headers_hash(),
+        np.__version__,
+        sysconfig.get_config_var("SOABI"),
+        flags_but_processors(tuple(flags)),
+        *libraries,
+    ]
+    name: str = hash_from_code(json.dumps(described).replace(sys.prefix, ""))
+    return name
+
+
+def name_of_module(module: ModuleParts, arguments: Arguments) -> str:
+    """Return the name of a DynamicModule.
 
     Args:
         arguments: what compile_str takes for it.
     """
-    described = [
-        module.code_hash,
-        headers_hash(),
-        np.__version__,
-        sysconfig.get_config_var("SOABI"),
-        flags_but_processors(tuple(arguments["preargs"])),
-        *(arguments[key] for key in ("include_dirs", "lib_dirs", "libs")),
-    ]
-    name: str = hash_from_code(json.dumps(described).replace(sys.prefix, ""))
-    return name
+    libraries = [arguments[key] for key in ("include_dirs", "lib_dirs", "libs")]
+    return name_of(module.code_hash, arguments["preargs"], *libraries)
 
 
 def at_level(suffix: str) -> Path | None:
@@ -103,7 +115,7 @@ def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
     Args:
         arguments: what compile_str takes for it.
     """
-    path = index() and index().get(name_of(module, arguments))
+    path = index() and index().get(name_of_module(module, arguments))
     if not path:
         return None
     # The library has the other modules as well, by the hashes of their code.
@@ -127,15 +139,14 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
     Raises:
         RuntimeError: g++ failed.
     """
-    # By their names, which are those of processors, g++ knows the levels from its release 11 on.
-    cmodule.GCC_compiler.march_flags = sorted(LEVELS[level])
+    compile_for(level)
     # By what they have in common: the library, compile_str's arguments, and the modules in it.
     groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
     names: dict[str, str] = {}
     for linker in linkers:
         arguments = linker.compile_arguments()
         module = linker.get_dynamic_module()
-        name = name_of(module, arguments)
+        name = name_of_module(module, arguments)
         if name not in names:
             del arguments["module_name"], arguments["src_code"]
             group = json.dumps([arguments, module.macros_left()], sort_keys=True)
@@ -147,6 +158,13 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
         compile_library(arguments, Path(directory, library))
     with Path(directory, f"{level}.json").open("w") as file:
         json.dump(names, file, indent=0, sort_keys=True)
+
+
+def compile_for(level: str) -> None:
+    """Have g++ compile for a level of processors from now on."""
+    # By their names, which are those of processors, g++ knows the levels from its release 11 on.
+    cmodule.GCC_compiler.march_flags = sorted(LEVELS[level])
+    flags_but_processors.cache_clear()
 
 
 def compile_library(arguments: Arguments, library: Path) -> None:

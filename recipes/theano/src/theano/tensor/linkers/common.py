@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theano.gof import cc, shipped
-from theano.gof.utils import hash_from_code
 from theano.scalar import Composite
 from theano.tensor.linkers.modules import HEADER
 
@@ -35,14 +33,7 @@ def library() -> ctypes.CDLL | None:
 
 def name_of(linker: LoopsLinker, table: Table) -> str:
     """Return the name of the functions of a table, of which a linker has the flags for g++."""
-    described = [
-        table.functions("", ""),
-        shipped.headers_hash(),
-        *shipped.flags_but_processors(tuple(linker.flags())),
-        *linker.libraries(),
-    ]
-    name: str = hash_from_code("\n".join(described).replace(sys.prefix, ""))
-    return name
+    return shipped.name_of(table.functions("", ""), linker.flags(), linker.libraries())
 
 
 def key(linker: LoopsLinker) -> Any:
@@ -78,6 +69,7 @@ def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
     Raises:
         RuntimeError: g++ failed.
     """
+    shipped.compile_for(level)
     functions: dict[str, str] = {}
     for linker in linkers:
         loops = linker.loops()

@@ -1,0 +1,65 @@
+"""What kernels of Theano's own compute, and that one which does not compile says why.
+
+Without kernels-compile many reductions are 0, rows are not taken by such a kernel, elements are
+incremented one after the other, and a process whose kernel does not compile crashes.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+NOT_DECLARED = """
+import compile as stubs
+stubs.start()
+import theano
+from theano import scalar
+from theano.gpuarray.elemwise import GpuElemwise
+from theano.gpuarray.type import GpuArrayType
+class NoKernel(scalar.UnaryScalarOp):
+    def c_code(self, node, name, inputs, outputs, sub):
+        return f"{outputs[0]} = not_declared;"
+x = GpuArrayType("float32", [False])()
+mode = theano.compile.get_mode("FAST_RUN").including("gpuarray")
+try:
+    theano.function([x], GpuElemwise(NoKernel(scalar.same_out, name="no_kernel"))(x), mode=mode)
+except RuntimeError as error:
+    print(error)
+"""
+INCREMENTS = """
+import compile as stubs
+stubs.start()
+import theano
+from theano import tensor as T
+def op(dtype, change):
+    x, y, indices = T.TensorType(dtype, [False])(), T.TensorType(dtype, [False])(), T.lvector()
+    graph = theano.gof.FunctionGraph([x, y, indices], [change(x[indices], y)])
+    theano.compile.get_mode("FAST_RUN").including("gpuarray").optimizer.optimize(graph)
+    (found,) = (n.op for n in graph.apply_nodes if hasattr(n.op, "set_instead_of_inc"))
+    return type(found).__name__
+print(op("float32", T.inc_subtensor), op("float32", T.set_subtensor), op("uint8", T.inc_subtensor))
+"""
+
+
+@pytest.mark.parametrize(("program", "kernels"), [("reductions.py", 60), ("rows.py", 80)])
+def test_they_compute_what_numpy_does(run, program, kernels):
+    done = run(HERE / program)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found) == kernels
+    assert {name: pair for name, pair in found.items() if pair[0] != pair[1]} == {}
+
+
+def test_the_compilers_words_are_in_the_error(run):
+    done = run("-c", NOT_DECLARED)
+    assert done.returncode == 0, done.stderr
+    assert "NVRTC_ERROR_COMPILATION" in done.stdout
+
+
+@pytest.mark.parametrize(("deterministic", "added"), [("default", "_dev20"), ("more", "")])
+def test_vectors_are_incremented_at_once_where_the_order_is_no_matter(run, deterministic, added):
+    done = run("-c", INCREMENTS, flags=f"deterministic={deterministic}")
+    assert done.returncode == 0, done.stderr
+    op = "GpuAdvancedIncSubtensor1"
+    assert done.stdout.splitlines()[-1] == f"{op}{added} {op} {op}"
