@@ -33,7 +33,7 @@ def test_no_python_code_for_each_property():
     equal = first == second
     sys.setprofile(None)
     assert equal
-    assert calls == ["__eq__", "_props", "_props"]
+    assert calls == ["__eq__"]
 
 
 def test_equality_and_hashes():
