@@ -18,19 +18,19 @@ from builder.environment import envs
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Tells how many modules it compiled for three functions, in which time, how much of that it waited
-# for others, and what they compute.
+# Tells how many modules it compiled for three functions, one each, in which time, how much of that
+# it waited for others, and what they compute.
 PROGRAM = """
 import json, os, sys, time
 import theano, theano.tensor as tt
 from theano.gof import compilelock
-from theano.gof.compilation import CompilationPool
+from theano.gof.cmodule import GCC_compiler
 from theano.gof.graph_cache import claims
-compiled, waited, start = [], [], CompilationPool.start
-def compiling(self, modules):
-    compiled.extend(modules)
-    return start(self, modules)
-CompilationPool.start = compiling
+compiled, waited, write = [], [], GCC_compiler.write_source
+def writing(*arguments, **others):
+    compiled.append(write(*arguments, **others))
+    return compiled[-1]
+GCC_compiler.write_source = writing
 def timed(wait):
     def waiting(*arguments):
         began = time.monotonic()
