@@ -4,6 +4,8 @@ import ctypes
 import functools
 import re
 import subprocess
+import tempfile
+from pathlib import Path
 
 import theano
 
@@ -29,17 +31,18 @@ typedef float ga_float; typedef double ga_double;
 
 
 @functools.cache
-def library(code, folder):
-    """The shared library of a kernel's code, in a folder."""
-    (folder / "cluda.h").write_text(CLUDA)
-    source = folder / f"{len(list(folder.iterdir()))}.cpp"
-    source.write_text(re.sub(r"extern __shared__ (\w+ \w+)\[\]", r"\1[warpSize]", code))
-    made = source.with_suffix(".so")
-    options = ["-shared", "-fPIC", "-w", f"-I{folder}", "-o", made, source]
-    subprocess.run([theano.config.cxx, *options], check=True)
-    return ctypes.CDLL(str(made))
+def library(code):
+    """The shared library of a kernel's code, which stays loaded."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "cluda.h").write_text(CLUDA)
+        source, made = folder / "kernel.cpp", folder / "kernel.so"
+        source.write_text(re.sub(r"extern __shared__ (\w+ \w+)\[\]", r"\1[warpSize]", code))
+        options = ["-shared", "-fPIC", "-w", f"-I{folder}", "-o", made, source]
+        subprocess.run([theano.config.cxx, *options], check=True)
+        return ctypes.CDLL(str(made))
 
 
-def function(kernel, folder):
+def function(kernel):
     """A kernel as a function."""
-    return getattr(library(kernel.code, folder), kernel.name)
+    return getattr(library(kernel.code), kernel.name)

@@ -58,7 +58,7 @@ def vectorised(run_python, tmp_path):
 
     def run(code, flags="", file="mod.cpp"):
         notes = tmp_path / "notes"
-        result = run_python(code, flags=f"{flags}gcc.cxxflags=-fopt-info-vec-optimized={notes}")
+        result = run_python(code, flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes},{flags}")
         assert result.returncode == 0, result.stderr
         told = rf"{re.escape(file)}:(\d+):\d+: optimized: +loop vectorized"
         return re.findall(told, notes.read_text())

@@ -22,7 +22,7 @@ def test_loops_are_vectorised(vectorised):
         f = theano.function([A, x, y], A + 0.5 * tensor.outer(x, y))
         assert [type(node.op).__name__ for node in f.maker.fgraph.apply_nodes] == ["CGer"]
         """,
-        flags=f"blas.ldflags={theano.config.blas.ldflags},",
+        flags=f"blas.ldflags={theano.config.blas.ldflags}",
     )
     assert len(set(lines)) >= 2
 
