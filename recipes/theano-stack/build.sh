@@ -64,8 +64,8 @@ $("$PREFIX/bin/python" -c '
 from importlib.metadata import version
 for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
 ')
-# It would write over Theano.
-theano-pymc <0
+# Any other release would write over Theano: it is recipes/theano-pymc or none.
+theano-pymc ===1.1.2+theano.$PKG_VERSION
 END
 cat > "$PREFIX/pip.conf" <<END
 [global]

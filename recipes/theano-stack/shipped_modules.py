@@ -15,7 +15,7 @@ from theano import scalar, tensor
 from theano.gof import shipped
 from theano.sandbox import rng_mrg
 from theano.tensor import blas, blas_c, elemwise, nnet, subtensor
-from theano.tensor.linkers import common
+from theano.tensor.linkers import shipped_loops
 from theano.tensor.nnet import corr
 from theano.tensor.signal import pool
 
@@ -163,7 +163,7 @@ def modules():
 def write(level, directory):
     shipped.write(modules(), level, directory)
     loops = itertools.chain(linkers([operations, sums]), linkers([integers], ["int64"]))
-    common.write(loops, level, directory)
+    shipped_loops.write(loops, level, directory)
 
 
 with multiprocessing.Pool(len(shipped.LEVELS)) as pool:

@@ -1,4 +1,4 @@
-"""Lets pytest run Theano's own tests, which were written for nose.
+"""Pytest plugin for Theano's own tests, which were written for nose.
 
 It is installed with them. Stock Theano's tests run with it as well, on pytest 8 or newer.
 """
@@ -14,13 +14,13 @@ import pytest
 
 
 def pytest_configure():
-    """Supply the names that the tests import and that are gone."""
+    """Supply names that the tests import and that other packages have removed."""
     _supply_nose()
     _supply_decorators()
 
 
 def _supply_nose():
-    """What the tests use of nose, which has not been developed since 2015."""
+    """The parts of nose that the tests use; nose has not been developed since 2015."""
     case = unittest.TestCase()
 
     def raises(*exceptions):
@@ -57,7 +57,7 @@ def _supply_nose():
 
 
 def _supply_decorators():
-    """What the tests use of numpy.testing.dec, gone in NumPy 1.25."""
+    """The parts of numpy.testing.dec that the tests use; NumPy 1.25 removed it."""
 
     def skipif(condition, reason):
         return unittest.skipIf(condition() if callable(condition) else condition, reason)
@@ -95,7 +95,7 @@ def pytest_runtest_setup(item):
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
-    """Collect as nose did: yield tests, no class of an underscore, classes made by a function."""
+    """Collect like nose: yield tests, no class with an underscore, classes made by a function."""
     if inspect.isclass(obj) and issubclass(obj, unittest.TestCase):
         if name.startswith("_"):
             return []
@@ -111,7 +111,7 @@ def pytest_pycollect_makeitem(collector, name, obj):
 
 
 def _cases(collector, name):
-    """The cases that a generator yields; what it raises becomes the last one."""
+    """Collect the cases that a generator yields; an exception of the generator is the last case."""
     instance = None
     try:
         if isinstance(collector, pytest.Class):
@@ -127,7 +127,7 @@ def _cases(collector, name):
 
 
 def _as_it_is_now(check):
-    """A function of the generator with the values that its variables have when it yields."""
+    """Copy a function, with the present values of its closure's variables, which change later."""
     if not getattr(check, "__closure__", None) or not inspect.isfunction(check):
         return check
     cells = tuple(types.CellType(cell.cell_contents) for cell in check.__closure__)

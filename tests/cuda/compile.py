@@ -1,6 +1,6 @@
-"""Compile the graphs of graphs.py for the device that stubs.c pretends, each op as it is.
+"""Compile each op of the graphs in graphs.py for the device that stubs.c imitates.
 
-Prints JSON: the classes of the ops that were compiled, those that were not, and what failed.
+Prints JSON: the classes of the compiled ops, the classes that were not compiled, and the failures.
 """
 
 import ctypes
@@ -16,14 +16,14 @@ from theano.gpuarray.type import get_context
 
 
 def capsule(pointer):
-    """A value of a CDataType."""
+    """Return a value of a CDataType."""
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
     return make(pointer, None, None)
 
 
 def dropout_descriptor(dropout, seed, context_name):
-    """A descriptor as cuDNN makes it, without the random states that a device fills."""
+    """Return a descriptor as cuDNN makes it, without the random states that a device fills."""
     descriptor = ctypes.c_void_p()
     assert dnn._dnn_lib().cudnnCreateDropoutDescriptor(ctypes.byref(descriptor)) == 0
     return capsule(descriptor), pygpu.zeros(1, "uint8", context=get_context(context_name))
@@ -55,33 +55,33 @@ def compile_each(outputs):
 
 
 def in_c(node):
-    """Whether Theano compiles a node: not for float16, where its op does not know that."""
+    """Return whether Theano compiles a node: not for float16, unless its op supports it."""
     float16 = any(getattr(v.type, "dtype", None) == "float16" for v in node.inputs + node.outputs)
     return not float16 or getattr(node.op, "_f16_ok", False)
 
 
-def known(cls=gof.Op):
-    """The classes of the back end's ops."""
+def list_ops(cls=gof.Op):
+    """Return the classes of the back end's ops."""
     for subclass in cls.__subclasses__():
         if subclass.__module__.startswith("theano.gpuarray"):
             yield subclass
-        yield from known(subclass)
+        yield from list_ops(subclass)
 
 
 def names(ops):
-    """Their names, sorted."""
+    """Return the sorted names of classes."""
     return sorted(op.__name__ for op in ops)
 
 
 if __name__ == "__main__":
     start()
     compiled, failed = compile_each([output for graph in graphs.ALL for output in graph()])
-    ours = set(known())
+    own_ops = set(list_ops())
     print(
         json.dumps(
             {
-                "compiled": names(compiled & ours),
-                "missing": names(ours - compiled),
+                "compiled": names(compiled & own_ops),
+                "missing": names(own_ops - compiled),
                 "failures": failed,
             }
         )

@@ -1,7 +1,7 @@
-"""The gpuarray back end without a GPU: inside the cuda environment, against stubs of its driver.
+"""Test the gpuarray back end without a GPU: in the cuda environment, against stubs of its driver.
 
-Real are NVRTC, g++, NVIDIA's headers and libcudnn; pretended are the driver and cuBLAS (stubs.c),
-so that everything compiles and nothing computes on a device.
+NVRTC, g++, NVIDIA's headers and libcudnn are real; stubs.c replaces the driver and cuBLAS. So
+everything compiles, and nothing computes on a device.
 """
 
 import os
@@ -18,10 +18,10 @@ STUBS = {"DRIVER": "libcuda.so.1", "CUBLAS": "libcublas.so.13", "NVRTC": "libnvr
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
-    """A folder with the stubs, and with what Theano compiles against them."""
+    """Make a folder with the stubs and their dependencies for Theano's modules."""
     made = tmp_path_factory.mktemp("cuda")
     for part, soname in STUBS.items():
-        # cuBLAS' symbols have its soname for their version.
+        # The version of cuBLAS' symbols is its soname.
         (made / "versions").write_text(f"{soname} {{ *; }};\n")
         link = f"-Wl,-soname,{soname},--version-script,versions"
         options = ["-shared", "-fPIC", "-Wall", "-Wno-unused-function", f"-D{part}", link]
@@ -33,9 +33,9 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def run(folder, tmp_path):
-    """Run a Python program on the pretended device; settings of stubs.c are keyword arguments.
+    """Run a Python program on the imitated device; settings of stubs.c are keyword arguments.
 
-    The result has an attribute ``kernels``: what NVRTC was given, as (architecture, status).
+    The result has an attribute ``kernels``: the inputs of NVRTC, as (architecture, status).
     """
 
     def start(*arguments, flags="", **settings):

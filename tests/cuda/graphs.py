@@ -1,4 +1,4 @@
-"""Graphs of every op of Theano's gpuarray back end, in floatX: to be compiled, not to be run."""
+"""Graphs of every op of Theano's gpuarray back end, in floatX: they are compiled, not run."""
 
 import theano
 import theano.tensor as T
@@ -20,6 +20,7 @@ from theano.gpuarray import (
     sort,
     subtensor,
 )
+from theano.gpuarray.take_rows import GpuTakeRows
 from theano.gpuarray.type import GpuArrayType
 from theano.tensor.nnet.sigm import scalar_sigmoid
 
@@ -27,7 +28,7 @@ FLOAT = theano.config.floatX
 
 
 def on_device(ndim, dtype=FLOAT):
-    """A variable on the device."""
+    """Return a variable on the device."""
     return GpuArrayType(dtype, (False,) * ndim)()
 
 
@@ -96,7 +97,7 @@ def indices():
         subtensor.GpuSubtensor(first)(x, i),
         subtensor.GpuIncSubtensor(first)(x, y, i),
         subtensor.GpuIncSubtensor(first, set_instead_of_inc=True)(x, y, i),
-        subtensor.GpuAdvancedSubtensor1()(x, rows),
+        GpuTakeRows()(x, rows),
         subtensor.GpuAdvancedIncSubtensor1()(x, x, rows),
         subtensor.GpuAdvancedIncSubtensor1_dev20()(x, x, rows),
         subtensor.GpuAdvancedSubtensor()(x, rows, rows),
@@ -129,7 +130,7 @@ def samples():
 
 
 def not_float16():
-    """Ops whose kernels libgpuarray makes for no float16, or which treat it as a number of C's."""
+    """Yield ops without kernels for float16, or whose C code treats it as a C number."""
     if FLOAT == "float16":
         return []
     images, volumes = on_device(4), on_device(5)
@@ -145,7 +146,7 @@ def not_float16():
 
 
 def only_float32():
-    """Ops that refuse another type."""
+    """Yield ops that refuse other types."""
     if FLOAT != "float32":
         return []
     x, u = on_device(2), on_device(1)

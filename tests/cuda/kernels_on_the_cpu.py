@@ -1,4 +1,4 @@
-"""Kernels as functions of C++ on the CPU, run by one thread."""
+"""Compile kernels as C++ functions for the CPU, where one thread runs them."""
 
 import ctypes
 import functools
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import theano
 
-# What libgpuarray gives to kernels, and CUDA to one thread.
+# The definitions of libgpuarray for kernels, and of CUDA for one thread.
 CLUDA = """
 #include <stdint.h>
 #include <sys/types.h>
@@ -32,7 +32,7 @@ typedef float ga_float; typedef double ga_double;
 
 @functools.cache
 def library(code):
-    """The shared library of a kernel's code, which stays loaded."""
+    """Return the shared library of a kernel's code, which stays loaded."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cluda.h").write_text(CLUDA)
@@ -44,5 +44,5 @@ def library(code):
 
 
 def function(kernel):
-    """A kernel as a function."""
+    """Return a kernel as a function."""
     return getattr(library(kernel.code), kernel.name)

@@ -1,8 +1,8 @@
 """Compile a layer of theano_fast.nn, and its gradients, for the device: ``layer.py MODE``.
 
-x comes batch first and y goes so, so that neither they nor their gradients are in C order.
-Prints JSON, classes of ops: those that were compiled; those that made what each of cuDNN's reads;
-those of the same layer by scan, and of one in float64.
+x and y have the batch as first dimension, so that neither they nor their gradients are in C order.
+Prints classes of ops as JSON: the compiled ops; the ops whose results each cuDNN op reads; the ops
+of the same layer by scan; the ops of a layer in float64.
 """
 
 import json

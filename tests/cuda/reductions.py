@@ -1,7 +1,7 @@
-"""Compute by kernels of GpuCAReduceCuda, as functions of C++ on the CPU.
+"""Compute with kernels of GpuCAReduceCuda, as C++ functions on the CPU.
 
-A block of one thread reduces all there is. Prints JSON: the expressions, each with what a kernel
-computes and what NumPy does.
+A block of one thread reduces all elements. Prints JSON: the results of each expression by a kernel
+and by NumPy.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ REDUCTIONS = {
 
 
 def reducing(reduction, dtype, axis):
-    """The node that reduces a matrix on the device."""
+    """Return the node that reduces a matrix on the device."""
     x = T.matrix(dtype=dtype)
     graph = theano.gof.FunctionGraph([x], [REDUCTIONS[reduction](x, axis)])
     mode = theano.compile.get_mode("FAST_RUN").including("gpuarray").excluding("cudnn")
@@ -35,29 +35,31 @@ def reducing(reduction, dtype, axis):
 
 
 def computed(node, value, out):
-    """What the kernel for arrays in C order computes, or for the rows of a matrix."""
+    """Return the result of the kernel for arrays in C order, or for the rows of a matrix."""
     kernels = {kernel.name: kernel for kernel in node.op.gpu_kernels(node, "node")}
     memory = [ctypes.c_void_p(array.ctypes.data) for array in (value, out)]
     if out.ndim:
         rows, columns = value.shape
-        given = [rows, columns, memory[0], 0, columns, 1, memory[1], 0, 1]
+        parameters = [rows, columns, memory[0], 0, columns, 1, memory[1], 0, 1]
         kernel = kernels["kernel_reduce_01"]
     else:
-        given = [value.size, memory[0], 0, memory[1], 0]
+        parameters = [value.size, memory[0], 0, memory[1], 0]
         kernel = kernels["kernel_reduce_ccontig"]
-    arguments = [each if each in memory else ctypes.c_size_t(each) for each in given]
+    arguments = [
+        parameter if parameter in memory else ctypes.c_size_t(parameter) for parameter in parameters
+    ]
     kernels_on_the_cpu.function(kernel)(*arguments)
     return out.tolist()
 
 
 if __name__ == "__main__":
     stubs.start()
-    found = {}
+    results = {}
     for reduction, dtype, axis in itertools.product(REDUCTIONS, DTYPES, (None, 1)):
         node = reducing(reduction, dtype, axis)
         value = (np.arange(12).reshape(3, 4) % 7 + 1).astype(dtype)
         expected = REDUCTIONS[reduction](value, axis)
         out = np.zeros_like(expected, node.outputs[0].dtype)
         got = computed(node, value, out)
-        found[f"{reduction}, {dtype}, axis {axis}"] = got, expected.tolist()
-    print(json.dumps(found))
+        results[f"{reduction}, {dtype}, axis {axis}"] = got, expected.tolist()
+    print(json.dumps(results))

@@ -1,7 +1,7 @@
-"""Take rows of arrays by the kernel of GpuAdvancedSubtensor1, as a function of C++ on the CPU.
+"""Take rows of arrays with the kernel of GpuTakeRows, as a C++ function on the CPU.
 
-Prints JSON: of each array and its indices, what the kernel takes and what NumPy does, or "beyond"
-where an index is none.
+Prints JSON: for each array and its indices, the rows that the kernel and NumPy take, or "beyond" if
+an index is out of range.
 """
 
 import ctypes
@@ -12,11 +12,11 @@ import compile as stubs
 import kernels_on_the_cpu
 import numpy as np
 import theano.tensor as T
-from theano.gpuarray.subtensor import GpuAdvancedSubtensor1
+from theano.gpuarray.take_rows import GpuTakeRows
 from theano.gpuarray.type import GpuArrayType
 
 DTYPES = ("bool", "int16", "float32", "float64")
-# As they lie in memory.
+# In memory order.
 VIEWS = {
     "in order": lambda array: array,
     "backwards with gaps": lambda array: array[::-2, ::-1],
@@ -28,16 +28,16 @@ INDICES = ([0, 1], [1, -1, 1], [0, 9], [-9])
 
 
 def by_kernel(array, indices):
-    """What the kernel takes."""
+    """Take rows with the kernel."""
     x = GpuArrayType(str(array.dtype), [False] * array.ndim)()
-    node = GpuAdvancedSubtensor1()(x, T.lvector()).owner
+    node = GpuTakeRows()(x, T.lvector()).owner
     (kernel,) = node.op.gpu_kernels(node, "node")
     out = np.zeros((len(indices), *array.shape[1:]), array.dtype)
     numbers = [out.size, *itertools.chain(*zip(array.shape, array.strides, strict=True))]
     memory = [
         argument
-        for each in (out, array, np.array(indices, "int64"))
-        for argument in (ctypes.c_void_p(each.ctypes.data), ctypes.c_size_t(0))
+        for operand in (out, array, np.array(indices, "int64"))
+        for argument in (ctypes.c_void_p(operand.ctypes.data), ctypes.c_size_t(0))
     ]
     error = ctypes.c_int(0)
     take = kernels_on_the_cpu.function(kernel)
@@ -46,7 +46,7 @@ def by_kernel(array, indices):
 
 
 def by_numpy(array, indices):
-    """What NumPy takes."""
+    """Take rows with NumPy."""
     try:
         return array[indices].tolist()
     except IndexError:
@@ -55,9 +55,9 @@ def by_numpy(array, indices):
 
 if __name__ == "__main__":
     stubs.start()
-    found = {}
+    results = {}
     for (view, how), dtype, indices in itertools.product(VIEWS.items(), DTYPES, INDICES):
         array = how(np.arange(24).reshape(4, 3, 2).astype(dtype))
         pair = by_kernel(array, indices), by_numpy(array, indices)
-        found[f"{view}, {dtype}, {indices}"] = pair
-    print(json.dumps(found))
+        results[f"{view}, {dtype}, {indices}"] = pair
+    print(json.dumps(results))

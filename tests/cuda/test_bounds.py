@@ -1,4 +1,7 @@
-"""What C code passes to kernels has room; without gpuarray-bounds the last argument has none."""
+"""cuda/gpuarray-bounds.patch: C code has room for all arguments of kernels.
+
+Without the patch, there is no room for the last argument.
+"""
 
 import json
 
@@ -23,5 +26,5 @@ print(json.dumps(found))
 def test_all_arguments_have_room(run):
     done = run("-c", CODE, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert [room for room, _ in found] == [used for _, used in found] == [7, 9, 11]
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert [room for room, _ in result] == [used for _, used in result] == [7, 9, 11]

@@ -1,4 +1,4 @@
-"""Every op of the back end compiles, and every kernel, to machine code of each architecture."""
+"""Compile every op of the back end, and every kernel to machine code of each architecture."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ BASES = {
 }
 # Former names of GpuCumOp and of GPUAChoiceFromUniform, for old pickles.
 ALIASES = {"GpuCumsumOp", "GPUAMultinomialWOReplacementFromUniform"}
-# They need warp-ctc, MAGMA or scikit-cuda, which the environment has not.
+# These need warp-ctc, MAGMA or scikit-cuda, which the environment does not contain.
 ELSEWHERE = {
     "CuIRFFTOp",
     "CuRFFTOp",
@@ -34,9 +34,9 @@ ELSEWHERE = {
     "GpuMagmaSVD",
 }
 
-# In Theano 1.0.5 these refuse float64 and float16.
+# Theano 1.0.5 refuses float64 and float16 for these too.
 FLOAT32 = {"GPUAChoiceFromUniform", "GpuCumOp"}
-# Theano does not compile them for float16, as their code does not know it: by their `_f16_ok`.
+# Theano does not compile these for float16, because their `_f16_ok` is false.
 UNAWARE = {
     "GpuAdvancedBooleanIncSubtensor",
     "GpuAdvancedBooleanSubtensor",
@@ -62,8 +62,8 @@ UNAWARE = {
     "GpuSparseBlockOuter",
     "_RNNSplitParams",
 }
-# They say they know it, and calculate with ga_half, which is a struct; or libgpuarray's reduction
-# refuses it. In Theano 1.0.5 too: a convolution of float16 takes cuDNN.
+# Their `_f16_ok` is true, but they calculate with ga_half, which is a struct, or libgpuarray's
+# reduction refuses float16. Theano 1.0.5 fails too; a convolution of float16 needs cuDNN.
 WRONG = {
     "GpuCAReduceCPY",
     "GpuCorr3dMM",
@@ -76,16 +76,16 @@ WRONG = {
 NO_FORM = {"float32": set(), "float64": FLOAT32, "float16": FLOAT32 | UNAWARE | WRONG}
 
 
-# Turing, Ampere, Hopper.
+# The compute capabilities of Turing, Ampere and Hopper.
 @pytest.mark.parametrize("capability", ["75", "80", "90"])
 @pytest.mark.parametrize("dtype", NO_FORM)
 def test_everything_compiles(run, dtype, capability):
     done = run(COMPILE, flags=f"floatX={dtype}", CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    compiled = len(found["compiled"])
+    result = json.loads(done.stdout.splitlines()[-1])
+    compiled = len(result["compiled"])
     print(f"{dtype}, sm_{capability}: {compiled} ops, {len(done.kernels)} kernels")
-    assert found["failures"] == []
+    assert result["failures"] == []
     assert set(done.kernels) == {(f"sm_{capability}", "0")}
     absent = BASES | ALIASES | ELSEWHERE | NO_FORM[dtype]
-    assert set(found["missing"]) ^ absent == set()
+    assert set(result["missing"]) ^ absent == set()

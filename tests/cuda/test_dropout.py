@@ -1,4 +1,4 @@
-"""dnn.dropout and its gradient compile to functions that draw other numbers in each call."""
+"""dnn.dropout and its gradient compile, and draw other numbers in each call."""
 
 DROPOUT = """
 import compile as stubs

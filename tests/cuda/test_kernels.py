@@ -1,7 +1,7 @@
-"""What kernels of Theano's own compute, and that one which does not compile says why.
+"""cuda/kernels-compile.patch: Theano's own kernels compute right results and report errors.
 
-Without kernels-compile many reductions are 0, rows are not taken by such a kernel, elements are
-incremented one after the other, and a process whose kernel does not compile crashes.
+Without the patch, many reductions are 0, no kernel takes rows, elements are incremented one after
+the other, and a process whose kernel does not compile crashes.
 """
 
 import json
@@ -46,9 +46,9 @@ print(op("float32", T.inc_subtensor), op("float32", T.set_subtensor), op("uint8"
 def test_they_compute_what_numpy_does(run, program, kernels):
     done = run(HERE / program)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == kernels
-    assert {name: pair for name, pair in found.items() if pair[0] != pair[1]} == {}
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert len(result) == kernels
+    assert {name: pair for name, pair in result.items() if pair[0] != pair[1]} == {}
 
 
 def test_the_compilers_words_are_in_the_error(run):

@@ -1,4 +1,4 @@
-"""theano_fast.nn uses RNNBlock where a device is in use: its graphs compile for one."""
+"""theano_fast.nn uses RNNBlock if a device is in use, and its graphs compile."""
 
 import json
 from pathlib import Path
@@ -12,14 +12,14 @@ LAYER = Path(__file__).with_name("layer.py")
 def test_a_layer_is_an_rnnblock(run, mode):
     done = run(LAYER, mode, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    ours = {"GpuDnnRNNOp", "GpuDnnRNNGradInputs", "GpuDnnRNNGradWeights"}
-    assert ours <= set(found["compiled"])
-    assert "Scan" not in found["compiled"]
-    assert "GpuDnnRNNOp" in found["double"]
-    assert "Scan" in found["scan"]
-    assert "GpuDnnRNNOp" not in found["scan"]
-    # cuDNN takes for granted that what it reads is in C order, as what it wrote is.
-    assert found["read"]["GpuDnnRNNOp"] == ["GpuContiguous"]
-    assert found["read"]["GpuDnnRNNGradInputs"] == ["GpuContiguous", "GpuDnnRNNOp"]
-    assert found["read"]["GpuDnnRNNGradWeights"] == ["GpuContiguous", "GpuDnnRNNOp"]
+    result = json.loads(done.stdout.splitlines()[-1])
+    cudnn_ops = {"GpuDnnRNNOp", "GpuDnnRNNGradInputs", "GpuDnnRNNGradWeights"}
+    assert cudnn_ops <= set(result["compiled"])
+    assert "Scan" not in result["compiled"]
+    assert "GpuDnnRNNOp" in result["double"]
+    assert "Scan" in result["scan"]
+    assert "GpuDnnRNNOp" not in result["scan"]
+    # cuDNN reads arrays as if they were in C order.
+    assert result["read"]["GpuDnnRNNOp"] == ["GpuContiguous"]
+    assert result["read"]["GpuDnnRNNGradInputs"] == ["GpuContiguous", "GpuDnnRNNOp"]
+    assert result["read"]["GpuDnnRNNGradWeights"] == ["GpuContiguous", "GpuDnnRNNOp"]

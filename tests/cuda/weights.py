@@ -1,7 +1,6 @@
 """Split the weights of an RNNBlock, numbered from 0: ``weights.py MODE DIRECTION INPUT``.
 
-Prints JSON: the number of weights, and each part of both layers, as libcudnn itself places them;
-the number and the parts of theano_fast.nn.
+Prints JSON: the number of weights and each part of both layers, by libcudnn and by theano_fast.nn.
 """
 
 import json
@@ -30,6 +29,6 @@ if __name__ == "__main__":
     count = int(weights.get_value(borrow=True, return_internal_type=True).size)
     layer = nn.RNN(mode, size[1], UNITS, 2, direction == "bidirectional", input_mode, "float32")
     layer.weights.set_value(numbers)
-    ours = {name: part.tolist() for name, part in layer.split().items()}
-    found = {"size": count, "parts": shown, "shapes": shapes, "nn": [layer.size, ours]}
-    print(json.dumps(found))
+    parts_of_layer = {name: part.tolist() for name, part in layer.split().items()}
+    report = {"size": count, "parts": shown, "shapes": shapes, "nn": [layer.size, parts_of_layer]}
+    print(json.dumps(report))

@@ -1,6 +1,7 @@
-"""Each test here fails when the patch of recipes/theano that its file is named after is left out.
+"""Fixtures for the tests of patches, which run in the interpreter of a built environment.
 
-They run in the interpreter of a built environment: they import theano, numpy and pytest only.
+Most tests fail without the patch of recipes/theano after which their file is named. They import
+theano, numpy and pytest only. A test fails if an optimizer fails, unless it silences the logger.
 """
 
 import os
@@ -14,16 +15,19 @@ import numpy as np
 import pytest
 import theano
 
+# pytest runs the hooks of a conftest.py for the tests below its folder.
+from fail_on_logged import pytest_runtest_call  # noqa: F401
+
 
 @pytest.fixture(scope="session")
 def compiledir(tmp_path_factory):
-    """A base_compiledir that holds nothing yet, so that what is tested is compiled."""
+    """Use an empty base_compiledir, so that modules are compiled."""
     return tmp_path_factory.mktemp("compiledir")
 
 
 @pytest.fixture
 def variables(tmp_path):
-    """The environment of an interpreter that sees this Theano, an empty home and no settings."""
+    """Return an environ with this Theano, an empty home and no settings."""
     return {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(Path(theano.__file__).parents[1]),
@@ -33,7 +37,7 @@ def variables(tmp_path):
 
 @pytest.fixture
 def run_python(variables, compiledir):
-    """Run code in a new interpreter; it has other tests' modules, and none of the environment."""
+    """Run code in a new interpreter, with other tests' modules but without shipped modules."""
 
     def run(code, *options, flags="", **environ):
         environ = {
@@ -54,21 +58,21 @@ def run_python(variables, compiledir):
 
 @pytest.fixture
 def vectorised(run_python, tmp_path):
-    """Run code as run_python does; the lines of a file, as strings, where g++ vectorised loops."""
+    """Run code like run_python; return the lines of a file in which g++ vectorised loops."""
 
     def run(code, flags="", file="mod.cpp"):
         notes = tmp_path / "notes"
         result = run_python(code, flags=f"gcc.cxxflags=-fopt-info-vec-optimized={notes},{flags}")
         assert result.returncode == 0, result.stderr
-        told = rf"{re.escape(file)}:(\d+):\d+: optimized: +loop vectorized"
-        return re.findall(told, notes.read_text())
+        pattern = rf"{re.escape(file)}:(\d+):\d+: optimized: +loop vectorized"
+        return re.findall(pattern, notes.read_text())
 
     return run
 
 
 @pytest.fixture
 def start_python(variables):
-    """Start code in new interpreters with open pipes; no modules are shipped; a test ends them."""
+    """Start code in new interpreters with pipes, without shipped modules, until the test ends."""
     processes = []
 
     def start(code, *arguments, flags):
@@ -88,27 +92,27 @@ def start_python(variables):
 def same_as_unoptimized():
     """Check that optimization does not change an output: its type, shape and elements.
 
-    What is given are values by variables, of which the output may read some; tolerances are
-    relative ones by types, 0 of others.
+    Inputs map variables to values; the output may read only some of them. Tolerances map types to
+    relative errors; other types must be equal.
     """
 
-    def check(output, given, tolerances):
+    def check(output, inputs, tolerances):
         read = theano.gof.graph.ancestors([output])
-        used = [variable for variable in given if variable in read]
+        used = [variable for variable in inputs if variable in read]
         modes = None, theano.Mode("py", None)
         optimized, plain = (theano.function(used, output, mode=mode) for mode in modes)
-        arguments = [given[variable] for variable in used]
-        found, expected = optimized(*arguments), plain(*arguments)
-        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-        tolerance = tolerances.get(str(found.dtype), 0)
-        np.testing.assert_allclose(found, expected, rtol=tolerance)
+        arguments = [inputs[variable] for variable in used]
+        actual, expected = optimized(*arguments), plain(*arguments)
+        assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+        tolerance = tolerances.get(str(actual.dtype), 0)
+        np.testing.assert_allclose(actual, expected, rtol=tolerance)
 
     return check
 
 
 @pytest.fixture
 def thunk_of():
-    """Make a node's C thunk: it, the lists of some of its inputs, and that of its output."""
+    """Make a node's C thunk; return it, the storage of some inputs and the output's storage."""
 
     def make(inputs, output):
         node = output.owner

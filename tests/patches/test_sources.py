@@ -1,6 +1,6 @@
-"""Our own C and C++, as the repository has it, compiles without a warning.
+"""The repository's own C and C++ code compiles without a warning.
 
-Not compiled is what calls cuDNN: this environment has not its headers.
+Code that calls cuDNN is not compiled, because this environment does not have its headers.
 """
 
 import os
@@ -15,13 +15,13 @@ import theano
 
 SOURCES = Path(__file__).parents[2] / "recipes" / "theano" / "src" / "theano"
 THUNKS = SOURCES / "tensor" / "c_code"
-# By the name's end. A header begins modules that g++ compiles at run time, as Theano's flags say.
+# By file name extension. Modules that g++ compiles at run time include the headers.
 COMPILERS = {
     ".c": ("gcc", "-x", "c", "-std=c11"),
     ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),
     ".h": ("g++", "-x", "c++", "-std=gnu++14", "-fopenmp-simd"),
 }
-# Into assembly: -fsyntax-only says nothing of functions that nobody calls.
+# Compile into assembly: -fsyntax-only does not warn about unused functions.
 WHOLE = ("-S", "-o", "/dev/null")
 UNITS = sorted(
     file
@@ -30,7 +30,7 @@ UNITS = sorted(
     and not file.is_relative_to(SOURCES / "gpuarray")
     and not file.is_relative_to(THUNKS / "thunks")
 )
-# Of others, whose warnings are not ours.
+# Headers of other projects may cause warnings.
 HEADERS = (
     sysconfig.get_path("include"),
     np.get_include(),
@@ -39,7 +39,7 @@ HEADERS = (
 
 
 def compiled(suffix, code, *options):
-    """What the compiler writes about code, and what it makes of it."""
+    """Return the compiler's messages about code, and its output."""
     compiler, *language = COMPILERS[suffix]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} on PATH")

@@ -1,6 +1,6 @@
-"""The beginning of programs that see what is compiled."""
+"""Prefixes of programs that record compiled modules."""
 
-# Each module's ops are put into `compiled`.
+# Appends the ops of each compiled module to `compiled`.
 COMPILED = """
 import theano, theano.tensor as tt
 from theano.gof.cc import CLinker

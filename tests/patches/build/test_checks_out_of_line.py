@@ -1,6 +1,6 @@
-"""What every compiled module does to its arrays is in functions of a header, and says what it said.
+"""build/checks-out-of-line.patch moves checks of arrays from modules into a header's functions.
 
-Without the patch, the code was in the module, once for each variable.
+Without the patch, each module repeats this code for each variable. The messages must stay the same.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from theano.gof import cc
 
 @pytest.fixture(scope="module")
 def add():
-    """x + y, that takes whatever it is given."""
+    """Compute x + y without a check of the types."""
     x, y = tt.dmatrices("x", "y")
     function = theano.function([x, y], x + y)
     function.trust_input = True
@@ -69,11 +69,19 @@ def test_the_messages_are_not_in_the_module():
     assert "std::sort" not in code
 
 
-def test_what_was_returned_stays(add):
-    """Of any shape and order, and its views too, when the next output is computed."""
-    given = np.random.RandomState(0).normal(size=(4, 6))
+def test_returned_arrays_stay(add):
+    """Returned arrays and their views stay unchanged when the next output is computed."""
+    values = np.random.RandomState(0).normal(size=(4, 6))
     kept = []
-    for array in (given, given, given.T, np.asfortranarray(given), given[:2, :3], given[:0], given):
+    for array in (
+        values,
+        values,
+        values.T,
+        np.asfortranarray(values),
+        values[:2, :3],
+        values[:0],
+        values,
+    ):
         result = add(array, array)
         kept.append((result, result[::-1], 2 * array))
     for result, view, expected in kept:

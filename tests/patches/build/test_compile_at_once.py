@@ -1,6 +1,6 @@
-"""The modules of a function are compiled several at once, and several in one run of the compiler.
+"""build/compile-at-once.patch compiles several modules of a function in parallel and in batches.
 
-Without the patch, they were compiled one after another, each in a run of its own.
+Without the patch, modules are compiled one after another, each in a run of g++ of its own.
 """
 
 import shutil
@@ -31,7 +31,7 @@ theano.function([x], [theano.tensor.exp(x)] + [Broken(number)(x) for number in r
 
 @pytest.fixture
 def compiler(tmp_path):
-    """A g++ that writes down when it starts and ends, and its arguments."""
+    """Make a g++ that logs its arguments, its start and its end."""
     file = tmp_path / "cxx"
     file.write_text(
         f'#!/bin/sh\necho start $$ "$@" >> {tmp_path}/log\n'
@@ -54,12 +54,12 @@ def log(compiler):
 
 
 def runs(compiler):
-    """The starts of the compiler for modules; not those by which Theano asks it something."""
+    """Return the logged runs that compile modules, not those that only query the compiler."""
     return [line for line in log(compiler) if line.startswith("start") and "-shared" in line]
 
 
 def most_at_once(lines):
-    """The most modules that were compiled at once; not what Theano compiles for itself."""
+    """Return the largest number of modules that were compiled at the same time."""
     running, most = set(), 0
     for line in lines:
         what, process, *arguments = line.split()
@@ -72,7 +72,7 @@ def most_at_once(lines):
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_as_many_at_once_as_asked_for(run_python, compiler, tmp_path, jobs):
+def test_number_of_parallel_compilations(run_python, compiler, tmp_path, jobs):
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs={jobs}"
     result = run_python(PROGRAM, flags=flags)
     assert result.returncode == 0, result.stderr
@@ -103,7 +103,7 @@ def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_pa
 
 
 def test_the_same_values_from_another_process(run_python, tmp_path):
-    """Each module is found again, though its library holds others too."""
+    """Another process finds each module in a library that contains several."""
     flags = f"base_compiledir={tmp_path}/compiled"
     first = run_python(PROGRAM, flags=flags)
     assert first.returncode == 0, first.stderr
@@ -115,7 +115,7 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
 
 def test_each_run_has_as_much_code():
     modules = [(None, {"src_code": size * "x"}) for size in (1, 9, 5, 2, 4, 3)]
-    runs = compilation.CompilationPool.balanced(modules, 2)
+    runs = compilation.CompilationPool.split_evenly(modules, 2)
     assert [[len(own["src_code"]) for _, own in run] for run in runs] == [[9, 3], [5, 4, 2, 1]]
 
 
@@ -123,11 +123,11 @@ def test_macros_that_stay_defined():
     module = cmodule.DynamicModule()
     module.add_support_code("#ifndef A\n#define A 1\n#endif\n#define B 2\n#undef B\n")
     module.add_support_code(scalar.int_div.c_support_code())
-    assert module.macros_left() == ()
-    left = [*module.support_code, "# define C 3"]
-    module.add_support_code(left[-1])
+    assert module.shared_prefix() == ()
+    expected = [*module.support_code, "# define C 3"]
+    module.add_support_code(expected[-1])
     module.add_support_code("int after;")
-    assert module.macros_left() == tuple(left)
+    assert module.shared_prefix() == tuple(expected)
 
 
 def test_an_error_of_the_compiler(run_python, tmp_path, temporary):
@@ -140,7 +140,7 @@ def test_an_error_of_the_compiler(run_python, tmp_path, temporary):
     assert kept.name.startswith("theano_compilation_error")
 
 
-def test_what_compiles_alone_only_is_told_once(run_python, tmp_path):
+def test_failed_batch_is_logged_once(run_python, tmp_path):
     compiler = tmp_path / "cxx"
     compiler.write_text(
         '#!/bin/sh\nfor file; do case $file in *.cpp) grep -q "namespace module_1" "$file" &&\n'
@@ -151,7 +151,7 @@ def test_what_compiles_alone_only_is_told_once(run_python, tmp_path):
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(PROGRAM, flags=flags)
     assert result.returncode == 0, result.stderr
-    assert result.stderr.count("each takes a run of its own: not together") == 1
+    assert result.stderr.count("which takes longer: not together") == 1
 
 
 OWN = """
@@ -171,7 +171,7 @@ x = theano.tensor.dscalar()
 print(theano.function([x], [Scale(by)(x) for by in (2, 3, 5)])(1.0))
 """
 GUARDED = "#ifndef BY\n#define BY NUMBER\n#endif\n"
-# Beside the first's function the second's is one more, which fits its call better.
+# In one file, the second op's overload would fit the call better than the first op's.
 OVERLOADED = (
     "struct Of_NUMBER { Of_NUMBER(int) {} };\nstatic int by(Of_NUMBER) { return NUMBER; }\n"
 )
@@ -182,11 +182,11 @@ OVERLOADED = (
     [(GUARDED, "", "BY"), ("", GUARDED, "BY"), (OVERLOADED, "", "by(1)")],
     ids=["macro", "macro in a function", "overload"],
 )
-def test_others_code_means_what_it_means_alone(run_python, tmp_path, support, code, by):
-    """Ops that are not Theano's share no run."""
+def test_ops_of_users_are_compiled_alone(run_python, tmp_path, support, code, by):
+    """Ops that are not Theano's are not compiled in a batch."""
     flags = f"base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     program = f"SUPPORT, CODE, BY = {support!r}, {code!r}, {by!r}\n" + OWN
     result = run_python(program, flags=flags)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == ["[array(2.),", "array(3.),", "array(5.)]"]
-    assert "each takes a run of its own" not in result.stderr
+    assert "which takes longer" not in result.stderr

@@ -1,6 +1,6 @@
-"""A new compile directory gets nothing but the modules of the function that was asked for.
+"""build/compiled-with-the-package.patch ships the virtual machine and Scan's loop compiled.
 
-Without the patch, the first process with one compiled the virtual machine and Scan's loop into it.
+Without the patch, the first process with a new compile directory compiles them into it.
 """
 
 import importlib

@@ -1,7 +1,7 @@
-"""A module that is damaged in any way is compiled again, and one that has no room is still used.
+"""build/damaged-modules.patch compiles damaged modules again, and works on a full disk.
 
-Without the patch, an empty library was an ImportError in every process until somebody removed it,
-half of one ended them, and a changed key could stand for another module.
+Without the patch, an empty library is an ImportError in every process until somebody removes it,
+half a library ends the process, and a changed key can load a wrong module.
 """
 
 import json
@@ -16,7 +16,7 @@ import time
 import pytest
 from recording import COMPILED
 
-# Prints what was compiled and the results.
+# Prints the number of compiled modules and the results.
 PROGRAM = (
     COMPILED
     + """
@@ -33,20 +33,20 @@ RESULTS = [[2.0], 1.0, [[1.0]], [[1.0]]]
 
 @pytest.fixture
 def compiled(tmp_path):
-    """A compiledir."""
+    """Return a compiledir that contains the program's modules."""
     return tmp_path / "compiled"
 
 
 @pytest.fixture
 def run(run_python, compiled):
-    """Run the program; return how many modules it compiled, and what it logged."""
+    """Run the program; return the number of compiled modules, and the log."""
 
     def run(more="", results=RESULTS, flags=""):
         # Half a library ends an interpreter that loads it.
         done = run_python(PROGRAM.format(more=more), flags=f"compiledir={compiled},{flags}")
         assert done.returncode == 0, done.stderr
-        count, told = json.loads(done.stdout)
-        assert told == results
+        count, messages = json.loads(done.stdout)
+        assert messages == results
         return count, done.stderr
 
     return run
@@ -93,18 +93,18 @@ def test_damaged_modules_are_compiled_again(run, compiled, pattern, damage):
     count, _ = run()
     assert count > 2
     for file in compiled.glob(f"tmp*/{pattern}"):
-        # Who has it loaded goes on with it.
+        # A process that has loaded the library keeps it.
         whole = file.read_bytes()
         file.unlink()
         file.write_bytes(whole)
         damage(file)
-    # Nor are graphs what is tested.
+    # Cached graphs are not tested here.
     shutil.rmtree(compiled / "optimized_graphs")
     assert run() == (count, "")
     assert run() == (0, "")
 
 
-def test_what_is_in_its_directory_besides_is_no_matter(run, compiled):
+def test_other_files_in_a_modules_directory_are_ignored(run, compiled):
     run()
     for file in compiled.glob("tmp*/__init__.py"):
         file.write_text("raise SystemExit(1)")
@@ -127,9 +127,11 @@ theano.function([x], tt.exp(x) + 1)
     library.write_bytes(whole[:100])
     done = run_python(code, flags=flags)
     assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if str(library) in line and "passed" in line]
-    assert len(told) == 1
-    assert told[0].startswith("DEBUG")
+    warnings = [
+        line for line in done.stderr.splitlines() if str(library) in line and "is ignored" in line
+    ]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("DEBUG")
 
 
 def test_modules_of_before_have_no_checksum(run, run_python, compiled):
@@ -162,7 +164,7 @@ def test_a_compiledir_that_is_moved(run, compiled):
     assert not compiled.exists()
 
 
-# In a file system of its own, which is full.
+# On a separate file system without free space.
 FULL = """
 mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 { cat /dev/zero > "$1/filling" || true; } 2> /dev/null && "$3" -c "$4" && "$3" -c "$5"
@@ -178,9 +180,9 @@ def test_on_a_full_disk_it_serves_what_it_has(run, compiled, variables, tmp_path
     run()
     full = tmp_path / "full"
     full.mkdir()
-    given = full, compiled, sys.executable, *(PROGRAM.format(more=each) for each in ("", MORE))
+    parameters = full, compiled, sys.executable, *(PROGRAM.format(more=more) for more in ("", MORE))
     done = subprocess.run(
-        [*unshare, "sh", "-c", FULL, "sh", *given],
+        [*unshare, "sh", "-c", FULL, "sh", *parameters],
         env={**variables, "THEANO_FLAGS": f"compiledir={full},cmodule.shipped="},
         capture_output=True,
         text=True,
@@ -226,7 +228,7 @@ def test_where_there_is_room_errors_are_errors(run_python, compiled):
     assert "takes no more modules" not in done.stderr
 
 
-# How many processes are killed.
+# The number of processes to kill.
 KILLS = int(os.environ.get("THEANO_FAST_KILLS", "12"))
 
 
@@ -237,7 +239,7 @@ def test_killed_at_any_moment(run, compiled, variables):
         "THEANO_FLAGS": f"compiledir={compiled},cmodule.shipped=",
     }
     chance = random.Random(1)
-    # With nothing in the cache, and with half of it: after how long it may have ended.
+    # The duration with an empty and with a half-filled cache limits the time until the kill.
     takes = {True: 10.0, False: 10.0}
     tries = killed = 0
     while killed < KILLS:
@@ -259,6 +261,6 @@ def test_killed_at_any_moment(run, compiled, variables):
             process.kill()
             process.wait()
             killed += 1
-            # The next one has the right results, and the one after it finds all of them.
+            # The next process has the right results, and the process after it compiles nothing.
             assert run()[1] == ""
             assert run() == (0, "")

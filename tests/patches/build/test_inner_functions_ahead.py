@@ -1,7 +1,7 @@
-"""The graphs of Scans are optimized while g++ compiles what is around them.
+"""build/inner-functions-ahead.patch optimizes graphs of Scans while g++ compiles other modules.
 
-Without the patch, each was optimized when its node's turn came, after a wait for the modules of
-the nodes before it, and g++ had nothing to do meanwhile.
+Without the patch, each inner graph is optimized in the turn of its node, after a wait for the
+modules of the nodes before it, while g++ is idle.
 """
 
 import copy
@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import theano
 import theano.tensor as tt
-from theano.gof import ahead
+from theano.gof import early_compilation
 from theano.scan_module.scan_op import Scan
 
-# Prints in which order modules are given to g++, graphs of Scans optimized, and modules waited for.
+# Prints the order of events: start of a compilation, optimization of a Scan, wait for a module.
 EVENTS = """
 import theano, theano.tensor as tt
 from theano.gof import compilation
@@ -61,7 +61,7 @@ def test_all_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
 
 
 def test_the_largest_first(monkeypatch):
-    """Its modules are compiled while the others are optimized."""
+    """The modules of the largest inner graph are compiled while the others are optimized."""
     sizes = []
     optimize = Scan.optimize_inner
     monkeypatch.setattr(
@@ -70,7 +70,9 @@ def test_the_largest_first(monkeypatch):
     x = tt.dvector()
     few, _ = theano.scan(lambda last: last * x, outputs_info=x, n_steps=2)
     many, _ = theano.scan(
-        lambda *last: [tt.sin(each * x) for each in last], outputs_info=[x, x + 1, x + 2], n_steps=3
+        lambda *last: [tt.sin(state * x) for state in last],
+        outputs_info=[x, x + 1, x + 2],
+        n_steps=3,
     )
     function = theano.function([x], [few[-1], *many])
     assert sizes == [3, 1]
@@ -78,7 +80,7 @@ def test_the_largest_first(monkeypatch):
 
 
 def scanned(x):
-    """Return what a Scan computes, and what is computed without one."""
+    """Return outputs of Scans, and outputs without a Scan."""
     results, _ = theano.scan(lambda last: tt.tanh(last * x), outputs_info=x, n_steps=3)
     return results, tt.exp(x).sum() + tt.cosh(x).prod()
 
@@ -95,7 +97,7 @@ def test_values():
     assert np.isclose(total, np.exp(value).sum() + np.cosh(value).prod())
 
 
-def test_nothing_is_left_of_what_fails(monkeypatch):
+def test_failures_leave_nothing_behind(monkeypatch):
     def refuse(_):
         raise ValueError("refused")
 
@@ -105,7 +107,7 @@ def test_nothing_is_left_of_what_fails(monkeypatch):
     with pytest.raises(ValueError, match="refused") as info:
         theano.function([x], [results, outside])
     assert isinstance(info.value.args[1].op, Scan), "the error does not say for which node"
-    assert ahead.linkers == ahead.inner_functions == {}
+    assert early_compilation.linkers == early_compilation.inner_functions == {}
 
 
 def test_the_time_of_both_parts_is_in_the_profile():

@@ -1,7 +1,7 @@
-"""Processes that share a compile directory neither break it nor wait longer than they have to.
+"""build/lock-of-the-kernel.patch locks the compile directory with a lock of the operating system.
 
-Without the patch, a lock outlived a process that was killed on another host, and an error; where
-the file system refuses locks, nothing was compiled.
+Without the patch, a lock outlives a process that was killed on another host, and outlives an error;
+on a file system that refuses locks, nothing is compiled.
 """
 
 import errno
@@ -14,7 +14,7 @@ import time
 import pytest
 from theano.gof import compilelock, lock_files
 
-# It seems to run on another host, where nobody here can ask whether it is alive.
+# Pretend to run on another host, so that no local process can check whether it is alive.
 HOLD = """
 import socket, sys
 socket.gethostname = lambda: "elsewhere"
@@ -62,19 +62,19 @@ def test_a_killed_process_holds_nothing(start):
     assert stdout == "[1.0, 0.0, 1.0]\n", stderr
 
 
-def test_who_holds_it_again_is_not_written_again(tmp_path, monkeypatch):
+def test_nested_locks_are_not_written_again(tmp_path, monkeypatch):
     path = tmp_path / "lock"
     with path.open("a+") as file:
         for last in ("", "process 1 on another host\n", f"process {os.getpid()}"):
             path.write_text(last)
-            lock_files.sign(file)
+            lock_files.write_holder(file)
             text = path.read_text()
             assert text == f"process {os.getpid()} on {socket.gethostname()}\n"
         monkeypatch.setattr(os, "ftruncate", lambda *_: pytest.fail("written again"))
-        lock_files.sign(file)
+        lock_files.write_holder(file)
         path.write_text(text + "more")
         with pytest.raises(pytest.fail.Exception):
-            lock_files.sign(file)
+            lock_files.write_holder(file)
 
 
 def test_one_at_a_time(start, tmp_path):
@@ -111,7 +111,7 @@ NUMBERS = ["ENOSYS", "ENOLCK", "EOPNOTSUPP"]
 
 @pytest.fixture
 def refused(monkeypatch, tmp_path):
-    """A directory on a file system that refuses locks."""
+    """Return a directory on a file system that refuses locks."""
 
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -124,7 +124,7 @@ def test_a_refused_lock_is_a_file(refused):
     with compilelock.lock_ctx(str(refused)):
         held = refused / "lock.held"
         assert held.read_text().startswith(f"{os.getpid()} ")
-        # A fork does not hold it.
+        # A forked process does not hold the lock.
         child = os.fork()
         if not child:
             compilelock.release_lock()
@@ -147,15 +147,15 @@ def test_one_at_a_time_without_locks(start, tmp_path, number):
 def test_eight_processes_compile_at_once_without_locks(start):
     refused = REFUSED.format(number="ENOSYS")
     processes = [start(refused + COMPILE.format(number=number)) for number in range(8)]
-    told = 0
+    reports = 0
     for number, process in enumerate(processes):
         stdout, stderr = process.communicate()
         assert stdout == f"[1.0, 0.0, {number}.0]\n", stderr
-        # One that finds every module compiled by the others asks for no lock.
+        # A process that finds all modules in the cache takes no lock.
         refusals = stderr.count("cannot be locked (Function not implemented)")
         assert stderr.count("WARNING") == refusals <= 1
-        told += refusals
-    assert told
+        reports += refusals
+    assert reports
 
 
 def test_a_killed_process_holds_no_file(start):
@@ -170,7 +170,7 @@ def test_a_killed_process_holds_no_file(start):
     assert stdout == "[1.0, 0.0, 1.0]\n", stderr
 
 
-def test_another_host_holds_it_while_it_says_so(refused, monkeypatch):
+def test_heartbeats_of_another_host_keep_the_lock(refused, monkeypatch):
     monkeypatch.setattr(lock_files, "BEAT", 0.1)
     monkeypatch.setattr(lock_files, "SILENCE", 1)
     refused.mkdir()
@@ -201,7 +201,7 @@ def test_numbers_of_processes_are_used_again(refused):
     assert [file.name for file in refused.iterdir()] == ["lock"]
 
 
-def test_it_is_said_once_who_is_waited_for_and_that_locks_are_refused(refused, monkeypatch, caplog):
+def test_one_message_names_the_holder_and_refused_locks(refused, monkeypatch, caplog):
     monkeypatch.setattr(lock_files, "PATIENCE", 0.2)
     lock = refused / "lock"
     refused.mkdir()

@@ -1,6 +1,6 @@
-"""Of an Elemwise, only its loops are compiled, without Python's headers and NumPy's.
+"""build/loops-alone.patch compiles the loops of an Elemwise without Python's and NumPy's headers.
 
-Without the patch, each module read them, and had a thunk of its own.
+Without the patch, each module includes the headers and contains a thunk of its own.
 """
 
 import gc
@@ -21,7 +21,7 @@ DTYPES = ("bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float
 
 
 def code_of(output):
-    """The source of the module of the node that computes a variable."""
+    """Return the source of the module that computes a variable."""
     return output.owner.op.c_linker(output.owner, []).get_src_code()
 
 
@@ -30,7 +30,7 @@ def is_alone(output):
 
 
 def scalar_ops(modules=("basic", "basic_scipy")):
-    """Theano's own operations on one, two or three numbers."""
+    """Yield Theano's own scalar ops of one, two or three operands."""
     ops = {
         op
         for name in modules
@@ -49,14 +49,14 @@ def test_the_headers_are_not_read():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_op_compiles(dtype):
-    """What the code of Theano's own operations names is in the header."""
+    """All names in the code of Theano's own scalar ops are in the header."""
     inputs, outputs = [], []
     for op, arity in itertools.product(scalar_ops(), (1, 2, 3)):
         variables = [tt.TensorType(dtype, (False,))() for _ in range(arity)]
         try:
             output = Elemwise(op)(*variables)
             alone = is_alone(output)
-        # It takes another number of arguments, or has no code for their type.
+        # The op takes another number of operands, or has no code for these types.
         except (AttributeError, TypeError, NotImplementedError, MethodNotDefined):
             continue
         if alone:
@@ -70,7 +70,7 @@ def test_every_op_compiles(dtype):
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (3, 4), (2, 1, 3), (2, 3, 4, 5)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
 def test_values(shape, dtype):
-    """Of arrays in any order, slices of them, and what is broadcast."""
+    """Arrays in any memory order, slices of them and broadcast arrays have the right values."""
     values = np.random.RandomState(0).randint(1, 9, size=(2, *shape)).astype(dtype)
     x, y = (tt.TensorType(dtype, [False] * len(shape))() for _ in range(2))
     function = theano.function([x, y], [x * y + x, x - y])
@@ -91,7 +91,7 @@ def test_broadcast_inputs(shape):
 
 
 def test_in_place(thunk_of):
-    """The input's array is the output, whatever was there before."""
+    """The output is written into the input's array, whatever storage held before."""
     x, y = tt.dvectors("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
     assert is_alone(output)
@@ -138,7 +138,7 @@ def test_fortran_order_is_kept(thunk_of):
 
 
 def strided(values):
-    """Yield arrays of these values, not 0, with other strides; between them are zeros."""
+    """Yield arrays of the non-zero values with other strides; the gaps contain zeros."""
     rows, columns = values.shape
     yield np.array(values, order="F")
     for shape, index in (
@@ -160,7 +160,7 @@ STRIDED = pytest.mark.parametrize(
 @STRIDED
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
 def test_the_same_bits_with_any_strides(shape, dtype):
-    """The loops take elements next to each other; of others they are given copies."""
+    """Loops read contiguous elements; other arrays are copied first."""
     x, y = (tt.matrix(dtype=dtype) for _ in range(2))
     row, column = (tt.TensorType(dtype, one)() for one in ((True, False), (False, True)))
     total = x * y + row * x - column
@@ -174,8 +174,8 @@ def test_the_same_bits_with_any_strides(shape, dtype):
     expected = function(first, second, along, across)
     assert (expected[1] == (first > across) + second).all()
     for left, right in itertools.product([first, *strided(first)], [second, *strided(second)]):
-        for found, known in zip(function(left, right, along, across), expected, strict=True):
-            assert np.ascontiguousarray(found).tobytes() == known.tobytes()
+        for actual, wanted in zip(function(left, right, along, across), expected, strict=True):
+            assert np.ascontiguousarray(actual).tobytes() == wanted.tobytes()
 
 
 @STRIDED
@@ -203,7 +203,7 @@ def test_many_arrays_with_any_strides():
 
 @pytest.mark.parametrize("dimensions", [0, 1, 2])
 def test_division_by_zero(thunk_of, dimensions):
-    """An error in the middle of the loops: nothing is lost, and the output is not stored."""
+    """An error inside a loop leaks nothing, and the output is not stored."""
     x, y = (tt.TensorType("int64", [False] * dimensions)() for _ in range(2))
     assert is_alone(x // y)
     thunk, (first, second), result = thunk_of([x, y], x // y)
@@ -232,7 +232,7 @@ def test_nothing_is_leaked(thunk_of):
 
 
 class OfPython(scalar.UnaryScalarOp):
-    """An operation of a user's own, which needs Python's headers."""
+    """A user's op that needs Python's headers."""
 
     def impl(self, x):
         return x + 1
@@ -241,7 +241,7 @@ class OfPython(scalar.UnaryScalarOp):
         return f"{outputs[0]} = {inputs[0]} + PyLong_AsLong(Py_False) + 1;"
 
 
-def test_what_needs_more_is_compiled_as_before():
+def test_ops_that_need_headers_are_compiled_as_before():
     x, z = tt.dvector(), tt.zvector()
     own = Elemwise(OfPython(scalar.same_out))(x)
     for output in (own, z + z, Elemwise(scalar.add, openmp=True)(x, x)):
@@ -260,12 +260,16 @@ def test_other_ops_are_compiled_as_before():
 
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
 def test_every_op_in_place(dtype):
-    """Of the input that an element overwrites, nothing is read afterwards."""
+    """An op reads nothing from an overwritten element after it wrote the result."""
     inputs, outputs, arguments = [], [], []
     ends = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
-    some = np.array([ends.min, ends.max, *(each % (ends.max + 1.0) for each in range(-7, 8))])
-    given = [np.tile(some, len(some)), np.repeat(some, len(some)), np.tile(some[::-1], len(some))]
-    given = [np.where(each == 0, 5, each).astype(dtype) for each in given]
+    some = np.array([ends.min, ends.max, *(number % (ends.max + 1.0) for number in range(-7, 8))])
+    operands = [
+        np.tile(some, len(some)),
+        np.repeat(some, len(some)),
+        np.tile(some[::-1], len(some)),
+    ]
+    operands = [np.where(operand == 0, 5, operand).astype(dtype) for operand in operands]
     for op, arity in itertools.product(scalar_ops(["basic"]), (1, 2, 3)):
         for overwritten in range(arity):
             variables = [tt.TensorType(dtype, (False,))() for _ in range(2 * arity)]
@@ -279,14 +283,14 @@ def test_every_op_in_place(dtype):
                 continue
             inputs += variables
             outputs += pair
-            arguments += given[:arity] * 2
+            arguments += operands[:arity] * 2
     compiled = theano.function(
-        [theano.In(each, mutable=True, borrow=True) for each in inputs],
+        [theano.In(variable, mutable=True, borrow=True) for variable in inputs],
         outputs,
         mode=theano.Mode("cvm", None),
         accept_inplace=True,
     )
-    results = compiled(*[each.copy() for each in arguments])
+    results = compiled(*[argument.copy() for argument in arguments])
     assert len(results) > 60
     for output, one, other in zip(outputs[::2], results[::2], results[1::2], strict=True):
         assert one.tobytes() == other.tobytes(), output.owner.op

@@ -1,6 +1,6 @@
-"""Modules of loops are linked to the C library alone.
+"""build/loops-alone.patch links modules of loops to the C library only.
 
-Without the patch, ld read the C++ library for each run, of which loops use nothing.
+Without the patch, ld reads the C++ library in each run, though loops use nothing of it.
 """
 
 import subprocess
@@ -17,11 +17,11 @@ def test_libraries():
     for output in outputs:
         linker = output.owner.op.c_linker(output.owner, [])
         path = cc.get_module_cache().entry_from_key[linker.cmodule_key()]
-        # Not ldd, which leaves out much where a library cannot be found, as Python's by itself.
+        # ldd omits libraries if it cannot find one of them, such as Python's.
         command = ["readelf", "--dynamic", path]
-        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        assert "libm.so.6" in listed
-        assert "libstdc++" not in listed
+        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "libm.so.6" in listing
+        assert "libstdc++" not in listing
 
 
 def test_other_modules_keep_theirs():

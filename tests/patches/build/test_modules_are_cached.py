@@ -1,6 +1,6 @@
-"""What one process has compiled, another finds.
+"""build/modules-are-cached.patch caches all modules, so that another process finds them.
 
-Without the patch, some ops were compiled again by every process: each pays for a run of g++.
+Without the patch, each process compiles some ops again.
 """
 
 import pickle
@@ -25,7 +25,7 @@ def test_a_second_process_compiles_nothing(run_python):
 
 
 class Failing:
-    """Cannot be pickled, by an error that is not pickle's."""
+    """Raises another error than PicklingError when it is pickled."""
 
     def __reduce__(self):
         raise OSError("no room")
@@ -64,7 +64,7 @@ int APPLY_SPECIFIC(compute)(PyArrayObject *x, PyArrayObject **z) {{
 
 
 def test_code_that_changed_is_compiled_again(run_python, tmp_path):
-    """Of an op without properties, whose code is in a file."""
+    """An op whose code is in a file is compiled again when the file changes."""
     file = tmp_path / "code.c"
     for number in (1, 2, 1, 3):
         file.write_text(CODE.format(number=number))

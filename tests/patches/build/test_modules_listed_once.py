@@ -1,6 +1,6 @@
-"""The cache's modules are looked at where there may be others than before, and not else.
+"""build/modules-are-cached.patch lists the cache's modules only when there may be new ones.
 
-Without the patches, each function with a profile opened all of them, and so did each compilation.
+Without the patch, each function with a profile and each compilation opens all modules.
 """
 
 import pytest
@@ -14,14 +14,14 @@ def test_second_function_does_not_list_again(monkeypatch):
     x = tt.dvector()
     profile = theano.compile.ProfileStats(atexit_print=False)
     theano.function([x], x + 1, profile=profile)
-    listed = []
+    listing = []
     refresh = ModuleCache.refresh
     monkeypatch.setattr(
-        ModuleCache, "refresh", lambda *args, **kw: listed.append(args) or refresh(*args, **kw)
+        ModuleCache, "refresh", lambda *args, **kw: listing.append(args) or refresh(*args, **kw)
     )
     function = theano.function([x], x + 2, mode="FAST_COMPILE", profile=profile)
     assert function([1.0]).tolist() == [3.0]
-    assert listed == []
+    assert listing == []
 
 
 LISTED = (
@@ -59,7 +59,7 @@ compile(tt.cos)
 
 @pytest.fixture
 def run(run_python, tmp_path):
-    """Run code where one function was compiled, into a cache of its own."""
+    """Run code after one function was compiled into a new cache."""
 
     def run(code):
         done = run_python(LISTED + code, flags=f"base_compiledir={tmp_path}/compiled")

@@ -1,6 +1,6 @@
-"""Nodes of one function that need the same module have one linker, and its key computed once.
+"""build/modules-are-cached.patch shares one linker between nodes that need the same module.
 
-Without the patch, each node had one of its own.
+Without the patch, each node has its own linker and computes its own key.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from theano.gof.cc import CLinker
 
 @pytest.fixture
 def computed(monkeypatch):
-    """The nodes whose keys are computed."""
+    """Return the nodes whose keys are computed."""
     nodes = []
     compute = CLinker.cmodule_key_
 
@@ -26,8 +26,8 @@ def computed(monkeypatch):
 
 def test_alike(computed):
     inputs = [tt.dmatrix() for _ in range(6)]
-    # No environment comes with its loops.
-    function = theano.function(inputs, [tt.cosh(each) for each in inputs])
+    # The environment does not ship loops of this op.
+    function = theano.function(inputs, [tt.cosh(variable) for variable in inputs])
     assert len(computed) == 1
     values = [np.full((2, 2), float(number)) for number in range(6)]
     assert np.allclose(function(*values), np.cosh(values))
@@ -45,7 +45,7 @@ def test_alike_nodes_have_one_linker(monkeypatch):
     for n in (3, 9):
         made.clear()
         inputs = [tt.dmatrix() for _ in range(n)]
-        function = theano.function(inputs, [tt.exp(each).sum() for each in inputs])
+        function = theano.function(inputs, [tt.exp(variable).sum() for variable in inputs])
         counts.append(len(made))
         values = [np.full((2, 2), float(number)) for number in range(n)]
         for result, value in zip(function(*values), values, strict=True):
@@ -54,7 +54,7 @@ def test_alike_nodes_have_one_linker(monkeypatch):
 
 
 class Scaled(theano.Op):
-    """Multiplies by what a node's own params have: no two nodes need have the same."""
+    """Multiplies by a parameter of the node; parameters of two nodes may differ."""
 
     __props__ = ()
     params_type = theano.gof.ParamsType(factor=theano.scalar.float64)
@@ -98,24 +98,24 @@ def test_what_differs(computed):
     function = theano.function([x, y, z], outputs, mode=mode)
     assert len(computed) < len(function.maker.fgraph.apply_nodes)
     values = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0], dtype="float32")
-    given = dict(zip((x, y, z), values, strict=True))
+    arguments = dict(zip((x, y, z), values, strict=True))
     expected = [
-        given[x] * given[y],
-        given[x] ** 2,
-        given[x] * given[z],
-        given[z] ** 2,
-        given[x] + given[y],
-        given[x] * 2,
-        given[x] * 3,
-        given[x] * 2,
-        given[y] * 3,
+        arguments[x] * arguments[y],
+        arguments[x] ** 2,
+        arguments[x] * arguments[z],
+        arguments[z] ** 2,
+        arguments[x] + arguments[y],
+        arguments[x] * 2,
+        arguments[x] * 3,
+        arguments[x] * 2,
+        arguments[y] * 3,
     ]
     for result, value in zip(function(*values), expected, strict=True):
         assert result.tolist() == value.tolist()
 
 
 class Unhashable(theano.gof.Type):
-    """A type of a user's who did not think of hashes."""
+    """A user's type without a hash."""
 
     def __eq__(self, other):
         return type(self) is type(other)
@@ -127,7 +127,7 @@ class Unhashable(theano.gof.Type):
 
 
 class Nothing(theano.Op):
-    """Makes something of nothing."""
+    """An op that returns its input."""
 
     __props__ = ()
 
@@ -139,12 +139,12 @@ class Nothing(theano.Op):
 
 
 def test_unhashable_types():
-    # What a function without inputs returns is copied, by an op that has C code for other types.
+    # An output of a function without inputs is copied, by an op that has C code for other types.
     assert theano.function([], Nothing()())() == "something"
 
 
-def test_what_shares_memory_or_not(computed):
-    """Of one op and types: an input twice, constants of one value, other values and other types."""
+def test_shared_inputs_constants_and_types(computed):
+    """Repeated inputs, equal constants, other values and other types have the right results."""
     x, y = tt.dvectors("x", "y")
     one, other = (tt.constant(np.array([1.0, 2.0])) for _ in range(2))
     row = tt.constant(np.array([3.0]))
@@ -154,6 +154,6 @@ def test_what_shares_memory_or_not(computed):
     function = theano.function([x, y], [op(*pair) for pair in pairs], mode=mode)
     assert len(computed) < len(pairs)
     values = {x: np.array([5.0, 7.0]), y: np.array([11.0, 13.0])}
-    values.update((each, each.data) for each in (one, other, row))
+    values.update((constant, constant.data) for constant in (one, other, row))
     for result, (first, second) in zip(function(values[x], values[y]), pairs, strict=True):
         assert result.tolist() == (values[first] - values[second]).tolist()

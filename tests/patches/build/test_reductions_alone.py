@@ -1,6 +1,7 @@
-"""A module of a reduction is no more than its loops.
+"""build/reductions-alone.patch compiles only the loops of a reduction.
 
-Without the patch, it read the headers of Python and NumPy, and had a thunk of its own.
+Without the patch, its module includes the headers of Python and NumPy, and contains a thunk of its
+own.
 """
 
 import itertools
@@ -14,7 +15,7 @@ from theano.tensor import elemwise
 from theano.tensor.linkers import LoopsModule
 
 PLAIN = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None)
-# Of each reduction, what NumPy computes of the elements in order, the last dimension's.
+# For each reduction, NumPy's computation along the last dimension, element by element.
 OPS = {
     "sum": (elemwise.Sum, lambda x, dtype: x.cumsum(-1, dtype)[:, -1]),
     "prod": (elemwise.Prod, lambda x, dtype: x.cumprod(-1, dtype)[:, -1]),
@@ -46,10 +47,10 @@ def module(node):
 
 
 def values(dtype):
-    """In C order, transposed, backwards, wide, of one element, and of none along a dimension."""
+    """Yield arrays in C order, transposed, reversed, with gaps, and with lengths 1 and 0."""
     random = np.random.RandomState(0)
     least = 0 if dtype.startswith("u") else -3
-    # Products of so many that were larger would overflow, to 0, of which there is to be none.
+    # Products of larger numbers would overflow to 0, which would hide differences.
     plain, transposed, large, wide = (
         (random.uniform(least, 3, size) * factor).astype(dtype)
         for size, factor in (((3, 4, 5), 9), ((5, 4, 3), 9), ((3, 4, 10), 9), ((3, 4, 9), 0.6))
@@ -61,7 +62,7 @@ def values(dtype):
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_values(name, dtype):
-    """Element after element in C order, in the type of the accumulator, to the last bit."""
+    """Elements are accumulated in C order, in the accumulator's type, to the last bit."""
     x = tt.TensorType(dtype, (False,) * 3)()
     build, reference = OPS[name]
     outputs = [build(axis)(x) for axis in AXES]
@@ -90,7 +91,7 @@ def test_values(name, dtype):
 
 
 def test_of_nothing():
-    """The identity, or an error that names the axis."""
+    """A reduction of no elements is the identity, or an error that names the axis."""
     x = tt.matrix()
     for name, expected in (("sum", 0), ("prod", 1)):
         function = theano.function([x], OPS[name][0](0)(x), mode=PLAIN)
@@ -98,7 +99,7 @@ def test_of_nothing():
         assert function(np.zeros((2, 0), x.dtype)).tolist() == []
     flags = [OPS[name][0](None)(tt.ge(x, 0)) for name in ("all", "any")]
     function = theano.function([x], flags, mode=PLAIN)
-    assert [each.tolist() for each in function(np.zeros((0, 3), x.dtype))] == [True, False]
+    assert [result.tolist() for result in function(np.zeros((0, 3), x.dtype))] == [True, False]
     function = theano.function([x], OPS["max"][0](1)(x), mode=PLAIN)
     with pytest.raises(ValueError, match=r"CAReduce\{maximum\} has zero-size on axis 1"):
         function(np.zeros((2, 0), x.dtype))
@@ -106,7 +107,7 @@ def test_of_nothing():
 
 
 def test_not_a_number():
-    """It is the largest and the smallest, first or last."""
+    """nan is the maximum and the minimum, as the first or the last element."""
     x = tt.matrix()
     functions = [theano.function([x], OPS[n][0](0)(x), mode=PLAIN) for n in ("max", "min")]
     value = np.array([[np.nan, 1, 2, np.inf], [3, np.nan, -np.inf, np.inf]], x.dtype)
@@ -117,25 +118,25 @@ def test_not_a_number():
 def test_memory_is_used_again(thunk_of):
     x = tt.dmatrix()
     output = elemwise.Sum(0)(x)
-    thunk, (given,), result = thunk_of([x], output)
-    given[0] = np.ones((3, 4))
+    thunk, (storage,), result = thunk_of([x], output)
+    storage[0] = np.ones((3, 4))
     thunk()
     first = result[0]
     thunk()
     assert result[0] is first
-    given[0] = np.ones((3, 2))
+    storage[0] = np.ones((3, 2))
     thunk()
     assert result[0].tolist() == [3, 3]
 
 
 def test_what_needs_headers():
-    """Types that are structures there, and what reduces nothing."""
+    """Complex types, and reductions along no axis, need the headers."""
     for op, x in ((elemwise.Sum(0), tt.zmatrix()), (elemwise.Sum(()), tt.matrix())):
         assert type(module(op(x).owner)) is not LoopsModule
 
 
 def test_code_is_small():
-    """None of the headers that g++ reads longer than it compiles the loops."""
+    """The module includes no header that takes longer to parse than the loops take to compile."""
     code = module(elemwise.Sum(0)(tt.matrix()).owner).code()
     assert "theano_loops.h" in code
     assert "Python.h" not in code

@@ -1,7 +1,7 @@
-"""`theano.scan` makes no thunks: it only builds a graph.
+"""build/scan-links-nothing.patch: `theano.scan` only builds a graph and makes no thunks.
 
-Without the patch, it made those of the steps' graph, which nobody called; where that graph has a
-Scan in it, C code was compiled.
+Without the patch, it makes thunks of the steps' graph that nobody calls; a nested Scan compiles C
+code.
 """
 
 import numpy as np
@@ -27,7 +27,11 @@ def power(x, steps=3):
 def test_no_thunks(no_thunks):
     x = tt.dvector()
     theano.scan(power, outputs_info=x, n_steps=2)
-    with pytest.raises(AssertionError, match="a thunk"):
+    # Constant folding makes a thunk, and an AssertionError always ends the optimization.
+    with (
+        theano.configparser.change_flags(on_opt_error="ignore"),
+        pytest.raises(AssertionError, match="a thunk"),
+    ):
         theano.function([x], power(x))
 
 

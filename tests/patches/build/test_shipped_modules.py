@@ -1,15 +1,14 @@
-"""Modules are found that came compiled with the environment, and only where they would be the same.
+"""build/shipped-modules.patch uses the environment's compiled modules if they equal its own.
 
-Without the patch, g++ compiled the modules of Dot22 and Softmax for each compile directory.
+Without the patch, g++ compiles the modules of Dot22 and Softmax for each compile directory.
 """
 
 import json
 
 import pytest
-import theano
-from theano.gof import shipped
+from theano.misc import cpu
 
-LEVEL = "x86-64-v3"
+LEVEL = "fma"
 WRITE = f"""
 import os, sys
 from theano import config, tensor
@@ -18,7 +17,7 @@ x, y = tensor.fmatrices("xy")
 nodes = [output.owner for output in (tensor.blas._dot22(x, y), tensor.nnet.softmax_op(x))]
 shipped.write([node.op.c_linker(node, []) for node in nodes], "{LEVEL}", config.cmodule.shipped)
 """
-# It tells the files of the modules that a product is computed with, and the product.
+# Prints the files of the modules that compute a product, and the product.
 USE = """
 import json
 import theano
@@ -37,11 +36,12 @@ outputs = tensor.exp(x), x.sum(axis=0), tensor.elemwise.CAReduce(scalar.maximum,
 """
 WRITE_LOOPS = f"""{LOOPS}
 from theano import config
-from theano.tensor.linkers import common
+from theano.tensor.linkers import shipped_loops
 nodes = [output.owner for output in outputs]
-common.write([node.op.c_linker(node, []) for node in nodes], "{LEVEL}", config.cmodule.shipped)
+linkers = [node.op.c_linker(node, []) for node in nodes]
+shipped_loops.write(linkers, "{LEVEL}", config.cmodule.shipped)
 """
-# It tells how many modules were compiled, and what is computed of rows, columns, and no numbers.
+# Prints the number of compiled modules, and results for rows, columns and empty arrays.
 USE_LOOPS = f"""{LOOPS}
 import json
 import numpy
@@ -56,12 +56,11 @@ except ValueError as error:
     found.append(str(error).splitlines()[0])
 print(json.dumps([cc.get_module_cache().stats[2], found]))
 """
-REASON = f"this processor is none of {LEVEL}"
+REASON = f"this processor is not of the level {LEVEL}"
 
 
 def is_of_level():
-    theano.gof.cmodule.GCC_compiler.compile_args()
-    return shipped.LEVELS[LEVEL].issubset(theano.gof.cmodule.GCC_compiler.march_flags or ())
+    return LEVEL in {level.name for level in cpu.levels}
 
 
 @pytest.fixture
@@ -109,8 +108,8 @@ def test_written_twice_alike(run, directory):
 def test_found(run, use, directory):
     assert use() == [[], 1, [[11]]]
     run(WRITE)
-    found, compiled, product = use(flags="compiledir_format=other")
-    assert [path.startswith(str(directory)) for path in found] == [True]
+    hits, compiled, product = use(flags="compiledir_format=other")
+    assert [path.startswith(str(directory)) for path in hits] == [True]
     assert (compiled, product) == (0, [[11]])
 
 
@@ -123,7 +122,7 @@ def test_found_with_flags_that_change_no_module(run, use, flags):
 
 @pytest.mark.skipif(not is_of_level(), reason=REASON)
 def test_loops_of_common_operations(run, use, directory):
-    """They compute the same bits, and errors."""
+    """Shipped loops compute the same bits, and raise the same errors."""
     compiled = use(USE_LOOPS)
     run(WRITE_LOOPS)
     assert [path.name for path in directory.iterdir()] == [f"{LEVEL}-loops.so"]
@@ -160,7 +159,7 @@ def test_loops_are_of_the_level_whatever_this_processor(run, directory):
 
 
 def test_cache_comes_first(run, use):
-    """Nothing is looked up for what this user has compiled."""
+    """A module in the user's cache is not searched for among the shipped modules."""
     use()
     run(WRITE)
     assert use() == [[], 0, [[11]]]
@@ -173,8 +172,8 @@ def test_cache_comes_first(run, use):
 )
 def test_other_flags_compile(run, use, flags):
     run(WRITE)
-    found, compiled, _ = use(flags=flags)
-    assert found == []
+    hits, compiled, _ = use(flags=flags)
+    assert hits == []
     assert compiled == (flags != "blas.ldflags=")
 
 
@@ -191,7 +190,7 @@ def test_other_surroundings_compile(run, use, change):
     assert use(change + USE) == [[], 1, [[11]]]
 
 
-def test_failing_compiler_is_told(run_python, directory):
+def test_failing_compiler_is_reported(run_python, directory):
     done = run_python(WRITE, flags=f"cmodule.shipped={directory},gcc.cxxflags=-include/no/such")
     assert "/no/such" in done.stderr
     assert list(directory.iterdir()) == []

@@ -1,7 +1,7 @@
-"""A module includes <iostream> where its code names what is in it, and is of C++14.
+"""build/shorter-headers.patch includes <iostream> only if needed, and compiles for C++14.
 
-Without the patch, every module included it; and the standard was what the compiler takes by itself,
-unless gcc.cxxflags named another one.
+Without the patch, every module includes it, and the compiler chooses the standard unless
+gcc.cxxflags names one.
 """
 
 import theano
@@ -12,7 +12,7 @@ from theano.gof.cmodule import GCC_compiler
 
 
 class Printing(theano.gof.Op):
-    """The input; its code writes it to std::cerr, without asking for the header."""
+    """The identity; its C code writes to std::cerr but does not include the header."""
 
     __props__ = ()
 
@@ -73,7 +73,7 @@ print(int(theano.function([x], Standard()(x))(0)))
 
 
 def test_functions_are_those_of_cpp(run_python, tmp_path):
-    """Of overloaded ones, none is C's for integers, which another header would have hidden."""
+    """Calls resolve to C++'s overloads, not to C's functions of integers."""
     program = """
 import theano
 class Absolute(theano.gof.Op):

@@ -1,7 +1,7 @@
-"""What another user could have written is not loaded, and a compiledir that is read only serves.
+"""build/trusted-compiledir.patch ignores files that other users could have written.
 
-Without the patch, the modules and graphs of a compiledir that everyone may write to were loaded,
-and theano was not imported where this user may not write.
+Without the patch, modules and graphs of a compiledir that everyone may write to are loaded, and
+theano cannot be imported if this user may not write to it.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ from theano import config
 from theano.gof import cmodule, module_files
 from theano.misc import compiledirs, trust
 
-# Prints what was compiled, the compiledir and a result.
+# Prints the number of compiled modules, the compiledir and a result.
 PROGRAM = (
     COMPILED
     + """
@@ -38,7 +38,7 @@ root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away"
 
 
 def obey_modes():
-    """Have modes mean something for root too."""
+    """Make file modes apply to root too."""
     libc = ctypes.CDLL(None)
     pr_capbset_drop = 24
     # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
@@ -48,7 +48,7 @@ def obey_modes():
 
 @pytest.fixture
 def made():
-    """A base_compiledir that Theano is to make, below a directory that others may enter."""
+    """Return a base_compiledir that does not exist yet, below a directory that others may enter."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
         yield Path(directory, "made", "base")
@@ -56,7 +56,7 @@ def made():
 
 @pytest.fixture
 def run(variables, made):
-    """Run the program; return how many modules it compiled, its compiledir, and what it logged."""
+    """Run the program; return the number of compiled modules, its compiledir, and the log."""
 
     def run(number=1, flags="", umask=0o022, **options):
         environ = {
@@ -82,8 +82,8 @@ def run(variables, made):
 
 
 def only(pattern, directory):
-    (found,) = directory.glob(pattern)
-    return found
+    (file,) = directory.glob(pattern)
+    return file
 
 
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077])
@@ -93,18 +93,18 @@ def test_whatever_the_umask_its_own_is_loaded(run, made, umask):
     assert run(umask=umask) == (0, first, "")
     assert first.is_relative_to(made)
     for file in [made, *made.rglob("*")]:
-        # What is in the lock's directory is not loaded.
+        # Files in the lock's directory are not loaded.
         if "lock_dir" not in file.parts[:-1] and not file.is_symlink():
             assert not file.stat().st_mode & 0o022, file
 
 
 def check_refused(run, first, *words):
-    """See that what is in the compiledir is not loaded, which is said once, with the words."""
+    """Check that nothing in the compiledir is loaded, and that one warning contains the words."""
     before = sorted(first.rglob("*"))
     compiled, used, log = run()
     assert compiled == 1
     assert used != first
-    # It was a private one.
+    # Its mode was private before.
     assert not used.exists()
     assert log.count("WARNING") == 1
     for word in (*words, "chmod go-w", "cmodule.trusted", "base_compiledir"):
@@ -112,7 +112,7 @@ def check_refused(run, first, *words):
     assert sorted(first.rglob("*")) == before
 
 
-def test_that_everyone_may_write_to_is_not_used(run):
+def test_compiledir_writable_by_everyone_is_not_used(run):
     _, first, _ = run()
     first.chmod(0o777)
     check_refused(run, first, f"everyone may write to {first}")
@@ -123,7 +123,7 @@ def test_that_everyone_may_write_to_is_not_used(run):
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o775, True)])
 def test_the_directory_above(run, made, mode, used):
     _, first, _ = run()
-    # What others put there instead is theirs.
+    # Another user replaced the directory.
     made.parent.chmod(0o777)
     made.chmod(mode)
     if used:
@@ -132,7 +132,7 @@ def test_the_directory_above(run, made, mode, used):
         check_refused(run, first, f"everyone may write to {made}")
 
 
-def test_one_of_its_own_below_what_is_everyones(run, made):
+def test_own_compiledir_below_a_public_directory(run, made):
     made.parent.mkdir(0o755)
     made.parent.chmod(0o777)
     other = made.parent / "other"
@@ -148,7 +148,7 @@ def test_a_sticky_directory_of_another_user(run, made):
 
 
 @root
-def test_that_of_a_group_is_not_used_unless_it_is_named(run):
+def test_compiledir_of_a_group_is_used_only_if_named(run):
     _, first, _ = run()
     os.chown(first, -1, NOBODY)
     first.chmod(0o775)
@@ -158,7 +158,7 @@ def test_that_of_a_group_is_not_used_unless_it_is_named(run):
 
 
 @root
-def test_that_of_another_user_is_not_used_unless_named(run):
+def test_compiledir_of_another_user_is_used_only_if_named(run):
     _, first, _ = run()
     for file in [first, *first.rglob("*")]:
         os.chown(file, NOBODY, NOBODY)
@@ -170,9 +170,7 @@ def test_that_of_another_user_is_not_used_unless_named(run):
     assert (compiled, used == first) == (1, False)
 
 
-@pytest.mark.parametrize(
-    "pattern", ["tmp*", "tmp*/key.pkl", "tmp*/*.so", "optimized_graphs", "march_flags.json"]
-)
+@pytest.mark.parametrize("pattern", ["tmp*", "tmp*/key.pkl", "tmp*/*.so", "optimized_graphs"])
 def test_one_file_that_others_could_have_written(run, pattern):
     _, first, _ = run()
     file = only(pattern, first)
@@ -183,7 +181,7 @@ def test_one_file_that_others_could_have_written(run, pattern):
     assert f"everyone may write to {file}" in log
 
 
-def test_what_others_cannot_reach_is_as_it_is(run):
+def test_unreachable_compiledir_is_used(run):
     _, first, _ = run()
     only("tmp*", first).chmod(0o700)
     for file in first.glob("tmp*/*"):
@@ -210,11 +208,11 @@ def test_a_users_own_group_is_the_user(monkeypatch, tmp_path):
 
     def ask(name, members, number=status.st_gid):
         owner = pwd.struct_passwd((me.pw_name, "x", status.st_uid, number, "", "/", "/bin/sh"))
-        known = grp.struct_group((name, "x", status.st_gid, members))
+        group = grp.struct_group((name, "x", status.st_gid, members))
         monkeypatch.setattr(trust.pwd, "getpwuid", lambda _: owner)
-        monkeypatch.setattr(trust.grp, "getgrgid", lambda _: known)
+        monkeypatch.setattr(trust.grp, "getgrgid", lambda _: group)
         trust._is_own_group.cache_clear()
-        return trust.why_not("file", status)
+        return trust.find_risk("file", status)
 
     assert ask(me.pw_name, []) is None
     assert ask(me.pw_name, [me.pw_name]) is None
@@ -229,7 +227,7 @@ def test_a_users_own_group_is_the_user(monkeypatch, tmp_path):
 
 
 def close(directory):
-    """Take away the right to write to a directory, and all in it."""
+    """Remove write permission from a directory and all its contents."""
     for file in [directory, *directory.rglob("*")]:
         file.chmod(file.stat().st_mode & ~0o222)
 
@@ -254,7 +252,7 @@ def test_read_only_it_serves_what_it_has(run):
     assert run(number=2) == (1, first, "")
 
 
-def test_what_cannot_be_read_is_passed_over(run):
+def test_unreadable_files_are_ignored(run):
     _, first, _ = run()
     (first / "tmpother").mkdir(0)
     (first / "optimized_graphs").chmod(0)
@@ -266,7 +264,7 @@ def test_what_cannot_be_read_is_passed_over(run):
         (first / directory).chmod(0o700)
 
 
-def test_that_cannot_be_made(run, made):
+def test_compiledir_that_cannot_be_made(run, made):
     made.parent.mkdir()
     made.parent.chmod(0o555)
     compiled, used, log = run()
@@ -280,7 +278,7 @@ def test_that_cannot_be_made(run, made):
 
 
 @root
-def test_that_of_root_serves_others(run):
+def test_compiledir_of_root_serves_others(run):
     nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     if not all(parent.stat().st_mode & 0o001 for parent in Path(sys.executable).resolve().parents):
         pytest.skip("others may not use this environment")
@@ -293,14 +291,14 @@ def test_that_of_root_serves_others(run):
 
 @pytest.fixture
 def seed(run, made):
-    """A compiledir with one function, in a base_compiledir that is moved elsewhere."""
+    """Return a compiledir with one function, in a base_compiledir that is then moved."""
     run()
     base = made.with_name("seed")
     made.rename(base)
-    (found,) = base.iterdir()
-    close(found)
-    yield found
-    open_again(found)
+    (directory,) = base.iterdir()
+    close(directory)
+    yield directory
+    open_again(directory)
 
 
 def contents(directory):
@@ -314,7 +312,7 @@ def test_a_seed_serves_and_stays_as_it_is(run, made, seed):
     assert (compiled, used.parent, log) == (0, made, "")
     assert run(number=2, flags=flags) == (1, used, "")
     assert contents(seed) == before
-    # What the seed has is not there, too.
+    # The cache does not contain the seed's modules.
     assert len(list(used.glob("optimized_graphs/*"))) == 1
 
 
@@ -338,10 +336,10 @@ def test_a_seed_that_others_could_have_written_is_passed_over(run, made, seed):
     compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
     assert (compiled, used.parent) == (1, made)
     assert log.count("WARNING") == 1
-    assert f"{seed} is passed over: everyone may write to {seed}" in log
+    assert f"{seed} is ignored: everyone may write to {seed}" in log
 
 
-def test_what_is_damaged_in_a_seed_is_compiled_again(run, made, seed):
+def test_damaged_modules_of_a_seed_are_compiled_again(run, made, seed):
     open_again(seed)
     only("tmp*/*.so", seed).write_bytes(b"\x7fELF")
     before = contents(seed)
@@ -350,7 +348,7 @@ def test_what_is_damaged_in_a_seed_is_compiled_again(run, made, seed):
     assert contents(seed) == before
 
 
-def test_beyond_its_size_it_loses_what_was_unused_for_long(run):
+def test_full_cache_loses_its_least_used_modules(run):
     _, first, _ = run()
     old = [only("tmp*/*.so", first), only("optimized_graphs/*", first)]
     for file in old:
@@ -366,12 +364,12 @@ def test_beyond_its_size_it_loses_what_was_unused_for_long(run):
     assert run(number=2)[0] == 0
 
 
-def test_what_is_loaded_is_used_where_reading_leaves_no_time(monkeypatch, tmp_path):
+def test_loading_updates_access_times(monkeypatch, tmp_path):
     library = tmp_path / "module.so"
     library.touch()
     os.utime(library, (0, 0))
     monkeypatch.setattr(trust, "read", lambda _: b"")
-    module_files.check(str(library), None)
+    module_files.check_library(str(library), None)
     assert time.time() - library.stat().st_atime < 60 * 60
 
 
@@ -396,7 +394,7 @@ assert not driver.may_keep("/proc/missing")
 
 
 def test_a_message_is_a_warning_the_first_time(monkeypatch, caplog):
-    monkeypatch.setattr(trust, "told", set())
+    monkeypatch.setattr(trust, "warned", set())
     logger = logging.getLogger("theano.misc.trust")
     caplog.set_level(logging.DEBUG, logger.name)
     for message, argument in (("%s is not loaded", "a"), ("%s is not loaded", "b"), ("%s", "c")):

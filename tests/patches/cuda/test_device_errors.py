@@ -1,4 +1,7 @@
-"""Why a device cannot be used is said in words: without the patch it is the name of a call."""
+"""cuda/device-errors.patch: the error says in words why a device cannot be used.
+
+Without the patch, it contains only the name of a failed call.
+"""
 
 import ctypes.util
 import subprocess
@@ -29,7 +32,7 @@ int nvrtcVersion(int *major, int *minor) {{ return *major = 13, *minor = 0, 0; }
 
 @pytest.fixture
 def check(run_python, tmp_path):
-    """Check a device with a driver that says what the keyword arguments say."""
+    """Check a device with a driver that behaves as the keyword arguments say."""
 
     def start(device="cuda0", version=13000, error=0, capability=90):
         source = DRIVER.format(version=version, error=error, capability=capability)
@@ -73,7 +76,7 @@ def test_a_device_that_cuda_has_left_behind(check):
 
 
 def test_a_device_that_libgpuarray_does_not_know(check):
-    assert "compute capability 10.0, and libgpuarray knows none" in check(capability=100)
+    assert "compute capability 10.0, and libgpuarray supports" in check(capability=100)
 
 
 def test_a_device_that_is_not_there(check):

@@ -1,4 +1,7 @@
-"""Without the patch, a search of a graph compares each variable it meets with each blocker."""
+"""graph/cheap-tries.patch puts the blockers of a graph search into a set.
+
+Without the patch, the search compares each variable with each blocker.
+"""
 
 import theano
 from theano import tensor
@@ -6,7 +9,7 @@ from theano.gof import graph
 
 
 class Counted(tensor.TensorVariable):
-    """A variable that counts the comparisons made with it."""
+    """A variable that counts comparisons with it."""
 
     comparisons = 0
 
@@ -18,7 +21,7 @@ class Counted(tensor.TensorVariable):
 
 
 def chain(length):
-    """The variables x, 2x, 4x ... and as many blockers that are not among them."""
+    """Return the variables x, 2x, 4x ..., and as many blockers that are not in the chain."""
     variables = [tensor.dscalar()]
     for _ in range(length):
         variables.append(2 * variables[-1])

@@ -1,8 +1,7 @@
-"""To try an optimizer on a node costs little more than the try, which mostly changes nothing.
+"""graph/cheap-tries.patch reduces the overhead of trying an optimizer on a node.
 
-Without the patch, each try looked the optimizer up in a dictionary, by a hash made in Python, and
-seven pairs of functions were asked whether they are each other's inverse; each Elemwise had its
-scalar op make a node.
+Without the patch, each try hashes the optimizer in Python, asks seven pairs of functions whether
+they are inverse, and makes a node of the scalar op of each Elemwise. Most tries change nothing.
 """
 
 import itertools
@@ -56,24 +55,24 @@ def test_the_profile_tells_the_time_of_each_optimizer():
     optimizer = theano.compile.optdb.query("+canonicalize", "+specialize")
     with theano.change_flags(profile=True, profile_optimizer=True):
         profile = optimizer.optimize(graph)
-    found = []
+    nodes = []
 
     def search(part):
         if isinstance(part, (tuple, list)):
             if len(part) > 6 and isinstance(part[0], gof_opt.EquilibriumOptimizer):
-                found.append((part[0], part[6]))
-            for each in part:
-                search(each)
+                nodes.append((part[0], part[6]))
+            for node in part:
+                search(node)
 
     search(profile)
-    assert found
-    for equilibrium, seconds in found:
+    assert nodes
+    for equilibrium, seconds in nodes:
         assert set(equilibrium.get_local_optimizers()) <= set(seconds)
-    assert sum(sum(seconds.values()) for _, seconds in found) > 0
+    assert sum(sum(seconds.values()) for _, seconds in nodes) > 0
 
 
 def test_inverses(monkeypatch):
-    """They are found as before, and sought of invertible functions only."""
+    """Inverse functions are found as before, but only invertible functions are examined."""
     x = tt.dvector()
     for function, inverse in ((tt.tanh, tt.arctanh), (tt.arctanh, tt.tanh), (tt.neg, tt.neg)):
         compiled = theano.function([x], inverse(function(x)), mode=theano.Mode("py", "fast_run"))
@@ -116,17 +115,17 @@ def test_no_subtensor_of_a_shape_is_made_to_be_looked_at(monkeypatch):
     ):
         node = tt.reshape(x, shape, ndim=3 if expected else 2).owner
         made.clear()
-        found = try_it(node)
-        assert bool(found) is expected
+        replacements = try_it(node)
+        assert bool(replacements) is expected
         assert bool(made) is (shape is lengths)
         if expected:
-            assert found[0].type == node.outputs[0].type
-            flat = found[0].owner.inputs[0].owner
+            assert replacements[0].type == node.outputs[0].type
+            flat = replacements[0].owner.inputs[0].owner
             assert flat.op.ndim == 2
 
 
 def test_nobody_is_told_of_variables_after_an_optimizer_raised():
-    """Gemm cannot work in place of what it reads."""
+    """Gemm cannot write into an operand that it reads."""
     x, y = tt.dmatrices("x", "y")
     function = theano.function([x, y], tt.dot(tt.exp(x), y) + tt.exp(x))
     assert any(isinstance(node.op, tt.blas.Gemm) for node in function.maker.fgraph.apply_nodes)
@@ -142,7 +141,7 @@ def test_an_elemwise_makes_no_node_of_its_scalar_op(monkeypatch):
 
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_dtypes_are_those_of_the_node(float_x):
-    """Of each scalar op there is, and of inputs that it does not take."""
+    """The types are right for each scalar op, and for inputs that it refuses."""
     ops = {op for op in vars(scalar).values() if isinstance(op, scalar.ScalarOp)}
     x, y = scalar.float32("x"), scalar.int8("y")
     ops |= {

@@ -1,6 +1,6 @@
-"""theano.clone copies each node once, however deep the graph is.
+"""graph/clone-in-one-pass.patch: theano.clone copies each node once, at any depth of the graph.
 
-Without the patch it copied the graph twice, by a recursion.
+Without the patch, it copies the graph twice, by recursion.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""The properties of two ops are compared at once.
+"""graph/cheap-tries.patch compares all properties of two ops in one operation.
 
-Without the patch, Python code ran for each property.
+Without the patch, Python code runs for each property.
 """
 
 import sys

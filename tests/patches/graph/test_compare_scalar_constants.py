@@ -1,6 +1,7 @@
-"""Scalar constants are compared as Python's numbers, with the results that arrays give.
+"""graph/compare-scalar-constants.patch compares scalar constants as Python's numbers.
 
-Without the patch, each of them had NumPy look for NaN in it and sum it up.
+Without the patch, NumPy searches each constant for nan and sums it. The results must be equal to
+those of arrays.
 """
 
 import itertools

@@ -1,18 +1,19 @@
-"""Without the patch, each look for a cycle counts the parents of every variable.
+"""graph/cycles-depth-first.patch detects cycles depth first, and keeps destroyed variables.
 
-What is destroyed was found anew after each change.
+Without the patch, each search for a cycle counts the parents of every variable, and destroyed
+variables are collected again after each change.
 """
 
 import numpy as np
 import pytest
 from theano import tensor
 from theano.gof import Apply, DestroyHandler, FunctionGraph, InconsistencyError, Op
-from theano.gof.destroyed import Destroyed, contains_cycle
+from theano.gof.destroy_tracker import DestroyTracker, contains_cycle
 from theano.gof.graph import io_toposort
 
 
 class Counted(tensor.TensorVariable):
-    """A variable that tells how often it was a key."""
+    """A variable that counts how often it is hashed."""
 
     hashed = 0
 
@@ -29,7 +30,7 @@ class Step(Op):
 
 
 def graph(length):
-    """A graph that is a chain, and its nodes in order."""
+    """Return a graph that is a chain, and its nodes in order."""
     first = tensor.dvector()
     variables = [first]
     for _ in range(length):
@@ -39,7 +40,7 @@ def graph(length):
 
 
 def random_graph(random, count, least, op):
-    """A graph of so many inputs, and twelve nodes of least to two inputs, whose ops op() makes."""
+    """Make a graph of twelve nodes of op() with ``least`` to two inputs each."""
     inputs = [tensor.dvector() for _ in range(count)]
     variables = list(inputs)
     for _ in range(12):
@@ -49,7 +50,7 @@ def random_graph(random, count, least, op):
 
 
 def change(fgraph, random, op):
-    """Replace a node of two inputs by one of another op(), or give it one of three inputs."""
+    """Replace a node of two inputs by a node of another op(), or change one of its three inputs."""
     nodes = io_toposort(fgraph.inputs, fgraph.outputs)
     node = nodes[random.randint(len(nodes))]
     if random.randint(2):
@@ -59,7 +60,7 @@ def change(fgraph, random, op):
 
 
 @pytest.mark.parametrize(
-    ("orderings", "found"),
+    ("orderings", "cyclic"),
     [
         ({}, False),
         ({3: [0], 2: [1]}, False),
@@ -69,10 +70,10 @@ def change(fgraph, random, op):
         ({3: [1], 0: [1]}, True),
     ],
 )
-def test_what_is_a_cycle(orderings, found):
+def test_what_is_a_cycle(orderings, cyclic):
     fgraph, nodes = graph(4)
     waiting = {nodes[one]: [nodes[other] for other in all] for one, all in orderings.items()}
-    assert contains_cycle(fgraph, waiting, {}) is found
+    assert contains_cycle(fgraph, waiting, {}) is cyclic
 
 
 def test_two_branches_that_wait_for_each_other():
@@ -93,11 +94,11 @@ def test_variables_are_not_counted():
 
 @pytest.mark.parametrize("seed", range(30))
 def test_as_by_sorting(seed):
-    """Of any graph and orderings: who waits for itself cannot be sorted."""
+    """A graph with orderings has a cycle if and only if it cannot be sorted."""
     random = np.random.RandomState(seed)
     fgraph = random_graph(random, 2, 1, Step)
     nodes = fgraph.toposort()
-    found, parents = set(), {}
+    reached, parents = set(), {}
     for _ in range(40):
         pairs = random.randint(len(nodes), size=(random.randint(1, 5), 2))
         orderings = {nodes[i]: [] for i, _ in pairs}
@@ -109,8 +110,8 @@ def test_as_by_sorting(seed):
         except ValueError:
             expected = True
         assert contains_cycle(fgraph, orderings, parents) is expected
-        found.add(expected)
-    assert found == {False, True}
+        reached.add(expected)
+    assert reached == {False, True}
 
 
 class InPlace(Op):
@@ -128,7 +129,7 @@ class InPlace(Op):
 
 
 def outcome(refresh):
-    """What is destroyed; or, if that is not consistent, what is said of it."""
+    """Return the destroyed variables, or the message if the graph is inconsistent."""
     try:
         return refresh()
     except InconsistencyError as error:
@@ -136,8 +137,8 @@ def outcome(refresh):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
-    """While nodes come, go and take other inputs; some destroy the same."""
+def test_destroyed_variables_stay_up_to_date(seed):
+    """Nodes are added, removed and changed; some destroy the same variable."""
     random = np.random.RandomState(seed)
     ops = InPlace(), InPlace(views=True), InPlace(destroys=True)
 
@@ -150,19 +151,19 @@ def test_what_is_destroyed_is_kept_as_it_is_found_anew(seed):
     for _ in range(60):
         change(fgraph, random, op)
         if random.randint(3):
-            anew = outcome(Destroyed(fgraph.destroy_handler).refresh)
+            anew = outcome(DestroyTracker(fgraph.destroy_handler).refresh)
             assert outcome(fgraph.destroy_handler.refresh_droot_impact) == anew
             consistent += not isinstance(anew, str)
     assert consistent
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_parents_that_are_kept_are_those_that_there_are(seed):
-    """While nodes come, go and take other inputs."""
+def test_parents_stay_up_to_date(seed):
+    """Nodes are added, removed and changed."""
     random = np.random.RandomState(seed)
     fgraph = random_graph(random, 3, 2, Step)
     fgraph.attach_feature(DestroyHandler())
-    kept = fgraph.destroy_handler.destroyed.parents
+    kept = fgraph.destroy_handler.destroy_tracker.parents
     for _ in range(40):
         change(fgraph, random, Step)
         assert not contains_cycle(fgraph, {}, kept)
@@ -177,7 +178,7 @@ def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):
     fgraph = FunctionGraph([x], [InPlace(destroys=True)(Step()(Step()(x)))], clone=False)
     fgraph.attach_feature(DestroyHandler())
     assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
-    monkeypatch.setattr(Destroyed, "_add", lambda *_: pytest.fail("found anew"))
+    monkeypatch.setattr(DestroyTracker, "_add", lambda *_: pytest.fail("found anew"))
     first = fgraph.toposort()[0]
     fgraph.replace(first.outputs[0], InPlace(views=True)(x))
     assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1

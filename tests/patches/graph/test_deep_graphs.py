@@ -1,6 +1,6 @@
-"""Gradients, and copies to compile, of graphs that are deeper than Python's stack.
+"""graph/deep-graphs.patch handles graphs that are deeper than Python's stack.
 
-Without the patch, they raise RecursionError.
+Without the patch, gradients and the copies for compilation raise RecursionError.
 """
 
 import sys
@@ -13,18 +13,18 @@ from theano import tensor
 
 @pytest.fixture
 def layers():
-    """Layers that are deeper than the stack: their input, their weights, and the output."""
+    """Make more layers than the stack has frames; return the input, the weights and the output."""
     x = hidden = tensor.dmatrix()
     weights = [theano.shared(np.eye(2)) for _ in range(sys.getrecursionlimit() // 2)]
-    for each in weights:
-        hidden = tensor.tanh(tensor.dot(hidden, each))
+    for weight in weights:
+        hidden = tensor.tanh(tensor.dot(hidden, weight))
     return x, weights, hidden
 
 
 def test_gradients(layers):
     x, weights, hidden = layers
     slopes = theano.grad(hidden.sum(), [x, *weights])
-    assert [slope.type for slope in slopes] == [each.type for each in (x, *weights)]
+    assert [slope.type for slope in slopes] == [variable.type for variable in (x, *weights)]
 
 
 def test_of_a_product_with_a_vector(layers):
@@ -42,7 +42,7 @@ def test_functions(layers):
 
 
 def test_nodes_are_made_in_the_order_of_recursion():
-    """A node's gradient is made after those of its outputs, and before its other inputs are met."""
+    """A node's gradient follows its outputs' gradients, and precedes visits to its other inputs."""
     made = []
 
     class Step(theano.Op):

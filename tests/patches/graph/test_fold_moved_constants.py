@@ -1,6 +1,7 @@
-"""Constants that are moved about or rounded once are folded without a compiler, to what C gives.
+"""graph/compare-scalar-constants.patch folds constants in Python, to the bits of C code.
 
-Without the patch, a C module was compiled for each op.
+Without the patch, a C module is compiled for each op. The patch covers ops that move constants or
+round once.
 """
 
 import numpy as np
@@ -56,13 +57,13 @@ def test_a_cast_that_loses_numbers_is_left_to_c():
     assert not cast.op.python_constant_folding(cast)
 
 
-def test_what_is_rounded_twice_is_left_to_c():
+def test_ops_that_round_twice_are_left_to_c():
     total = tt.add(*[tt.constant(LARGE)] * 3).owner
     assert not total.op.python_constant_folding(total)
 
 
 def extremes(dtype):
-    """What rounds, overflows, is not a number, or has a sign that is easily lost."""
+    """Return numbers that round, overflow, are nan, or have a sign that is easily lost."""
     if np.dtype(dtype).kind == "f":
         ends = np.finfo(dtype)
         return np.array(
@@ -84,7 +85,7 @@ WIDER = [
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_extremes_as_in_c(monkeypatch):
-    """To the last bit, but for which nan it is."""
+    """Results are equal to the last bit, except for the kind of nan."""
     nodes = [
         op(tt.constant(x.ravel()), tt.constant(y.ravel())).owner
         for dtype in DTYPES

@@ -1,6 +1,7 @@
-"""Without cycles-depth-first.patch, the graph is validated after each node that works in place.
+"""graph/cycles-depth-first.patch predicts which nodes may work in place.
 
-In a graph of more than 500 nodes, one that may not undid what nine others might.
+Without the patch, the graph is validated after each node that works in place. In a graph of more
+than 500 nodes, one invalid node undoes nine valid ones.
 """
 
 import numpy as np
@@ -17,13 +18,13 @@ from theano.tensor.updates_fusion import UpdatesComposite
 
 
 def both():
-    """An Elemwise of the sum and the product of two."""
+    """An Elemwise that computes the sum and the product of two operands."""
     x, y = scalar.float64("x"), scalar.float64("y")
     return Elemwise(UpdatesComposite([x, y], [x + y, x * y]))
 
 
 def made(seed, *features):
-    """A random graph that is valid, of four inputs of which one is protected."""
+    """Make a valid random graph of four inputs, one of which is protected."""
     random = np.random.RandomState(seed)
     inputs = [tt.dmatrix(f"x{i}") for i in range(4)]
     variables = [*inputs, tt.constant(np.ones((3, 3)))]
@@ -56,14 +57,14 @@ def made(seed, *features):
 
 
 def patterns(fgraph):
-    """What each Elemwise overwrites, in topological order."""
+    """Return each Elemwise's in-place pattern, in topological order."""
     nodes = theano.gof.graph.io_toposort(fgraph.inputs, fgraph.outputs)
     return [dict(node.op.inplace_pattern) for node in nodes if type(node.op) is Elemwise]
 
 
 @pytest.fixture
 def validated(monkeypatch):
-    """The graphs that were validated, once for each time."""
+    """Record each graph that is validated."""
     graphs = []
     validate = DestroyHandler.validate
 
@@ -78,7 +79,7 @@ def validated(monkeypatch):
 @pytest.mark.parametrize("seed", range(150))
 @pytest.mark.parametrize("feature", [None, toolbox.NoOutputFromInplace])
 def test_as_where_each_change_is_validated(seed, feature, validated, monkeypatch):
-    fgraph, other = (made(seed, *[each() for each in [feature] if each]) for _ in range(2))
+    fgraph, other = (made(seed, *[make() for make in [feature] if make]) for _ in range(2))
     del validated[:]
     work_in_place(Elemwise, fgraph)
     assert len(validated) == 1
@@ -88,30 +89,30 @@ def test_as_where_each_change_is_validated(seed, feature, validated, monkeypatch
 
 
 def test_many_work_in_place():
-    """The random graphs have what may, and what may not."""
-    found = [len(each) for seed in range(150) for each in patterns(changed(seed))]
-    assert found.count(0) > 100
-    assert found.count(1) > 200
-    assert found.count(2) > 30
+    """The random graphs contain nodes that may work in place, and nodes that may not."""
+    lengths = [len(pattern) for seed in range(150) for pattern in patterns(changed(seed))]
+    assert lengths.count(0) > 100
+    assert lengths.count(1) > 200
+    assert lengths.count(2) > 30
 
 
 def changed(seed):
-    """A random graph whose nodes work in place."""
+    """Make a random graph whose nodes work in place."""
     fgraph = made(seed)
     work_in_place(Elemwise, fgraph)
     return fgraph
 
 
 def test_as_many_in_a_large_graph(monkeypatch):
-    found = [patterns(changed(seed)) for seed in range(20)]
+    result = [patterns(changed(seed)) for seed in range(20)]
     monkeypatch.setattr(inplace_elemwise, "LARGE", 0)
-    assert [patterns(changed(seed)) for seed in range(20)] == found
+    assert [patterns(changed(seed)) for seed in range(20)] == result
 
 
-def test_what_was_not_foreseen_is_undone(monkeypatch):
-    found = [patterns(changed(seed)) for seed in range(20)]
+def test_unforeseen_conflicts_are_undone(monkeypatch):
+    result = [patterns(changed(seed)) for seed in range(20)]
     monkeypatch.setattr(Waiting, "overwrite", lambda self, node, i: True)
-    assert [patterns(changed(seed)) for seed in range(20)] == found
+    assert [patterns(changed(seed)) for seed in range(20)] == result
 
 
 def test_no_input_in_the_memory_of_what_is_overwritten():

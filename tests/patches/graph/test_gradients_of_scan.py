@@ -1,7 +1,7 @@
-"""The Scan that is a Scan's gradient computes nothing twice, and is searched once.
+"""graph/gradients-of-scan.patch: a Scan's gradient computes nothing twice and is searched once.
 
-Without the patch, its graph had what the gradients share once for each of them, each of which was
-searched for each of the outputs that later steps know; one that is computed of another was missed.
+Without the patch, its graph repeats shared computations for each gradient. Each copy is searched
+for each output that later steps read; an output computed from another one is missed.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import theano.tensor as tt
 from theano.gof.graph import io_toposort, ops
 from theano.scan_module import scan_op, scan_utils
 from theano.scan_module.graphs import replace_computations
-from theano.scan_module.sequences import is_gradient_of_recurrence
+from theano.scan_module.push_out_of_gradients import is_gradient_of_recurrence
 
 OUTPUTS = 6
 
@@ -29,13 +29,13 @@ def cost(x, weights):
 def test_no_node_twice():
     variables = [tt.dvector(), tt.dmatrix()]
     nodes = io_toposort(variables, tt.grad(cost(*variables), variables))
-    # The gradient's is the last one.
+    # The last Scan is the gradient's.
     scan = [node.op for node in nodes if isinstance(node.op, scan_op.Scan)][-1]
     seen = set()
     for node in io_toposort(scan.inputs, scan.outputs):
         inputs = tuple(
-            each.merge_signature() if isinstance(each, theano.Constant) else each
-            for each in node.inputs
+            input_.merge_signature() if isinstance(input_, theano.Constant) else input_
+            for input_ in node.inputs
         )
         assert (node.op, inputs) not in seen
         seen.add((node.op, inputs))
@@ -51,35 +51,35 @@ def test_right_gradients():
 def test_constants_and_outputs():
     x = tt.dvector("x")
     one = [tt.constant(1.0) for _ in range(2)]
-    first, second = (tt.exp(x) + each.dimshuffle("x") for each in one)
+    first, second = (tt.exp(x) + pair.dimshuffle("x") for pair in one)
     merged = scan_utils.merge_graph([x], [first, second, x])
     assert merged[0] is merged[1]
     assert merged[0] is first
     assert merged[2] is x
 
 
-def test_what_several_have_in_common_stays_in_common():
+def test_shared_computations_stay_shared():
     x, y, z = tt.dvectors("x", "y", "z")
-    known = tt.exp(x)
-    common = known * 2
+    exponential = tt.exp(x)
+    common = exponential * 2
     outputs = [common + 1, tt.sin(common), x - y, tt.cos(tt.exp(x))]
-    # The last one's computation has the first one's in it; what is computed of nothing is kept.
-    replaced = replace_computations(outputs, [known, x, tt.cos(known)], [y, z, z])
+    # The last output's computation contains the first's. Computations without inputs are kept.
+    replaced = replace_computations(outputs, [exponential, x, tt.cos(exponential)], [y, z, z])
     assert [node.op for node in ops([x, y, z], replaced)].count(tt.mul) == 1
     function = theano.function([x, y, z], replaced, mode="FAST_COMPILE")
-    found = function([1.0], [2.0], [3.0])
-    assert [each.tolist() for each in found] == [[5.0], [np.sin(4.0)], [-1.0], [3.0]]
+    slopes = function([1.0], [2.0], [3.0])
+    assert [slope.tolist() for slope in slopes] == [[5.0], [np.sin(4.0)], [-1.0], [3.0]]
 
 
 def test_no_state_is_computed_again():
-    """Nor one that is computed of another."""
+    """A state is not computed again, also if it is computed from another state."""
     first, second = tt.dvectors("first", "second")
     states, _ = theano.scan(
         lambda *states: [tt.tanh(sum(states)), tt.exp(tt.tanh(sum(states)))],
         outputs_info=[first, second],
         n_steps=3,
     )
-    slopes = tt.grad(sum(each[-1].sum() for each in states), [first, second])
+    slopes = tt.grad(sum(state[-1].sum() for state in states), [first, second])
     (scan,) = {
         node.op for node in io_toposort([first, second], slopes) if is_gradient_of_recurrence(node)
     }
@@ -87,8 +87,8 @@ def test_no_state_is_computed_again():
     assert not computed & {tt.tanh, tt.exp}
 
 
-def test_what_differs_is_not_merged():
-    """By the order of inputs, an output's number, a property, or a constant's value or type."""
+def test_different_nodes_are_not_merged():
+    """Nodes differ in the order of inputs, an output's number, a property, or a constant."""
     x, y = tt.dvectors("x", "y")
     parts = tt.split(x, [1, 1], 2)
     outputs = [x - y, y - x, *parts, x.sum(), x.sum(keepdims=True), x[:1], x[1:], x[0], x[1]]
@@ -99,8 +99,8 @@ def test_what_differs_is_not_merged():
     assert len(set(merged)) == len(outputs)
     values = np.array([2.0, 3.0]), np.array([5.0, 7.0])
     mode = theano.Mode("py", None)
-    found, expected = (
-        theano.function([x, y], each, mode=mode)(*values) for each in (merged, outputs)
+    actual, expected = (
+        theano.function([x, y], graph, mode=mode)(*values) for graph in (merged, outputs)
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)

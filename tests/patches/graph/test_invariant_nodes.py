@@ -1,6 +1,6 @@
-"""What is the same in all steps of a scan is computed in the first, and anew in each call.
+"""graph/invariant-nodes.patch computes nodes that are equal in all steps of a scan once in a call.
 
-Without the patch, every step transposed weights for BLAS, looked up their shapes, and so on.
+Without the patch, every step transposes weights for BLAS, computes their shapes, and so on.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from theano.scan_module.scan_op import Scan
 
 
 class Count(theano.Op):
-    """Twice its input; it counts its calls."""
+    """Computes twice its input, and counts its calls."""
 
     __props__ = ()
 
@@ -26,12 +26,12 @@ class Count(theano.Op):
         outputs[0][0] = inputs[0] * 2
 
 
-# So that it stays where it is.
+# Keep the node inside the Scan.
 MODE = theano.compile.get_mode("FAST_RUN").excluding("scanOp_pushout_nonseqs_ops")
 
 
 def scan_of(step, **arguments):
-    """A function of a weight, and the Scan in it."""
+    """Return a function of a weight, and its Scan."""
     weight = theano.shared(np.arange(3.0))
     values, _ = theano.scan(lambda *args: step(weight, *args), mode=MODE, **arguments)
     function = theano.function([], values, mode=MODE)
@@ -57,7 +57,7 @@ def test_only_while_steps_are_repeated():
     assert not op.fn.fn.repeated
 
 
-def test_not_what_a_node_overwrites():
+def test_not_overwritten_results():
     count = Count()
     _, function, op = scan_of(
         lambda w, x: tensor.inc_subtensor(count(w)[:1], x[:1]) ** 2, sequences=tensor.ones((4, 3))
@@ -107,7 +107,7 @@ def test_an_error_ends_it():
 
 
 def test_not_what_is_overwritten_through_a_view():
-    """Of it, or of a view of it."""
+    """A node whose result, or a view of it, is overwritten is computed in each step."""
     for view in (lambda x: x[::-1], lambda x: x.dimshuffle(0, "x").T[0]):
         count = Count()
         _, function, _ = scan_of(
@@ -120,7 +120,7 @@ def test_not_what_is_overwritten_through_a_view():
 
 
 class Halves(theano.Op):
-    """Two outputs: one is its input, the other new."""
+    """An op of two outputs: a view of the input, and a new array."""
 
     __props__ = ()
 
@@ -135,7 +135,7 @@ class Halves(theano.Op):
 
 
 def test_not_one_of_two_outputs():
-    """One is an output of the step, or overwritten, the other is read."""
+    """One output is the step's output or is overwritten; the other is read."""
     _, function, _ = scan_of(
         lambda w, x: [x + Halves()(w)[0], Halves()(w)[1], tensor.exp(x)],
         sequences=tensor.ones((3, 3)),
@@ -151,7 +151,7 @@ def test_not_one_of_two_outputs():
 
 
 def test_not_what_steps_update():
-    """A shared variable that has another value in each step, and what is computed of it."""
+    """A shared variable that each step updates, and computations from it, are not invariant."""
     count, state = Count(), theano.shared(np.ones(2))
     values, updates = theano.scan(
         lambda: (count(state) + 1, {state: tensor.dot(tensor.eye(2) * 3, state)}),
@@ -165,7 +165,7 @@ def test_not_what_steps_update():
 
 
 def test_other_values_after_an_error():
-    """What was computed in a call that failed is not taken for the next call's."""
+    """The next call does not use values that a failed call computed."""
     count, w, x = Count(), tensor.dvector(), tensor.lvector()
     values, _ = theano.scan(lambda i, w: count(w)[i], x, non_sequences=[w], mode=MODE)
     function = theano.function([w, x], values, mode=MODE)

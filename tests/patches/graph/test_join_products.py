@@ -1,6 +1,6 @@
-"""What the steps of a Scan multiply by several weights is multiplied by all of them at once.
+"""graph/push-out-in-one-pass.patch joins a Scan's products of one factor with several weights.
 
-Without the patch, each of them took a call of BLAS, of which the overhead is most where states are
+Without the patch, each product is a call of BLAS. The overhead of a call dominates if states are
 small.
 """
 
@@ -17,7 +17,7 @@ LENGTHS = 2, 5, 1
 
 
 def weights(first, dtype="float64"):
-    """Three matrices that N elements are multiplied by, and three that undo it."""
+    """Return three matrices to multiply N elements by, and three for the way back."""
     random = np.random.RandomState(0)
     there = [random.normal(size=(N, n)).astype(dtype) for n in LENGTHS]
     back = [random.normal(size=(n, N)).astype(dtype) for n in LENGTHS]
@@ -25,7 +25,7 @@ def weights(first, dtype="float64"):
 
 
 def step(first, change=tt.tanh):
-    """What multiplies a state by all of them; whether it is the first factor."""
+    """Return a step that multiplies a state by all weights; the state may be the first factor."""
 
     def new_state(h, *matrices):
         multiply = tt.dot if first else lambda x, y: tt.dot(y, x)
@@ -37,7 +37,7 @@ def step(first, change=tt.tanh):
 
 
 def compiled(new_state, state, matrices, excluded=(), cost=tt.sum):
-    """A function of values of the weights, and of the slopes by them if there is a cost."""
+    """Return a function of the weights' values, and of their gradients if there is a cost."""
     symbols = [tt.matrix(dtype=x.dtype) for x in matrices]
     h = tt.TensorType(state.dtype, (False,) * state.ndim)()
     states, _ = theano.scan(
@@ -52,7 +52,7 @@ def compiled(new_state, state, matrices, excluded=(), cost=tt.sum):
 
 
 def ops_of_steps(function):
-    """The names of the ops of all steps."""
+    """Return the names of all ops of the steps."""
     scans = [
         node.op for node in function.maker.fgraph.toposort() if type(node.op).__name__ == "Scan"
     ]
@@ -70,7 +70,7 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
     state = np.random.RandomState(1).normal(size=shape if first else shape[::-1]).astype(dtype)
     call, function = compiled(step(first), state, weights(first, dtype))
     other, without = compiled(step(first), state, weights(first, dtype), ["scanOp_join_products"])
-    # Three become one: of the state and of its slope; and for the new state and the state's slope.
+    # Three products become one: of the state, of its gradient, and for both results.
     assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
     assert count(function, "Split") >= 2
     assert count(function, "JoinAs") == 2
@@ -83,22 +83,22 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
 @pytest.mark.parametrize(
     ("new_state", "dots"),
     [
-        # The same weights twice: one product of two matrices, and one part is read twice.
+        # The same weights twice: one product of two matrices, one part of which is read twice.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(h, a)) + tt.exp(tt.dot(h, b)), 1),
-        # From both sides.
+        # The state is the first factor in some products and the second in others.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(b, h)), 2),
         (lambda h, a, b: tt.dot(h, a) + tt.dot(b, tt.sin(h)), 2),
-        # The sum of two is one more term.
+        # The sum of two products is one more term.
         (lambda h, a, b: tt.sin(tt.dot(h, a) + 1 + tt.dot(h, b)) * tt.dot(tt.exp(-h), b), 2),
         (lambda h, a, b: tt.sin(2 + (tt.dot(h, a) + (tt.dot(tt.sin(h), b) + h))), 1),
-        # Rows that are added to all.
+        # Biases are added to all products.
         (lambda h, a, b: tt.dot(h, a) + tt.dot(tt.shape_padleft(h[0]), b), 2),
-        # Of other values only.
+        # Products of different states are not joined.
         (lambda h, a, b: tt.dot(tt.dot(h, a) / 9, b) / 9, 2),
-        # Only one of the factors may be weights, and these have no other shape.
+        # Exactly one factor must be weights, all of one shape.
         (lambda h, a, b: tt.sin(h) + tt.dot(a, b) + tt.dot(a[0], b), 0),
         (lambda h, a, b: tt.dot(h, tt.dot(h, a)) + tt.dot(h, tt.dot(h, b)), 3),
-        # Of what is lazy.
+        # Products in lazy branches are not joined.
         (lambda h, a, b: ifelse(tt.gt(h.sum(), 0), tt.dot(h, a), tt.dot(h, b)), 2),
     ],
 )
@@ -111,8 +111,8 @@ def test_which_are_joined(new_state, dots):
     np.testing.assert_allclose(call(), other(), rtol=1e-12, atol=1e-12)
 
 
-def test_what_something_else_reads_is_no_term():
-    """It is computed in any case."""
+def test_products_that_others_read_are_no_terms():
+    """A product that another node reads is computed in any case."""
 
     def new_state(h, a, b):
         product = tt.dot(h, a)
@@ -139,7 +139,7 @@ def test_a_vector_of_weights_stays():
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("rows", [(), (2,)])
 def test_lengths_are_compared(first, rows):
-    """A product of what is joined does not know them apart, if together they are right."""
+    """The joined product alone would accept wrong lengths whose sum is right."""
     matrices = [np.ones((N, N)), np.ones((1, N))]
     state = np.ones((*rows, N))
     if not first:

@@ -1,6 +1,6 @@
-"""Two variables that are both destroyed are not merged even for a try.
+"""graph/cycles-depth-first.patch does not try to merge two variables that are both destroyed.
 
-Without the patch, each such merge was made, found to be inconsistent and undone.
+Without the patch, each such merge is made, found to be inconsistent, and undone.
 """
 
 import pytest
@@ -11,7 +11,7 @@ from theano.gof import InconsistencyError, toolbox
 
 @pytest.fixture
 def undone(monkeypatch):
-    """The replacements that were undone, by their reasons."""
+    """Record the reasons of undone replacements."""
     reasons = []
     replace = toolbox.ReplaceValidate.replace_all_validate
 
@@ -27,11 +27,11 @@ def undone(monkeypatch):
 
 
 def test_nothing_is_merged_in_vain(undone):
-    # Each product writes into an AllocEmpty of its own, and these are all the same.
+    # Each product writes into its own AllocEmpty, and all of them are equal.
     x = tt.dmatrix("x")
     vectors = [tt.dvector() for _ in range(4)]
     mode = theano.Mode(linker="py", optimizer="fast_run")
-    function = theano.function([x, *vectors], [tt.dot(x, each) for each in vectors], mode=mode)
+    function = theano.function([x, *vectors], [tt.dot(x, vector) for vector in vectors], mode=mode)
     nodes = function.maker.fgraph.toposort()
     assert sum(bool(getattr(node.op, "destroy_map", None)) for node in nodes) == len(vectors)
     assert "MergeOptimizer" not in undone

@@ -1,7 +1,7 @@
-"""Comparisons of integers that have one outcome for all shapes are not computed.
+"""graph/known-order.patch removes comparisons of integers whose result is the same for all shapes.
 
-Without the patch, only a shape, or a sum of shapes, was known not to be negative, and the ends of
-slices of slices were chains of comparisons. What overflows is not taken for the sum that it is not.
+Without the patch, only a shape, or a sum of shapes, is known to be non-negative, and the bounds of
+slices of slices are chains of comparisons. Sums that may overflow must be treated as such.
 """
 
 import operator
@@ -14,9 +14,9 @@ from theano import tensor as tt
 from theano.scan_module.scan_utils import equal_computations
 from theano.tensor.elemwise import Elemwise
 from theano.tensor.order import Order
-from theano.tensor.order.tables import Tables
+from theano.tensor.order.length_tables import LengthTables
 
-# Python's way of a cast that overflows.
+# A cast that overflows, computed in Python.
 pytestmark = pytest.mark.filterwarnings("ignore:NumPy will stop allowing:DeprecationWarning")
 
 PYTHON = theano.Mode("py", None)
@@ -45,7 +45,7 @@ def condition(random, size):
 
 
 def expression(random, size):
-    """An integer that is computed from shapes, any integer and constants."""
+    """Make a random integer expression of shapes, an arbitrary integer and constants."""
     if size <= 1:
         constant = chosen(random, (*range(-2, 3), 100, 2**62))
         return chosen(random, (*SHAPES, *INPUTS[1:], tt.constant(constant)))
@@ -64,9 +64,9 @@ def expression(random, size):
 
 
 def values(random, n):
-    """Arguments for INPUTS: small ones, and the ends of their types."""
+    """Yield arguments for INPUTS: small ones, and the bounds of their types."""
     for _ in range(n):
-        ints = [np.iinfo(each.dtype) for each in INPUTS[1:]]
+        ints = [np.iinfo(variable.dtype) for variable in INPUTS[1:]]
         yield (
             np.zeros(random.randint(0, 4, 2), MATRIX.dtype),
             *(chosen(random, (*range(max(int(i.min), -3), 4), i.min, i.max)) for i in ints),
@@ -75,18 +75,18 @@ def values(random, n):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_true(seed):
-    """What is known of any expressions, and of what they consist of, is so for all values."""
+    """Every statement about a random expression and its parts holds for all values."""
     random = np.random.RandomState(seed)
     expressions = [expression(random, 12) for _ in range(20)]
     order, pairs = Order(), []
     for node in theano.gof.graph.io_toposort([], expressions):
-        known = order.known(node.outputs[0])
-        if known is not None:
-            pairs += [node.outputs[0], known]
+        bounds = order.find_equal(node.outputs[0])
+        if bounds is not None:
+            pairs += [node.outputs[0], bounds]
     assert pairs
     function = theano.function(
         INPUTS,
-        [tt.as_tensor_variable(each) for each in pairs],
+        [tt.as_tensor_variable(operand) for operand in pairs],
         mode=PYTHON,
         on_unused_input="ignore",
     )
@@ -109,17 +109,17 @@ N, M = SHAPES
         (tt.le(SMALL, SMALL + N), 1),
         (tt.switch(tt.lt(1, N + 1), 1, N + 1), 1),
         (tt.maximum(N - 3, -3 - M), N - 3),
-        # A case is told from the others by what chooses it.
+        # The conditions of a switch distinguish its cases.
         (tt.lt(tt.switch(tt.lt(ANY, 0), 0, ANY), 0), 0),
         (tt.le(tt.switch(tt.lt(ANY, N), ANY, N), N), 1),
         (tt.lt(tt.maximum(tt.minimum(ANY, N), 0), N + 1), 1),
         (tt.switch(tt.and_(tt.lt(ANY, N), tt.lt(N, ANY)), 0, M), M),
-        # Not known, and not to be answered.
+        # The order is unknown: there is no answer.
         (tt.lt(N - 1, 0), None),
         (tt.lt(ANY, 0), None),
         (tt.lt(N, M), None),
         (tt.le(ANY * ANY, N), None),
-        # What overflows.
+        # Expressions that may overflow.
         (tt.le(ANY, ANY + N), None),
         (tt.lt(N * 2**62 * 2, 0), None),
         (tt.eq(SMALL * SMALL, tt.cast(SMALL, "int64") ** 2), None),
@@ -132,30 +132,30 @@ N, M = SHAPES
     ],
 )
 def test_known(expression, expected):
-    known = Order().known(expression)
+    bounds = Order().find_equal(expression)
     if isinstance(expected, tt.TensorVariable):
-        assert equal_computations([known], [expected])
+        assert equal_computations([bounds], [expected])
     else:
-        assert expected == (None if known is None else known.data)
+        assert expected == (None if bounds is None else bounds.data)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "uint64", "float64"])
-def test_what_can_overflow(dtype):
-    """Sums of narrow integers, and what is no integer that others are compared with as it is."""
+def test_possible_overflows(dtype):
+    """Sums of narrow integers may overflow; other variables are compared unchanged."""
     x = tt.scalar("x", dtype)
     one = tt.constant(1, dtype=dtype)
-    assert Order().known(tt.lt(x + one, x)) is None
-    assert Order().known(tt.ge(tt.cast(x, "int64") - 1, -1)) is None
+    assert Order().find_equal(tt.lt(x + one, x)) is None
+    assert Order().find_equal(tt.ge(tt.cast(x, "int64") - 1, -1)) is None
 
 
 def test_many_cases_end():
-    """A proof is given up before it takes long."""
+    """The proof ends after a bounded number of steps."""
     x = ANY
-    for each in tt.lscalars(30):
-        x = tt.switch(tt.lt(x, each), x, each) + tt.maximum(each, x)
+    for bound in tt.lscalars(30):
+        x = tt.switch(tt.lt(x, bound), x, bound) + tt.maximum(bound, x)
     order = Order()
-    assert order.known(tt.lt(x, 0)) is None
-    assert order.left > -50
+    assert order.find_equal(tt.lt(x, 0)) is None
+    assert order.remaining > -50
 
 
 def operations(variable):
@@ -166,10 +166,10 @@ def operations(variable):
 def test_simplest_is_equal(seed):
     random = np.random.RandomState(seed)
     expressions = [expression(random, 8) for _ in range(20)]
-    simplest = [Order().simplest(each) for each in expressions]
+    simplest = [Order().simplest(expression) for expression in expressions]
     function = theano.function(
         INPUTS,
-        [tt.as_tensor_variable(each) for each in expressions + simplest],
+        [tt.as_tensor_variable(expression) for expression in expressions + simplest],
         mode=PYTHON,
         on_unused_input="ignore",
     )
@@ -185,7 +185,7 @@ def test_simplest_is_equal(seed):
         (tt.minimum(1, N) + tt.minimum(1, N - tt.minimum(1, N)), tt.minimum(2, N)),
         (N - tt.maximum(N - 3, 0), tt.minimum(N, 3)),
         (M + (N - M), N),
-        # Of one length: what the shortest have is not on the line of the others.
+        # Expressions of one length, whose values for the shortest lengths are not on the line.
         (tt.switch(tt.lt(N - 1, 0), N + N, N - 1), tt.maximum(N - 1, 0)),
         (tt.maximum(N - 2, -N) + tt.eq(N, 0), tt.switch(tt.lt(N, 1), 1, tt.maximum(N, 1) - 2)),
         (tt.switch(tt.lt(N, 0), N, 4) + 1, 5),
@@ -200,29 +200,29 @@ def test_simplest(expression, expected):
         assert simplest is expression
     else:
         order, expected = Order(), tt.as_tensor_variable(expected)
-        order.left = order.budget
+        order.remaining = order.budget
         assert order.same(simplest, expected)
         assert operations(simplest) <= operations(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_tables(seed, monkeypatch):
-    """Of what is computed from one length, table and formula have the integer for each."""
+    """For expressions of one length, the table and the formula give equal integers."""
     monkeypatch.setitem(globals(), "SHAPES", (N,))
     monkeypatch.setitem(globals(), "INPUTS", (MATRIX,))
-    random, tables, order = np.random.RandomState(seed), Tables(), Order()
+    random, tables, order = np.random.RandomState(seed), LengthTables(), Order()
     integers = [expression(random, 14) for _ in range(30)]
     nodes = theano.gof.graph.io_toposort([], integers)
-    found = [(node.outputs[0], tables.of(node.outputs[0])) for node in nodes]
-    found = [(x, table) for x, table in found if table]
-    assert any(table.row for _, table in found)
-    integers = [x for x, _ in found if x.dtype == "int64"]
+    entries = [(node.outputs[0], tables.of(node.outputs[0])) for node in nodes]
+    entries = [(x, table) for x, table in entries if table]
+    assert any(table.row for _, table in entries)
+    integers = [x for x, _ in entries if x.dtype == "int64"]
     function = theano.function(
-        [MATRIX], [*(x for x, _ in found), *integers, *map(order.simplest, integers)], mode=PYTHON
+        [MATRIX], [*(x for x, _ in entries), *integers, *map(order.simplest, integers)], mode=PYTHON
     )
     for length in (*range(12), 2**40):
         values = function(np.broadcast_to(np.zeros(1, MATRIX.dtype), (length, 1)))
-        assert values[: len(found)] == [table.at(length) for _, table in found]
+        assert values[: len(entries)] == [table.at(length) for _, table in entries]
         assert values[-2 * len(integers) : -len(integers)] == values[-len(integers) :]
 
 
@@ -233,10 +233,10 @@ def test_tables(seed, monkeypatch):
     + [(tt.neq, operator.ne)],
 )
 def test_where_lines_meet(op, python):
-    """Also between two lengths, a table goes on as the line does that is the greater one then."""
+    """Also between two table entries, the table follows the larger of two lines."""
     for slope in (-3, -2, 1, 2, 3):
         for offset in range(-6, 7):
-            table = Tables().of(op(N * slope + offset, N))
+            table = LengthTables().of(op(N * slope + offset, N))
             assert table
             for n in range(20):
                 assert table.at(n) == python(n * slope + offset, n), (slope, offset, n)
@@ -246,11 +246,11 @@ def test_where_lines_meet(op, python):
     ("row", "offset"),
     [((-(2**62), 0), 5), ((2**62, 0), -5), ((-(2**63), 2**62), 2**62), ((2**63 - 1, -(2**63)), 5)],
 )
-def test_what_is_simplest_overflows_for_no_length(row, offset):
-    """The line that the shortest lengths are on does."""
+def test_simplest_expression_does_not_overflow(row, offset):
+    """Only the line through the shortest lengths would overflow."""
     first, second = map(np.int64, row)
     expression = tt.switch(tt.lt(N, 1), first, tt.switch(tt.lt(N, 2), second, N + offset))
-    assert Tables().of(expression).row == row
+    assert LengthTables().of(expression).row == row
     simplest = Order().simplest(expression)
     function = theano.function([MATRIX], [expression, simplest], mode=PYTHON)
     for length in range(9):
@@ -259,14 +259,14 @@ def test_what_is_simplest_overflows_for_no_length(row, offset):
 
 
 def chain(array, slices):
-    for each in slices:
-        array = array[each]
+    for index in slices:
+        array = array[index]
     return array
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_chains(seed):
-    """Slices of slices take what they take in NumPy."""
+    """Slices of slices select the elements that NumPy selects."""
     random = np.random.RandomState(seed)
     ends = (None, None, 0, 1, 2, 3, -1, -2, 7)
     chains = [
@@ -286,7 +286,7 @@ def test_chains(seed):
 
 @pytest.mark.parametrize("ends", [(slice(1, None),), (slice(1, None), slice(None, -1))])
 def test_long_chain(ends):
-    """No more is computed than the end: 200 slices were 1,001 operations, or did not compile."""
+    """200 slices need only the last bounds; without the patch, 1,001 operations or an error."""
     x = tt.lvector()
     function = theano.function([x], chain(x, ends * (200 // len(ends))))
     assert len(function.maker.fgraph.apply_nodes) < 7
@@ -311,7 +311,7 @@ def layers(x, n):
 
 
 def test_scans():
-    """Layers of scans and their gradient: the same values, of few operations on integers."""
+    """Layers of scans and their gradient have the same values with few integer operations."""
     x = tt.matrix()
     last = layers(x, 3)[-1].sum()
     outputs = [last, theano.grad(last, x)]
@@ -331,7 +331,7 @@ def test_scans():
 
 
 def test_all_steps():
-    """A slice up to the length needs all steps, also where another one needs few."""
+    """A slice up to the length needs all steps, even if another slice needs few."""
     x = tt.matrix()
     hidden = layers(x, 1)
     for outputs in ([hidden, hidden[0]], [hidden[1:], hidden[:2][::-1]]):
@@ -344,7 +344,7 @@ def test_all_steps():
 
 
 def test_shapes_of_scans_in_scans():
-    """The length of an inner graph's input is a variable outside of it, and here it is a shape."""
+    """The length of an inner graph's input may be a shape of a variable outside."""
     w, n = tt.vector(), tt.lscalar()
     zero = tt.constant(0, dtype=w.dtype)
 
@@ -359,13 +359,13 @@ def test_shapes_of_scans_in_scans():
 
 
 def test_each_output_of_an_op():
-    """Of an op with several, one is not another."""
+    """Two outputs of an op are not equal to each other."""
     numbers = [scalar.int64() for _ in range(2)]
     op = Elemwise(scalar.Composite(numbers, [sum(numbers), numbers[0] - numbers[1]]))
     total, difference = op(ANY, N)
-    assert Order().known(tt.eq(total, difference)) is None
-    assert Order().known(tt.ge(total, difference)) is None
-    assert Order().known(tt.eq(total, op(ANY, N)[0])).data
+    assert Order().find_equal(tt.eq(total, difference)) is None
+    assert Order().find_equal(tt.ge(total, difference)) is None
+    assert Order().find_equal(tt.eq(total, op(ANY, N)[0])).data
 
 
 LONGEST = 2**48
@@ -373,7 +373,7 @@ LONGEST = 2**48
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
 def test_longest_dimensions(length):
-    """As long as no array in memory: its elements are one."""
+    """Arrays of stride 0 may be longer than the memory."""
     x = tt.TensorType("int8", (False,))()
     n = x.shape[0]
     outputs = [

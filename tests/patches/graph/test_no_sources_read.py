@@ -1,7 +1,7 @@
-"""Optimizing a graph reads no source files.
+"""graph/no-sources-read.patch: the optimization of a graph reads no source files.
 
-Without the patch, each DimShuffle read the file of its C code, and each replacement that was not
-valid read the source of validate().
+Without the patch, each DimShuffle reads the file of its C code, and each invalid replacement reads
+the source of validate().
 """
 
 import inspect
@@ -25,13 +25,13 @@ def test_a_file_is_read_once(monkeypatch):
         other = DimShuffle((False,), [0, "x"])
     assert other.code_sections == first.code_sections
     assert other.func_codes == first.func_codes
-    # What one op does with its own changes no other's.
+    # An op may change its own copy of the code.
     other.code_sections.clear()
     assert DimShuffle((False,), ["x", 0]).code_sections == first.code_sections
 
 
 def test_a_file_that_changed_is_read_again(tmp_path):
-    """Also within a tick of the kernel's clock, after which a file has another time."""
+    """Also within one tick of the kernel's clock, in which the modification time stays the same."""
     file = tmp_path / "code.c"
     file.write_text(CODE.format("first"))
     time = file.stat().st_mtime_ns

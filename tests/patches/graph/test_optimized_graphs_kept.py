@@ -1,6 +1,6 @@
-"""A graph that was optimized once is not optimized again, by this process or another.
+"""graph/optimized-graphs-kept.patch caches optimized graphs for this and other processes.
 
-Without the patch, the flag cache_optimizations was off, and its cache was not finished.
+Without the patch, the flag cache_optimizations is off, and its cache is unfinished.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ import pytest
 from theano.gof import graph_cache, lock_files
 from theano.gof.graph_cache import claims
 
-# Prints what was optimized, how it turned out and what it computes.
+# Prints the optimized functions, the outcomes and the results.
 PREPARE = """
 import json, re, sys
 import numpy as np, theano, theano.tensor as tt
@@ -37,7 +37,7 @@ def tell(function, *values):
     print(json.dumps([len(optimized), graph, results]))
     optimized.clear()
 """
-# theano.scan optimizes, by nothing, what it was given once, to see its shared variables.
+# theano.scan runs an empty optimization once, to find shared variables.
 NOT_KEPT = 1
 TRAINING = """
 x = tt.matrix("x")
@@ -56,15 +56,15 @@ tell(train, np.ones((4, 3)))
 
 @pytest.fixture
 def tell(run_python, tmp_path):
-    """Run a program that calls tell(); return what it printed, and how many graphs are kept."""
+    """Run a program that calls tell(); return its output, and the number of cached graphs."""
 
     def tell(code, *, flags="cxx=", **environ):
         flags = f"floatX=float64,compiledir={tmp_path}/compiled,{flags}"
         done = run_python(PREPARE + code, flags=flags, **environ)
         assert done.returncode == 0, done.stderr
         kept = tmp_path / "compiled" / "optimized_graphs"
-        told = [json.loads(line) for line in done.stdout.splitlines()]
-        return told, len(list(kept.iterdir())) if kept.exists() else 0
+        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        return documents, len(list(kept.iterdir())) if kept.exists() else 0
 
     return tell
 
@@ -104,10 +104,10 @@ def test_other_names_are_the_same_graph(tell):
     assert first[0] > NOT_KEPT
     assert second[0] == NOT_KEPT
     renamed = {"first": "one", "second": "other", "weights": "factors"}
-    graph = re.sub("|".join(renamed), lambda found: renamed[found[0]], first[1])
+    graph = re.sub("|".join(renamed), lambda match: renamed[match[0]], first[1])
     assert graph != first[1]
     assert (second[1], second[2]) == (graph, first[2])
-    # Three variables of one name; the graph inside of the loop has names of its own.
+    # Three variables have one name; the inner graph has its own names.
     assert third[0] > NOT_KEPT
     assert third[2] == first[2]
     assert kept == 3
@@ -146,7 +146,7 @@ USUAL = {"constant": 0, "borrow": False, "output": "x.sum() * c", "mode": None}
         ({}, "openmp=True"),
     ],
 )
-def test_what_differs_is_another_graph(tell, change, flags):
+def test_different_graphs_are_distinguished(tell, change, flags):
     usual = "cxx=,on_unused_input=ignore,"
     _, kept = tell(FUNCTION.format(**USUAL), flags=usual)
     assert kept == 1
@@ -229,7 +229,7 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
     ],
     ids=["op", "no state", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
 )
-def test_what_is_not_kept(tell, code):
+def test_graphs_that_are_not_cached(tell, code):
     program = (
         "x, mode = tt.dvector(), None\n"
         + code
@@ -288,7 +288,7 @@ function([1.0, 2.0], [1.0, 2.0, 3.0])
 
 
 def rewrite(content):
-    """Return content as if it had been written so."""
+    """Replace a file by content with a valid checksum."""
     return graph_cache.files.make_checksum(content) + content
 
 
@@ -299,7 +299,7 @@ def rewrite(content):
         lambda content: b"",
         lambda content: content[:10],
         lambda content: bytes([content[0] ^ 1]) + content[1:],
-        # The checksums of these are right.
+        # These files have valid checksums.
         lambda content: rewrite(b"no zlib"),
         lambda content: rewrite(zlib.compress(b"no pickle")),
         lambda content: rewrite(zlib.compress(pickle.dumps(None))),
@@ -320,7 +320,7 @@ def test_damaged_file(tell, tmp_path, damage):
 SIMPLE = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
 
 
-def test_a_damaged_file_is_told_of_in_one_line_at_debug_level(run_python, tmp_path):
+def test_a_damaged_file_is_logged_once_at_debug_level(run_python, tmp_path):
     code = """
 import logging
 import theano, theano.tensor as tt
@@ -334,8 +334,8 @@ print(theano.function([x], 2 * x)([1.0]))
     file.write_bytes(rewrite(b"no zlib"))
     done = run_python(code, flags=flags)
     assert (done.returncode, done.stdout) == (0, "[2.]\n"), done.stderr
-    (told,) = [line for line in done.stderr.splitlines() if file.name in line]
-    assert told.startswith("DEBUG")
+    (line,) = [line for line in done.stderr.splitlines() if file.name in line]
+    assert line.startswith("DEBUG")
 
 
 def test_a_moved_compiledir_keeps_them(tell, tmp_path):
@@ -346,7 +346,7 @@ def test_a_moved_compiledir_keeps_them(tell, tmp_path):
     assert not (tmp_path / "compiled").exists()
 
 
-def test_that_others_could_have_written_is_not_loaded(tell, tmp_path):
+def test_graphs_that_others_could_have_written_are_not_loaded(tell, tmp_path):
     tell(SIMPLE)
     (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
     file.chmod(0o666)
@@ -400,8 +400,8 @@ def test_all_together_are_bounded(tmp_path, monkeypatch):
     graph_cache.remove_old(tmp_path / "missing", 0)
 
 
-@pytest.mark.parametrize(("command", "left"), [("clear", 0), ("cleanup", 1)])
-def test_theano_cache(tell, run_python, tmp_path, command, left):
+@pytest.mark.parametrize(("command", "remaining"), [("clear", 0), ("cleanup", 1)])
+def test_theano_cache(tell, run_python, tmp_path, command, remaining):
     tell("x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])")
     done = run_python(
         f"import sys; sys.argv[1:] = [{command!r}]\n"
@@ -409,7 +409,7 @@ def test_theano_cache(tell, run_python, tmp_path, command, left):
         flags=f"compiledir={tmp_path}/compiled",
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == left
+    assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == remaining
 
 
 LOADING = """
@@ -424,10 +424,10 @@ tell(function)
 
 
 def test_what_is_in_a_file_is_read_in_each_call(tell):
-    """By none but the first process, and once, where it was taken for a constant."""
+    """Only the first process reads the file, once, if its content is treated as a constant."""
     for value in (1.0, 5.0):
-        told, kept = tell(LOADING.format(value=value))
-        assert [results for *_, results in told] == [[[value**2] * 2], [[(value + 1) ** 2] * 2]]
+        output, kept = tell(LOADING.format(value=value))
+        assert [results for *_, results in output] == [[[value**2] * 2], [[(value + 1) ** 2] * 2]]
         assert kept == 1
 
 
@@ -445,7 +445,7 @@ print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
 
 @pytest.mark.parametrize("mutable", [False, True])
 def test_updates(tell, mutable):
-    """Which variable takes which value, of variables that are alike."""
+    """Updates of equal variables are not exchanged."""
     choices = (
         "[(a, a + x), (b, b * 2)]",
         "[(a, b * 2), (b, a + x)]",
@@ -458,11 +458,11 @@ def test_updates(tell, mutable):
         program = UPDATES.format(updates=updates, mutable=mutable)
         uncached, _ = tell(program, flags="cxx=,cache_optimizations=False")
         for _ in range(2):
-            told, _ = tell(program)
-            assert [results for *_, results in told] == [results for *_, results in uncached]
+            output, _ = tell(program)
+            assert [results for *_, results in output] == [results for *_, results in uncached]
 
 
-# Makes a function; with an argument, says so when it has, and waits for a line before it goes on.
+# Makes a function. With an argument, it holds the claim, prints a line, and waits for a line.
 MAKING = """
 import sys
 import theano, theano.tensor as tt
@@ -502,13 +502,13 @@ def start(start_python, tmp_path):
 
 @pytest.fixture
 def holder(start):
-    """A process that makes a function, and waits while it does."""
+    """Start a process that makes a function, and waits in the middle."""
     process = start("slowly")
     assert process.stdout.readline() == "making\n"
     return process
 
 
-def test_others_wait_for_who_makes_a_function(start, holder):
+def test_others_wait_for_the_holder_of_the_claim(start, holder):
     first = "theano.function([x], tt.sin(x))"
     waiting = [start(first=first) for _ in range(3)]
     for process in waiting:
@@ -519,7 +519,7 @@ def test_others_wait_for_who_makes_a_function(start, holder):
         assert process.communicate(timeout=100)[0] == "[0.] 0\n"
 
 
-def test_what_others_made_meanwhile_is_found(start):
+def test_functions_that_others_made_meanwhile_are_found(start):
     late = start(first='theano.function([x], tt.sin(x)); print("making", flush=True); input()')
     assert late.stdout.readline() == "making\n"
     assert start().communicate(timeout=100)[0] == "[0.] 2\n"
@@ -532,17 +532,17 @@ def test_nobody_waits_for_another_function(start, holder):
     assert holder.poll() is None
 
 
-def test_what_a_killed_process_made_one_other_makes(start, holder):
+def test_one_process_replaces_a_killed_one(start, holder):
     waiting = [start() for _ in range(3)]
     for process in waiting:
         assert WAITING in process.stderr.readline()
     holder.kill()
-    told = sorted(process.communicate(timeout=100)[0] for process in waiting)
-    assert told == ["[0.] 0\n"] * 2 + ["[0.] 2\n"]
+    outputs = sorted(process.communicate(timeout=100)[0] for process in waiting)
+    assert outputs == ["[0.] 0\n"] * 2 + ["[0.] 2\n"]
 
 
 def test_where_the_graph_is_not_kept_one_is_waited_for(start):
-    # As of each graph whose optimization logs a warning.
+    # Graphs whose optimization logs a warning are not cached either.
     before = "from theano.gof.graph_cache.files import Entry\nEntry.store = lambda *_: None\n"
     holder = start("slowly", before=before)
     assert holder.stdout.readline() == "making\n"
@@ -550,16 +550,16 @@ def test_where_the_graph_is_not_kept_one_is_waited_for(start):
     for process in waiting:
         assert WAITING in process.stderr.readline()
     holder.communicate("\n")
-    # Both go on: neither waits for the other, which waits for us.
+    # Neither process waits for the other, because the other waits for this one.
     assert all(select.select([process.stdout], [], [], 100)[0] for process in waiting)
     modules = [process.communicate("\n", timeout=100)[0] for process in waiting]
-    assert [told.split()[-2:] for told in modules] == [["[0.]", "0"]] * 2
+    assert [line.split()[-2:] for line in modules] == [["[0.]", "0"]] * 2
 
 
 def test_where_locks_are_refused_each_makes_its_own(start, holder):
     refuse = "import fcntl\ndef refuse(*_): raise OSError(37, 'No locks')\nfcntl.lockf = refuse\n"
-    told, log = start(before=refuse).communicate(timeout=100)
-    assert told == "[0.] 2\n", log
+    output, log = start(before=refuse).communicate(timeout=100)
+    assert output == "[0.] 2\n", log
     assert WAITING not in log
 
 
@@ -575,8 +575,8 @@ def test_a_fork_has_no_claim(start):
         "    return made(*args, **kwargs)\n"
         "FunctionMaker.create = fork\n"
     )
-    told, log = start(before=before).communicate(timeout=100)
-    assert told == "[0.] 2\n", log
+    output, log = start(before=before).communicate(timeout=100)
+    assert output == "[0.] 2\n", log
 
 
 LOCK = """
@@ -590,31 +590,31 @@ sys.stdin.read()
 
 @pytest.fixture
 def wait(start_python, tmp_path, monkeypatch):
-    """Wait for another process that has the claim for so many seconds, with this patience."""
-    claims.tell.cache_clear()
+    """Wait for another process that holds the claim for so many seconds, with this patience."""
+    claims.log_wait.cache_clear()
     graph, path = Path("0000a.graph"), tmp_path / "functions"
 
     def wait(seconds, patience):
         monkeypatch.setattr(lock_files, "PATIENCE", patience)
-        other = start_python(LOCK, str(path), str(claims.place(graph)), flags="")
+        other = start_python(LOCK, str(path), str(claims.byte_offset(graph)), flags="")
         assert other.stdout.readline() == "locked\n"
         free = threading.Timer(seconds, other.kill)
         free.start()
         with path.open("r+") as file:
-            assert claims.lock(file.fileno(), graph, fcntl.LOCK_EX)
+            assert claims.lock_byte(file.fileno(), graph, fcntl.LOCK_EX)
         free.join()
 
     yield wait
-    claims.tell.cache_clear()
+    claims.log_wait.cache_clear()
 
 
-def test_of_a_short_wait_nothing_is_said(wait, caplog):
+def test_a_short_wait_is_silent(wait, caplog):
     assert lock_files.PATIENCE == 5
     wait(0.3, lock_files.PATIENCE)
     assert caplog.records == []
 
 
-def test_it_is_said_once_that_this_process_waits(wait, caplog):
+def test_a_long_wait_is_reported_once(wait, caplog):
     for _ in range(2):
         wait(1, 0.1)
     assert [record.getMessage() for record in caplog.records] == [WAITING]

@@ -1,6 +1,6 @@
-"""A graph is sorted again only after it changed.
+"""graph/order-kept.patch sorts a graph again only after a change.
 
-Without the patch, each optimizer that goes through a graph sorted it first.
+Without the patch, each optimizer that walks a graph sorts it first.
 """
 
 import pickle
@@ -15,7 +15,7 @@ from theano.gof import FunctionGraph, graph, opt
 
 @pytest.fixture
 def sorts(monkeypatch):
-    """The outputs of each graph that was sorted."""
+    """Record the outputs of each sorted graph."""
     calls = []
     plain = graph.io_toposort
 
@@ -52,13 +52,13 @@ def test_kept(fgraph, sorts):
 
 
 def test_each_own(fgraph):
-    """Who changes the list that it was given changes no other's."""
+    """A caller that changes its list does not change the lists of others."""
     fgraph.toposort().clear()
     assert fgraph.toposort() == fresh(fgraph)
 
 
 def test_changes(fgraph):
-    """Of a node's input, of an output, and to what was before."""
+    """The graph is sorted again after a change of an input or output, and after undoing it."""
     order = fgraph.toposort()
     adding, before = fgraph.outputs[0].owner, fgraph.outputs[1]
     fgraph.change_input(adding, 0, tt.tanh(fgraph.inputs[0]))
@@ -73,7 +73,7 @@ def test_changes(fgraph):
 
 
 def test_orderings(fgraph):
-    """What features want is asked for each time."""
+    """The orderings of features are requested each time."""
     order = fgraph.toposort()
     one, other = (output.owner for output in fgraph.outputs)
 
@@ -98,7 +98,7 @@ def test_pickled(fgraph):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_random_changes(seed):
-    """Also of those that are undone, and of a copy."""
+    """Random changes, undone changes and a copy have the right order."""
     random = np.random.RandomState(seed)
     x = tt.dvector("x")
     fgraph = FunctionGraph([x], [tt.exp(x) + tt.log(x), tt.sqr(x) * x], clone=False)

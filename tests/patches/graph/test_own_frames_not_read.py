@@ -1,6 +1,6 @@
-"""Of Theano's own frames, a variable's trace has nothing, and no line is looked up.
+"""graph/no-sources-read.patch leaves Theano's own frames out of a variable's trace.
 
-Without the patch, each variable had the line of each of them read.
+Without the patch, the source line of each of these frames is read for each variable.
 """
 
 import linecache
@@ -15,11 +15,13 @@ from theano.misc import frames
 
 @pytest.fixture
 def read(monkeypatch):
-    """The files of which lines are read."""
+    """Record the files whose lines are read."""
     files = []
     getline = linecache.getline
     monkeypatch.setattr(
-        linecache, "getline", lambda file, *rest: files.append(file) or getline(file, *rest)
+        linecache,
+        "getline",
+        lambda file, *arguments: files.append(file) or getline(file, *arguments),
     )
     return files
 
@@ -40,7 +42,7 @@ def test_lines_of_the_program_alone_are_read(read):
     [("/a/theano/gof/op.py", True), ("/a/theano/gof/tests/op.py", False), ("/a/b.py", False)],
 )
 def test_what_is_skipped(file, skipped):
-    """But for tests of Theano's, its files are, until the first that is not."""
+    """Theano's own files, without its tests, are skipped up to the first other file."""
     scope = {"extract": utils.simple_extract_stack}
     exec(compile("def outer(call): return call()", "/b/theano/gof/outer.py", "exec"), scope)
     exec(compile("def call(): return extract(skips=['theano/gof/'])", file, "exec"), scope)

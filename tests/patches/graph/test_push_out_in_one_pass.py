@@ -1,7 +1,9 @@
-"""A scan's gradient sums one product per weight, which can be computed once, after the scan.
+"""graph/push-out-in-one-pass.patch moves all products of a scan's gradient out of it in one pass.
 
-Without the patch, the scan is built anew for each of them: minutes for networks with many weights.
+Without the patch, the scan is built anew for each weight: minutes for networks with many weights.
 """
+
+import pytest
 
 NETWORK = """
 import numpy as np, theano, theano.tensor as tt
@@ -39,7 +41,7 @@ assert len(scans) == 2
 # The state and nothing else goes from step to step: the sums have left.
 assert max(scan.n_sit_sot + scan.n_mit_mot for scan in scans) < WEIGHTS
 """,
-        # The optimizer is what matters: no C code is compiled.
+        # Only the optimizer is tested: compile no C code.
         flags="cxx=",
     )
     assert result.returncode == 0, result.stderr
@@ -62,7 +64,7 @@ for found, expected in zip(
 
 
 def test_sums_of_several_sizes(run_python):
-    """Of weights of different shapes, one of them used twice, and of which states need others."""
+    """Weights have different shapes, one is used twice, and states read some of them."""
     result = run_python(
         """
 import numpy as np, theano, theano.tensor as tt
@@ -91,5 +93,37 @@ for length in (1, 4):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
 """,
         flags="cxx=",
+    )
+    assert result.returncode == 0, result.stderr
+
+
+GATES = {
+    "sigmoid": "tt.dot(h, v) * tt.nnet.sigmoid(tt.dot(h, u) + row)[:, :d]",
+    "tanh": "tt.dot(h, v) * tt.tanh(tt.dot(h, u) + row)[:, :d]",
+    "linear": "tt.dot(h, v) * (tt.dot(h, u) + row)[:, :d]",
+    "last columns": "tt.dot(h, v) * tt.tanh(tt.dot(h, u) + row)[:, d:]",
+}
+
+
+@pytest.mark.parametrize("gates", GATES)
+def test_gates_of_one_product(run_python, gates):
+    """One factor is already an output of the scan; the other becomes an output."""
+    result = run_python(
+        f"""
+import numpy as np, theano, theano.tensor as tt
+d = 4
+u, v = (
+    theano.shared(np.random.RandomState(n).normal(0, 0.3, (d, d * n))) for n in (2, 1))
+x, initial = tt.tensor3("x"), tt.matrix("initial")
+states, _ = theano.scan(
+    lambda row, h, u, v: {GATES[gates]}, sequences=x, outputs_info=initial, non_sequences=[u, v])
+gradients = tt.grad(states[-1].sum(), [u, v])
+values = np.random.RandomState(9).normal(size=(5, 3, 2 * d)), np.ones((3, d))
+for actual, expected in zip(
+        theano.function([x, initial], gradients)(*values),
+        theano.function([x, initial], gradients, mode=theano.Mode("py", None))(*values)):
+    np.testing.assert_allclose(actual, expected, rtol=1e-9)
+""",
+        flags="cxx=,on_opt_error=raise",
     )
     assert result.returncode == 0, result.stderr

@@ -1,7 +1,8 @@
-"""What the gradient of a recurrence computes of its sequences alone leaves it.
+"""graph/push-out-in-one-pass.patch moves computations of sequences out of a gradient.
 
-Without the patch, each of its steps computes again what the recurrence did: elementwise operations
-alone leave it, and cheap ones too, which a fused loop computes sooner than it reads their results.
+Without the patch, each step of the gradient computes again parts of the recurrence. Only
+elementwise operations are moved, and among them cheap ones that a fused loop computes faster than
+it reads results.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from theano import scalar
 from theano import tensor as tt
 from theano.gof.graph import io_toposort
 from theano.scan_module.buffers import backwards
-from theano.scan_module.sequences import is_gradient_of_recurrence
+from theano.scan_module.push_out_of_gradients import is_gradient_of_recurrence
 from theano.tensor.elemwise import Elemwise, Sum
 from theano.tensor.nnet.nnet import LogSoftmax, Softmax
 from theano.tensor.subtensor import AdvancedSubtensor1, Subtensor
@@ -19,8 +20,8 @@ from theano.tensor.subtensor import AdvancedSubtensor1, Subtensor
 N = 4
 INDICES = np.array([2, 0, 0, 3])
 
-# What is computed of a state and of weights, by the kind of op that leaves; how many dimensions the
-# state has, and the op.
+# For each kind of op that is moved: an expression of a state and weights, the number of dimensions
+# of the state, and the op.
 COMPUTED = {
     "vector by matrix": (tt.dot, 1, tt.Dot),
     "matrix by vector": (lambda h, w: tt.dot(w, h), 1, tt.Dot),
@@ -56,7 +57,7 @@ COMPUTED = {
 
 
 def gradient(name, excluded=(), dtype="float64", **options):
-    """A function of a state, weights and a number of steps: a recurrence's gradient by both."""
+    """Return a function that computes a recurrence's gradients: of a state, weights, and steps."""
     computed, dimensions, _ = COMPUTED[name]
     h, w = tt.TensorType(dtype, (False,) * dimensions)(), tt.matrix(dtype=dtype)
     steps = tt.lscalar()
@@ -78,13 +79,13 @@ def mode_without(excluded):
 
 
 def gradients_scan(function):
-    """The Scan that is the gradient of another."""
+    """Return the Scan that is the gradient of another."""
     (node,) = filter(is_gradient_of_recurrence, function.maker.fgraph.toposort())
     return node
 
 
 def steps_of_gradient(function):
-    """The nodes of its steps."""
+    """Return the nodes of the gradient's steps."""
     op = gradients_scan(function).op
     return io_toposort(op.inputs, op.outputs)
 
@@ -104,8 +105,8 @@ def test_same_gradients(name, options, tolerance):
     state = random.normal(size=(N,) * COMPUTED[name][1]).astype(dtype)
     weights = random.normal(0, 0.5, (N, N)).astype(dtype)
     for steps in (1, 2, 5):
-        found, expected = (function(state, weights, steps) for function in functions)
-        for one, other in zip(found, expected, strict=True):
+        actual, expected = (function(state, weights, steps) for function in functions)
+        for one, other in zip(actual, expected, strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
@@ -113,11 +114,11 @@ def test_same_gradients(name, options, tolerance):
 @pytest.mark.parametrize("name", COMPUTED)
 def test_it_leaves(name):
     kind = COMPUTED[name][2]
-    kept, left = (
+    kept, inside = (
         sum(isinstance(node.op, kind) for node in steps_of_gradient(gradient(name, excluded)))
         for excluded in (["scanOp_pushout_gradients"], [])
     )
-    assert left < kept
+    assert inside < kept
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_it_leaves(name):
         lambda h: tt.tanh(tt.dot(tt.outer(h, h), tt.outer(h, h))).sum(axis=1),
     ],
 )
-def test_what_may_be_larger_stays(computed):
+def test_results_larger_than_the_operands_stay(computed):
     h = tt.dvector()
     states, _ = theano.scan(lambda h: h + computed(h), outputs_info=[h], n_steps=5)
     function = theano.function([h], tt.grad(states.sum(), h))
@@ -151,10 +152,10 @@ def test_rows_of_a_sequence_of_indices():
         theano.function([table, indices], tt.grad(states.sum(), table), mode=mode_without(excluded))
         for excluded in ([], ["scanOp_pushout_gradients"])
     ]
-    kinds = [{type(node.op) for node in steps_of_gradient(each)} for each in functions]
-    assert [AdvancedSubtensor1 in each for each in kinds] == [False, True]
+    kinds = [{type(node.op) for node in steps_of_gradient(function)} for function in functions]
+    assert [AdvancedSubtensor1 in kinds_of_step for kinds_of_step in kinds] == [False, True]
     values = np.random.RandomState(0).normal(size=(5, N)), [[0, 4], [2, 2], [4, 1]]
-    np.testing.assert_allclose(*(each(*values) for each in functions), rtol=1e-12)
+    np.testing.assert_allclose(*(function(*values) for function in functions), rtol=1e-12)
 
 
 def test_an_elemwise_of_several_outputs_stays(monkeypatch):
@@ -173,7 +174,7 @@ def test_an_elemwise_of_several_outputs_stays(monkeypatch):
     ]
 
 
-def test_arithmetic_of_what_is_read_stays():
+def test_arithmetic_of_results_stays():
     h = tt.dvector()
     states, _ = theano.scan(
         lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5

@@ -1,4 +1,7 @@
-"""Without the patch, Python walks all objects of a compilation hundreds of times for garbage."""
+"""graph/rare-collections.patch runs the garbage collector rarely during a compilation.
+
+Without the patch, Python walks all objects of a compilation hundreds of times.
+"""
 
 import gc
 import threading
@@ -12,7 +15,7 @@ from theano.compile.garbage import rare_collections
 
 @pytest.fixture(autouse=True)
 def threshold():
-    """A threshold that is nobody else's, and back to the one before."""
+    """Set an unusual threshold, and restore it after the test."""
     before = gc.get_threshold()
     gc.set_threshold(701, 11, 12)
     yield (701, 11, 12)
@@ -20,7 +23,7 @@ def threshold():
 
 
 class Probe(theano.gof.Optimizer):
-    """Notes the threshold in the middle of a compilation, and raises if it is told to."""
+    """Records the threshold in the middle of a compilation, and raises if asked."""
 
     def __init__(self, error=None):
         self.error = error
@@ -74,12 +77,12 @@ def test_nested_and_in_threads(threshold):
     assert gc.get_threshold() == threshold
 
 
-def test_what_is_new_becomes_old_unwalked(threshold, monkeypatch):
+def test_new_objects_are_promoted_without_a_walk(threshold, monkeypatch):
     monkeypatch.setattr(rare_collections, "spared", 0)
     kept = []
     with rare_collections:
         kept.extend([] for _ in range(5000))
-    young = {id(each) for generation in (0, 1) for each in gc.get_objects(generation)}
+    young = {id(item) for generation in (0, 1) for item in gc.get_objects(generation)}
     assert not young.intersection(map(id, kept))
     assert rare_collections.spared >= 5000
 
@@ -99,13 +102,13 @@ def test_garbage_is_collected_in_the_end(threshold, monkeypatch):
     assert len(kept) == 2000
 
 
-def test_what_the_caller_froze_stays_frozen(threshold):
+def test_frozen_objects_stay_frozen(threshold):
     gc.freeze()
     try:
         frozen = gc.get_freeze_count()
         with rare_collections:
             pass
-        # Of what is frozen, some is freed meanwhile.
+        # Some frozen objects are freed meanwhile.
         assert gc.get_freeze_count() > frozen / 2 > 0
     finally:
         gc.unfreeze()

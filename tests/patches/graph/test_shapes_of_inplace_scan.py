@@ -1,6 +1,6 @@
-"""A Scan that is made inplace keeps the shapes it had.
+"""graph/structural-hash-of-scan.patch: a Scan that becomes in-place keeps its inferred shapes.
 
-Without the patch they were inferred again, through the whole inner graph, for each attempt.
+Without the patch, they are inferred again, through the whole inner graph, for each attempt.
 """
 
 import numpy as np
@@ -53,7 +53,7 @@ def test_shapes_that_only_the_scan_knows():
 
 
 def inplace(function):
-    """The outputs that the function's one Scan computes inplace."""
+    """Return the outputs that the function's only Scan computes in-place."""
     nodes = function.maker.fgraph.toposort()
     (scan,) = [node.op for node in nodes if isinstance(node.op, Scan)]
     return set(scan.destroy_map)

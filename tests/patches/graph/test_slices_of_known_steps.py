@@ -1,6 +1,7 @@
-"""A slice of a slice is one slice, of which the ends take few operations.
+"""graph/known-order.patch merges a slice of a slice into one slice with few operations.
 
-Without the patch, formulas for unknown steps computed them: up to 52 operations for each merge.
+Without the patch, formulas for unknown steps compute the bounds: up to 52 operations for each
+merge.
 """
 
 import itertools
@@ -16,10 +17,10 @@ STEPS = (None, 1, -1, 2, -3)
 PYTHON = theano.Mode("py", None)
 
 
-def ends(given, start, stop):
-    """The ends that are given, and the variables among them."""
-    chosen = [end if each else None for each, end in zip(given, (start, stop), strict=True)]
-    return chosen, [each for each in chosen if each is not None]
+def ends(is_set, start, stop):
+    """Return the bounds that are set, and the variables among them."""
+    chosen = [end if use else None for use, end in zip(is_set, (start, stop), strict=True)]
+    return chosen, [end for end in chosen if end is not None]
 
 
 def evaluate(inputs, outputs):
@@ -28,16 +29,16 @@ def evaluate(inputs, outputs):
 
 
 def operations(outputs):
-    variables = [each for each in outputs if isinstance(each, theano.Variable)]
+    variables = [output for output in outputs if isinstance(output, theano.Variable)]
     return len(theano.gof.graph.io_toposort([], variables))
 
 
-@pytest.mark.parametrize("given", list(itertools.product([False, True], repeat=2)))
+@pytest.mark.parametrize("is_set", list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("step", STEPS)
-def test_canonical(step, given):
-    """0 <= start <= stop <= length, and what is between them is what NumPy takes."""
+def test_canonical(step, is_set):
+    """0 <= start <= stop <= length, and the slice selects the elements that NumPy selects."""
     length = tt.lscalar()
-    chosen, variables = ends(given, *tt.lscalars("start", "stop"))
+    chosen, variables = ends(is_set, *tt.lscalars("start", "stop"))
     canonical, reverse = get_canonical_form_slice(slice(*chosen, step), length)
     assert reverse == (-1 if step is not None and step < 0 else 1)
     function = evaluate([length, *variables], [canonical.start, canonical.stop])
@@ -46,9 +47,9 @@ def test_canonical(step, given):
             start, stop = function(size, *values)
             assert 0 <= start <= stop <= size
             given_values = iter(values)
-            numpy = slice(*(next(given_values) if each else None for each in given), step)
-            taken = np.arange(size)[start : stop : abs(step or 1)][::reverse]
-            assert np.array_equal(taken, np.arange(size)[numpy])
+            numpy = slice(*(next(given_values) if use else None for use in is_set), step)
+            part = np.arange(size)[start : stop : abs(step or 1)][::reverse]
+            assert np.array_equal(part, np.arange(size)[numpy])
 
 
 @pytest.mark.parametrize("first", STEPS)
@@ -56,16 +57,16 @@ def test_canonical(step, given):
 def test_merged(first, second):
     random = np.random.RandomState(0)
     before, after = tt.lscalars("before", "after")
-    for given in itertools.product([False, True], repeat=4):
+    for is_set in itertools.product([False, True], repeat=4):
         (one, of_one), (two, of_two) = (
-            ends(given[:2], *tt.lscalars("a", "b")),
-            ends(given[2:], *tt.lscalars("c", "d")),
+            ends(is_set[:2], *tt.lscalars("a", "b")),
+            ends(is_set[2:], *tt.lscalars("c", "d")),
         )
         merged = merge_two_slices(slice(*one, first), before, slice(*two, second), after)
         variables = [before, after, *of_one, *of_two]
         function = evaluate(variables, [merged.start, merged.stop, merged.step])
         for _ in range(40):
-            values = [random.randint(-6, 7) if each else None for each in given]
+            values = [random.randint(-6, 7) if use else None for use in is_set]
             array = np.arange(random.randint(5))
             once = array[slice(*values[:2], first)]
             result = function(len(array), len(once), *[v for v in values if v is not None])
@@ -85,10 +86,13 @@ def test_merged(first, second):
 def test_few_operations(first, second, most):
     before, after = tt.lscalars("before", "after")
 
-    def symbolic(each):
+    def symbolic(number):
         return slice(
-            *(tt.lscalar(end) if isinstance(end, str) else end for end in (each.start, each.stop)),
-            each.step,
+            *(
+                tt.lscalar(end) if isinstance(end, str) else end
+                for end in (number.start, number.stop)
+            ),
+            number.step,
         )
 
     merged = merge_two_slices(symbolic(first), before, symbolic(second), after)
@@ -96,7 +100,7 @@ def test_few_operations(first, second, most):
 
 
 def test_in_a_graph():
-    """With lengths that are constant, and that are not."""
+    """Merge slices of constant and of unknown lengths."""
     x = tt.dvector()
     fixed = tt.alloc(x[0], 6)
     i, j = tt.lscalars("i", "j")
@@ -112,7 +116,7 @@ def test_in_a_graph():
 
 @pytest.mark.parametrize("step", [None, 1, -1, -2, "unknown"])
 def test_ends_that_are_the_greatest_integers(step):
-    """Backwards, a stop of sys.maxsize is not a missing one: no element is after it."""
+    """Backwards, a stop of sys.maxsize selects nothing, unlike a missing stop."""
     ends = (None, 0, -1, 2**63 - 1, -(2**63))
     x, by = tt.lvector(), tt.lscalar()
 
@@ -121,13 +125,13 @@ def test_ends_that_are_the_greatest_integers(step):
 
     pairs = list(itertools.product(ends, ends))
     own = [slice(*pair, by if step == "unknown" else step) for pair in pairs]
-    outputs = [each for i in own for part in parts(x, i) for each in (2 * part, part.shape[0])]
+    outputs = [output for i in own for part in parts(x, i) for output in (2 * part, part.shape[0])]
     mode = theano.Mode("py", "fast_run").excluding("fusion")
     function = theano.function([x, by], outputs, mode=mode, on_unused_input="ignore")
-    for given, length in itertools.product((1, -1, 3) if step == "unknown" else (step,), (0, 1, 5)):
+    for sign, length in itertools.product((1, -1, 3) if step == "unknown" else (step,), (0, 1, 5)):
         value = np.arange(length)
-        expected = [part for pair in pairs for part in parts(value, slice(*pair, given))]
-        results = function(value, given or 1)
+        expected = [part for pair in pairs for part in parts(value, slice(*pair, sign))]
+        results = function(value, sign or 1)
         for doubled, size, part in zip(results[::2], results[1::2], expected, strict=True):
             assert np.array_equal(doubled, 2 * part)
             assert size == len(part)

@@ -1,6 +1,6 @@
-"""A Scan is hashed by the structure of its inner graph.
+"""graph/structural-hash-of-scan.patch hashes a Scan by the structure of its inner graph.
 
-Without the patch, each Scan that was made generated the key of a C module for its inner graph.
+Without the patch, each new Scan generates the key of a C module for its inner graph.
 """
 
 import itertools
@@ -62,7 +62,7 @@ def test_a_hash_is_not_pickled():
 
 
 def test_equal_graphs_have_equal_hashes():
-    """Whatever their constants are, and however they share their nodes."""
+    """Hashes are equal for other constants objects and other sharing of nodes."""
     x = tt.dvector("x")
 
     def graphs():

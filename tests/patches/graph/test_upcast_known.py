@@ -1,6 +1,6 @@
-"""The type that some types are cast to is found once.
+"""graph/cheap-tries.patch caches the common type of some types.
 
-Without the patch, it was that of a sum of zeros, which NumPy computed each time.
+Without the patch, NumPy adds zeros of these types each time.
 """
 
 import itertools
@@ -17,7 +17,7 @@ DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "flo
 @pytest.mark.parametrize("policy", ["custom", "numpy+floatX"])
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_types(float_x, policy):
-    """The same again, and with other flags the others."""
+    """The types are the same again, and follow changed flags."""
     with theano.change_flags(floatX=float_x, cast_policy=policy):
         for types in itertools.product(DTYPES, repeat=2):
             expected = np.result_type(*types).name
@@ -33,10 +33,10 @@ def test_no_zeros_are_added_again(monkeypatch):
     assert basic.upcast("int8", "float32", "bool") == first
 
 
-def test_what_is_no_name():
-    """NumPy's types work as before, and are not kept."""
-    known = len(basic.upcast.known)
+def test_numpy_types_are_not_cached():
+    """NumPy's types work as before, and are not cached."""
+    size = len(basic.upcast.cache)
     assert basic.upcast(np.dtype("int8"), np.float32) == "float32"
-    assert len(basic.upcast.known) == known
+    assert len(basic.upcast.cache) == size
     with pytest.raises(TypeError):
         basic.upcast("int8", "no type")

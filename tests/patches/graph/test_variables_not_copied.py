@@ -1,4 +1,7 @@
-"""Without the patch, a graph copies the set of its variables for each node that it imports."""
+"""graph/order-kept.patch does not copy the set of a graph's variables.
+
+Without the patch, the graph copies it for each node that it imports.
+"""
 
 import tracemalloc
 
@@ -9,11 +12,11 @@ x = tensor.dvector()
 
 
 def test_a_set_is_not_copied():
-    known = {x, *(tensor.dscalar() for _ in range(10000))}
+    variables = {x, *(tensor.dscalar() for _ in range(10000))}
     y = tensor.exp(x)
     tracemalloc.start()
     try:
-        order = io_toposort(known, [y])
+        order = io_toposort(variables, [y])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -29,7 +32,7 @@ def test_the_order_is_depth_first():
     assert [node.outputs[0] for node in io_toposort([x], [e])] == [a, b, c, d, e]
 
 
-def test_what_is_known_is_not_sorted():
+def test_known_variables_are_not_sorted():
     a = tensor.exp(x)
     b = tensor.tanh(a)
     assert io_toposort({a}, [b]) == [b.owner]

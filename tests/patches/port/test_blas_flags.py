@@ -1,8 +1,8 @@
-"""numpy 1.26 has no numpy.distutils.__config__; flags mean what they can mean here.
+"""port/blas-flags.patch searches for a BLAS without numpy.distutils, and corrects old flags.
 
-Without the patch, the search for a BLAS raises AttributeError: theano cannot be imported unless
-blas.ldflags is set. And a directory with a space is cut there, so that no product compiles. Nor
-does one with a BLAS that is not there, and a device of 2016 ends the import.
+numpy 1.26 has no numpy.distutils.__config__. Without the patch, the search raises AttributeError,
+and theano cannot be imported unless blas.ldflags is set. A directory name is cut at a space and a
+missing BLAS is not replaced, so that no product compiles. A device of 2016 ends the import.
 """
 
 import pytest
@@ -19,7 +19,7 @@ def test_search_for_a_blas(run_python):
         """,
         "-W",
         "error",
-        # The search that runs at import, where no theanorc says what it finds, is not this one.
+        # If no theanorc sets the flags, the search at import is another one.
         flags="blas.ldflags=",
     )
     assert result.returncode == 0, result.stderr
@@ -51,7 +51,7 @@ OTHER = "openblas" if "mkl" in OWN else "mkl_rt"
 
 @pytest.fixture
 def multiply(run_python):
-    """Multiply with a value of blas.ldflags; what is said, and the flags that were used."""
+    """Multiply with a value of blas.ldflags; return the log and the flags that were used."""
 
     def run(flags, **environ):
         done = run_python(PRODUCT, flags=f"blas.ldflags={flags}", **environ)
@@ -77,7 +77,7 @@ def test_the_environments_own_by_its_name(multiply):
 @pytest.mark.parametrize(
     "flags", [f"-L/nowhere -l{OTHER}", "-L/usr/lib -lm", "/nowhere/libblas.so"]
 )
-def test_what_does_not_link_is_the_environments(multiply, flags):
+def test_flags_that_do_not_link_are_replaced(multiply, flags):
     said, used = multiply(flags)
     assert used == OWN
     assert len(said.splitlines()) == 1

@@ -1,4 +1,7 @@
-"""An environment configures its Theano in etc/theanorc: without the patch, nothing reads it."""
+"""port/environment-theanorc.patch reads the environment's settings from etc/theanorc.
+
+Without the patch, nothing reads this file.
+"""
 
 import pytest
 

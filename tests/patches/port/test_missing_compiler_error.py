@@ -1,11 +1,14 @@
-"""Without the patch, a missing C++ compiler gives a log line and functions 100 times slower."""
+"""port/missing-compiler-error.patch raises an error if the C++ compiler is missing.
+
+Without the patch, Theano logs one line, and functions are 100 times slower.
+"""
 
 import shutil
 
 import pytest
 from theano.misc import old_flags
 
-# The environment's theanorc may name a compiler.
+# Ignore a compiler in the environment's theanorc.
 IMPORT = """
 import sys
 sys.prefix = sys.base_prefix = "/nonexistent"
@@ -43,7 +46,7 @@ def test_python_mode_for_those_who_ask_for_it(run_python):
 
 
 def test_compiler_off_the_path(run_python):
-    """It was given, but Theano chose the Python linker all the same."""
+    """Without the patch, Theano chooses the Python linker although a compiler was named."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++ on PATH")
@@ -54,9 +57,9 @@ def test_compiler_off_the_path(run_python):
     assert result.stdout.strip() == "cvm"
 
 
-@pytest.mark.parametrize(("version", "told"), [(9999, True), (1, False)])
-def test_a_compiler_whose_library_is_newer_is_told_of(run_python, tmp_path, version, told):
-    """It is used all the same, and the environment's own is told of in no line."""
+@pytest.mark.parametrize(("version", "message"), [(9999, True), (1, False)])
+def test_a_compiler_with_a_newer_library_is_reported(run_python, tmp_path, version, message):
+    """The compiler is used, with a warning; the environment's own compiler causes none."""
     own, _ = old_flags.from_theanorc("global", "cxx")
     if not own:
         pytest.skip("this environment has no compiler of its own")
@@ -72,7 +75,7 @@ case $1 in -print-file-name=*) echo "{tmp_path}/libstdc++.so" ;; *) exec "{own}"
     done = run_python(program, flags=f"cxx={other}")
     assert done.stdout.strip() == str(other), done.stderr
     lines = [line for line in done.stderr.splitlines() if "libstdc++" in line]
-    assert len(lines) == told, done.stderr
+    assert len(lines) == message, done.stderr
     assert all(f"GLIBCXX_3.4.{version}" in line and own in line for line in lines)
     done = run_python(program)
     assert (done.stdout.strip(), done.stderr) == (own, "")

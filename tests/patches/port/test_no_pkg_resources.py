@@ -1,4 +1,7 @@
-"""Without the patch, theano.gpuarray fails to import where setuptools is missing."""
+"""port/no-pkg-resources.patch imports theano.gpuarray without setuptools.
+
+Without the patch, the import fails if setuptools is missing.
+"""
 
 
 def test_theano_imports_without_pkg_resources(run_python):

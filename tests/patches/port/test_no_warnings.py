@@ -1,4 +1,7 @@
-"""Without the patch, ordinary use of Theano warns: under -W error it stops."""
+"""port/no-warnings.patch removes causes of warnings in ordinary use of Theano.
+
+Without the patch, programs under -W error stop.
+"""
 
 from pathlib import Path
 from warnings import catch_warnings, simplefilter
@@ -7,7 +10,7 @@ import theano
 
 
 def test_sources_compile_without_a_warning():
-    """Strings with escapes that Python does not know are warned about, then refused."""
+    """Python warns about unknown escapes in strings, and later refuses them."""
     sources = sorted(Path(theano.__file__).parent.rglob("*.py"))
     assert sources
     with catch_warnings():
@@ -18,7 +21,7 @@ def test_sources_compile_without_a_warning():
 
 
 def test_scan_does_without_imp(run_python):
-    """A scan imports the GPU back end, and that PdbBreakpoint, which used the module imp."""
+    """A scan imports the GPU back end and PdbBreakpoint, which used the module imp."""
     result = run_python(
         """
         import theano.tests.breakpoint
@@ -43,7 +46,7 @@ def test_hex_digest_of_an_array(run_python):
 
 
 def test_logged_warning(run_python, tmp_path):
-    """Logger.warn is deprecated: Theano's remark about an unknown compiler was an error itself."""
+    """Logger.warn is deprecated: the warning about an unknown compiler was an error itself."""
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nexec g++ "$@"\n')
     compiler.chmod(0o755)
@@ -58,7 +61,7 @@ def test_logged_warning(run_python, tmp_path):
 
 
 def test_sparse_plus_dense(run_python):
-    """An optimization asked numpy for the type of a variable, not of its elements."""
+    """An optimization asked numpy for the type of a variable instead of its elements' type."""
     result = run_python(
         """
         import numpy as np, scipy.sparse, theano.sparse

@@ -1,4 +1,7 @@
-"""numpy >= 1.24 has no np.bool and np.complex: without the patch, theano cannot be imported."""
+"""port/numpy-scalar-names.patch replaces np.bool and np.complex, which numpy 1.24 removed.
+
+Without the patch, theano cannot be imported.
+"""
 
 import numpy as np
 import pytest

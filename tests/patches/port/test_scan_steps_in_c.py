@@ -1,6 +1,6 @@
-"""The steps of a scan run in C, with the results and errors of the loop in Python.
+"""port/scan-steps-in-c.patch runs the steps of a scan in C, with the results of the Python loop.
 
-Without the patch they run in C that does not compile on Python 3.11.
+Without the patch, Scan's C code does not compile on Python 3.11.
 """
 
 import gc
@@ -16,7 +16,7 @@ SEQUENCE = np.random.RandomState(0).uniform(-1, 1, (9, 3))
 
 @pytest.fixture(params=["C", "Python"])
 def loop(request, monkeypatch):
-    """Run the test with one loop, then with the other."""
+    """Run the test with both loops."""
     used = []
     compiled_steps = steps.compiled_steps
 
@@ -30,7 +30,7 @@ def loop(request, monkeypatch):
 
 
 def cumulative(sequence):
-    """A scan over states with one and two taps, with its gradient."""
+    """Return a scan with states of one and two taps, and its gradient."""
 
     def step(x, before_last, before, last, weight):
         total = before_last + 0.5 * before + x * last
@@ -50,7 +50,7 @@ def expected(sequence):
         totals.append(totals[-2] + 0.5 * totals[-1] + x * last)
         last = np.tanh(x + 0.3 * last)
         rows.append((totals[-1], last, x.sum()))
-    return [np.array(each) for each in zip(*rows, strict=True)]
+    return [np.array(column) for column in zip(*rows, strict=True)]
 
 
 LAYOUTS = {
@@ -68,19 +68,19 @@ def test_values_and_gradients(loop, layout):
     function = theano.function([sequence], cumulative(sequence))
     value = LAYOUTS[layout](SEQUENCE)
     for _ in range(2):
-        found = function(value)
-        for one, other in zip(found, expected(value), strict=False):
+        result = function(value)
+        for one, other in zip(result, expected(value), strict=False):
             np.testing.assert_allclose(one, other, rtol=1e-13)
     beside = [sum(state.sum() for state in expected(value + delta)) for delta in (1e-6, -1e-6)]
-    assert found[3].sum() == pytest.approx((beside[0] - beside[1]) / 2e-6, rel=1e-6)
+    assert result[3].sum() == pytest.approx((beside[0] - beside[1]) / 2e-6, rel=1e-6)
 
 
 def test_file_in_memory(loop, tmp_path):
     SEQUENCE.tofile(tmp_path / "sequence")
     value = np.memmap(tmp_path / "sequence", mode="r", shape=SEQUENCE.shape, dtype="float64")
     sequence = tensor.matrix()
-    found = theano.function([sequence], cumulative(sequence))(value)
-    np.testing.assert_allclose(found[1], expected(SEQUENCE)[1], rtol=1e-13)
+    result = theano.function([sequence], cumulative(sequence))(value)
+    np.testing.assert_allclose(result[1], expected(SEQUENCE)[1], rtol=1e-13)
 
 
 def test_condition(loop):
@@ -101,7 +101,7 @@ def test_shared_variable_that_steps_update(loop):
 
 
 class Keep(theano.Op):
-    """The identity; it keeps what it was given."""
+    """The identity; it keeps its input."""
 
     __props__ = ()
 
@@ -116,7 +116,7 @@ class Keep(theano.Op):
         outputs[0][0] = inputs[0]
 
 
-def test_what_an_op_keeps_stays(loop):
+def test_arrays_that_an_op_keeps_stay(loop):
     keep, sequence = Keep(), tensor.matrix()
     values, _ = theano.scan(lambda x, y: keep(x) + y[::-1], [sequence, sequence])
     function = theano.function([sequence], values)
@@ -137,7 +137,8 @@ def test_an_error_names_the_node(loop):
 
 def test_an_output_that_changes_its_shape(loop):
     values, _ = theano.scan(lambda n: tensor.ones((n,)), tensor.arange(1, 4))
-    with pytest.raises(ValueError):
+    # Constant folding raises the error first.
+    with theano.change_flags(on_opt_error="ignore"), pytest.raises(ValueError):
         theano.function([], values)()
 
 
@@ -150,7 +151,7 @@ def test_a_sequence_that_is_too_short(loop):
 
 @pytest.mark.parametrize("prepared", [True, False])
 def test_memory_that_is_read_and_written_in_a_step(loop, prepared):
-    """Of an output of which no more is kept than its taps need."""
+    """An output keeps only as many steps as its taps need."""
     sequence = tensor.matrix()
 
     def step(x, one, three, last):
@@ -159,7 +160,7 @@ def test_memory_that_is_read_and_written_in_a_step(loop, prepared):
     with theano.change_flags(**{"scan.allow_output_prealloc": prepared}):
         initial = [{"initial": tensor.ones((3, 3)), "taps": [-1, -3]}, tensor.ones(3), None]
         outputs, _ = theano.scan(step, sequence, initial)
-        function = theano.function([sequence], [each[-1] for each in outputs])
+        function = theano.function([sequence], [output[-1] for output in outputs])
     states, last = [np.ones(3)] * 3, np.ones(3)
     for x in SEQUENCE:
         one, three = states[-1], states[-3]

@@ -1,7 +1,8 @@
-"""scipy 1.8 renamed the modules of scipy.signal's internals; they are imported where they are used.
+"""port/scipy-where-used.patch imports scipy's modules where they are used, under their new names.
 
-Without the patch, Theano takes scipy.signal for missing and no convolution runs in Python code, and
-import theano takes twice as long: it imports all of scipy.stats. It also starts MPI.
+scipy 1.8 renamed internal modules of scipy.signal. Without the patch, Theano treats scipy.signal as
+missing, and no convolution runs in Python code. import theano also imports all of scipy.stats,
+takes twice as long, and starts MPI.
 """
 
 import numpy as np
@@ -22,8 +23,8 @@ def test_convolution_in_python():
     outputs = [convolved, *tensor.grad(tensor.sqr(convolved).sum(), [x, w])]
     in_python = theano.function([x, w], outputs, mode=theano.Mode("py", None))
     in_c = theano.function([x, w], outputs)
-    for found, expected in zip(in_python(IMAGES, FILTERS), in_c(IMAGES, FILTERS), strict=True):
-        np.testing.assert_allclose(found, expected)
+    for actual, expected in zip(in_python(IMAGES, FILTERS), in_c(IMAGES, FILTERS), strict=True):
+        np.testing.assert_allclose(actual, expected)
 
 
 def test_old_convolution_in_python():
@@ -48,7 +49,7 @@ def test_import_leaves_slow_modules_out(run_python):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
 def test_blas_in_python(dtype):
-    """It calls that of scipy.linalg, which is imported then."""
+    """Python code calls scipy.linalg's BLAS and imports it then."""
     a, x, y = tensor.matrix(dtype=dtype), tensor.vector(dtype=dtype), tensor.vector(dtype=dtype)
     ops = Gemv(inplace=False), ScipyGer(destructive=False)
     one = np.ones((), dtype)
@@ -56,9 +57,9 @@ def test_blas_in_python(dtype):
     in_python = theano.function([a, x, y], outputs, mode=theano.Mode("py", None))
     matrix, right, left = (np.arange(n).astype(dtype) for n in (6, 3, 2))
     matrix = matrix.reshape(2, 3)
-    found = in_python(matrix, right, left)
-    np.testing.assert_array_equal(found[0], matrix @ right + left)
-    np.testing.assert_array_equal(found[1], matrix + np.outer(left, right))
+    result = in_python(matrix, right, left)
+    np.testing.assert_array_equal(result[0], matrix @ right + left)
+    np.testing.assert_array_equal(result[1], matrix + np.outer(left, right))
 
 
 def test_special_and_linear_algebra_in_python(run_python):
@@ -96,7 +97,7 @@ def test_import_does_not_start_mpi(run_python, tmp_path):
         """
     result = run_python(program, PYTHONPATH=str(tmp_path))
     assert result.stdout.split() == ["imported", "started", "True", "True", "True"], result.stderr
-    # As mpi4py raises where it finds no library.
+    # mpi4py raises this error if it finds no MPI library.
     (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')\n")
     result = run_python(program, PYTHONPATH=str(tmp_path))
     assert result.stdout.split() == ["imported", "False", "False", "False"]

@@ -1,4 +1,7 @@
-"""distutils is deprecated, and gone in Python 3.12: without the patch, import theano warns."""
+"""port/sysconfig-not-distutils.patch replaces distutils, which Python 3.12 removed.
+
+Without the patch, import theano warns.
+"""
 
 
 def test_import_does_without_distutils(run_python):
@@ -15,7 +18,7 @@ def test_import_does_without_distutils(run_python):
 
 
 def test_compiler_finds_python_and_numpy(run_python):
-    """The directories that Theano now asks sysconfig and numpy for."""
+    """Theano gets the directories from sysconfig and numpy."""
     result = run_python(
         """
         from pathlib import Path

@@ -1,5 +1,8 @@
-"""Without the patch, the scripts live in a top-level package called bin, and theano-nose in it
-cannot be imported where there is no nose."""
+"""port/theano-cache-script.patch moves the scripts into the package theano.
+
+Without the patch, they are in a top-level package called bin, and theano-nose cannot be imported
+without nose.
+"""
 
 from importlib.metadata import distribution
 
@@ -19,10 +22,11 @@ def test_nothing_is_called_bin():
     assert not [file for file in files if file.parts[0] == "bin"]
 
 
-def test_theano_cache(run_python, compiledir):
+def test_theano_cache(run_python, tmp_path):
+    flags = f"base_compiledir={tmp_path}"
     command = "import sys; from theano.bin.theano_cache import main; sys.argv[1:] = {!r}; main()"
     build = "import theano; x = theano.tensor.dvector(); theano.function([x], x + 1)"
-    assert run_python(build).returncode == 0
+    assert run_python(build, flags=flags).returncode == 0
     for arguments in (
         [],
         ["list"],
@@ -33,13 +37,13 @@ def test_theano_cache(run_python, compiledir):
         ["basecompiledir", "list"],
         ["help"],
     ):
-        result = run_python(command.format(arguments))
+        result = run_python(command.format(arguments), flags=flags)
         assert result.returncode == 0, (arguments, result.stderr)
         assert "Traceback" not in result.stderr
-    assert not list(compiledir.glob("*/tmp*"))
+    assert not list(tmp_path.glob("*/tmp*"))
 
 
-def test_what_is_required_is_what_it_runs_on():
+def test_requirements():
     required = distribution("Theano").requires
     assert {line.split(";")[0].strip() for line in required if "extra" not in line} == {
         "numpy <1.27,>=1.26.4",

@@ -1,6 +1,7 @@
-"""numpy >= 1.23 takes a list of slices for an array of indices.
+"""port/tuple-index.patch indexes with tuples of slices.
 
-Without the patch, topk raises, and so does pooling wherever its Python code runs.
+numpy 1.23 and later treat a list of slices as an array of indices. Without the patch, topk and the
+Python code of pooling raise.
 """
 
 import numpy as np
@@ -25,9 +26,9 @@ def test_topk(k, axis):
     values = np.random.RandomState(0).permutation(20).reshape(4, 5).astype("float64")
     ordered = np.sort(values, axis=axis)
     expected = np.take(ordered, [-2, -1] if k > 0 else [0, 1], axis=axis)
-    found, places, both_values, both_places = top(values)
+    values_found, places, both_values, both_places = top(values)
     for found_values in (
-        found,
+        values_found,
         both_values,
         np.take_along_axis(values, places, axis),
         np.take_along_axis(values, both_places, axis),
@@ -45,5 +46,5 @@ def test_pool_in_python(mode):
     in_python = theano.function([x], outputs, mode=theano.Mode("py", None))
     in_c = theano.function([x], outputs)
     image = np.random.RandomState(0).rand(6, 4)
-    for found, expected in zip(in_python(image), in_c(image), strict=True):
-        np.testing.assert_allclose(found, expected)
+    for actual, expected in zip(in_python(image), in_c(image), strict=True):
+        np.testing.assert_allclose(actual, expected)

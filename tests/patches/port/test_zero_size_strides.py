@@ -1,7 +1,7 @@
-"""numpy >= 1.23 gives zero-size arrays the stride 0.
+"""port/zero-size-strides.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
 
 Without the patch, Gemm and Dot22 raise "some matrix has no unit stride" for them, and so does
-BatchedDot when the batch is not empty.
+BatchedDot if the batch is not empty.
 """
 
 import numpy as np
@@ -42,7 +42,7 @@ def test_batches_of_zero_size_matrices(shape, batch):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_matrix_vector_products_of_zero_size_matrices(shape):
-    """Gemv and Ger need no patch; a change of theirs must not make them need one."""
+    """Gemv and Ger need no patch; this test detects a change."""
     a, x, y = tensor.dmatrix("a"), tensor.dvector("x"), tensor.dvector("y")
     gemv = theano.function([a, x, y], y + tensor.dot(a, x))
     ger = theano.function([a, x, y], a + tensor.outer(y, x))
@@ -53,7 +53,7 @@ def test_matrix_vector_products_of_zero_size_matrices(shape):
 
 @pytest.mark.parametrize("strides", [(0, 8), (8, 0), (0, 0), (0, 24)])
 def test_arrays_with_elements_that_have_a_stride_of_zero(strides):
-    """They are copied before: to BLAS, each row would be the same memory."""
+    """BLAS would read the same row repeatedly, so that these arrays are copied first."""
     x, y, z = tensor.dmatrices("x", "y", "z")
     outputs = [tensor.dot(x, y), 2 * z + 3 * tensor.dot(x, y), z + tensor.dot(x.T, y.T)]
     batched = tensor.batched_dot(tensor.stack([x, y]), tensor.stack([y, x]))

@@ -1,7 +1,7 @@
-"""A dimension is of one element where it is said to be.
+"""results/broadcastable-patterns.patch: a broadcastable dimension always has length 1.
 
-Without the patch, x[:100:-1] of one element was said to have one and has none, and a reshape whose
-pattern was no longer known failed to be optimized, with an error in the log.
+Without the patch, x[:100:-1] of length 1 is declared broadcastable but has length 0, and the
+optimization of a reshape with an unknown pattern fails with an error in the log.
 """
 
 import itertools
@@ -20,10 +20,10 @@ ENDS = (None, 0, 1, -1, -2, 5)
 @pytest.mark.parametrize("step", [None, 1, 2, -1, -3])
 def test_slices(step):
     slices = [slice(start, stop, step) for start, stop in itertools.product(ENDS, ENDS)]
-    function = theano.function([X], [X[each] * 2 for each in slices])
+    function = theano.function([X], [X[index] * 2 for index in slices])
     x = np.arange(3).reshape(1, 3).astype(X.dtype)
-    for result, each in zip(function(x), slices, strict=True):
-        assert np.array_equal(result, x[each] * 2)
+    for result, index in zip(function(x), slices, strict=True):
+        assert np.array_equal(result, x[index] * 2)
 
 
 @pytest.mark.parametrize("step", [-2, 2])
@@ -52,18 +52,18 @@ def test_reshape():
 
 @pytest.mark.parametrize("ends", ["[:0]", "[1:]", "[:-1]", "[::-1]", "[:1]"])
 @pytest.mark.parametrize("pattern", [(True,), (True, True), (True, False)])
-def test_slices_of_what_is_computed_elementwise(pattern, ends):
+def test_slices_of_elementwise_results(pattern, ends):
     x = tt.TensorType("float64", pattern)("x")
     scanned, _ = theano.scan(lambda element: element * 2, sequences=x)
     outputs = [eval(f"each{ends}", {"each": each}) for each in (x + x, x * 2, scanned)]
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     modes = None, theano.Mode("py", None)
-    found, expected = (theano.function([x], outputs, mode=mode)(value) for mode in modes)
-    for one, other in zip(found, expected, strict=True):
+    actual, expected = (theano.function([x], outputs, mode=mode)(value) for mode in modes)
+    for one, other in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
-def test_what_is_dropped_may_be_sliced():
+def test_dropped_dimensions_may_be_sliced():
     x = tt.TensorType("float64", (True, True))("x")
     output = tt.dot(x[:, ::-1], x)
     with theano.configparser.change_flags(on_opt_error="raise"):
@@ -75,30 +75,30 @@ def test_a_slice_of_constants_is_folded():
     with theano.configparser.change_flags(on_opt_error="raise"):
         function = theano.function([x, rows], [x[rows, ::2], x[rows, 1:3], x[rows, :2:1]])
     value = np.arange(8).reshape(2, 4).astype(x.dtype)
-    for found, expected in zip(function(value, [1]), ([[4, 6]], [[5, 6]], [[4, 5]]), strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in zip(function(value, [1]), ([[4, 6]], [[5, 6]], [[4, 5]]), strict=True):
+        np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("pattern", [(True, True, False), (False, True, True), (False,) * 3])
+@pytest.mark.parametrize("pattern", [(True, True, False), (False,) * 3])
 def test_a_new_dimension_leaves_all_others(pattern):
     x = tt.TensorType("float64", pattern)("x")
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     outputs = [x[None], x[:, None], x[:, None, ::-1], x[0, None]]
     expected = [value[None], value[:, None], value[:, None, ::-1], value[0, None]]
-    for found, one in zip(theano.function([x], outputs)(value), expected, strict=True):
-        np.testing.assert_array_equal(found, one)
+    for actual, one in zip(theano.function([x], outputs)(value), expected, strict=True):
+        np.testing.assert_array_equal(actual, one)
 
 
 @pytest.mark.parametrize("axis", [0, -2, tt.lscalar("axis")])
 def test_parts_of_a_split(axis):
     x, lengths = tt.row(), tt.lvector()
-    given = [axis] if isinstance(axis, tt.TensorVariable) else []
+    axes = [axis] if isinstance(axis, tt.TensorVariable) else []
     parts = tt.Split(2)(x, axis, lengths)
     outputs = [part * 2 for part in parts] + [tt.grad(parts[0].sum(), x)]
-    function = theano.function([x, lengths, *given], outputs)
+    function = theano.function([x, lengths, *axes], outputs)
     value = np.ones((1, 3), x.dtype)
     for sizes in ([0, 1], [1, 0]):
-        one, other, gradient = function(value, sizes, *(0 for _ in given))
+        one, other, gradient = function(value, sizes, *(0 for _ in axes))
         assert [len(one), len(other)] == sizes
         assert np.array_equal(gradient, value * sizes[0])
 
@@ -108,3 +108,37 @@ def test_parts_of_known_length_keep_their_pattern():
     assert [part.broadcastable[0] for part in tt.Split(2)(x, 0, [0, 1])] == [False, True]
     assert [part.broadcastable[0] for part in tt.Split(2)(x, 1, lengths)] == [True, True]
     assert tt.Split(1)(x, 0, lengths).broadcastable == x.broadcastable
+
+
+COLUMN = tt.col("column")
+ONE = tt.TensorType("float64", (True, True))("one")
+
+
+@pytest.mark.parametrize(
+    ("variable", "index", "ndim"),
+    [(COLUMN, np.s_[:, None], 2), (ONE, np.s_[None], 1), (ONE, np.s_[0, None], 1)],
+)
+def test_newaxis_drops_broadcastable_dimensions(variable, index, ndim):
+    """As in Theano 1.0.5: nematus and its descendants index their masks with [:, None]."""
+    with pytest.warns(UserWarning, match="numpy_newaxis") as warnings:
+        indexed = variable[index]
+    assert indexed.ndim == ndim
+    assert [warning.filename for warning in warnings] == [__file__]
+    value = np.full((3 if variable is COLUMN else 1, 1), 7.0)
+    assert indexed.eval({variable: value}).shape == value[index].shape[:ndim]
+
+
+@pytest.mark.parametrize(("variable", "index"), [(COLUMN, np.s_[:, None]), (ONE, np.s_[None])])
+def test_newaxis_as_in_numpy_by_the_flag(variable, index):
+    value = np.ones((3 if variable is COLUMN else 1, 1))
+    with theano.configparser.change_flags(numpy_newaxis=True):
+        indexed = variable[index]
+    assert np.array_equal(indexed.eval({variable: value}), value[index])
+
+
+@pytest.mark.parametrize("index", [np.s_[:, None], np.s_[None], np.s_[0, None], np.s_[..., None]])
+def test_newaxis_keeps_other_dimensions(index):
+    """Theano 1.0.5 raises an error for all of these but the last."""
+    tensor = tt.TensorType("float64", (False, False, True))("tensor")
+    value = np.arange(6.0).reshape(2, 3, 1)
+    assert np.array_equal(tensor[index].eval({tensor: value}), value[index])

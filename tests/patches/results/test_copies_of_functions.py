@@ -1,7 +1,8 @@
-"""A copy of a function computes what the function does, and what it does not update stays.
+"""results/copies-of-functions.patch: a copy of a function computes what the function does.
 
-Without the patch, an op of the copy could overwrite what another one had still to read, a copy
-without updates wrote to shared variables, and a copy could not be copied with others.
+Without the patch, an op of the copy can overwrite an array before another op reads it, a copy
+without updates writes to shared variables, and a copy with swapped variables cannot be copied
+again.
 """
 
 import copy
@@ -23,7 +24,7 @@ COPIES = {
 
 
 @pytest.mark.parametrize("kind", COPIES)
-def test_what_is_overwritten_is_read_before(kind):
+def test_arrays_are_read_before_they_are_overwritten(kind):
     y = tt.exp(X)
     function = theano.function([X], [tt.set_subtensor(y[:1], 5.0), tt.cumsum(y)])
     for one, other in zip(COPIES[kind](function)(np.zeros(3)), function(np.zeros(3)), strict=True):
@@ -61,7 +62,7 @@ def test_swapped_again():
 
 
 @pytest.mark.parametrize("use_cloop", [False, True])
-def test_what_was_returned_stays_where_storage_is_kept(use_cloop):
+def test_returned_arrays_stay_if_storage_is_kept(use_cloop):
     linker = theano.gof.vm.VM_Linker(allow_gc=False, use_cloop=use_cloop)
     function = theano.function([X], X.shape.sum(), mode=theano.Mode(linker, "fast_run"))
     first = function(np.zeros(3))
@@ -77,7 +78,7 @@ ALIASES = {
 
 
 @pytest.mark.parametrize("kind", ALIASES)
-def test_what_shares_memory_with_a_mutable_input_is_read(kind):
+def test_views_of_a_mutable_input_are_read_first(kind):
     y, alias = ALIASES[kind]
     function = theano.function([theano.In(X, mutable=True), y], [tt.exp(X), tt.cumsum(y)])
     value = np.zeros(4)

@@ -1,7 +1,7 @@
-"""The larger and the smaller of integers are those integers.
+"""results/integer-maxima.patch computes maxima and minima of integers as integers.
 
-Without the patch, both became doubles: what needs more than 53 bits was rounded. The maximum of a
-window was another one where nan came after it.
+Without the patch, both are computed as doubles, so that integers of more than 53 bits are rounded.
+The maximum of a window is wrong if nan follows it.
 """
 
 import itertools
@@ -36,8 +36,8 @@ def test_reduced(dtype):
     "types", [p for p in itertools.product(INTEGERS, repeat=2) if np.result_type(*p).kind in "iu"]
 )
 def test_of_two(types):
-    """Also of types of which C takes the signed for an unsigned one."""
-    x, y = (tt.vector(dtype=each) for each in types)
+    """Also for mixed types, of which C would treat the signed type as unsigned."""
+    x, y = (tt.vector(dtype=dtype) for dtype in types)
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
     pairs = list(itertools.product(*map(extremes, types)))
     first, second = (np.array([pair[i] for pair in pairs], types[i]) for i in range(2))
@@ -72,8 +72,8 @@ def test_the_gradient_of_a_window_stays_in_it(mode):
     x = tt.tensor4()
     pooled = pool_2d(x, (2, 3), ignore_border=True, pad=(0, 1))
     gradient = theano.function([x], tt.grad(pooled.sum(), x), mode=mode)
-    found = gradient(np.array([0, -1, 0.5, 0.5, -3, 1], x.dtype).reshape(1, 1, 2, 3))
-    np.testing.assert_array_equal(found[0, 0], [[0, 0, 0], [1, 0, 0]])
+    slope = gradient(np.array([0, -1, 0.5, 0.5, -3, 1], x.dtype).reshape(1, 1, 2, 3))
+    np.testing.assert_array_equal(slope[0, 0], [[0, 0, 0], [1, 0, 0]])
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64"])
@@ -91,24 +91,26 @@ def test_random_windows(axes, dtype):
         for _ in range(20):
             window, strides = rng.integers(1, 4, (2, axes))
             pads = rng.integers(0, window) if ignore_border else 0 * window
-            # Equal elements among them.
+            # Some elements are equal.
             image = rng.integers(0, 9, (2, *rng.integers(4, 8, axes))).astype(dtype)
             if dtype.startswith("float"):
                 image[rng.random(image.shape) < 0.05] = np.nan
                 image[rng.random(image.shape) < 0.1] = -np.inf
-            # Not contiguous either.
+            # Also test arrays that are not contiguous.
             image = image[..., :: rng.choice([1, -1])]
-            in_c, in_python = (each(image, window, strides, pads) for each in forward)
+            in_c, in_python = (function(image, window, strides, pads) for function in forward)
             assert in_c.dtype == dtype
             np.testing.assert_array_equal(in_c, in_python)
             above = rng.integers(0, 9, in_c.shape).astype(dtype)
-            in_c, in_python = (each(image, above, window, strides, pads) for each in backward)
+            in_c, in_python = (
+                function(image, above, window, strides, pads) for function in backward
+            )
             np.testing.assert_array_equal(in_c, in_python)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_first_of_two_zeros(dtype):
-    """The larger one is taken where it is larger: of -0.0 and 0.0, the first."""
+    """-0.0 and 0.0 are equal: the first zero is selected."""
     x = tt.tensor4(dtype=dtype)
     pooled = theano.function([x], pool_2d(x, (1, 2), ignore_border=True))
     zeros = np.array([-0.0, 0.0, 0.0, -0.0], dtype).reshape(1, 1, 2, 2)

@@ -1,7 +1,7 @@
-"""What takes a variable's place has its shape, and shapes are those of results.
+"""results/kept-shapes.patch: a replacement has the shape of the variable that it replaces.
 
-Without the patch, constants whose elements are all equal took their shape with them, values were
-not spread by an Alloc that has their type, and some shapes were told wrongly.
+Without the patch, constants with equal elements lose their shape, an Alloc does not repeat values
+of its own type, and some inferred shapes are wrong.
 """
 
 import numpy as np
@@ -40,17 +40,17 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_unoptimized(same_as_unoptimized, name):
-    given = {X: VALUES, Y: np.array([7.0]), ONE: 1.0, OTHER: 2.0, SMALL: BYTES[0]}
-    same_as_unoptimized(PROGRAMS[name], given, {"float64": 1e-10})
+    values = {X: VALUES, Y: np.array([7.0]), ONE: 1.0, OTHER: 2.0, SMALL: BYTES[0]}
+    same_as_unoptimized(PROGRAMS[name], values, {"float64": 1e-10})
 
 
-def test_what_has_its_shape_already_is_not_spread():
+def test_values_of_the_right_shape_are_not_repeated():
     function = theano.function([X], tt.alloc(X * 2, X.shape[0]))
     assert not [n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, tt.Alloc)]
 
 
 def test_terms_of_what_is_set():
-    """The third of them was forgotten where the indices are constant."""
+    """Without the patch, the third term is lost if the indices are constant."""
     z = tt.dvector()
     output = tt.set_subtensor(X[[0, 2]], X[[0, 2]] + Y + z)
     arguments = VALUES, np.array([1.0, 2]), np.array([10.0, 20])

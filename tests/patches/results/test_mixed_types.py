@@ -1,8 +1,8 @@
-"""In C, numbers of two types are computed with in a type that holds them, as in Python.
+"""results/mixed-types.patch: C code computes with operands of two types in their common type.
 
-Without the patch, C's own rules held: -4 beside a uint32 was 4294967292, an int64 beside a float32
-was rounded to 24 bits, the least integer was divided as if it had a negative, and a power of an
-int64 had the digits of a double.
+Without the patch, C's own rules apply: -4 next to a uint32 is 4294967292, an int64 next to a
+float32 is rounded to 24 bits, the smallest integer is divided as if it had a negative, and a power
+of an int64 has the precision of a double.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def values(dtype):
     if dtype.startswith("float"):
         return [-2.5, -1, 0.5, 3, 100]
     ends = np.iinfo(dtype)
-    small = [each for each in (-3, -1, 1, 2, 3, 7, 100) if each >= ends.min]
+    small = [number for number in (-3, -1, 1, 2, 3, 7, 100) if number >= ends.min]
     return [int(ends.min) or 5, *small, int(ends.max) - 1, int(ends.max)]
 
 
@@ -67,23 +67,23 @@ def test_as_in_python(name):
         x, y = tt.vector(dtype=one), tt.vector(dtype=other)
         pairs = [(a, b) for a in values(one) for b in values(other)]
         if name == "pow":
-            # The least integer has no absolute value.
+            # The smallest integer has no absolute value.
             pairs = [(a, b) for a, b in pairs if abs(b) < 100]
         variables += [x, y]
         arguments += [
-            np.array([each[i] for each in pairs], dtype) for i, dtype in enumerate((one, other))
+            np.array([pair[i] for pair in pairs], dtype) for i, dtype in enumerate((one, other))
         ]
         outputs.append(OPS[name](x, y))
-    found = theano.function(variables, outputs, mode=C)(*arguments)
+    result = theano.function(variables, outputs, mode=C)(*arguments)
     expected = theano.function(variables, outputs, mode=PYTHON)(*arguments)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-14 if one.dtype == "float64" else 1e-6)
         if one.dtype.kind != "f":
             assert np.array_equal(one, other)
 
 
 def test_a_sum_with_a_dtype_is_rounded_as_before():
-    """Its elements are not cast to the dtype, which does not hold them."""
+    """The elements are not cast to a dtype that cannot hold them."""
     x = tt.fvector()
     total = tt.sum(x, dtype="int64")
     value = np.array([1, -0.25], "float32")
@@ -93,7 +93,7 @@ def test_a_sum_with_a_dtype_is_rounded_as_before():
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
 @pytest.mark.parametrize("name", ["int_div", "mod"])
 def test_in_place_of_either(name, dtype):
-    """An input that is overwritten is read before."""
+    """An overwritten input is read first."""
     x, y = (tt.vector(dtype=dtype) for _ in range(2))
     outputs = [OPS[name](x, tt.sort(y)), OPS[name](tt.sort(x), y)]
     function = theano.function([x, y], outputs)
@@ -102,7 +102,7 @@ def test_in_place_of_either(name, dtype):
         for node in function.maker.fgraph.toposort()
         if isinstance(node.op, tt.Elemwise)
     ]
-    assert sorted(each[0] for each in patterns) == [0, 1]
+    assert sorted(pattern[0] for pattern in patterns) == [0, 1]
     random, some = np.random.RandomState(0), np.array(values(dtype), dtype)
     arguments = [random.choice(some, 300) for _ in range(2)]
     expected = theano.function([x, y], outputs, mode=PYTHON)(*arguments)

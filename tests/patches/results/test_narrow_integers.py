@@ -1,7 +1,7 @@
-"""Powers and truncations of integers are those that are computed without optimization.
+"""results/narrow-integers.patch: powers and truncations of integers equal the unoptimized results.
 
-Without the patch, uint8**2 was computed in 8 bits and made wider then, and the least int64 was
-truncated to the negative of what it is.
+Without the patch, uint8**2 is computed in 8 bits and then widened, and the smallest int64 is
+truncated to its negative.
 """
 
 import numpy as np

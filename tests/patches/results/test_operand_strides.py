@@ -1,8 +1,8 @@
-"""Products and sparse ops read each operand by its strides.
+"""results/operand-strides.patch: products and sparse ops read each operand by its strides.
 
-Without the patch, the C code of sparse ops read dense operands as if they were in C order, or
-wrote as if the result had the memory order of the operand, data as if it had no strides, and
-integers as doubles; and BLAS refused rows that overlap, so that the result was what was in memory.
+Without the patch, the C code of sparse ops reads dense operands as if they were in C order, writes
+results in the operand's memory order, ignores the strides of the data, and reads integers as
+doubles. BLAS refuses rows that overlap, and the result is uninitialized memory.
 """
 
 import numpy as np
@@ -38,13 +38,13 @@ def test_dense_operands(name, kind, layout):
     values = scipy.sparse.random(4, 3, 0.7, kind, "float64", np.random.RandomState(1))
     operand = LAYOUTS[layout](np.arange(1.0, 13).reshape(4, 3) if ndim == 2 else np.arange(1.0, 4))
     output = op(matrix, dense)
-    found, expected = (
+    actual, expected = (
         theano.function([matrix, dense], output, mode=mode)(values, operand)
         for mode in (None, PYTHON)
     )
-    if scipy.sparse.issparse(found):
-        found, expected = found.toarray(), expected.toarray()
-    np.testing.assert_allclose(found, expected)
+    if scipy.sparse.issparse(actual):
+        actual, expected = actual.toarray(), expected.toarray()
+    np.testing.assert_allclose(actual, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
@@ -61,16 +61,17 @@ def test_data_of_any_stride(name):
     op, ndim = OPS[name]
     data = tt.dvector()
     dense = tt.TensorType("float64", (False,) * ndim)()
-    made = sparse.CSR(data[::-1], tt.constant([0, 1, 2, 0]), tt.constant([0, 2, 4]), [2, 3])
+    indices, starts = (tt.constant(np.array(row, "int32")) for row in ([0, 1, 2, 0], [0, 2, 4]))
+    made = sparse.CSR(data[::-1], indices, starts, [2, 3])
     output = op(made, dense)
     vector_or_matrix = np.arange(1.0, 7).reshape(2, 3) if ndim == 2 else np.arange(1.0, 4)
     arguments = np.arange(1.0, 5), vector_or_matrix
-    found, expected = (
+    actual, expected = (
         theano.function([data, dense], output, mode=mode)(*arguments) for mode in (None, PYTHON)
     )
-    if scipy.sparse.issparse(found):
-        found, expected = found.toarray(), expected.toarray()
-    np.testing.assert_allclose(found, expected)
+    if scipy.sparse.issparse(actual):
+        actual, expected = actual.toarray(), expected.toarray()
+    np.testing.assert_allclose(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["csc", "csr"])
@@ -87,8 +88,8 @@ def test_dot_products_of_integers():
     pattern = sparse.csr_matrix(dtype="float64")
     function = theano.function([one, other, pattern], sparse.sampling_dot(one, other, pattern))
     left, right = np.arange(6).reshape(2, 3), np.arange(9).reshape(3, 3)
-    found = function(left, right, scipy.sparse.csr_matrix(np.ones((2, 3))))
-    np.testing.assert_allclose(found.toarray(), left @ right.T)
+    result = function(left, right, scipy.sparse.csr_matrix(np.ones((2, 3))))
+    np.testing.assert_allclose(result.toarray(), left @ right.T)
 
 
 @pytest.mark.parametrize("kind", ["columns", "rows", "windows"])

@@ -1,6 +1,6 @@
-"""What is set twice in one place is read as the last.
+"""results/repeated-indices.patch: a position that is set twice has the last value.
 
-Without the patch, x[i] after set_subtensor(x[i], y) was y, also where i names a place twice.
+Without the patch, x[i] after set_subtensor(x[i], y) is y, even if i contains a position twice.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""Gradients of scans, and of their gradients; and scans that are merged.
+"""results/scan-gradients.patch corrects gradients of scans, and the merging of scans.
 
-Without the patch, the gradient of a scan with until was shifted, second derivatives of scans with
-two taps were wrong, higher ones raised; of two scans with until one could end with the other;
-merged scans could need each other, which never ended; one step backwards took the first element.
+Without the patch, the gradient of a scan with until is shifted, second derivatives of scans with
+two taps are wrong, and higher ones raise. One of two scans with until may end with the other.
+Merged scans may need each other, which never ends. A single backward step reads the first element.
 """
 
 import numpy as np
@@ -46,8 +46,8 @@ def test_derivatives(taps, order):
         derivative = tt.grad(derivative, x)
         expected *= power
         power -= 1
-    found = theano.function([x], derivative)(0.95)
-    np.testing.assert_allclose(found, expected * 0.95**power)
+    slope = theano.function([x], derivative)(0.95)
+    np.testing.assert_allclose(slope, expected * 0.95**power)
 
 
 def test_a_hessian_of_two_taps():
@@ -65,17 +65,17 @@ def test_scans_end_by_themselves():
     x, y, most, least = tt.dvector(), tt.dvector(), tt.dscalar(), tt.dscalar()
 
     def scan(sequence, threshold):
-        found, _ = theano.scan(
+        states, _ = theano.scan(
             lambda a, h, t: (h + a, until(h + a > t)),
             sequences=sequence,
             outputs_info=np.float64(0),
             non_sequences=threshold,
         )
-        return found
+        return states
 
     outputs = [scan(x, most), scan(x, least), scan(y, most)]
-    found = theano.function([x, y, most, least], outputs)(np.ones(8), np.full(8, 3.0), 4, 1)
-    assert [list(each) for each in found] == [[1, 2, 3, 4, 5], [1, 2], [3, 6]]
+    results = theano.function([x, y, most, least], outputs)(np.ones(8), np.full(8, 3.0), 4, 1)
+    assert [list(row) for row in results] == [[1, 2, 3, 4, 5], [1, 2], [3, 6]]
 
 
 def test_scans_that_end_together_are_one():
@@ -91,11 +91,11 @@ def test_scans_that_end_together_are_one():
     function = theano.function([x], outputs)
     nodes = function.maker.fgraph.apply_nodes
     assert sum(isinstance(node.op, theano.scan_module.scan_op.Scan) for node in nodes) == 1
-    assert [list(each) for each in function(np.ones(8))] == [[2] * 5, [3] * 5]
+    assert [list(row) for row in function(np.ones(8))] == [[2] * 5, [3] * 5]
 
 
 def test_merged_scans_do_not_need_each_other(run_python):
-    """Sorting their graph never ended: a process of its own, which can be given up."""
+    """The sort of their graph may never end: use a process with a time limit."""
     done = run_python(
         """
         import numpy as np, signal, theano, theano.tensor as T
@@ -124,5 +124,5 @@ def test_one_step_backwards(taps):
         theano.scan(lambda *a: tt.stack(a), sequences=sequence, n_steps=n, go_backwards=True)[0]
         for n in (1, 2)
     )
-    found, expected = theano.function([x], [one, two[:1]])(np.arange(5.0))
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = theano.function([x], [one, two[:1]])(np.arange(5.0))
+    np.testing.assert_array_equal(actual, expected)

@@ -1,7 +1,7 @@
-"""An Elemwise of several outputs, which users make of a Composite, computes each of them.
+"""results/several-outputs.patch: an Elemwise of several outputs computes each of them.
 
-Without the patch, one of them was taken for all, or written before the input was read for the
-others.
+Users make such an Elemwise from a Composite. Without the patch, one output is used for all, or is
+written before the others have read the input.
 """
 
 import numpy as np
@@ -15,8 +15,8 @@ ONE, OTHER = np.array([1.0, 2]), np.array([3.0, 5])
 
 
 def check(outputs, *expected):
-    for found, each in zip(theano.function([X, Y], outputs)(ONE, OTHER), expected, strict=True):
-        np.testing.assert_allclose(found, each)
+    for actual, wanted in zip(theano.function([X, Y], outputs)(ONE, OTHER), expected, strict=True):
+        np.testing.assert_allclose(actual, wanted)
 
 
 def test_in_place():

@@ -1,7 +1,7 @@
-"""A slice of what a Scan computes is that of all of it, though less is kept.
+"""results/slices-of-scans.patch: a slice of a Scan's result is right although fewer steps are kept.
 
-Without the patch, a slice without elements was an IndexError, an index before the first element
-took another one, and initial values of which an optimizer had left one element lost the rest.
+Without the patch, an empty slice is an IndexError, an index before the first element selects
+another element, and initial values reduced to one element by an optimizer lose the others.
 """
 
 import random
@@ -34,7 +34,7 @@ SLICES = (
 
 
 def states(until):
-    """What a Scan makes: a state with one tap, none, and one with two."""
+    """Return a Scan's states: with one tap, without taps, and with two taps."""
 
     def step(a, p, q1, q2):
         made = [a + p, a * 2, q1 + q2 + a]
@@ -52,7 +52,7 @@ def result(function, *arguments):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_same_as_of_all(seed):
+def test_slices_equal_slices_of_all_steps(seed):
     chosen = random.Random(seed)
     made = states(until=seed % 2)
     outputs = [chosen.choice(SLICES)(chosen.choice(made)) for _ in range(chosen.choice((1, 2, 3)))]
@@ -62,14 +62,14 @@ def test_same_as_of_all(seed):
     for length in (1, 2, 3, 5):
         x = np.arange(length).astype(X.dtype)
         for i in (0, 1, 3, 5, -1, -2, -7, 2**63 - 1, -(2**63)):
-            found, expected = result(function, x, i), result(plain, x, i)
-            assert (found is None) == (expected is None)
-            for one, other in zip(found or (), expected or (), strict=True):
+            actual, expected = result(function, x, i), result(plain, x, i)
+            assert (actual is None) == (expected is None)
+            for one, other in zip(actual or (), expected or (), strict=True):
                 assert np.array_equal(one, other)
 
 
 def test_one_output_of_several():
-    """Which output is which when others are left out."""
+    """Outputs keep their order when others are removed."""
     made, _ = theano.scan(
         lambda a, p: [a + p, a + 1, a + 10, a + 100],
         X,
@@ -89,12 +89,12 @@ def test_initial_values_that_are_all_the_same(initial):
         outputs_info=[{"initial": initial, "taps": [-1, -3]}],
         n_steps=4,
     )
-    inputs = [each for each in theano.gof.graph.inputs([initial]) if each.owner is None]
-    inputs = [each for each in inputs if not isinstance(each, theano.Constant)]
+    inputs = [variable for variable in theano.gof.graph.inputs([initial]) if variable.owner is None]
+    inputs = [variable for variable in inputs if not isinstance(variable, theano.Constant)]
     with theano.configparser.change_flags(on_opt_error="raise"):
         function = theano.function(inputs, made[-1])
-    arguments = [np.ones((1, 2), each.dtype) for each in inputs]
-    # 1, 2, 3, then the sum of the last and the first of three: of zeros, or of ones.
+    arguments = [np.ones((1, 2), variable.dtype) for variable in inputs]
+    # 1, 2, 3, then the sum of the last and the first of three elements: zeros, or ones.
     first = len(inputs)
     values = [first] * 3
     for _ in range(4):

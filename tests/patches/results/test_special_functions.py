@@ -1,8 +1,8 @@
-"""Functions are what they are, of negative numbers too.
+"""results/special-functions.patch corrects functions of negative numbers and of extreme values.
 
-Without the patch, arccosh(cosh(x)) was x, psi and its derivative 0 of what is not positive, 1 //
-0.1 was 10 and not 9, gammainc of what is not positive ended the process, and exp(-y**2) / erfc(x)
-was computed as if y were x.
+Without the patch, arccosh(cosh(x)) is x, psi and its derivative are 0 for x <= 0, 1 // 0.1 is 10
+instead of 9, gammainc of a number <= 0 ends the process, and exp(-y**2) / erfc(x) is computed as if
+y were x.
 """
 
 import numpy as np
@@ -28,9 +28,9 @@ def test_psi(dtype):
     functions = [theano.function([x], op(x)) for op in (tt.psi, tt.tri_gamma)]
     expected = scipy.special.psi(values), scipy.special.polygamma(1, values)
     for function, result in zip(functions, expected, strict=True):
-        found = function(values)
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, result, rtol=1e-7 if dtype == "float64" else 1e-5)
+        results = function(values)
+        assert results.dtype == dtype
+        np.testing.assert_allclose(results, result, rtol=1e-7 if dtype == "float64" else 1e-5)
 
 
 def test_poles():
@@ -50,7 +50,7 @@ def test_the_gradient_of_a_gamma_function():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_quotients(dtype):
     values = np.array([1, 0.1, -1, 5, -0.3, 0, np.inf, -np.inf, np.nan, 0.7, 1e30, -7, 0.2], dtype)
-    pairs = [each.ravel() for each in np.meshgrid(values, values)]
+    pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
     x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
     with np.errstate(all="ignore"):
         expected = np.floor_divide(*pairs)
@@ -59,29 +59,29 @@ def test_quotients(dtype):
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 def test_incomplete_gamma_functions(name):
-    """In a fused loop without C; and of what they are not defined for."""
+    """In a fused loop without C code, and outside the functions' domains."""
     k, x = tt.dvectors("kx")
     output = getattr(tt, name)(k, x) * 2
     expected = getattr(scipy.special, name)(2.0, 3.0) * 2
     for mode in (None, theano.Mode("py", "fast_run")):
-        found = theano.function([k, x], output, mode=mode)([2.0], [3.0])
-        np.testing.assert_allclose(found, [expected], rtol=1e-6)
-    found = theano.function([k, x], output)([-1.0, 2, np.nan], [5.0, -1, 1])
-    assert np.isnan(found).all()
+        result = theano.function([k, x], output, mode=mode)([2.0], [3.0])
+        np.testing.assert_allclose(result, [expected], rtol=1e-6)
+    result = theano.function([k, x], output)([-1.0, 2, np.nan], [5.0, -1, 1])
+    assert np.isnan(result).all()
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammau", "gammal"])
 def test_incomplete_gamma_functions_of_all_positive_numbers(name):
-    """Also of as much as is infinite, and where a continued fraction begins with 0."""
+    """Also for infinity, and for a continued fraction that starts with 0."""
     k, x = tt.dvectors("kx")
     numbers = [0.25, 0.5, 1, 2, 3, 5, 20]
-    pairs = [each.ravel() for each in np.meshgrid(numbers, [0, *numbers, np.inf])]
+    pairs = [grid.ravel() for grid in np.meshgrid(numbers, [0, *numbers, np.inf])]
     regular = "gammaincc" if name in ("gammaincc", "gammau") else "gammainc"
     expected = getattr(scipy.special, regular)(*pairs)
     if name != regular:
         expected *= scipy.special.gamma(pairs[0])
-    found = theano.function([k, x], getattr(tt, name)(k, x))(*pairs)
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    result = theano.function([k, x], getattr(tt, name)(k, x))(*pairs)
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
     assert np.isnan(theano.function([k, x], getattr(tt, name)(k, x))([-1.0], [1.0]))
 
 
@@ -95,23 +95,23 @@ def test_a_power_that_is_not_real():
 @pytest.mark.parametrize("value", [0.5, 1.0, 3.0])
 def test_a_quotient_that_looks_like_a_gradient_of_erfc(c, d, value):
     x = tt.dscalar()
-    found = theano.function([x], tt.exp(c * x**2) / tt.erfc(d * x))(value)
+    result = theano.function([x], tt.exp(c * x**2) / tt.erfc(d * x))(value)
     expected = np.exp(c * value**2 + (d * value) ** 2) / scipy.special.erfcx(d * value)
-    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
 def test_a_quotient_of_two_variables():
     x, y = tt.dscalars("xy")
-    found = theano.function([x, y], tt.exp(-tt.sqr(x)) / tt.erfc(y))(30.0, 0.5)
-    assert found == 0
+    result = theano.function([x, y], tt.exp(-tt.sqr(x)) / tt.erfc(y))(30.0, 0.5)
+    assert result == 0
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_quotients(dtype):
-    """Of what is so large that the square of its norm is not finite."""
+    """Also for operands so large that the square of the absolute value overflows."""
     large = 1e30 if dtype == "complex64" else 1e200
     values = np.array([1 + 2j, large * (1 + 1j), (1 - 2j) / large, 1j, 2, 0.25 - 7j], dtype)
-    pairs = [each.ravel() for each in np.meshgrid(values, values)]
+    pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
     x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
     tolerance = 1e-6 if dtype == "complex64" else 1e-14
     with np.errstate(all="ignore"):
@@ -121,13 +121,13 @@ def test_complex_quotients(dtype):
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_absolutes(dtype):
-    """Of what is so large or small that its square is none, and of what is half infinite."""
+    """Also for operands whose squares overflow or underflow, and with one infinite part."""
     large = 1e30 if dtype == "complex64" else 1e200
     infinite = complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)
     values = np.array([3 + 4j, large * (3 + 4j), (3 - 4j) / large, *infinite], dtype)
     x = tt.vector(dtype=dtype)
-    found = theano.function([x], abs(x))(values)
-    np.testing.assert_allclose(found, [5, 5 * large, 5 / large, np.inf, np.inf, np.nan], 1e-6)
+    result = theano.function([x], abs(x))(values)
+    np.testing.assert_allclose(result, [5, 5 * large, 5 / large, np.inf, np.inf, np.nan], 1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "uint16", "uint32", "uint64"])

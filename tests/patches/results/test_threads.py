@@ -1,7 +1,7 @@
-"""Copies of a function are called, and functions compiled, in several threads.
+"""results/threads.patch: threads can call copies of a function, and can compile functions.
 
-Without the patch, copies shared the inner function of a Scan, and of an OpFromGraph, while it ran
-for one of them, and results were wrong; compilation in two threads was an AssertionError.
+Without the patch, copies share the inner function of a Scan or an OpFromGraph while it runs, and
+results are wrong. Compilation in two threads raises AssertionError.
 """
 
 import sys
@@ -28,7 +28,7 @@ def _threads_change_often():
 
 
 def in_threads(*functions):
-    """Call each in a thread of its own, and return what they raised."""
+    """Call each function in its own thread; return the exceptions."""
     raised = []
 
     def call(function):
@@ -37,11 +37,11 @@ def in_threads(*functions):
         except Exception as error:
             raised.append(error)
 
-    threads = [threading.Thread(target=call, args=(each,)) for each in functions]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    threads = [threading.Thread(target=call, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return raised
 
 
@@ -49,7 +49,7 @@ def in_threads(*functions):
 def test_copies(kind):
     function = theano.function([X], [INNER[kind]()])
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
-    expected = [function(each)[0] for each in values]
+    expected = [function(value)[0] for value in values]
 
     def calls(function, value, expected):
         for _ in range(1000):
@@ -67,7 +67,7 @@ def test_an_error_leaves_it_to_others():
 
 
 def test_compilation(run_python, tmp_path):
-    """Of modules and graphs that are not there yet."""
+    """The modules and graphs are not in the cache yet."""
     done = run_python(
         """
         import sys, threading
@@ -132,11 +132,11 @@ def test_a_process_that_is_forked_while_another_thread_compiles(run_python):
 
 @pytest.mark.parametrize("kind", INNER)
 def test_functions_of_one_graph(kind):
-    """Without optimization they have one op, and that one inner function."""
+    """Without optimization, they share one op and its inner function."""
     mode = theano.Mode("cvm", None)
     functions = [theano.function([X], [output], mode=mode) for output in [INNER[kind]()] * 2]
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
-    expected = [functions[0](each)[0] for each in values]
+    expected = [functions[0](value)[0] for value in values]
 
     def calls(i):
         for _ in range(300):

@@ -1,8 +1,8 @@
-"""Optimizations compute with integers in the type in which they were to be computed with.
+"""results/wrapped-integers.patch: optimizations compute integers in their declared type.
 
-Without the patch, sums and products were taken apart, put together, distributed and moved out of
-reductions as if integers had no ends, and constants of more than 53 bits were rounded; the minimum
-of what contains the least integer was another one.
+Without the patch, sums and products are split, joined, distributed and moved out of reductions as
+if integers had no bounds, and constants of more than 53 bits are rounded. The minimum is wrong if
+an element is the smallest integer.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_unoptimized(same_as_unoptimized, name):
-    given = {
+    values = {
         x: BYTES,
         y: BYTES[[7, 8, 3, 0, 2, 1, 6, 7, 8]],
         wide: BYTES.astype("int64") * 2**40 + 12345,
@@ -78,7 +78,7 @@ def test_as_unoptimized(same_as_unoptimized, name):
         row: BYTES[:6].reshape(2, 3),
         column: BYTES[:6].reshape(2, 3),
     }
-    same_as_unoptimized(PROGRAMS[name], given, {"float64": 1e-14, "float32": 1e-6})
+    same_as_unoptimized(PROGRAMS[name], values, {"float64": 1e-14, "float32": 1e-6})
 
 
 @pytest.mark.parametrize("op", [tt.sum, tt.prod])
@@ -89,8 +89,8 @@ def test_a_reduction_to_another_type_is_optimized_without_an_error(op):
         for terms in (real * factor, real / factor, factor - real):
             outputs = op(terms, dtype="int64")
             modes = None, PYTHON
-            found, expected = (theano.function([real, factor], outputs, mode=m) for m in modes)
-            assert found(*values) == expected(*values)
+            actual, expected = (theano.function([real, factor], outputs, mode=m) for m in modes)
+            assert actual(*values) == expected(*values)
 
 
 def test_the_least_of_integers_is_numpys():
@@ -119,21 +119,21 @@ def test_in_c_integers_wrap(dtype):
     ]
     ends = np.iinfo(dtype)
     values = np.array([ends.min, -1, 3, ends.max], dtype)
-    found, expected = (theano.function([vector], outputs, mode=m)(values) for m in (None, PYTHON))
-    np.testing.assert_array_equal(found, expected)
+    actual, expected = (theano.function([vector], outputs, mode=m)(values) for m in (None, PYTHON))
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_cumulated_integers_are_of_their_type_without_c():
     for op in (tt.cumsum, tt.cumprod):
-        found = theano.function([x], op(x), mode=PYTHON)(BYTES)
-        assert found.dtype == "int8"
-        np.testing.assert_array_equal(found, theano.function([x], op(x))(BYTES))
+        result = theano.function([x], op(x), mode=PYTHON)(BYTES)
+        assert result.dtype == "int8"
+        np.testing.assert_array_equal(result, theano.function([x], op(x))(BYTES))
 
 
 @pytest.mark.parametrize("other", ["int8", "uint64", "float32"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
 def test_fused_loops_in_python_compute_as_others(dtype, other):
-    """In the type of each operation, not with Python's numbers."""
+    """Each operation computes in its own type, not with Python's numbers."""
     first, second = tt.vector(dtype=dtype), tt.vector(dtype=other)
     outputs = [
         tt.eq(first + first + second, second),
@@ -143,9 +143,9 @@ def test_fused_loops_in_python_compute_as_others(dtype, other):
         (first * first) / (1 + second),
     ]
     top = 1 if dtype == "bool" else np.iinfo(dtype).max
-    given = np.array([top, top // 2 + 1, 0, 1], dtype), np.array([100, 3, 1, 0], other)
+    arrays = np.array([top, top // 2 + 1, 0, 1], dtype), np.array([100, 3, 1, 0], other)
     modes = theano.Mode("py", "fast_run"), PYTHON
-    found, expected = (theano.function([first, second], outputs, mode=m)(*given) for m in modes)
-    for one, two in zip(found, expected, strict=True):
+    actual, expected = (theano.function([first, second], outputs, mode=m)(*arrays) for m in modes)
+    for one, two in zip(actual, expected, strict=True):
         assert one.dtype == two.dtype
         np.testing.assert_allclose(one, two, 1e-6)

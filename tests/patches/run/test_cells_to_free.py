@@ -1,4 +1,7 @@
-"""Without the patch, each call of Function.free walks its storage map."""
+"""run/items-of-storages.patch prepares the list of storages that Function.free empties.
+
+Without the patch, each call walks the storage map.
+"""
 
 import numpy as np
 import theano
@@ -6,7 +9,7 @@ from theano import tensor
 
 
 def make():
-    """A function that keeps what it computes."""
+    """Return a function that keeps its intermediate results."""
     x = tensor.dvector()
     mode = theano.compile.get_default_mode().excluding("fusion")
     f = theano.function([x], tensor.exp(x) * 3.0 + tensor.tanh(x), mode=mode)

@@ -1,6 +1,6 @@
-"""Few elements are set or added to without NumPy, with what it would give.
+"""run/few-elements.patch sets or increments few elements without NumPy's loops.
 
-Without the patch, NumPy prepares loops for them: the first tests find no other code.
+Without the patch, NumPy prepares a loop for each of them: the first tests do not find the new code.
 """
 
 import itertools
@@ -30,7 +30,7 @@ def code_of(output, *inputs):
     return CLinker().accept(graph).get_src_code()
 
 
-def test_numpy_is_asked_last():
+def test_numpy_is_called_last():
     x, y = tensor.dmatrix(), tensor.dvector()
     assert "theano_update_few(1" in code_of(tensor.inc_subtensor(x[1], y), x, y)
     assert "theano_update_few(0" in code_of(tensor.set_subtensor(x[1], y), x, y)
@@ -38,7 +38,7 @@ def test_numpy_is_asked_last():
 
 
 def layouts(values):
-    """Yield arrays of the same values, equal but for their strides."""
+    """Yield arrays with the same values and different strides."""
     yield values
     read_only = values.copy()
     read_only.flags.writeable = False
@@ -91,7 +91,7 @@ def test_in_place_in_a_shared_variable():
 @pytest.mark.parametrize("key", [np.s_[:2], np.s_[::-1], np.s_[1:]])
 @pytest.mark.parametrize("of_set", [False, True])
 def test_a_part_that_is_the_value(key, of_set):
-    """Where memory is shared, the value is what it was before."""
+    """If the part and the value share memory, the old value is used."""
     x = tensor.dvector()
     update = tensor.set_subtensor if of_set else tensor.inc_subtensor
     start = tensor.lscalar()
@@ -102,7 +102,7 @@ def test_a_part_that_is_the_value(key, of_set):
     size = values[key].size
     expected[:size] = values[key] + (0 if of_set else values[:size])
     np.testing.assert_array_equal(function(values, 0), expected)
-    # What Theano never gives to the op: an array and parts of it.
+    # Theano never passes these operands to the op: an array and parts of it.
     a, b = tensor.dvectors("a", "b")
     function = theano.function(
         [theano.In(a, mutable=True, borrow=True), theano.In(b, borrow=True), start],
@@ -169,7 +169,7 @@ def test_an_output_of_the_same_shape_is_written_to(order):
 
 @pytest.mark.parametrize("of_set", [False, True])
 def test_a_part_of_which_elements_share_memory(of_set):
-    """It has a copy's values: each element is an own one there."""
+    """The result equals the result for a copy, in which each element has its own memory."""
     x, i = tensor.dmatrix(), tensor.lscalar()
     update = tensor.set_subtensor if of_set else tensor.inc_subtensor
     function = theano.function([x, i], [update(x[i:], 7.0), update(x[i:, 0], x[:, 1][i:])])

@@ -1,6 +1,7 @@
-"""A thunk finds what it reads at each call in its own struct.
+"""run/items-of-storages.patch: a thunk finds its inputs in its own struct.
 
-Without the patch it goes through the list of each storage, and its parameters are elsewhere.
+Without the patch, each call reads them from the lists of the storages, and parameters are
+elsewhere.
 """
 
 import ctypes
@@ -40,12 +41,12 @@ def test_storages_are_read_anew(linker):
     kept = []
     for scale in (1.0, 2.0, 3.0):
         for shape in ((2, 3), (3, 2), (0, 3)):
-            left = np.full(shape, scale)
-            kept.append((left, function(left, left.T)))
-    for left, (first, second, third) in kept:
-        np.testing.assert_array_equal(first, np.sqrt(left).T + left.T)
-        assert second == left.shape[0]
-        np.testing.assert_array_equal(third, left * 2)
+            matrix = np.full(shape, scale)
+            kept.append((matrix, function(matrix, matrix.T)))
+    for matrix, (first, second, third) in kept:
+        np.testing.assert_array_equal(first, np.sqrt(matrix).T + matrix.T)
+        assert second == matrix.shape[0]
+        np.testing.assert_array_equal(third, matrix * 2)
 
 
 @pytest.mark.parametrize("linker", ["cvm", "c"])
@@ -59,7 +60,7 @@ def test_after_an_error(linker):
 
 
 def test_an_output_may_be_prepared():
-    """What is put into the storage of an output is written to, where it has the shape."""
+    """An array in the output's storage is reused if it has the right shape."""
     x = tensor.dmatrix()
     function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
     (node,) = function.maker.fgraph.apply_nodes
@@ -71,7 +72,7 @@ def test_an_output_may_be_prepared():
     np.testing.assert_array_equal(prepared, np.sqrt(VALUES))
 
 
-def test_what_is_no_array_is_named():
+def test_other_types_than_arrays_are_named():
     x = tensor.dmatrix()
     function = theano.function([x], tensor.sqrt(x))
     function.input_storage[0].storage[0] = None
@@ -89,14 +90,14 @@ def test_parameters_outlive_their_object():
 
 
 def items(function):
-    """Where the lists of a function's storages have their items: the fourth word of a list."""
+    """Return the addresses of the items of a function's storages: the fourth word of a list."""
     cells = [cell for cell in function.fn.storage_map.values() if isinstance(cell, list)]
     return {id(cell): ctypes.c_void_p.from_address(id(cell) + 3 * 8).value for cell in cells}
 
 
 @pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm"])
 def test_items_stay_where_they_are(linker):
-    """Whatever is done to a function, its variables and its copies."""
+    """No operation on a function, its variables or its copies moves the items."""
     x, state, other = tensor.dmatrix(), theano.shared(VALUES), theano.shared(VALUES + 1)
     values, _ = theano.scan(lambda row, last: row + last, x, tensor.zeros(3))
     outputs = [x.T * 2, values[-1], tensor.exp(state).sum()]
@@ -109,8 +110,8 @@ def test_items_stay_where_they_are(linker):
         function(VALUES)
     state.set_value(VALUES)
     copies = [function.copy(), function.copy(share_memory=True), function.copy(swap={state: other})]
-    for each in copies:
-        each(VALUES)
+    for copied in copies:
+        copied(VALUES)
     function.free()
     state.set_value(VALUES)
     function(VALUES)

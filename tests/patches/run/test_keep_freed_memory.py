@@ -1,4 +1,7 @@
-"""Without the patch, each call has the system clear the pages of large arrays anew."""
+"""run/keep-freed-memory.patch keeps freed memory for the next call.
+
+Without the patch, the system clears the pages of large arrays again in each call.
+"""
 
 import os
 import subprocess
@@ -26,12 +29,12 @@ def faults(calls):
 faults(2)
 print(faults(10))
 """
-# Of five arrays of 3 MB; NumPy asks for huge pages for those from 4 MB on.
+# The pages of five arrays of 3 MB. NumPy requests huge pages for arrays from 4 MB on.
 PAGES = 5 * 768
 
 
 def faults(flags="", **environment):
-    """The page faults of a call; the environment's own settings of malloc are taken away."""
+    """Return the page faults of a call, without the environment's settings of malloc."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

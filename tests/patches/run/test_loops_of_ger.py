@@ -1,6 +1,6 @@
-"""g++ vectorises the loops of CGer, and their values stay what they were.
+"""run/loops-of-ger.patch: g++ vectorises the loops of CGer, and the values stay the same.
 
-Without the patch, its module has no vectorised loop.
+Without the patch, its module contains no vectorised loop.
 """
 
 import itertools
@@ -86,7 +86,7 @@ def test_shapes_that_do_not_fit():
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_vectors_that_are_parts_of_the_matrix(order):
-    """They are read before it is overwritten."""
+    """The vectors are read before the matrix is overwritten."""
     values = np.asarray(np.random.RandomState(0).uniform(size=(5, 5)), order=order)
     expected = values + 0.5 * np.outer(values[1], values[:, 2])
     state = theano.shared(values.copy(order))

@@ -1,6 +1,6 @@
-"""Ops that move elements, or look at dimensions, run code that was compiled with the package.
+"""theano/tensor/linkers: ops that move elements or read dimensions run code of the package.
 
-Without the patch, a module was compiled for each kind of them.
+Without these linkers, a module is compiled for each kind of op.
 """
 
 import gc
@@ -19,7 +19,7 @@ from theano.tensor.join_as import JoinAs
 
 MATRIX = np.arange(12.0).reshape(3, 4)
 ROWS = np.array([2, 1, -1])
-# What computes each op, of a matrix, and its value.
+# For each op, an expression of a matrix, and the expected value.
 OPS = {
     "AdvancedIncSubtensor1": (
         lambda x: tt.inc_subtensor(x[ROWS], x[:1]),
@@ -84,7 +84,7 @@ def test_no_compiler_runs(run_python, tmp_path):
 
 
 def slices(random, length):
-    """An index of one dimension: mostly a slice, with ends out of bounds too."""
+    """Make an index of one dimension: mostly a slice, also with bounds out of range."""
     if random.uniform() < 0.3:
         return int(random.randint(-length, length))
     start, stop = (
@@ -95,7 +95,7 @@ def slices(random, length):
 
 
 def symbolic(index, variables):
-    """The same index of scalars, which the function is called with."""
+    """Make the same index from scalar inputs of the function."""
     if isinstance(index, slice):
         ends = (symbolic(end, variables) for end in (index.start, index.stop, index.step))
         return slice(*ends)
@@ -108,14 +108,14 @@ def symbolic(index, variables):
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("seed", range(8))
 def test_indices(seed, constant):
-    """As NumPy's, of constants and of variables; set, added, in place and in a copy."""
+    """Constant and variable indices equal NumPy's; set and increment, in-place and in a copy."""
     random = np.random.RandomState(seed)
     x = tt.dtensor3()
     array = random.normal(size=(3, 4, 5))
     outputs, expected, variables = [], [], []
     for _ in range(12):
         index = tuple(slices(random, n) for n in array.shape[: random.randint(1, 4)])
-        own = index if constant else tuple(symbolic(each, variables) for each in index)
+        own = index if constant else tuple(symbolic(entry, variables) for entry in index)
         changed, added = array.copy(), array.copy()
         changed[index] = 7
         added[index] += 2
@@ -194,7 +194,7 @@ def test_memory_is_used_again(thunk_of):
 
 
 def test_a_view_keeps_its_array(thunk_of):
-    """Nothing is leaked, nor freed too early."""
+    """Nothing is leaked or freed too early."""
     x = tt.dmatrix()
     thunk, (storage,), result = thunk_of([x], DimShuffle((False, False), [1, 0])(x))
     storage[0] = np.ones((2, 3))
@@ -209,7 +209,7 @@ def test_a_view_keeps_its_array(thunk_of):
 
 
 def test_subclasses_have_their_own_code():
-    """Those of devices are subclasses."""
+    """Subclasses, such as the ops of devices, keep their code."""
 
     class Other(subtensor.Subtensor):
         pass
@@ -220,13 +220,13 @@ def test_subclasses_have_their_own_code():
 
 
 def test_numbers_are_no_arrays():
-    """Ops of them have the code of before, if any."""
+    """Ops of scalar types keep their code."""
     x = scalar.float64()
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
 
 
 def added(x, i, value):
-    """Rows of which one is i, with values added."""
+    """Add values to the rows whose index is i."""
     return subtensor.AdvancedIncSubtensor1()(x, value, tt.stack([i, i * 0]))
 
 
@@ -235,7 +235,7 @@ def added(x, i, value):
 @pytest.mark.parametrize("inplace", [True, False])
 @pytest.mark.parametrize("change", [True, False], ids=["set", "add"])
 def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype):
-    """Of arrays in any order, by values that are broadcast or not."""
+    """Arrays in any memory order, and broadcast values."""
     x, rows = tt.tensor3(dtype=dtype), tt.vector(dtype=index)
     op = subtensor.AdvancedIncSubtensor1(inplace, change)
     random = np.random.RandomState(0)
@@ -244,21 +244,28 @@ def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype)
     where = np.array([1, 3, 1, 0, 1, 3], index)
     if index != "uint64":
         where[1::2] -= 4
-    given = [values, values[::-1], np.asfortranarray(values), values[:1], values[:, :1], values[0]]
-    for value in (*given, values[0, :, :1], values[0, 0], values[0, 0, 0]):
+    layouts = [
+        values,
+        values[::-1],
+        np.asfortranarray(values),
+        values[:1],
+        values[:, :1],
+        values[0],
+    ]
+    for value in (*layouts, values[0, :, :1], values[0, 0], values[0, 0, 0]):
         y = tt.TensorType(dtype, (False,) * value.ndim)()
         function = theano.function(
             [theano.In(x, mutable=True), y, rows], op(x, y, rows), mode=FAST, accept_inplace=True
         )
         expected = array.copy()
-        for row, each in zip(where, np.broadcast_to(value, values.shape), strict=True):
-            expected[row] = each if change else expected[row] + each
+        for row, new in zip(where, np.broadcast_to(value, values.shape), strict=True):
+            expected[row] = new if change else expected[row] + new
         for same in (array.copy(), np.asfortranarray(array), np.repeat(array, 2, 2)[:, :, ::2]):
             kept = same.copy()
             for _ in range(2):
-                found = function(same.copy(order="K") if inplace else same, value, where)
-                assert np.array_equal(found, expected)
-                assert found.dtype == dtype
+                result = function(same.copy(order="K") if inplace else same, value, where)
+                assert np.array_equal(result, expected)
+                assert result.dtype == dtype
             assert np.array_equal(same, kept)
 
 
@@ -282,7 +289,7 @@ def test_rows_that_may_not_be_written_to(thunk_of):
     ],
 )
 def test_memory_that_is_read_is_not_written_to(build, expected, thunk_of):
-    """A Scan's buffers hold both what a step reads and what it computes."""
+    """A Scan's buffers contain values that a step reads and values that it writes."""
     x = tt.dvector()
     thunk, (storage,), result = thunk_of([x], build(x))
     for first in range(4):
@@ -294,8 +301,8 @@ def test_memory_that_is_read_is_not_written_to(build, expected, thunk_of):
         assert result[0].tolist() == expected
 
 
-def test_what_was_passed_on_is_not_written_to():
-    """A join with what is empty is the other array."""
+def test_returned_operands_are_not_written_to():
+    """A join with an empty array returns the other array."""
     x, y = tt.dvector(), tt.dvector()
     joined = tt.Join(view=0)(0, x, y)
     function = theano.function([x, y], [joined, joined.sum()], mode=FAST)
@@ -340,22 +347,22 @@ def test_elements_of_all_types(dtype):
     ]
     if dtype != "bool":
         cases.append((tt.inc_subtensor(x[0], y), np.array([array[0] + row, row])))
-    function = theano.function([x, y], [each for each, _ in cases], mode=FAST)
-    for given in (array, np.asfortranarray(array), np.repeat(array, 2, 1)[:, ::2]):
+    function = theano.function([x, y], [output for output, _ in cases], mode=FAST)
+    for operand in (array, np.asfortranarray(array), np.repeat(array, 2, 1)[:, ::2]):
         for _ in range(2):
-            for result, (_, expected) in zip(function(given, row), cases, strict=True):
+            for result, (_, expected) in zip(function(operand, row), cases, strict=True):
                 assert result.dtype == dtype
                 assert np.array_equal(result, expected)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_lengths_and_indices_of_all_types(dtype):
-    """Also the ends of their ranges."""
+    """Also at the bounds of the types."""
     x, i = tt.dvector(), tt.scalar(dtype=dtype)
     ends = np.iinfo(dtype)
     array = np.arange(5.0)
     parts = [x[i:], x[:i], x[i::-1], x[i], tt.set_subtensor(x[i:], 7.0)]
-    functions = [theano.function([x, i], each, mode=FAST) for each in parts]
+    functions = [theano.function([x, i], outputs, mode=FAST) for outputs in parts]
     expected = [
         lambda i: array[i:],
         lambda i: array[:i],

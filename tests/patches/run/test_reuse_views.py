@@ -1,6 +1,6 @@
-"""A view that only its thunk has becomes the next call's: no object is made or freed.
+"""run/reuse-views.patch reuses a view in the next call if only its thunk refers to it.
 
-Without the patch, DimShuffle and Subtensor make a new one at each call.
+Without the patch, DimShuffle and Subtensor make a new view object in each call.
 """
 
 import gc
@@ -36,7 +36,7 @@ LINKERS = {
 
 
 def compiled(name, linker="kept"):
-    """Return a function that has a view for itself, and computes with it."""
+    """Return a function that makes a view for its own use, and computes with it."""
     x = tensor.dmatrix()
     mode = theano.Mode(LINKERS[linker](), "fast_run")
     return theano.function([theano.In(x, borrow=True)], VIEWS[name][0](x) * 2, mode=mode)
@@ -87,7 +87,7 @@ def test_values(name, linker):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_is_as_numpy_would_make_it(name):
-    """Flags and strides, except that those of dimensions of one element may differ."""
+    """Flags and strides equal NumPy's, except for strides of dimensions of length 1."""
     function = compiled(name)
     for array in arrays():
         function(array)
@@ -109,7 +109,7 @@ def test_is_as_numpy_would_make_it(name):
     "hold", [lambda view: view, lambda view: view[...], weakref.ref, memoryview]
 )
 @pytest.mark.parametrize("name", VIEWS)
-def test_what_others_have_stays(name, hold):
+def test_views_that_others_use_stay(name, hold):
     function = compiled(name)
     first, second = np.ones((2, 3)), np.full((2, 3), 5.0)
     function(first)
@@ -128,18 +128,18 @@ def test_outputs_are_the_users(name, linker):
     view = theano.Out(VIEWS[name][0](x), borrow=True)
     mode = theano.Mode(LINKERS[linker](), "fast_run")
     function = theano.function([theano.In(x, borrow=True)], view, mode=mode)
-    given = [np.full((2, 3), float(i)) for i in range(4)]
-    results = [function(array) for array in given]
-    for array, result in zip(given, results, strict=True):
+    values = [np.full((2, 3), float(i)) for i in range(4)]
+    results = [function(array) for array in values]
+    for array, result in zip(values, results, strict=True):
         np.testing.assert_array_equal(result, VIEWS[name][1](array))
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_keeps_its_array(name):
-    """And no longer than until the next call."""
+    """The array lives until the next call, and no longer."""
 
     class Owner(np.ndarray):
-        """An array that can have weak references and bases of another type."""
+        """An array with weak references and with bases of another type."""
 
     function = compiled(name)
     alive = []
@@ -184,7 +184,7 @@ def test_in_a_loop():
 
 
 def test_an_old_pickle_gets_the_code():
-    """DimShuffle's C code was pickled with it."""
+    """Pickles of DimShuffle contain old C code."""
     op = DimShuffle((False, False), [1, 0])
     state = dict(op.__dict__, func_name="old", func_codes=["old"], code_sections={"code": "old"})
     other = DimShuffle.__new__(DimShuffle)

@@ -1,7 +1,7 @@
-"""Long chains of elementwise operations compile.
+"""run/shallow-composites.patch compiles long chains of elementwise operations.
 
-Without the patch, a RecursionError is raised, of printing or pickling one Composite in another, and
-each Composite copies and merges its graph when it is made.
+Without the patch, the printing or pickling of nested Composites raises RecursionError, and each new
+Composite copies and merges its graph.
 """
 
 import copy
@@ -34,7 +34,7 @@ def test_chain(n):
 
 
 def test_depth():
-    """Of operations that are not after one another, as many are fused as there are."""
+    """Independent operations are fused without a limit."""
     xs = tt.dvectors(60)
     product = tt.sin(xs[0])
     function = theano.function(xs, sum((tt.sin(x) * tt.cos(x) for x in xs), product))
@@ -49,16 +49,16 @@ def nodes_of(inputs, outputs):
     return scalar.Composite(inputs, outputs).fgraph.toposort()
 
 
-def test_the_graph_is_made_where_it_is_asked_for():
+def test_the_graph_is_made_lazily():
     x, y = scalar.float64("x"), scalar.float64("y")
     op = scalar.Composite([x, y], [x * y + x])
     assert op.depth == 2
-    for each in (op, copy.copy(op), pickle.loads(pickle.dumps(op)), op.make_new_inplace()):
-        assert not {"fgraph", "_impls"} & vars(each).keys()
-        assert each == op
-        assert hash(each) == hash(op)
-        assert each.impl(2.0, 3.0) == 8
-        assert {"fgraph", "_impls"} <= vars(each).keys()
+    for copied in (op, copy.copy(op), pickle.loads(pickle.dumps(op)), op.make_new_inplace()):
+        assert not {"fgraph", "_impls"} & vars(copied).keys()
+        assert copied == op
+        assert hash(copied) == hash(op)
+        assert copied.impl(2.0, 3.0) == 8
+        assert {"fgraph", "_impls"} <= vars(copied).keys()
     with pytest.raises(AttributeError, match="other"):
         _ = op.other
 
@@ -67,7 +67,7 @@ def test_nothing_is_computed_twice():
     x, y = scalar.float64("x"), scalar.float64("y")
     one, other = (scalar.exp(x + scalar.constant(2.0)) for _ in range(2))
     assert len(nodes_of([x, y], [one * y + other])) == 4
-    # It is what is computed last that is written by two names.
+    # The last result is written under two names.
     nodes = nodes_of([x], [scalar.exp(x), scalar.exp(x)])
     assert [type(node.op) for node in nodes] == [scalar.Exp, scalar.Identity]
 
@@ -77,8 +77,8 @@ def test_zeros_of_both_signs_are_not_one():
     op = scalar.Composite([x], [scalar.switch(x, scalar.constant(0.0), scalar.constant(-0.0))])
     assert [np.signbit(op.impl(value)) for value in (1.0, 0.0)] == [False, True]
     values = tt.dvector()
-    found = theano.function([values], tt.elemwise.Elemwise(op)(values))([1, 0])
-    assert np.signbit(found).tolist() == [False, True]
+    result = theano.function([values], tt.elemwise.Elemwise(op)(values))([1, 0])
+    assert np.signbit(result).tolist() == [False, True]
 
 
 def test_one_composite_in_another():
@@ -87,11 +87,11 @@ def test_one_composite_in_another():
     op = scalar.Composite([x], [inner(scalar.exp(x), x)])
     assert not any(isinstance(node.op, scalar.Composite) for node in op.fgraph.apply_nodes)
     np.testing.assert_allclose(op.impl(0.5), np.exp(0.5) * 1.5)
-    # Its own is as it was.
+    # The original is unchanged.
     assert inner.impl(2.0, 3.0) == 8
 
 
-def test_what_is_no_graph_of_scalars_is_refused():
+def test_other_graphs_than_of_scalars_are_refused():
     x, y, vector = scalar.float64("x"), scalar.float64("y"), tt.dvector()
     with pytest.raises(ValueError, match="exclusively composed of ScalarOp"):
         scalar.Composite([vector], [vector + 1])

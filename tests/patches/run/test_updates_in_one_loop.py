@@ -1,6 +1,6 @@
-"""What computes an optimizer's updates is one Elemwise, which computes the same.
+"""run/updates-in-one-loop.patch computes an optimizer's updates in one Elemwise.
 
-Without the patch there are several Elemwise nodes for each parameter.
+Without the patch, there are several Elemwise nodes for each parameter. The values must be equal.
 """
 
 from collections import OrderedDict
@@ -45,7 +45,7 @@ def momentum(parameter, gradient):
 
 
 def arrays(function):
-    """The Elemwise nodes that compute what is no scalar."""
+    """Return the Elemwise nodes that do not compute scalars."""
     return [
         node
         for node in function.maker.fgraph.toposort()
@@ -54,51 +54,51 @@ def arrays(function):
 
 
 def trained(make, mode, calls=3):
-    """The function that trains one parameter, and all that it updates after calls."""
+    """Return a function that trains one parameter, and all updated values after calls."""
     x = tt.dmatrix()
     parameter = shared(0)
     updates = make(parameter, tt.dot(x, tt.ones((SHAPE[0], SHAPE[1]))) + parameter)
     function = theano.function([x], parameter.sum(), updates=updates, mode=mode)
     for _ in range(calls):
         function(np.random.RandomState(7).uniform(-1, 1, (SHAPE[0], SHAPE[0])))
-    return function, [each.get_value() for each in updates]
+    return function, [variable.get_value() for variable in updates]
 
 
 @pytest.mark.parametrize("make", [rmsprop, adam, momentum])
 def test_one_loop_computes_all(make):
-    function, found = trained(make, None)
+    function, values = trained(make, None)
     _, expected = trained(make, APART)
     (node,) = [node for node in arrays(function) if len(node.outputs) > 1]
     updated = {i for i, _ in enumerate(function.maker.fgraph.outputs)} - {0}
-    # All but the number of steps, each over what it updates.
+    # All updates except the number of steps, each in-place.
     assert len(node.outputs) == len(updated) - (make is adam)
     for output, overwritten in node.op.inplace_pattern.items():
-        (place,) = [i for client, i in node.outputs[output].clients if client == "output"]
+        (index,) = [i for client, i in node.outputs[output].clients if client == "output"]
         fgraph = function.maker.fgraph
-        assert node.inputs[overwritten] is fgraph.inputs[fgraph.update_mapping[place]]
+        assert node.inputs[overwritten] is fgraph.inputs[fgraph.update_mapping[index]]
     assert len(node.op.inplace_pattern) == len(node.outputs)
-    for each, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(each, other, rtol=1e-14)
+    for actual, other in zip(values, expected, strict=True):
+        np.testing.assert_allclose(actual, other, rtol=1e-14)
 
 
 @pytest.mark.parametrize("make", [rmsprop, adam, momentum])
 def test_as_many_in_place_in_a_large_graph(make, monkeypatch):
-    """Of such a graph, changes are validated ten at a time."""
+    """In a large graph, ten changes are validated at a time."""
     small, _ = trained(make, None)
     monkeypatch.setattr(theano.config.tensor, "insert_inplace_optimizer_validate_nb", 10)
     large, _ = trained(make, None)
     in_place = [
-        [len(node.op.inplace_pattern) for node in arrays(each) if len(node.outputs) > 1]
-        for each in (small, large)
+        [len(node.op.inplace_pattern) for node in arrays(function) if len(node.outputs) > 1]
+        for function in (small, large)
     ]
     assert in_place[0] == in_place[1] != [0]
 
 
 def test_an_input_is_read_before_it_is_overwritten():
-    """Of two arrays that are exchanged, and of all that read both."""
+    """Two arrays are exchanged, and other outputs read both."""
     a, b, c = (shared(seed) for seed in range(3))
     updates = [(a, a * b + c), (b, b - a), (c, c / a + b * 2)]
-    values = [each.get_value() for each in (a, b, c)]
+    values = [variable.get_value() for variable in (a, b, c)]
     function = theano.function([], a.sum(), updates=updates)
     (node,) = [node for node in arrays(function) if len(node.outputs) > 1]
     assert len(node.op.inplace_pattern) == 3
@@ -106,12 +106,12 @@ def test_an_input_is_read_before_it_is_overwritten():
         function()
         x, y, z = values
         values = [x * y + z, y - x, z / x + y * 2]
-    for each, expected in zip((a, b, c), values, strict=True):
-        np.testing.assert_allclose(each.get_value(), expected, rtol=1e-13)
+    for variable, expected in zip((a, b, c), values, strict=True):
+        np.testing.assert_allclose(variable.get_value(), expected, rtol=1e-13)
 
 
-def test_what_is_read_elsewhere_first_stays_apart():
-    """An update that needs another by way of a sum would wait for itself."""
+def test_updates_with_other_readers_stay_apart():
+    """An update that needs another update through a sum cannot be in the same loop."""
     a, b = shared(0), shared(1)
     new = a * b + a
     updates = [(a, new), (b, b * new / new.sum())]
@@ -122,8 +122,8 @@ def test_what_is_read_elsewhere_first_stays_apart():
     np.testing.assert_allclose(b.get_value(), y * new / new.sum(), rtol=1e-14)
 
 
-def test_shapes_that_differ_are_told_of():
-    """What is only broadcast together is not taken for arrays of one shape."""
+def test_different_shapes_are_detected():
+    """Arrays that are broadcast together do not count as equally shaped."""
     rows, matrix = theano.shared(np.ones((1, 4)), broadcastable=(True, False)), shared(0, (3, 4))
     updates = [(rows, rows * 2), (matrix, matrix * rows)]
     function = theano.function([], [], updates=updates)
@@ -149,9 +149,9 @@ def test_shapes_and_layouts(shape, layout):
         parameter.set_value(layout(parameter.get_value()))
         updates = rmsprop(parameter, x + parameter)
         theano.function([x], [], updates=updates, mode=mode)(value)
-        states.append([each.get_value() for each in updates])
-    for each, other in zip(*states, strict=True):
-        np.testing.assert_allclose(each, other, rtol=1e-14)
+        states.append([variable.get_value() for variable in updates])
+    for actual, other in zip(*states, strict=True):
+        np.testing.assert_allclose(actual, other, rtol=1e-14)
 
 
 def test_many_types():
@@ -171,7 +171,7 @@ def test_many_types():
 
 
 def test_a_computation_that_is_long_when_written_out_stays_apart():
-    """Of roots by Newton's method, each step reads the one before it three times."""
+    """Each step of Newton's method reads the previous step three times."""
     a, b = shared(0), shared(1)
     root = a
     for _ in range(12):

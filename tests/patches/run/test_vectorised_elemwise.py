@@ -1,6 +1,6 @@
-"""g++ vectorises the loops of fused elementwise operations, and their values stay what they were.
+"""run/vectorised-elemwise.patch: g++ vectorises fused elementwise loops; values stay the same.
 
-Without the patch it gives up on loops with many arrays, and on matrices that are broadcast or
+Without the patch, g++ gives up on loops with many arrays, and on matrices that are broadcast or
 sliced: the first test finds no vectorised loop in the generated code.
 """
 
@@ -28,8 +28,8 @@ def test_loops_with_many_arrays_are_vectorised(vectorised, operand, factor):
 
 
 def test_of_long_tasks_only_whole_vectors_are(vectorised):
-    """g++ would take as long again for what is left behind the last one."""
-    found = vectorised(
+    """g++ would take as long again for the elements after the last whole vector."""
+    result = vectorised(
         """
         import theano
         from theano import tensor
@@ -43,7 +43,7 @@ def test_of_long_tasks_only_whole_vectors_are(vectorised):
         assert "<math.h>" not in node.op.c_linker(node, []).get_src_code()
         """,
     )
-    assert len(found) == 1
+    assert len(result) == 1
 
 
 CHOICES = {
@@ -56,13 +56,13 @@ CHOICES = {
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_choices_are_vectorised(vectorised, name):
-    given = {"clip": "x, -1, 1", "sgn": "x"}.get(name, "x, y")
+    arguments = {"clip": "x, -1, 1", "sgn": "x"}.get(name, "x, y")
     assert vectorised(
         f"""
         import theano
         from theano import tensor
         x, y = tensor.dvectors("x", "y")
-        theano.function([x, y], tensor.{name}({given}), on_unused_input="ignore")
+        theano.function([x, y], tensor.{name}({arguments}), on_unused_input="ignore")
         """,
     )
 
@@ -70,29 +70,29 @@ def test_choices_are_vectorised(vectorised, name):
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_choices_have_their_values(name, dtype):
-    """Of what is not a number too, and where a result takes an argument's place."""
+    """Also for nan, and for a result that overwrites an operand."""
     make, expected, count = CHOICES[name]
     special = [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 3, -3]
     pairs = np.array(list(itertools.product(special, special)), dtype).T
     variables = [tensor.vector(dtype=dtype) for _ in range(count)]
     values = pairs[:count]
-    found = theano.function(variables, make(*variables))(*values)
-    np.testing.assert_array_equal(found, expected(*values))
-    given = [theano.In(each, mutable=True) for each in variables]
+    results = theano.function(variables, make(*variables))(*values)
+    np.testing.assert_array_equal(results, expected(*values))
+    inputs = [theano.In(variable, mutable=True) for variable in variables]
     copies = [value.copy() for value in values]
-    found = theano.function(given, make(*[each + 0 for each in variables]))(*copies)
-    np.testing.assert_array_equal(found, expected(*values))
+    results = theano.function(inputs, make(*[variable + 0 for variable in variables]))(*copies)
+    np.testing.assert_array_equal(results, expected(*values))
 
 
 def test_clip_to_ends_that_are_exchanged():
-    """What is less than the first is that, inplace too."""
+    """Numbers less than the first bound become the first bound, in-place too."""
     x = tensor.dvector()
     function = theano.function([x], tensor.clip(x * 1.0 + 1, 10, 3))
     np.testing.assert_array_equal(function([4, 8, 19, np.nan]), [10, 10, 3, np.nan])
 
 
 def layouts(shape):
-    """Yield arrays of a shape, equal but for their strides."""
+    """Yield arrays of a shape with the same values and different strides."""
     rows, columns = shape
     values = np.random.RandomState(0).uniform(0.5, 2, shape)
     yield values
@@ -119,7 +119,7 @@ def test_softmax_is_vectorised(vectorised):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_softmax_of_rows_of_any_length(dtype):
-    """Elements next to each other or not, infinite ones, and nan, of which all of a row is."""
+    """Contiguous and other rows, with infinity, and with nan, which makes the whole row nan."""
     x = tensor.matrix(dtype=dtype)
     compiled = theano.function([x], tensor.nnet.softmax(x))
     for columns in range(1, 70):
@@ -157,7 +157,7 @@ def test_every_layout_has_the_same_values(shape, openmp):
 
 
 def test_every_order_of_four_dimensions():
-    """Loops follow the output's strides; those that lie next to each other are made one."""
+    """Loops follow the output's strides; adjacent dimensions are joined."""
     x, y = tensor.dtensor4("x"), tensor.TensorType("float64", (False, True, False, True))("y")
     function = theano.function([x, y], [x * y, x - x[:, ::-1]])
     values = np.random.RandomState(0).uniform(0.5, 2, (2, 3, 4, 5))
@@ -170,7 +170,7 @@ def test_every_order_of_four_dimensions():
 
 
 def test_a_module_has_one_function_of_loops():
-    """Two loops: through elements next to each other, and through any."""
+    """It contains two loops: for contiguous arrays, and for all others."""
     x, y = tensor.dmatrices("x", "y")
     (node,) = theano.function([x, y], tensor.tanh(x * y)).maker.fgraph.apply_nodes
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
@@ -198,7 +198,7 @@ def test_an_error_ends_the_loop(ndim, fused):
 
 @pytest.mark.parametrize("shift", [-1, 1, 4])
 def test_inputs_that_share_memory(shift):
-    """What is overwritten is read before, wherever the other inputs are."""
+    """An overwritten array is read first, wherever the other inputs are."""
     x, y = tensor.dvectors("x", "y")
     function = theano.function(
         [theano.In(x, mutable=True, borrow=True), theano.In(y, borrow=True)], x * 2 + y
@@ -212,7 +212,7 @@ def test_inputs_that_share_memory(shift):
 
 
 def test_an_input_that_overlaps_with_a_part_of_itself():
-    """A state that is updated by a shifted one."""
+    """A state is updated by a shifted part of itself."""
     values = np.random.RandomState(0).uniform(size=70)
     state = theano.shared(values)
     shifted = tensor.concatenate([state[1:], state[:1]])

@@ -1,28 +1,21 @@
-"""Functions of loops are vectorised, and right, wherever in a loop an element is.
+"""run/vectorised-elemwise.patch: functions in loops are vectorised, and right at each position.
 
-With the C library's, which are no part of a vectorised loop, the first test finds none.
+The C library's functions are not vectorised: with them, the first test finds no vectorised loop.
 """
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 import theano
+from expressions import EXPRESSIONS
 from theano import tensor
+from theano.misc import cpu
 
 pytestmark = pytest.mark.skipif(
-    " fma " not in Path("/proc/cpuinfo").read_text(encoding="utf-8"),
+    not {"fma", "avx512"} & {level.name for level in cpu.levels},
     reason="this processor has no fused multiply-add: the C library's functions are called",
 )
-# Units in the last place.
+# The allowed error in units in the last place.
 BOUNDS = {"exp": 0.9, "log": 0.9, "log1p": 0.9, "pow": 0.8, "tanh": 2.4}
-EXPRESSIONS = {
-    **{name: f"tensor.{name}(x)" for name in BOUNDS},
-    "pow": "x ** y",
-    "sigmoid": "tensor.nnet.sigmoid(x)",
-    "softplus": "tensor.nnet.softplus(x)",
-    "cell": "tensor.tanh(x) * tensor.nnet.sigmoid(x) + tensor.exp(x)",
-}
 DTYPES = ("float32", "float64")
 SPECIAL = [0.0, 1, 2, 0.5, 3, 2.5, 1e4, 1e-40, 5e-324, 2**53 + 1.0, 1e308, np.inf, np.nan]
 
@@ -46,7 +39,7 @@ def function(name, dtype):
 
 
 def arguments(name, dtype):
-    """Of all magnitudes, and more where results are neither 0, 1 nor infinite."""
+    """Return arguments of all magnitudes, more of them where results are not 0, 1 or infinite."""
     random = np.random.RandomState(1)
     largest = {"float32": 88, "float64": 709}[dtype]
     magnitudes = 10 ** random.uniform(-0.4 * largest, 0.4 * largest, 300_000)
@@ -73,15 +66,15 @@ def arguments(name, dtype):
 @pytest.mark.parametrize("name", BOUNDS)
 def test_they_are_right(name, dtype):
     x, y = arguments(name, dtype)
-    found = function(name, dtype)(x, y)
-    exact = [each.astype(np.longdouble) for each in (x, y)]
+    result = function(name, dtype)(x, y)
+    exact = [value.astype(np.longdouble) for value in (x, y)]
     expected = np.power(*exact) if name == "pow" else getattr(np, name)(exact[0])
     inside = np.abs(expected) <= np.finfo(dtype).max
     unit = np.spacing(np.abs(expected[inside]).astype(dtype))
-    errors = np.abs(found[inside] - expected[inside]) / unit
+    errors = np.abs(result[inside] - expected[inside]) / unit
     assert errors.max() <= BOUNDS[name]
     assert inside.mean() > 0.9
-    assert np.isinf(found[~inside]).all()
+    assert np.isinf(result[~inside]).all()
 
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:divide", "ignore:invalid")
@@ -89,14 +82,14 @@ def test_they_are_right(name, dtype):
 @pytest.mark.parametrize("name", BOUNDS)
 def test_special_values(name, dtype):
     values = np.concatenate([SPECIAL, np.negative(SPECIAL)]).astype(dtype)
-    x, y = (each.ravel() for each in np.meshgrid(values, values))
-    found = function(name, dtype)(x, y)
+    x, y = (grid.ravel() for grid in np.meshgrid(values, values))
+    result = function(name, dtype)(x, y)
     expected = np.power(x, y) if name == "pow" else getattr(np, name)(x)
     ordinary = np.isfinite(expected) & (expected != 0)
-    np.testing.assert_array_max_ulp(found[ordinary], expected[ordinary], 4)
-    np.testing.assert_array_equal(found[~ordinary], expected[~ordinary])
+    np.testing.assert_array_max_ulp(result[ordinary], expected[ordinary], 4)
+    np.testing.assert_array_equal(result[~ordinary], expected[~ordinary])
     zero = expected == 0
-    np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
+    np.testing.assert_array_equal(np.signbit(result[zero]), np.signbit(expected[zero]))
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -104,14 +97,14 @@ def test_special_values(name, dtype):
 @pytest.mark.parametrize("name", ["exp", "tanh"])
 def test_results_that_are_exact(name, dtype):
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e4, -1e4, 1e-40, -1e-40], dtype)
-    found, expected = function(name, dtype)(x, x), getattr(np, name)(x)
-    np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+    actual, expected = function(name, dtype)(x, x), getattr(np, name)(x)
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_powers_that_are_numbers_are_exact(dtype):
-    x, y = (each.ravel().astype(dtype) for each in np.mgrid[-10:11, 0:8])
+    x, y = (grid.ravel().astype(dtype) for grid in np.mgrid[-10:11, 0:8])
     expected = [float(int(a) ** int(b)) for a, b in zip(x, y, strict=True)]
     np.testing.assert_array_equal(function("pow", dtype)(x, y), np.array(expected, dtype))
 
@@ -120,11 +113,11 @@ def test_powers_that_are_numbers_are_exact(dtype):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_element_is_the_same_wherever_it_is(name, dtype):
     compute = function(name, dtype)
-    x, y = (each[::300] for each in arguments(name, dtype))
+    x, y = (array[::300] for array in arguments(name, dtype))
     together = compute(x, y)
-    longer = [np.repeat(each, 3) for each in (x, y)]
+    longer = [np.repeat(array, 3) for array in (x, y)]
     assert np.repeat(together, 3).tobytes() == compute(*longer).tobytes()
-    assert together.tobytes() == compute(*(each[::3] for each in longer)).tobytes()
+    assert together.tobytes() == compute(*(array[::3] for array in longer)).tobytes()
     for start, stop in [(0, 1), (1, 8), (5, 18), (2, 35)]:
         assert together[start:stop].tobytes() == compute(x[start:stop], y[start:stop]).tobytes()
 

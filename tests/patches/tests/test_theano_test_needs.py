@@ -1,7 +1,10 @@
-"""Without the patch, theano.test() finds no tests where none are installed, and says no more."""
+"""tests/theano-test-pytest.patch: theano.test() names the missing tests and packages.
+
+Without the patch, it finds no tests if none are installed, and does not say so.
+"""
 
 
-def test_what_is_missing_is_named(run_python):
+def test_missing_packages_are_named(run_python):
     result = run_python("import sys, theano; sys.modules['theano.gof.tests'] = None; theano.test()")
     assert result.returncode == 1
     assert "not installed: pytest, parameterized, theano-tests" in result.stderr

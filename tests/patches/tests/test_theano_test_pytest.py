@@ -1,10 +1,13 @@
-"""Without the patch, theano.test() asks for nose, which does not run on Python 3.10 and later."""
+"""tests/theano-test-pytest.patch: theano.test() runs pytest.
+
+Without the patch, it needs nose, which does not run on Python 3.10 and later.
+"""
 
 import sys
 
 
 def test_theano_test(run_python, tmp_path):
-    # The class is named as only Theano's own tests are.
+    # pytest collects a class of this name only as Theano's own tests are configured.
     (tmp_path / "test_some.py").write_text(
         "class T_some:\n    def test_something(self):\n        pass\n"
     )

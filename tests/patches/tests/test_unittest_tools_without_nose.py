@@ -1,7 +1,7 @@
-"""DebugMode's errors and programs that use verify_grad import theano.tests.unittest_tools.
+"""tests/unittest-tools-without-nose.patch imports theano.tests.unittest_tools without nose.
 
-Without the patch, that needs nose and parameterized, which no environment has; so does what
-theano.sandbox.cuda has to say.
+DebugMode's errors and programs that use verify_grad import this module. Without the patch, it needs
+nose and parameterized, which no environment has.
 """
 
 
@@ -19,21 +19,3 @@ def test_unittest_tools(run_python):
         """
     )
     assert result.returncode == 0, result.stderr
-
-
-def test_the_old_back_end_tells_of_the_new_one(run_python):
-    result = run_python("import theano.sandbox.cuda")
-    assert "transition to the new GPU back-end" in result.stderr
-
-
-def test_who_can_do_without_it_does(run_python):
-    """As nolearn, by way of Lasagne: where nose is not, this was an ImportError."""
-    result = run_python(
-        """
-        try:
-            from theano.sandbox.cuda.basic_ops import gpu_contiguous
-        except ImportError:
-            print("without")
-        """
-    )
-    assert result.stdout == "without\n", result.stderr

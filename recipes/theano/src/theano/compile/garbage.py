@@ -1,4 +1,4 @@
-"""Python's collector of cyclic garbage, while functions are compiled."""
+"""Thresholds of Python's garbage collector during the compilation of functions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,22 @@ import threading
 
 
 class RareCollections(contextlib.ContextDecorator):
-    """Collect cyclic garbage rarely, but not never, while anyone is inside.
+    """Collect cyclic garbage rarely inside of the context.
 
-    Compilation makes millions of small objects, and Python would walk those that live again and
-    again. Waiting for more new ones saves most of that and still bounds the memory that garbage
-    takes. When the last one leaves, the new objects become old ones without being walked, until
-    that, too, has spared as many as may wait.
+    Compilation makes millions of small objects that live long, and each collection visits all of
+    them. A higher threshold avoids most collections and still bounds the memory of garbage. When
+    the outermost context ends, the new objects move to the oldest generation without a collection,
+    up to `threshold` objects; then a full collection runs.
 
-    The caller's own threshold comes back when the last one leaves: functions are compiled inside
-    each other (Scan's) and in several threads.
+    Contexts are nested (a Scan compiles its inner function) and used in several threads. The end of
+    the outermost context restores the caller's threshold.
+
+    Attributes:
+        threshold: the number of new objects after which a collection runs.
+        inside: the number of contexts that are active.
+        spared: the number of objects that moved to the oldest generation since the last collection.
     """
 
-    # How many new objects may wait.
     threshold = 1000000
 
     def __init__(self) -> None:
@@ -50,7 +54,7 @@ class RareCollections(contextlib.ContextDecorator):
         if self.spared > self.threshold:
             gc.collect()
             self.spared = 0
-        # To unfreeze what the caller froze would undo it.
+        # gc.unfreeze would also unfreeze the caller's frozen objects.
         elif gc.get_freeze_count() == 0:
             gc.freeze()
             gc.unfreeze()

@@ -1,4 +1,4 @@
-"""What belongs to one thread at a time, and to one process."""
+"""Lock that serializes compilation in the threads of a process, with the claims of processes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 
 from theano.gof.graph_cache.claims import claims
 
-# Held by the thread that compiles. What optimizers and linkers keep, they keep for the process.
+# Held by the thread that compiles: the state of optimizers and linkers is global.
 lock = threading.RLock()
 
 
 def compiles(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what compiles: other threads that call it wait, and processes for the function."""
+    """Decorate a function that compiles: one thread runs it at a time, and it holds claims."""
 
     @functools.wraps(function)
-    def in_turn(*args: Any, **kwargs: Any) -> Any:
+    def serialized(*args: Any, **kwargs: Any) -> Any:
         with lock, claims.making():
             return function(*args, **kwargs)
 
-    return in_turn
+    return serialized
 
 
 def forget_threads() -> None:
-    """Make another lock: no thread of this process holds it, or could release it."""
-    global lock  # noqa: PLW0603 (one of the process)
+    """Replace the lock in a forked process, where its holder may not exist."""
+    global lock  # noqa: PLW0603 (the process has one lock)
     lock = threading.RLock()
     claims.forget()
 
 
-# A process is forked with the thread that forked it alone.
+# A forked process has only the thread that called fork.
 os.register_at_fork(after_in_child=forget_threads)

@@ -1,4 +1,4 @@
-"""What replaces a variable has its shape."""
+"""Broadcast of a replacement to the shape of the variable that it replaces."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ if TYPE_CHECKING:
 
 
 def as_wide(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | None:
-    """Return what replaces a variable, spread to that one's shape where it has one element.
+    """Return a replacement, broadcast to the shape of the variable that it replaces.
 
-    An optimization that leaves a constant out leaves its shape out, too.
+    An optimization that drops a constant operand drops the operand's shape too.
 
     Args:
-        old: the variable of the graph.
-        new: of the same type, but for dimensions that are broadcastable.
+        fgraph: the graph of the variable.
+        old: the variable to replace.
+        new: the replacement: the same type, except that more dimensions may be broadcastable.
 
     Returns:
-        None, if the shape is not known.
+        The replacement, or None if the shape of the variable is unknown.
     """
     tensor: Any = theano.tensor
     if new.type == old.type or not isinstance(new.type, tensor.TensorType):
         return new
     pairs = zip(new.type.broadcastable, getattr(old.type, "broadcastable", ()), strict=False)
-    narrow = [dim for dim, (one, other) in enumerate(pairs) if one and not other]
+    narrow = [dim for dim, (new_one, old_one) in enumerate(pairs) if new_one and not old_one]
     if not narrow:
         return new
     if not hasattr(fgraph, "shape_feature"):

@@ -1,6 +1,6 @@
-"""What a compiledir keeps: how large it is, when it was used, and the removal of some of it.
+"""Sizes and times of a compiledir's modules and graphs, and removal of the least recently used.
 
-Another process may be about to load what is removed: it compiles that again.
+A process that was about to load a removed module compiles it again.
 """
 
 from __future__ import annotations
@@ -16,59 +16,66 @@ from theano.gof import compilelock, graph_cache
 from theano.gof.module_files import A_DAY
 
 
-class Kept(NamedTuple):
-    """A module's directory or a graph's file: its size in bytes, and when it was last used."""
+class CacheFile(NamedTuple):
+    """A module's directory or a graph's file.
+
+    Attributes:
+        path: the directory or file.
+        size: the size in bytes.
+        used: the time of last use, in seconds since 1970.
+    """
 
     path: Path
     size: int
     used: float
 
 
-def modules(compiledir: str | Path) -> list[Kept]:
-    """Return the modules of a compiledir, but for those that another process removes."""
-    found = []
+def modules(compiledir: str | Path) -> list[CacheFile]:
+    """List the modules of a compiledir; skip modules that another process is removing."""
+    modules = []
     for key in Path(compiledir).glob("tmp*/key.pkl"):
         try:
             statuses = [file.stat() for file in key.parent.iterdir()]
             used = max(file.stat().st_atime for file in key.parent.glob("*.so"))
         except (OSError, ValueError):
             continue
-        # Modules that g++ compiled in one run are one library.
+        # Modules that g++ compiled in one run are hard links to one library.
         size = sum(status.st_size // status.st_nlink for status in statuses)
-        found.append(Kept(key.parent, size, used))
-    return found
+        modules.append(CacheFile(key.parent, size, used))
+    return modules
 
 
-def graphs(compiledir: str | Path) -> list[Kept]:
-    """Return the optimized graphs of a compiledir."""
-    found = []
+def graphs(compiledir: str | Path) -> list[CacheFile]:
+    """List the optimized graphs of a compiledir."""
+    graphs = []
     for file in Path(compiledir, graph_cache.DIRECTORY).glob("*"):
         try:
             status = file.stat()
         except OSError:
             continue
-        found.append(Kept(file, status.st_size, status.st_mtime))
-    return found
+        graphs.append(CacheFile(file, status.st_size, status.st_mtime))
+    return graphs
 
 
-def oldest(kept: Iterable[Kept], limit: int) -> list[Kept]:
-    """Return what must go for no more than `limit` bytes to stay: what was used least recently.
+def oldest(files: Iterable[CacheFile], limit: int) -> list[CacheFile]:
+    """Return the least recently used files whose removal leaves at most `limit` bytes.
 
-    What was used within a day stays in any case: file systems tell no better.
+    Files that were used within a day are never returned, because file systems may record times of
+    access to a day only.
     """
     total = 0
     chosen = []
-    for entry in sorted(kept, key=lambda entry: entry.used, reverse=True):
+    for entry in sorted(files, key=lambda entry: entry.used, reverse=True):
         total += entry.size
         if total > limit and time.time() - entry.used > A_DAY:
             chosen.append(entry)
     return chosen
 
 
-def remove(kept: Iterable[Kept]) -> None:
-    """Remove modules and graphs of the process's compiledir."""
+def remove(files: Iterable[CacheFile]) -> None:
+    """Remove modules and graphs from this process's compiledir."""
     with compilelock.lock_ctx():
-        for entry in kept:
+        for entry in files:
             if entry.path.is_dir():
                 shutil.rmtree(entry.path, ignore_errors=True)
             else:
@@ -76,7 +83,7 @@ def remove(kept: Iterable[Kept]) -> None:
 
 
 def shrink(compiledir: str) -> None:
-    """Remove what makes the process's compiledir larger than `cmodule.max_size`, if that is set."""
+    """Remove the oldest files if this process's compiledir is larger than `cmodule.max_size` MB."""
     if config.cmodule.max_size:
         limit = config.cmodule.max_size * 10**6
         if chosen := oldest(modules(compiledir) + graphs(compiledir), limit):

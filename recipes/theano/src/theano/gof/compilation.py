@@ -1,4 +1,4 @@
-"""Several modules in one run of g++, and several runs at once."""
+"""Parallel runs of g++, each for a batch of modules."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from theano.misc.windows import output_subprocess_Popen
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# What compile_str takes for a module, by parameter.
+# compile_str's arguments for a module, by name.
 Arguments = dict[str, Any]
 
 
 class ModuleParts:
-    """What a DynamicModule, which derives from this, has its code put together from."""
+    """Base class of DynamicModule that assembles the source of one module or of several."""
 
-    # A DynamicModule's own.
+    # DynamicModule sets these.
     code_hash: str
     hash_placeholder: str
     includes: list[str]
@@ -34,18 +34,16 @@ class ModuleParts:
     functions: list[Any]
     print_methoddef: Callable[[TextIO], None]
     print_init: Callable[[TextIO], None]
-    # Whether it is compiled in a run of its own: beside other modules' code, its own can mean
-    # something else.
+    # Whether the module needs a run of its own, because other code in the source could change the
+    # meaning of its code.
     alone = False
 
     def include_lines(self) -> list[str]:
-        """Return the lines that include headers, with <iostream> only where code names `std`."""
+        """Return the #include lines, with <iostream> only if the code names `std`."""
         includes = list(self.includes)
-        # It has as many lines as all other headers.
-        if any(
-            re.search(r"\bstd\b", code)
-            for code in [*self.support_code, *(each.code_block for each in self.functions)]
-        ):
+        # <iostream> has as many lines as all other headers together.
+        function_code = [function.code_block for function in self.functions]
+        if any(re.search(r"\bstd\b", code) for code in [*self.support_code, *function_code]):
             includes.insert(1, "<iostream>")
         return [
             "#include " + (include if include[0] in '<"' else f'"{include}"')
@@ -54,7 +52,7 @@ class ModuleParts:
         ]
 
     def print_functions(self, stream: TextIO) -> None:
-        """Write the code of the functions, and of what makes them a module, to a stream."""
+        """Write the code of the functions and of the module's initialization to a stream."""
         print("//////////////////////", file=stream)
         print("////  Functions", file=stream)
         print("//////////////////////", file=stream)
@@ -71,8 +69,8 @@ class ModuleParts:
     def merged_code(modules: Iterable[ModuleParts]) -> str:
         """Return one source for several finalized modules.
 
-        What is outside of functions stands there once, as in a module of several ops; each module's
-        functions are in a namespace of their own.
+        Equal headers and support code occur once, as in a module of several ops. The functions of
+        each module have a namespace of their own.
         """
         includes: list[str] = []
         support_code: list[str] = []
@@ -89,11 +87,12 @@ class ModuleParts:
             functions.append(f"namespace module_{number} {{\n{code}}}")
         return "\n".join([*dict.fromkeys(includes), *dict.fromkeys(support_code), *functions])
 
-    def macros_left(self) -> tuple[str, ...]:
-        """Return the support code up to the last macro that it leaves defined.
+    def shared_prefix(self) -> tuple[str, ...]:
+        """Return the leading code that all modules of one source must share.
 
-        The macro would change code after it, but for that of modules whose own support code begins
-        the same. That of Theano's own macros is the same wherever it stands.
+        This is the support code up to the last macro that it leaves defined: the macro would change
+        the code of a module that does not begin with the same support code. Theano's own macros do
+        not count, because all modules define them alike.
         """
         define = re.compile(
             r"^[ \t]*#[ \t]*(?:ifndef[ \t]+(\w+)\s*#[ \t]*)?define[ \t]+(\w+)", re.MULTILINE
@@ -111,32 +110,30 @@ class ModuleParts:
         return tuple(self.support_code[:end])
 
 
-# The runs of the compiler that were started before their module was asked for, by the module's
-# name.
+# By module name: the run of g++ that compiles the module and started before the module was needed.
 compilations: dict[str, Compilation] = {}
 
 
 class Compilation:
-    """A run of the compiler in another thread, for one module or several."""
+    """A run of g++ in another thread, for one module or several."""
 
     def __init__(self, executor: ThreadPoolExecutor, cmd: list[str], lib_filename: str) -> None:
         self.lib_filename = lib_filename
-        self.told = False
-        # Standard output and error, and the exit status.
+        self.warned = False
+        # Standard output, standard error, exit status.
         self.future: Future[tuple[bytes, bytes, int]] = executor.submit(
             output_subprocess_Popen, cmd
         )
 
     def wait(self, lib_filename: str) -> tuple[bytes, bytes, int]:
-        """Put the library of a run that succeeds at `lib_filename`.
+        """Wait for the run; if it succeeds, put its library at `lib_filename`.
 
         Returns:
-            what the run wrote to standard output and standard error, and its exit status.
+            The run's standard output, standard error and exit status.
         """
         p_out = self.future.result()
         if p_out[2] == 0:
-            # The second module's library is the first one's: they share its place on the disk and
-            # in memory.
+            # A hard link: the modules of one run share the library on disk and in memory.
             try:
                 os.link(self.lib_filename, lib_filename)
             except OSError:
@@ -144,26 +141,26 @@ class Compilation:
                 self.lib_filename = lib_filename
         return p_out
 
-    def tell_once(self) -> None:
-        """Warn that modules compile alone, and not together: it costs time."""
-        if not self.told:
-            self.told = True
+    def warn_once(self) -> None:
+        """Warn, once for this run, that each of its modules now needs a run of its own."""
+        if not self.warned:
+            self.warned = True
             _logger.warning(
-                "g++ did not compile several modules in one run, so that each takes a run of its "
-                "own: %s",
+                "g++ could not compile several modules in one run; each module is compiled in a "
+                "run of its own, which takes longer: %s",
                 decode(self.future.result()[1]).strip(),
             )
 
 
 class CompilationPool:
-    """Compile modules ahead of need, several at once and several in one run.
+    """Compile modules before they are needed: parallel runs of g++ with several modules each.
 
-    When it is left, runs that have not begun are given up.
+    Leaving the context cancels the runs that have not started.
     """
 
-    # A run takes as long for the headers as for some modules; but the first module asked for waits
-    # for the whole run.
-    some_in_a_run = 32
+    # More modules in a run save time for reading headers, but the first module that is needed
+    # waits for the whole run.
+    modules_per_run = 32
 
     def __enter__(self) -> Self:
         self.jobs: int = config.cmodule.jobs or len(os.sched_getaffinity(0))
@@ -174,37 +171,37 @@ class CompilationPool:
         """Start to compile modules.
 
         Args:
-            modules: DynamicModules, each with compile_str's arguments for it.
+            modules: pairs of a DynamicModule and compile_str's arguments for it.
         """
         if not self.names:
             self.executor = ThreadPoolExecutor(self.jobs)
             self.directory = tempfile.TemporaryDirectory(prefix="theano-")
-        alike: dict[Any, list[tuple[ModuleParts, Arguments]]] = {}
+        groups: dict[Any, list[tuple[ModuleParts, Arguments]]] = {}
         for module, arguments in modules:
-            # The same code can have several keys.
+            # Several keys can have the same code.
             if module.code_hash not in self.names:
                 self.names.add(module.code_hash)
                 kind = (
                     type(module),
                     tuple(self.compiler_flags(arguments)),
-                    module.macros_left(),
+                    module.shared_prefix(),
                     module.code_hash if module.alone else None,
                 )
-                alike.setdefault(kind, []).append((module, arguments))
-        for group in alike.values():
-            rounds = max(1, round(len(group) / (self.jobs * self.some_in_a_run)))
-            for run in self.balanced(group, min(self.jobs * rounds, len(group))):
-                self.start(run)
+                groups.setdefault(kind, []).append((module, arguments))
+        for group in groups.values():
+            rounds = max(1, round(len(group) / (self.jobs * self.modules_per_run)))
+            for batch in self.split_evenly(group, min(self.jobs * rounds, len(group))):
+                self.start(batch)
 
     @staticmethod
-    def balanced(
+    def split_evenly(
         modules: Iterable[tuple[ModuleParts, Arguments]], number: int
     ) -> list[list[tuple[ModuleParts, Arguments]]]:
-        """Return modules in a number of runs, each with about as much code."""
+        """Split modules into a number of batches with about the same amount of code."""
         runs: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(number)]
         sizes = [0] * number
         for module, arguments in sorted(
-            modules, key=lambda each: len(each[1]["src_code"]), reverse=True
+            modules, key=lambda pair: len(pair[1]["src_code"]), reverse=True
         ):
             least = sizes.index(min(sizes))
             runs[least].append((module, arguments))
@@ -213,13 +210,13 @@ class CompilationPool:
 
     @staticmethod
     def compiler_flags(arguments: Arguments) -> list[str]:
-        """Return the flags among compile_str's arguments, but for those of the linker."""
+        """Return the flags among compile_str's arguments, without the linker's flags."""
         return [flag for flag in arguments["preargs"] if not flag.startswith("-Wl,")]
 
     def start(self, modules: Sequence[tuple[ModuleParts, Arguments]]) -> None:
-        """Start a run of the compiler for modules that have the same flags of the compiler.
+        """Start one run of g++ for modules with equal compiler flags.
 
-        Those of the linker may differ: it links with the libraries of all of them.
+        The libraries and linker flags may differ: the run links with those of all modules.
         """
         names = [module.code_hash for module, _ in modules]
         location = tempfile.mkdtemp(dir=self.directory.name)
@@ -227,7 +224,7 @@ class CompilationPool:
             modules[0][1], src_code=ModuleParts.merged_code([module for module, _ in modules])
         )
         for key in ("include_dirs", "lib_dirs", "libs"):
-            arguments[key] = list(dict.fromkeys(each for _, own in modules for each in own[key]))
+            arguments[key] = list(dict.fromkeys(name for _, own in modules for name in own[key]))
         linker_flags = dict.fromkeys(
             flag for _, own in modules for flag in own["preargs"] if flag.startswith("-Wl,")
         )

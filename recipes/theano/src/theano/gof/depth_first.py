@@ -1,4 +1,4 @@
-"""Recursion that is as deep as a graph is, which Python's own may not be."""
+"""Depth-first traversal with a stack of generators, without Python's limit on recursion."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ T = TypeVar("T")
 
 
 def walk(visit: Callable[[T], Iterable[T]], root: T) -> None:
-    """Visit an item, and what its visit yields, each while the visit that yields it waits.
+    """Visit an item and, recursively, each item that a visit yields, in depth-first order.
 
     Args:
-        visit: a generator; what it would call itself with, it yields.
+        visit: a generator function. Instead of calling itself with an item, it yields the item; the
+            nested visit is complete when the generator resumes.
+        root: the first item.
     """
-    waiting = [iter(visit(root))]
-    while waiting:
-        for item in waiting[-1]:
-            waiting.append(iter(visit(item)))
+    visits = [iter(visit(root))]
+    while visits:
+        for item in visits[-1]:
+            visits.append(iter(visit(item)))
             break
         else:
-            waiting.pop()
+            visits.pop()

@@ -1,4 +1,4 @@
-"""The lock where the kernel's is refused: a file that one process alone can create."""
+"""Lock files for directories whose file system refuses kernel locks, and messages on waiting."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from typing import IO
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# Seconds of waiting that are worth a word.
+# In seconds: the wait for a lock after which a message is logged.
 PATIENCE = 5
-# Seconds: how often the holder says that it is there, and after how long of silence it is taken for
-# dead. Between them is what a network file system may keep to itself.
+# In seconds: the holder touches the file each BEAT. After SILENCE without a touch, others consider
+# the holder dead. A network file system may delay a touch by much more than BEAT.
 BEAT = 10
 SILENCE = 120
 
 
-def sign(file: IO[str]) -> None:
-    """Write into a file that the kernel locked who holds it, for those who wait.
+def write_holder(file: IO[str]) -> None:
+    """Write the holder's name into a file that the kernel locked, for waiting processes.
 
-    A full disk has no room for it.
+    Does nothing if the disk is full.
     """
     holder = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
     with contextlib.suppress(OSError):
-        # One that held it before has mostly been the last one, too.
+        # Most often this process was the previous holder too.
         if os.pread(file.fileno(), len(holder) + 1, 0) != holder:
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), holder)
 
 
 @functools.cache
-def tell(path: str) -> None:
-    """Say, once, who holds the lock that this process waits for."""
+def log_holder(path: str) -> None:
+    """Log, once for a path, the process that holds the lock."""
     holder = _text(path).strip().removeprefix("process ") or "of unknown number"
     _logger.info("Waiting for the compile lock %s, held by process %s", path, holder)
 
 
 @contextlib.contextmanager
-def waiting(say: Callable[..., None], *arguments: str) -> Iterator[None]:
-    """Call `say` if it takes PATIENCE seconds to get a lock."""
-    timer = threading.Timer(PATIENCE, say, arguments)
+def report_wait(log: Callable[..., None], *arguments: str) -> Iterator[None]:
+    """Call `log` if the block, which acquires a lock, takes longer than PATIENCE seconds."""
+    timer = threading.Timer(PATIENCE, log, arguments)
     timer.daemon = True
     timer.start()
     try:
@@ -57,7 +57,7 @@ def waiting(say: Callable[..., None], *arguments: str) -> Iterator[None]:
 
 
 class NoLock:
-    """The lock of a directory that cannot be written to: nobody has to wait."""
+    """Lock of a read-only directory: no process writes, so none has to wait."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -71,12 +71,15 @@ def _text(path: str) -> str:
 
 
 def _started(process: int | str) -> str:
-    """Return when a process was started, or "" if there is none: numbers are used again."""
+    """Return a process's start time, or "" if there is no such process.
+
+    It tells a process from a later process with the same number.
+    """
     return " ".join(_text(f"/proc/{process}/stat").rpartition(")")[2].split()[19:20])
 
 
 def _here() -> str:
-    """Return what is one where processes have the same numbers: hosts and containers differ."""
+    """Return an identifier of the process number space: of the host's boot and the container."""
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -85,26 +88,29 @@ def _here() -> str:
 
 
 def _is_dead(holder: str) -> bool:
-    """Tell whether the process is known to have ended that wrote a lock's file."""
+    """Return whether the process that wrote a lock file has certainly ended."""
     try:
         process, started, where, _ = holder.split(" ", 3)
     except ValueError:
-        # It is being written, or its disk is full.
+        # The holder is still writing the file, or the disk is full.
         return False
     return where == _here() and started != _started(process)
 
 
 class LockFile:
-    """A lock that this process holds until it closes it."""
+    """Lock that exists as a file: open with O_EXCL succeeds in one process only.
+
+    A thread touches the file until the lock is closed.
+    """
 
     def __init__(self, path: str) -> None:
-        """Wait until nobody else holds the lock.
+        """Acquire the lock; wait while another process holds it.
 
         Args:
-            path: of the file.
+            path: the path of the lock file.
 
         Raises:
-            OSError: it cannot be created.
+            OSError: the file cannot be created.
         """
         self.path = Path(path)
         self.process = os.getpid()
@@ -125,24 +131,24 @@ class LockFile:
                 except FileNotFoundError:
                     continue
                 if time.monotonic() - began > PATIENCE:
-                    tell(str(self.path))
+                    log_holder(str(self.path))
                 if now != seen:
                     seen, since = now, time.monotonic()
                 if _is_dead(now[0]) or time.monotonic() - since > SILENCE:
-                    self._take_away(now[0])
+                    self._break(now[0])
                 else:
                     time.sleep(random.uniform(0.05, 0.2))
             else:
                 try:
-                    # A full disk takes the file, and no text.
+                    # On a full disk, the file exists but stays empty.
                     with contextlib.suppress(OSError):
                         os.write(descriptor, self.holder.encode())
                 finally:
                     os.close(descriptor)
                 return
 
-    def _take_away(self, holder: str) -> None:
-        """Remove the lock of one that is dead, but not that of who removed it before."""
+    def _break(self, holder: str) -> None:
+        """Remove a dead holder's lock file; restore the file if a new holder has replaced it."""
         aside = self.path.with_name(f"{self.path.name}.{socket.gethostname()}.{self.process}")
         with contextlib.suppress(OSError):
             self.path.rename(aside)
@@ -157,7 +163,7 @@ class LockFile:
                 os.utime(self.path)
 
     def close(self) -> None:
-        """Release the lock, unless it was taken away, or this is a fork of who holds it."""
+        """Release the lock, unless another process broke it or this process is a fork."""
         self.closed.set()
         if self.process == os.getpid() and _text(str(self.path)) in (self.holder, ""):
             with contextlib.suppress(OSError):
@@ -165,22 +171,25 @@ class LockFile:
 
 
 def fall_back(path: str, error: OSError) -> LockFile | NoLock:
-    """Return the lock of a directory whose lock the kernel refused.
+    """Acquire a lock file after the kernel refused to lock a path.
 
     Args:
-        path: of the file that was to be locked.
-        error: why it was not.
+        path: the path that the kernel did not lock.
+        error: the kernel's error.
+
+    Returns:
+        The lock, or a NoLock if the lock file cannot be created.
     """
     try:
         lock = LockFile(f"{path}.held")
     except OSError as refused:
-        # Who cannot write there puts nothing there.
+        # This process cannot write to the directory at all.
         _logger.debug("%s: no lock: %s", path, refused)
         return NoLock()
-    _tell_of_refusal(path, error.strerror)
+    _warn_of_refusal(path, error.strerror)
     return lock
 
 
 @functools.cache
-def _tell_of_refusal(path: str, reason: str) -> None:
+def _warn_of_refusal(path: str, reason: str) -> None:
     _logger.warning("%s cannot be locked (%s): the file %s.held is the lock", path, reason, path)

@@ -1,4 +1,4 @@
-"""The files of compiled modules: which of them are loaded, and where new ones go."""
+"""Files of compiled modules: checks before loading, checksums, seeds, and space for new modules."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# In bytes: of a checksum, and what a disk must have left for one more module.
+# In bytes: the size of a checksum, and the free space that a new module needs.
 CHECKSUM_SIZE = 20
 ROOM = 2**23
 # In seconds.
 A_DAY = 24 * 60 * 60
 
-# The keys' files that could not be written as they are in memory.
+# The paths of key files that could not be written and so differ from the keys in memory.
 unsaved: set[str] = set()
-# The state that a cache's directory was in when it was last known whole, by its path.
+# By path of a cache's directory: its state after the last complete refresh.
 states: dict[str, tuple[int, ...]] = {}
 
 
 class Damaged(EOFError):
-    """A file is not what was written."""
+    """Raised if a file's content differs from what was written."""
 
 
 def make_checksum(content: bytes) -> bytes:
-    """Return CHECKSUM_SIZE bytes that tell whether a file is damaged."""
+    """Return the checksum of a file's content, of CHECKSUM_SIZE bytes."""
     return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()
 
 
-def listed(directory: str) -> list[str] | None:
-    """Return the names of the files in a module's directory, or None if it is not to be loaded.
+def list_module_files(directory: str) -> list[str] | None:
+    """List the files in a module's directory; return None if the directory must not be loaded.
 
-    A library that cannot be read is none.
+    Libraries that cannot be read are left out.
     """
     try:
         if trust.may_load(directory, Path(directory).stat()):
@@ -63,15 +63,14 @@ def listed(directory: str) -> list[str] | None:
                     or (file.is_file() and os.access(file, os.R_OK))
                 ]
     except OSError as error:
-        _logger.debug("%s is passed over: %s", directory, error)
+        _logger.debug("%s is ignored: %s", directory, error)
     return None
 
 
 def save_key(key_data: KeyData) -> None:
-    """Write a KeyData into its file, with the checksums of both it and its module.
+    """Write a KeyData to its file, with the checksums of the key and of the module.
 
-    That of a seed is not written. If it cannot be written, that is logged. Whatever else pickle
-    raises is raised.
+    Keys of a seed are not written. An OSError is logged; all other exceptions of pickle are raised.
     """
     if is_seed(key_data.key_pkl):
         unsaved.add(key_data.key_pkl)
@@ -83,7 +82,7 @@ def save_key(key_data: KeyData) -> None:
             key_data.checksum = None
     pickled = pickle.dumps(key_data, protocol=pickle.HIGHEST_PROTOCOL)
     try:
-        # What pickle reads, and so an older Theano, ends before the checksum.
+        # pickle, and so an older Theano, does not read the checksum at the end.
         replace_file(key_data.key_pkl, pickled + make_checksum(pickled))
     except OSError as error:
         unsaved.add(key_data.key_pkl)
@@ -93,12 +92,12 @@ def save_key(key_data: KeyData) -> None:
 
 
 def read_key(path: str) -> Any:
-    """Return what save_key, or an older Theano, wrote.
+    """Read a KeyData that save_key, or an older Theano, wrote.
 
     Raises:
-        Damaged: it is not whole.
-        OSError: it cannot be read, or another user could have written it.
-        Exception: it cannot be unpickled, as when its classes are not imported.
+        Damaged: the file is incomplete or changed.
+        OSError: the file cannot be read, or another user could have written it.
+        Exception: pickle failed, for example because the keys' classes are not imported.
     """
     content = trust.read(path)
     pickled = content[:-CHECKSUM_SIZE]
@@ -113,13 +112,13 @@ def read_key(path: str) -> Any:
 
 
 def is_seed(path: str) -> bool:
-    """Tell whether a file is one of a seed, which is only read."""
+    """Return whether a file belongs to a seed cache, which is read-only."""
     return any(Path(path).is_relative_to(seed) for seed in compiledirs.seeds())
 
 
 def add_seeds(cache: ModuleCache) -> None:
-    """Have a cache know the modules of the seeds that it does not know, the first seed's first."""
-    # Late, for this is imported by it.
+    """Add the modules of the seed caches to a cache; earlier seeds take precedence."""
+    # Not above: cmodule imports this module.
     from theano.gof import cmodule  # noqa: PLC0415
 
     for key_pkl in (
@@ -129,14 +128,16 @@ def add_seeds(cache: ModuleCache) -> None:
             continue
         try:
             directory = str(Path(key_pkl).parent)
-            entry = cmodule.module_name_from_dir(directory, files=listed(directory) or ())
+            entry = cmodule.module_name_from_dir(
+                directory, files=list_module_files(directory) or ()
+            )
             key_data = read_key(key_pkl)
-            moved = cmodule.is_same_entry(entry, key_data.get_entry())
+            same_entry = cmodule.is_same_entry(entry, key_data.get_entry())
         except Exception as error:
-            # As of the cache's own: its classes may be imported later.
-            _logger.debug("%s is passed over: %r", key_pkl, error)
+            # The keys' classes may be imported later; ModuleCache.refresh tolerates this too.
+            _logger.debug("%s is ignored: %r", key_pkl, error)
             continue
-        if moved and key_data.module_hash not in cache.module_hash_to_key_data:
+        if same_entry and key_data.module_hash not in cache.module_hash_to_key_data:
             key_data.entry, key_data.key_pkl = entry, key_pkl
             cache.module_hash_to_key_data[key_data.module_hash] = key_data
             cache.key_data_of[entry] = key_data
@@ -146,23 +147,23 @@ def add_seeds(cache: ModuleCache) -> None:
                     cache.similar_keys.setdefault(cmodule.get_safe_part(key), []).append(key)
 
 
-def check(entry: str, key_data: KeyData | None) -> None:
-    """Check a module's library before it is loaded.
+def check_library(entry: str, key_data: KeyData | None) -> None:
+    """Check a module's library before it is loaded, and record the access.
 
     Args:
-        entry: its path.
-        key_data: what is known of it, if anything.
+        entry: the path of the library.
+        key_data: the module's KeyData with the checksum, if the cache has it.
 
     Raises:
-        Damaged: it is not what was compiled.
-        OSError: it cannot be read, or another user could have written it.
+        Damaged: the checksum differs.
+        OSError: the library cannot be read, or another user could have written it.
     """
     content = trust.read(entry)
     checksum = getattr(key_data, "checksum", None)
-    # The linker can write no file that is empty; an older Theano wrote no checksum.
+    # An older Theano wrote no checksum.
     if checksum not in (None, make_checksum(content)):
         raise Damaged(entry)
-    # Those not loaded for long will be removed, also where reading leaves no time.
+    # Modules are removed by their time of access, which some mounts do not update.
     with contextlib.suppress(OSError):
         status = Path(entry).stat()
         if time.time() - status.st_atime > A_DAY:
@@ -170,14 +171,14 @@ def check(entry: str, key_data: KeyData | None) -> None:
 
 
 def import_library(name: str, path: str) -> ModuleType:
-    """Return the module that a library has, loaded without what else is in its directory.
+    """Load a module from a library, without a search of the library's directory.
 
     Args:
-        name: the module's name.
-        path: the library's.
+        name: the name of the module.
+        path: the path of the library.
 
     Raises:
-        ImportError: it cannot be loaded.
+        ImportError: the library cannot be loaded.
     """
     loader = importlib.machinery.ExtensionFileLoader(name, path)
     spec = importlib.util.spec_from_loader(name, loader)
@@ -187,61 +188,65 @@ def import_library(name: str, path: str) -> ModuleType:
     return module
 
 
-def pass_over(cache: ModuleCache, entry: str, error: Exception) -> None:
-    """Forget a module that cannot be loaded, and remove it if it is damaged.
+def drop_module(cache: ModuleCache, entry: str, error: Exception) -> None:
+    """Remove an unusable module from a cache in memory, and from the disk if it is damaged.
 
     Args:
-        cache: where it was found.
-        entry: its library's path.
-        error: why it is not loaded.
+        cache: the cache that contains the module.
+        entry: the path of the module's library.
+        error: the exception that loading the module raised.
     """
-    _logger.debug("%s is passed over: %r", entry, error)
+    _logger.debug("%s is ignored: %r", entry, error)
     key_data = cache.key_data_of.pop(entry, None)
     if key_data is None:
         return
     key_data.delete_keys_from(cache.entry_from_key)
     if cache.module_hash_to_key_data.get(key_data.module_hash) is key_data:
         del cache.module_hash_to_key_data[key_data.module_hash]
-    # Others may load what is as it was compiled.
-    unknown = getattr(key_data, "checksum", None) is None and isinstance(error, ImportError)
-    if (unknown or isinstance(error, Damaged)) and not is_seed(entry):
+    # Another process may be able to load a library whose checksum is right.
+    unverified = getattr(key_data, "checksum", None) is None and isinstance(error, ImportError)
+    if (unverified or isinstance(error, Damaged)) and not is_seed(entry):
         shutil.rmtree(Path(entry).parent, ignore_errors=True)
 
 
-def tell(directory: str, error: Exception) -> None:
-    """Log that modules are compiled for this process alone: the first time as a warning."""
+def warn_uncached(directory: str, error: Exception) -> None:
+    """Log that new modules are not cached: the first time as a warning, then at level debug."""
     trust.warn_first(
         _logger,
-        "%s takes no more modules (%s): what it has not got is compiled for this process alone",
+        "%s takes no more modules (%s): this process compiles new modules for itself and does not "
+        "cache them",
         directory,
         error,
     )
 
 
 def new_directory(compiledir: str) -> str:
-    """Return a new directory for a module: a private one, if the compiledir takes no more."""
+    """Make a directory for a module, in a private directory if the compiledir has no space."""
     try:
         room = os.statvfs(compiledir)
         if room.f_bavail * room.f_frsize < ROOM:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return tempfile.mkdtemp(dir=compiledir)
     except OSError as error:
-        tell(compiledir, error)
+        warn_uncached(compiledir, error)
         return tempfile.mkdtemp(dir=compiledirs.private())
 
 
-def elsewhere(location: str, error: Exception) -> str:
-    """Return a private directory in place of one that has no room for a module.
+def replace_full_directory(location: str, error: Exception) -> str:
+    """Make a private directory instead of a module's directory that has no space.
 
     Args:
-        location: the one that was tried.
-        error: what came of it; it is raised if there is room.
+        location: the module's directory; it is removed.
+        error: the exception that compiling the module raised.
+
+    Raises:
+        Exception: `error`, if the directory has space.
     """
     directory = Path(location)
-    if any(directory.is_relative_to(path) for _, path in compiledirs.made):
+    if any(directory.is_relative_to(path) for _, path in compiledirs.private_directories):
         raise error
     if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
-        # g++ says it in the user's language.
+        # g++ reports a full disk as text in the user's language, so try to write.
         try:
             with tempfile.TemporaryFile(dir=directory) as file:
                 file.write(bytes(ROOM))
@@ -252,14 +257,15 @@ def elsewhere(location: str, error: Exception) -> str:
     else:
         reason = error
     shutil.rmtree(directory, ignore_errors=True)
-    tell(str(directory.parent), reason)
+    warn_uncached(str(directory.parent), reason)
     return tempfile.mkdtemp(dir=compiledirs.private())
 
 
-def state(cache: ModuleCache) -> tuple[int, ...]:
-    """Return what is another where others have added modules, or keys can be read that could not.
+def cache_state(cache: ModuleCache) -> tuple[int, ...]:
+    """Return numbers that change if a refresh of a cache could find more modules.
 
-    Those of classes can that were imported, or defined in a session, since then.
+    They change when a process adds a module, and when this process imports or defines classes,
+    because more keys may be readable then.
     """
     times = []
     with contextlib.suppress(OSError):
@@ -268,23 +274,27 @@ def state(cache: ModuleCache) -> tuple[int, ...]:
 
 
 def refresh(cache: ModuleCache) -> None:
-    """Have a cache know what others have added, with the lock on it.
+    """Refresh a cache if its state has changed; the caller holds the lock on the cache.
 
-    It looks at every module, which takes longer than to compile one where there are thousands.
+    With thousands of modules, a refresh takes longer than the compilation of one module.
     """
-    if states.get(cache.dirname) != state(cache):
+    if states.get(cache.dirname) != cache_state(cache):
         cache.refresh(cleanup=False)
-        states[cache.dirname] = state(cache)
+        states[cache.dirname] = cache_state(cache)
 
 
-def share(cache: ModuleCache, location: str) -> None:
-    """Let those read a module that was added to a cache who may read that, and nobody else write.
+def publish(cache: ModuleCache, location: str) -> None:
+    """Set the permissions of a new module: the cache's readers may read, only the owner may write.
 
-    The lock on the cache is held since it was refreshed: nobody else has added another one.
+    The caller has held the lock since the last refresh, so no other process has added a module.
+
+    Args:
+        cache: the cache that contains the module.
+        location: the module's directory.
     """
-    states[cache.dirname] = state(cache)
+    states[cache.dirname] = cache_state(cache)
     directory = Path(location)
-    # What cannot be changed is as it is.
+    # Permissions that this user may not change stay as they are.
     with contextlib.suppress(OSError):
         for file in directory.iterdir():
             mode = file.stat().st_mode

@@ -1,10 +1,10 @@
-"""The names that types of numbers have in kernels."""
+"""Translation of NumPy's C type names to libgpuarray's names, for kernels."""
 
 from __future__ import annotations
 
 import re
 
-# NumPy's, and libgpuarray's.
+# By NumPy's name: libgpuarray's name.
 NAMES = {
     "npy_bool": "ga_bool",
     "npy_int8": "ga_byte",
@@ -22,5 +22,5 @@ NAMES = {
 
 
 def in_kernels(code: str) -> str:
-    """C code of a scalar op, with libgpuarray's names of types in place of NumPy's."""
-    return re.sub(r"\bnpy_\w+", lambda found: NAMES.get(found[0], found[0]), code)
+    """Return C code of a scalar op with libgpuarray's names of types."""
+    return re.sub(r"\bnpy_\w+", lambda match: NAMES.get(match[0], match[0]), code)

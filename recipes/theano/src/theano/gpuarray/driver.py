@@ -1,7 +1,7 @@
-"""Why a CUDA device cannot be used, in words.
+"""Diagnosis of unusable CUDA devices: queries of NVIDIA's driver through ctypes.
 
-pygpu's errors name the call that failed. The driver can tell the cause beforehand, and is asked
-through ctypes: nothing is compiled.
+pygpu's errors name only the call that failed. The driver knows the cause before the first call, and
+ctypes needs no compiler.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from pathlib import Path
 
 from theano.misc import trust
 
-# NVRTC 13 compiles for Turing and newer. libgpuarray 0.7.6 cuts the names of architectures to two
-# digits, so that Blackwell's compute_100 is none.
+# NVRTC 13 compiles for Turing (7.5) and newer. libgpuarray 0.7.6 truncates the version to two
+# digits, so that Blackwell's compute_100 becomes an unknown architecture.
 OLDEST, BEYOND = (7, 5), (10, 0)
 
 # CUdevice_attribute
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
 
-# The name by which libgpuarray opens it.
-NVRTC = str(Path(sys.prefix, "lib", "gpuarray", "libnvrtc.so"))
+# The path from which libgpuarray loads NVRTC.
+NVRTC = str(Path(sys.base_prefix, "lib", "gpuarray", "libnvrtc.so"))
 
 
 class DeviceError(RuntimeError):
-    """A device cannot be used, for a reason that is known."""
+    """Raised for an unusable device, with the reason and the next step."""
 
 
 def may_keep(cache_path: str) -> bool:
-    """Tell whether kernels are kept in a directory, and loaded from it; it is made if need be."""
+    """Return whether a directory can cache kernels: create it if needed, and check its owner."""
     path = Path(cache_path)
     try:
         path.mkdir(0o755, parents=True, exist_ok=True)
@@ -39,14 +39,14 @@ def may_keep(cache_path: str) -> bool:
 
 
 def check(device: str, nvrtc: str = NVRTC) -> None:
-    """Do nothing if a device can be used.
+    """Check that a device can be used.
 
     Args:
-        device: as in the flag `device`: "cuda", "cudaN", or "cuda" and a PCI bus ID.
-        nvrtc: path of the compiler's library, whose version of CUDA the driver has to support.
+        device: the value of the flag `device`: "cuda", "cudaN", or "cuda" and a PCI bus ID.
+        nvrtc: the path of the compiler's library; the driver must support its version of CUDA.
 
     Raises:
-        DeviceError: it cannot be used.
+        DeviceError: the device cannot be used.
     """
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
@@ -93,8 +93,8 @@ def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
         )
     if capability >= BEYOND:
         raise DeviceError(
-            f"{has}, and libgpuarray knows none from {_dotted(BEYOND)} on. Use a device of the "
-            "Hopper generation or older"
+            f"{has}, and libgpuarray supports capabilities below {_dotted(BEYOND)}. Use a device "
+            "of the Hopper generation or older"
         )
 
 

@@ -1,4 +1,4 @@
-"""Which directory is the compiledir."""
+"""Choice of the compiledir: the configured directory or a private one, and the seed caches."""
 
 from __future__ import annotations
 
@@ -21,45 +21,46 @@ def private() -> str:
     """Make a directory that is removed when this process ends, and return it.
 
     Raises:
-        OSError: there is no room for temporary files.
+        OSError: there is no space for temporary files.
     """
     path = tempfile.mkdtemp(prefix="theano-")
-    made.append((os.getpid(), path))
+    private_directories.append((os.getpid(), path))
     return path
 
 
-made: list[tuple[int, str]] = []
+# The number of the process that made a private directory, and the directory.
+private_directories: list[tuple[int, str]] = []
 
 
-# From the start, and so after all that looks into it at exit.
+# Registered early, so that it runs after other exit handlers, which may use the directories.
 @atexit.register
 def remove_private() -> None:
-    """Remove what private() made, unless that was before a fork."""
-    for process, path in made:
+    """Remove the private directories of this process, not those of the parent of a fork."""
+    for process, path in private_directories:
         if process == os.getpid():
             shutil.rmtree(path, ignore_errors=True)
 
 
 def choose(path: str) -> str:
-    """Return the compiledir: a directory, or a private one if it cannot be used.
+    """Return the compiledir: the configured directory, or a private one if it is unusable.
 
-    A directory that cannot be written to serves what it has.
+    A read-only directory is usable: its modules are loaded.
 
     Args:
-        path: the directory; it is made if need be, as one that others cannot write to.
+        path: the configured directory; it is created if needed, not writable by others.
 
     Raises:
-        ValueError: nor can a private one be made.
+        ValueError: a private directory cannot be made either.
     """
-    # That of a link may change, and modules are known by their paths.
+    # Modules are identified by their paths, and the target of a link can change.
     directory = Path(path).expanduser().resolve()
     try:
-        for each in reversed([directory, *directory.parents]):
-            if not each.exists():
-                # Others may have made it now.
-                each.mkdir(0o755, exist_ok=True)
+        for ancestor in reversed([directory, *directory.parents]):
+            if not ancestor.exists():
+                # Another process may create it at the same time.
+                ancestor.mkdir(0o755, exist_ok=True)
         next(directory.iterdir(), None)
-        reason = trust.why_not_compiledir(directory)
+        reason = trust.find_compiledir_risk(directory)
         remedy = trust.REMEDY
     except OSError as error:
         reason = str(error)
@@ -67,34 +68,37 @@ def choose(path: str) -> str:
     if reason is None:
         return str(directory)
     try:
-        found = private()
+        private_directory = private()
     except OSError as error:
         raise ValueError(f"{directory} cannot be the compiledir: {reason}; and {error}") from error
     _logger.warning(
-        "%s is not used, and what is compiled is not kept: %s. %s.", directory, reason, remedy
+        "%s is not used as compiledir, and this process's modules are not cached: %s. %s.",
+        directory,
+        reason,
+        remedy,
     )
-    return found
+    return private_directory
 
 
 @functools.cache
 def seeds() -> tuple[Path, ...]:
-    """Return the compiledirs below the directories of `cmodule.seeds`, which are only read.
+    """Return the seed caches: read-only compiledirs below the directories of `cmodule.seeds`.
 
-    What cannot be read is passed over, and what cannot be trusted, with a warning.
+    Unreadable directories are ignored; untrusted directories are ignored with a warning.
     """
-    # Late, for this is imported by it.
+    # Not above: configdefaults imports this module.
     from theano.configdefaults import default_compiledirname  # noqa: PLC0415
 
-    found = []
+    directories = []
     for base in filter(None, config.cmodule.seeds.split(":")):
         directory = (Path(base).expanduser() / default_compiledirname()).resolve()
         try:
-            reason = trust.why_not_compiledir(directory, directory.parent)
+            reason = trust.find_compiledir_risk(directory, directory.parent)
         except OSError as error:
-            _logger.debug("%s is passed over: %s", directory, error)
+            _logger.debug("%s is ignored: %s", directory, error)
             continue
         if reason:
-            _logger.warning("%s is passed over: %s. %s.", directory, reason, trust.REMEDY)
+            _logger.warning("%s is ignored: %s. %s.", directory, reason, trust.REMEDY)
         else:
-            found.append(directory)
-    return tuple(found)
+            directories.append(directory)
+    return tuple(directories)

@@ -1,4 +1,4 @@
-"""The frames of a stack, as the traces of variables and nodes have them."""
+"""Extraction of stack frames for the traces of variables and nodes, with a cache of frames."""
 
 from __future__ import annotations
 
@@ -8,42 +8,45 @@ from types import FrameType
 from typing import Any
 
 Frame = tuple[str, int, str, "str | None"]
-# By file, number of a line, and function: the frame, and what linecache had of the file.
-_known: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
+# By file, line number and function: the frame, and linecache's entry of the file at that time.
+_frames: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
 
 
 def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) -> list[Frame]:
-    """Return (file, line's number, function, line) of a frame and its callers, the outermost first.
+    """Return (file, line number, function, line) of a frame and its callers, outermost first.
 
     Args:
-        limit: how many at most; None, all.
-        skips: the innermost whose files' names have one of these are left out.
+        frame: the innermost frame.
+        limit: the largest number of frames; None means all.
+        skips: parts of file names. The innermost frames of such files are left out.
     """
     if limit == 0:
         return []
     while frame is not None and is_skipped(frame.f_code.co_filename, skips):
         frame = frame.f_back
-    found: list[Frame] = []
-    while frame is not None and (limit is None or len(found) < limit):
+    frames: list[Frame] = []
+    while frame is not None and (limit is None or len(frames) < limit):
         code = frame.f_code
         key = (code.co_filename, frame.f_lineno, code.co_name)
-        known = _known.get(key)
-        # What reads a file again, as a printed exception does, replaces that of linecache.
-        if known is None or known[1] is not linecache.cache.get(key[0]):
+        cached = _frames.get(key)
+        # linecache replaces its entry when a file has changed and a traceback is printed.
+        if cached is None or cached[1] is not linecache.cache.get(key[0]):
             line = linecache.getline(key[0], key[1], frame.f_globals)
-            known = _known[key] = ((*key, line.strip() or None), linecache.cache.get(key[0]))
-        found.append(known[0])
+            cached = _frames[key] = ((*key, line.strip() or None), linecache.cache.get(key[0]))
+        frames.append(cached[0])
         frame = frame.f_back
-    found.reverse()
-    return found
+    frames.reverse()
+    return frames
 
 
 @functools.cache
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
-    """Return whether a frame is left out before the first that is not.
+    """Return whether the innermost frames of a file are left out.
+
+    Frames of tests never are, because a test inside of Theano would have an empty trace.
 
     Args:
-        filename: its file. One of a test is not left out, for the trace would be lost.
-        skips: what the names of files have that are.
+        filename: the file of a frame.
+        skips: parts of the names of files to leave out.
     """
     return "tests" not in filename and any(part in filename for part in skips)

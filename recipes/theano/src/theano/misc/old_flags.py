@@ -1,7 +1,6 @@
-"""Flags that were written for another machine, or for a Theano of before 1.0.
+"""Translation of flags that were written for another machine or for a Theano before 1.0.
 
-Programs set them for the machines of their time. What they mean here is said in one line, and the
-program goes on.
+One warning says what a flag means here, and the program continues.
 """
 
 from __future__ import annotations
@@ -23,36 +22,42 @@ TRANSLATE = "theano-fast rc translate FILE writes a theanorc anew"
 
 
 @functools.cache
-def say(message: str, *arguments: str) -> None:
+def warn_once(message: str, *arguments: str) -> None:
     """Log a warning, once."""
     _logger.warning(message, *arguments)
 
 
 def device(flag: str, value: str) -> str:
-    """Return today's name of a device of the old GPU back end.
+    """Return the current name of a device of the old GPU back end, with a warning.
 
     Args:
-        flag: "device", or another that names one.
+        flag: the flag: "device" or another that names a device.
         value: "gpu", or "gpu" and a number.
     """
     now = value.replace("gpu", "cuda", 1)
-    say("%s=%s is of the old GPU back end, and means %s now: %s", flag, value, now, TRANSLATE)
+    warn_once("%s=%s is of the old GPU back end, and means %s now: %s", flag, value, now, TRANSLATE)
     return now
 
 
 def drop(flag: str, value: str, instead: str) -> None:
-    """Say that a flag of before Theano 1.0 has no effect.
+    """Warn that a flag from before Theano 1.0 has no effect.
 
     Args:
-        instead: the flags that are in its place.
+        flag: the name of the flag.
+        value: its value.
+        instead: the current flags that replace it.
     """
-    say("%s=%s has no effect; today it is %s: %s", flag, value, instead, TRANSLATE)
+    warn_once("%s=%s has no effect; today it is %s: %s", flag, value, instead, TRANSLATE)
 
 
 def from_theanorc(
     section: str, flag: str, prefixes: tuple[str, ...] = (sys.prefix, sys.base_prefix)
 ) -> tuple[str, str]:
-    """Return the environment's own value of a flag and the prefix of its theanorc, or two ""."""
+    """Read a flag from the environment's theanorc.
+
+    Returns:
+        The flag's value and the prefix of the theanorc, or two empty strings.
+    """
     parser = configparser.RawConfigParser()
     for prefix in prefixes:
         parser.read(Path(prefix, "etc", "theanorc"))
@@ -62,14 +67,15 @@ def from_theanorc(
 
 
 def own_blas() -> str:
-    """Return the link flags of the BLAS that the environment comes with, or ""."""
+    """Return the link flags of the environment's BLAS, or ""."""
     return from_theanorc("blas", "ldflags")[0]
 
 
 def compiler(cxx: str) -> None:
-    """Say if a compiler's C++ library is newer than the environment's.
+    """Warn if a compiler's C++ library is newer than the environment's.
 
-    The environment's is loaded first, and a module that asks for a newer one cannot be.
+    The process loads the environment's library first; then a module that needs a newer library
+    cannot be loaded.
     """
     own, prefix = from_theanorc("global", "cxx")
     if not own or not cxx or Path(cxx).resolve() == Path(own).resolve():
@@ -77,20 +83,21 @@ def compiler(cxx: str) -> None:
     done = subprocess.run(
         [cxx, "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=False
     )
-    theirs, ours = map(_interface, (done.stdout.strip(), f"{prefix}/lib/libstdc++.so.6"))
-    if theirs > ours:
-        say(
+    theirs = _newest_interface(done.stdout.strip())
+    environments = _newest_interface(f"{prefix}/lib/libstdc++.so.6")
+    if theirs > environments:
+        warn_once(
             "cxx=%s: its libstdc++ (GLIBCXX_3.4.%s) is newer than this environment's (3.4.%s), and "
-            "a module that needs it cannot be loaded; without the flag it is %s",
+            "a module that needs it cannot be loaded; without the flag, cxx is %s",
             cxx,
             str(theirs),
-            str(ours),
+            str(environments),
             own,
         )
 
 
-def _interface(library: str) -> int:
-    """Return N of the newest GLIBCXX_3.4.N that a libstdc++ has, or 0."""
+def _newest_interface(library: str) -> int:
+    """Return N of the newest interface GLIBCXX_3.4.N of a libstdc++, or 0 if there is none."""
     try:
         content = Path(library).read_bytes()
     except OSError:
@@ -102,10 +109,12 @@ def _interface(library: str) -> int:
 def blas(value: str, cxx: str) -> str:
     """Return the link flags to use for a value of `blas.ldflags`.
 
-    Where the environment comes with a BLAS, libraries without a directory are that one: another in
-    the same process, as of the host's, would be a second one. One of a directory must link.
+    If the environment has a BLAS, it replaces libraries that are named without a directory: another
+    BLAS, such as the host's, would be a second one in the process. It also replaces a library that
+    is named with its directory but does not link.
 
     Args:
+        value: the value of the flag.
         cxx: the compiler, or "".
     """
     own = own_blas()
@@ -114,7 +123,7 @@ def blas(value: str, cxx: str) -> str:
     if not any(flag.startswith("-L") for flag in shlex.split(value)):
         if not any(name in value and name in own for name in ("mkl", "openblas")):
             named = " ".join(flag for flag in shlex.split(own) if flag.startswith("-l"))
-            say(
+            warn_once(
                 "blas.ldflags=%s: the BLAS is this environment's, %s; another needs its directory, "
                 "as in -L/DIRECTORY -lopenblas",
                 value,
@@ -123,29 +132,30 @@ def blas(value: str, cxx: str) -> str:
         return own
     program = 'extern "C" void dgemm_(); int main() { dgemm_(); }'
     if cxx and (why := _complaint(cxx, program, *shlex.split(value))):
-        say("blas.ldflags=%s does not link (%s): the BLAS is this environment's", value, why)
+        warn_once("blas.ldflags=%s does not link (%s): the BLAS is this environment's", value, why)
         return own
     return value
 
 
 @functools.cache
 def cxxflags(value: str, cxx: str) -> str:
-    """Return a value of `gcc.cxxflags` without what the compiler, as of clang's, does not know.
+    """Return a value of `gcc.cxxflags` without flags that g++ rejects, such as clang's.
 
     Args:
+        value: the value of the flag.
         cxx: the compiler, or "".
     """
     flags = value.split()
     if not cxx or not flags or not _complaint(cxx, "", *flags, "-c"):
         return value
-    known = [flag for flag in flags if "unrecognized" not in _complaint(cxx, "", flag, "-c")]
-    if unknown := [flag for flag in flags if flag not in known]:
-        say("gcc.cxxflags: %s does not know %s: left out", cxx, " ".join(unknown))
-    return " ".join(known)
+    accepted = [flag for flag in flags if "unrecognized" not in _complaint(cxx, "", flag, "-c")]
+    if rejected := [flag for flag in flags if flag not in accepted]:
+        warn_once("gcc.cxxflags: %s does not know %s: left out", cxx, " ".join(rejected))
+    return " ".join(accepted)
 
 
 def _complaint(cxx: str, program: str, *flags: str) -> str:
-    """Return the last line, but ld's summary, that a compiler writes of a program it refuses."""
+    """Compile a program; return "" or the last line of the errors, without ld's summary."""
     with tempfile.TemporaryDirectory() as location:
         done = subprocess.run(
             [cxx, "-x", "c++", "-", *flags, "-o", f"{location}/program"],

@@ -1,8 +1,9 @@
-"""Who else could have written what is about to be loaded: it is code.
+"""Ownership and permission checks for files that Theano loads, because loading them runs code.
 
-What this user or root wrote is loaded, and what those wrote whom the flag `cmodule.trusted` names,
-if nobody else may write to it: the compiledir, what is in it, and not everyone to base_compiledir.
-Who may write further above can only put there what is their own.
+Files are loaded if they belong to this user, to root, or to a user or group of the flag
+`cmodule.trusted`, and if nobody else may write to them. This applies to the compiledir and to its
+files. In addition, base_compiledir must not be writable by everyone. Directories further above are
+not checked: whoever may write there can only add files of their own.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ REMEDY = (
     "cmodule.trusted, or choose another base_compiledir"
 )
 
-# The messages that were warnings.
-told: set[str] = set()
+# The messages that were logged as warnings.
+warned: set[str] = set()
 
 
 def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None:
-    """Log a message: the first time as a warning, then to debug."""
-    logger.log(logging.DEBUG if message in told else logging.WARNING, message, *arguments)
-    told.add(message)
+    """Log a message: the first time as a warning, then at level debug."""
+    logger.log(logging.DEBUG if message in warned else logging.WARNING, message, *arguments)
+    warned.add(message)
 
 
 def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
-    """Return the numbers of users or groups; one list can be of hosts that do not know all."""
+    """Return the numbers of users or groups; skip names that this host does not know."""
     numbers = set()
     for name in names:
         try:
@@ -47,8 +48,8 @@ def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
 
 
 @functools.cache
-def _listed(flag: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the users and the groups that a value of `cmodule.trusted` names."""
+def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the numbers of the users and groups in a value of `cmodule.trusted`."""
     names = flag.replace(":", " ").split()
     users = [name for name in names if name[0] != "@"]
     groups = [name[1:] for name in names if name[0] == "@"]
@@ -61,25 +62,28 @@ def _listed(flag: str) -> tuple[frozenset[int], frozenset[int]]:
 @functools.cache
 def _groups_of(user: int) -> frozenset[int]:
     try:
-        known = pwd.getpwuid(user)
-        return frozenset(os.getgrouplist(known.pw_name, known.pw_gid))
+        entry = pwd.getpwuid(user)
+        return frozenset(os.getgrouplist(entry.pw_name, entry.pw_gid))
     except KeyError:
         return frozenset()
 
 
 def _is_trusted(user: int) -> bool:
-    users, groups = _listed(config.cmodule.trusted)
+    users, groups = _parse_trusted(config.cmodule.trusted)
     return user in {0, os.geteuid(), *users} or not groups.isdisjoint(_groups_of(user))
 
 
 @functools.cache
 def _is_own_group(group: int, user: int) -> bool:
-    """Tell whether a group has but one user, whose name it has, as where the umask is 002."""
+    """Return whether a group is a user's private group: same name, and no other member.
+
+    Systems with such groups set the umask to 002, which lets the group write.
+    """
     try:
-        known, owner = grp.getgrgid(group), pwd.getpwuid(user)
+        entry, owner = grp.getgrgid(group), pwd.getpwuid(user)
     except KeyError:
         return False
-    return (known.gr_name, known.gr_gid) == (owner.pw_name, owner.pw_gid) and set(known.gr_mem) <= {
+    return (entry.gr_name, entry.gr_gid) == (owner.pw_name, owner.pw_gid) and set(entry.gr_mem) <= {
         owner.pw_name
     }
 
@@ -91,12 +95,12 @@ def _name(number: int, find: Callable[[int], str]) -> str:
         return str(number)
 
 
-def why_not(path: str | Path, status: os.stat_result, closed: bool = False) -> str | None:
-    """Return why something may be another user's, or None.
+def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) -> str | None:
+    """Return the reason why another user could have written a file, or None if none could.
 
     Args:
-        path: where it is.
-        status: what stat said of it.
+        path: the path of the file or directory.
+        status: its stat result.
         closed: whether nobody else may enter its directory.
     """
     if not _is_trusted(status.st_uid):
@@ -106,8 +110,9 @@ def why_not(path: str | Path, status: os.stat_result, closed: bool = False) -> s
         return None
     if status.st_mode & stat.S_IWOTH:
         return f"everyone may write to {path}"
-    if status.st_mode & stat.S_IWGRP and status.st_gid not in _listed(config.cmodule.trusted)[1]:
-        # Where there is an access control list, these are the rights of whoever is on it.
+    trusted_groups = _parse_trusted(config.cmodule.trusted)[1]
+    if status.st_mode & stat.S_IWGRP and status.st_gid not in trusted_groups:
+        # With an access control list, the group's bits are the mask of all entries of the list.
         if _is_own_group(status.st_gid, status.st_uid) and not _has_list(path):
             return None
         group = _name(status.st_gid, lambda number: grp.getgrgid(number).gr_name)
@@ -122,39 +127,42 @@ def _has_list(path: str | Path) -> bool:
         return False
 
 
-def why_not_compiledir(path: Path, base: Path | None = None) -> str | None:
-    """Return why nothing is to be loaded from a compiledir, or None.
+def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
+    """Return the reason why nothing may be loaded from a compiledir, or None.
 
     Args:
-        path: where it is.
-        base: the directory of compiledirs that it belongs to, if it is not `base_compiledir`.
+        path: the compiledir.
+        base: the directory that contains the compiledirs; `base_compiledir` by default.
 
     Raises:
-        OSError: it cannot be looked at.
+        OSError: stat failed.
     """
     base = base or Path(config.base_compiledir).resolve()
     if base in path.parents:
         status = base.stat()
-        # Where root is unknown, as in a user's own container, /proc has the owner that root has.
+        # In a container without a mapping of root, root's files and /proc/sys have the same owner.
         root = Path("/proc/sys").stat().st_uid if Path("/proc/sys").exists() else 0
-        kept = status.st_mode & stat.S_ISVTX and (
+        sticky = status.st_mode & stat.S_ISVTX and (
             status.st_uid == root or _is_trusted(status.st_uid)
         )
-        if status.st_mode & stat.S_IWOTH and not kept:
+        if status.st_mode & stat.S_IWOTH and not sticky:
             return f"everyone may write to {base}"
-    return why_not(path, path.stat())
+    return find_risk(path, path.stat())
 
 
 def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> bool:
-    """Tell whether something is to be loaded; if not, log why, the first time as a warning.
+    """Return whether a file may be loaded; log the reason if not, the first time as a warning.
 
-    The arguments are why_not's.
+    Args:
+        path: as for find_risk.
+        status: as for find_risk.
+        closed: as for find_risk.
     """
-    reason = why_not(path, status, closed)
+    reason = find_risk(path, status, closed)
     if reason:
         warn_first(
             _logger,
-            "What another user could have written is not loaded: %s. %s.",
+            "Files that another user could have written are not loaded: %s. %s.",
             reason,
             REMEDY,
         )
@@ -162,11 +170,11 @@ def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> 
 
 
 def read(path: str | Path) -> bytes:
-    """Return what is in a file that is to be loaded.
+    """Read a file to load, after checks of the file and its directory.
 
     Raises:
-        OSError: it cannot be read.
-        PermissionError: another user could have written it.
+        OSError: the file cannot be read.
+        PermissionError: another user could have written the file.
     """
     path = Path(path)
     with path.open("rb") as file:

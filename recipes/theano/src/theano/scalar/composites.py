@@ -1,4 +1,4 @@
-"""The graphs of Composites."""
+"""Graphs of Composites: depth, inlining, and merging of equal nodes; attributes made at access."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Variables = list["Variable"]
 
 
 class Lazy:
-    """What a Composite needs to be compiled or called is made where it is asked for.
+    """Make a Composite's graph and Python implementation at first access.
 
-    Most Composites become part of others.
+    Most Composites are fused into others and never compiled or called.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -30,10 +30,10 @@ class Lazy:
 
 
 def depth(inputs: Variables, outputs: Variables) -> int:
-    """Return how many ops a graph has one after another, each with as many as its depth is.
+    """Return the length of the longest chain of ops in a graph; an op counts with its own depth.
 
     Raises:
-        ValueError: there are others than scalar ops.
+        ValueError: an op is not a ScalarOp.
     """
     from theano.scalar.basic import ScalarOp  # noqa: PLC0415 (it imports this)
 
@@ -43,43 +43,54 @@ def depth(inputs: Variables, outputs: Variables) -> int:
             raise ValueError(
                 "The fgraph to Composite must be exclusively composed of ScalarOp instances."
             )
-        before = max((depths.get(each, 0) for each in node.inputs), default=0)
+        before = max((depths.get(variable, 0) for variable in node.inputs), default=0)
         depths.update(dict.fromkeys(node.outputs, before + node.op.depth))
-    return max(depths.get(each, 0) for each in outputs)
+    return max(depths.get(output, 0) for output in outputs)
 
 
-def applied(op: Any, inputs: Sequence[Variable]) -> Variables:
-    """Return what a Composite computes of inputs, by the ops in it."""
+def apply_inner_ops(op: Any, inputs: Sequence[Variable]) -> Variables:
+    """Apply the inner ops of a Composite to inputs; return the outputs."""
     copies = clone_get_equiv([], op.outputs, memo=dict(zip(op.inputs, inputs, strict=True)))
-    return [copies[each] for each in op.outputs]
+    return [copies[output] for output in op.outputs]
 
 
-def flattened(inputs: Variables, node: Apply) -> tuple[Variables, Variables]:
-    """Return a copy of inputs, and of what a Composite's node computes of them, without that."""
+def inline_node(inputs: Variables, node: Apply) -> tuple[Variables, Variables]:
+    """Copy a graph that ends in a Composite's node, with the node replaced by its inner ops.
+
+    Args:
+        inputs: the inputs of the graph.
+        node: the Composite's node.
+
+    Returns:
+        The copies of the inputs, and the outputs.
+    """
     copies = clone_get_equiv(inputs, node.inputs)
-    outputs = applied(node.op, [copies[each] for each in node.inputs])
-    return [copies[each] for each in inputs], outputs
+    outputs = apply_inner_ops(node.op, [copies[variable] for variable in node.inputs])
+    return [copies[variable] for variable in inputs], outputs
 
 
-def merged(inputs: Variables, outputs: Variables) -> FunctionGraph:
-    """Return the graph of a copy that computes nothing twice."""
-    copies: dict[Variable, Variable] = {each: each.clone() for each in inputs}
-    known: dict[Any, Variables] = {}
+def merge_equal_nodes(inputs: Variables, outputs: Variables) -> FunctionGraph:
+    """Copy a graph, with equal nodes and equal constants merged."""
+    copies: dict[Variable, Variable] = {variable: variable.clone() for variable in inputs}
+    # Constants by type and bytes; the outputs of nodes by op and inputs.
+    seen: dict[Any, Variables] = {}
 
     def copy(variable: Variable) -> Variable:
         if variable not in copies and isinstance(variable, Constant):
-            # Not by the value: 0 and -0 are equal.
-            same = variable.type, np.asarray(variable.data).tobytes()
-            copies[variable] = known.setdefault(same, [variable.clone()])[0]
-        # The graph refuses what is neither computed nor a constant.
+            # Bytes and not the value: 0 equals -0.
+            key = variable.type, np.asarray(variable.data).tobytes()
+            copies[variable] = seen.setdefault(key, [variable.clone()])[0]
+        # FunctionGraph rejects a variable that is neither computed nor a constant.
         return copies.get(variable, variable)
 
     for node in io_toposort(inputs, outputs):
-        read = [copy(each) for each in node.inputs]
-        same = node.op, *read
-        if same not in known:
-            known[same] = node.clone_with_new_inputs(read).outputs
-        copies.update(zip(node.outputs, known[same], strict=True))
+        new_inputs = [copy(variable) for variable in node.inputs]
+        key = node.op, *new_inputs
+        if key not in seen:
+            seen[key] = node.clone_with_new_inputs(new_inputs).outputs
+        copies.update(zip(node.outputs, seen[key], strict=True))
     return FunctionGraph(
-        [copies[each] for each in inputs], [copy(each) for each in outputs], clone=False
+        [copies[variable] for variable in inputs],
+        [copy(variable) for variable in outputs],
+        clone=False,
     )

@@ -1,4 +1,4 @@
-"""What scalar ops make of dtypes."""
+"""Output dtypes of a scalar op, computed without an Apply node if possible."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from theano.scalar.basic import ScalarOp, get_scalar_type
 
 
 def output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
-    """Return the dtypes of a scalar op's outputs for inputs of some dtypes.
+    """Return the dtypes of a scalar op's outputs for the dtypes of its inputs.
 
     Raises:
-        TypeError: there is no such node.
+        TypeError: the op does not accept these inputs.
     """
     types = [get_scalar_type(dtype) for dtype in dtypes]
-    # No node is needed where it would only ask this.
+    # The default make_node calls output_types too.
     if getattr(op.make_node, "__func__", None) is ScalarOp.make_node and op.nin in (-1, len(types)):
         outputs = op.output_types(types)
         if len(outputs) == op.nout:
-            return [each.dtype for each in outputs]
-    node = op.make_node(*[each.make_variable() for each in types])
-    return [each.type.dtype for each in node.outputs]
+            return [output_type.dtype for output_type in outputs]
+    node = op.make_node(*[input_type.make_variable() for input_type in types])
+    return [output.type.dtype for output in node.outputs]

@@ -1,4 +1,4 @@
-"""What scans keep their outputs in."""
+"""Buffers of a scan's outputs: the initial state in them, and reversed slices of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def initial_state(buffer: Variable, n: int) -> Variable | None:
-    """Return the n elements that a buffer begins with, if they were set in it, or None."""
+    """Return the value of a buffer's first n elements if set_subtensor set them, otherwise None."""
     node = buffer.owner
     if not (
         node
@@ -21,7 +21,7 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
     ):
         return None
     state = node.inputs[1]
-    # An optimizer takes less than n elements, or less dimensions, where all are the same.
+    # Optimizers replace equal elements by fewer elements or by fewer dimensions.
     whole = (
         state.ndim == buffer.ndim
         and state.broadcastable[1:] == buffer.broadcastable[1:]
@@ -31,8 +31,5 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
 
 
 def backwards(buffer: Any, first: int, last: int) -> Any:
-    """A buffer from its end to its beginning, without so many elements of the first and the last.
-
-    One slice, where two or three would have to be merged.
-    """
+    """Reverse a buffer, without its `first` first and `last` last elements, by one slice."""
     return buffer[-last - 1 if last else None : first - 1 if first else None : -1]

@@ -1,4 +1,4 @@
-"""Graphs of Scans copied, merged and hashed, each node once."""
+"""Copies, merging and hashes of a Scan's graphs, in one pass over the nodes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ def copy_graph(
     strict: bool,
     share_inputs: bool,
 ) -> dict[Variable, Variable]:
-    """Add a copy of each of the variables, and of all they depend on, to copies.
+    """Copy variables and all variables on which they depend.
 
     Args:
-        copies: what is copied already, or is to be replaced, with its copy.
+        variables: the variables to copy.
+        copies: by variable: its copy or replacement. New copies are added.
         strict: as for Apply.clone_with_new_inputs.
-        share_inputs: if True, a variable without owner is its own copy; but a constant that belongs
-            to a FunctionGraph is copied, as it cannot belong to two.
+        share_inputs: if True, a variable without owner is its own copy. A constant that belongs to
+            a FunctionGraph is copied in any case, because it cannot belong to two.
 
     Returns:
-        copies.
+        `copies`.
     """
     # A loop and not a recursion: scans are cloned often, and graphs are deep.
-    left = list(variables)
-    while left:
-        var = left[-1]
+    stack = list(variables)
+    while stack:
+        var = stack[-1]
         if var in copies:
-            left.pop()
+            stack.pop()
         elif var.owner is None:
             if not share_inputs or (isinstance(var, gof.Constant) and hasattr(var, "fgraph")):
                 copies[var] = var.clone()
@@ -43,7 +44,7 @@ def copy_graph(
             node = var.owner
             missing = [inp for inp in node.inputs if inp not in copies]
             if missing:
-                left.extend(missing)
+                stack.extend(missing)
             else:
                 copied = node.clone_with_new_inputs(
                     [copies[inp] for inp in node.inputs], strict=strict
@@ -54,13 +55,13 @@ def copy_graph(
 
 
 def merge_graph(inputs: Iterable[Variable], outputs: Iterable[Variable]) -> list[Variable]:
-    """Return the outputs, computed without doing anything twice.
+    """Return the outputs of a graph with merged nodes.
 
-    Nodes with equal ops and the same inputs, and constants with equal signatures, become one, as
-    MergeOptimizer makes them in a FunctionGraph.
+    Nodes with equal ops and the same inputs, and constants with equal signatures, are merged, as
+    MergeOptimizer does in a FunctionGraph.
     """
     merged: dict[Variable, Variable] = {}
-    # Constants by their signatures, and nodes by their ops and inputs.
+    # Constants by signature, nodes by op and inputs.
     seen: dict[Any, Any] = {}
 
     def merge(var: Variable) -> Variable:
@@ -84,20 +85,22 @@ def merge_graph(inputs: Iterable[Variable], outputs: Iterable[Variable]) -> list
 def replace_computations(
     outputs: Sequence[Variable], computed: Sequence[Variable], variables: Iterable[Variable]
 ) -> list[Variable]:
-    """Return the outputs, of graphs that have variables in place of what these graphs compute.
+    """Replace computations in graphs by variables; return the new outputs.
 
     Args:
-        computed: a computation for each of the variables; what has no owner is not replaced.
+        outputs: the outputs of the graphs.
+        computed: the outputs of the computations to replace. An element without owner is ignored.
+        variables: the replacements, one for each computation.
     """
     both = [*outputs, *computed]
     merged = merge_graph(gof.graph.inputs(both), both)
     new, old = merged[: len(outputs)], merged[len(outputs) :]
     copies: dict[Variable, Variable] = {}
-    for each, variable in zip(old, variables, strict=True):
-        if each.owner is not None:
-            copies.setdefault(each, variable)
+    for computation, variable in zip(old, variables, strict=True):
+        if computation.owner is not None:
+            copies.setdefault(computation, variable)
     copy_graph(new, copies, strict=True, share_inputs=True)
-    return [copies[each] for each in new]
+    return [copies[output] for output in new]
 
 
 def copy_scan(
@@ -106,12 +109,13 @@ def copy_scan(
     sequences: Mapping[Variable, Variable],
     others: Mapping[Variable, Variable],
 ) -> list[Variable]:
-    """Return the outputs of a copy of a Scan whose steps are given more.
+    """Copy a Scan with additional inputs and replaced inner variables; return its outputs.
 
     Args:
-        copies: of the inputs of its steps, and of what is to be replaced in them.
-        sequences: new inputs that have other values in each step, with what these are outside.
-        others: new inputs that have the same, with what these are outside.
+        node: the node of the Scan.
+        copies: by inner input or replaced inner variable: its copy.
+        sequences: by new inner input that changes from step to step: its outer sequence.
+        others: by new inner input that is the same in all steps: its outer variable.
     """
     scan: Any = node.op
     copy_graph(scan.outputs, copies, strict=True, share_inputs=True)
@@ -128,19 +132,20 @@ def copy_scan(
 
 
 def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = ()) -> list[int]:
-    """Hash graphs so that those which equal_computations finds equal share it.
+    """Hash graphs; graphs that are equal for equal_computations have equal hashes.
 
     Args:
-        inputs: where the graphs begin; they count by their position.
+        outputs: the outputs of the graphs.
+        inputs: the inputs of the graphs; they are hashed by position.
 
     Returns:
-        one hash for each output.
+        One hash for each output.
     """
     hashes: dict[Variable, int] = {inp: hash((0, i)) for i, inp in enumerate(inputs)}
 
     def hash_of(var: Variable) -> int:
         if var not in hashes:
-            # Without owner: all others were met in the order of computation.
+            # A variable without owner: the loop below hashes all others before they are read.
             try:
                 hashes[var] = hash(var.signature() if isinstance(var, gof.Constant) else var)
             except TypeError:

@@ -1,4 +1,4 @@
-"""Which Scans can become one."""
+"""Conditions under which Scans can be merged into one Scan."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ if TYPE_CHECKING:
 
 
 def end_together(node: Apply, other: Apply) -> bool:
-    """Whether the conditions of two Scans are the same computation of the same outer variables."""
+    """Return whether two Scans' conditions are equal computations of the same outer variables."""
     if len(node.op.inputs) != len(other.op.inputs):
         return False
-    outputs, places, outer = read_by_condition(node)
-    others, other_places, other_outer = read_by_condition(other)
+    outputs, positions, outer = find_condition_graph(node)
+    other_outputs, other_positions, other_outer = find_condition_graph(other)
     return (
-        (places, outer) == (other_places, other_outer)
-        and len(outputs) == len(others)
-        and equal_computations(outputs, others, node.op.inputs, other.op.inputs)
+        (positions, outer) == (other_positions, other_outer)
+        and len(outputs) == len(other_outputs)
+        and equal_computations(outputs, other_outputs, node.op.inputs, other.op.inputs)
     )
 
 
-def read_by_condition(node: Apply) -> tuple[list[Variable], list[int], list[Variable]]:
-    """What a Scan's condition is computed of, by way of states too.
+def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[Variable]]:
+    """Find the variables on which a Scan's condition depends, directly or through states.
 
     Returns:
-        The inner outputs that decide it, the condition first; the places of the inner inputs that
-        these read; and the outer inputs that belong to them.
+        The inner outputs that determine the condition, the condition first; the positions of the
+        inner inputs that these outputs read; and the corresponding outer inputs.
     """
     outer = node.op.var_mappings["outer_inp_from_inner_inp"]
     states = node.op.var_mappings["inner_out_from_inner_inp"]
-    outputs, places = [node.op.outputs[-1]], []
+    outputs, positions = [node.op.outputs[-1]], []
     for output in outputs:
-        reached = set(gof.graph.inputs([output]))
-        for place, inner in enumerate(node.op.inputs):
-            if inner in reached and place not in places:
-                places.append(place)
+        read_inputs = set(gof.graph.inputs([output]))
+        for position, inner in enumerate(node.op.inputs):
+            if inner in read_inputs and position not in positions:
+                positions.append(position)
                 outputs += [
                     node.op.outputs[state]
-                    for state in states[place]
+                    for state in states[position]
                     if node.op.outputs[state] not in outputs
                 ]
-    return outputs, places, [node.inputs[outer[place]] for place in places]
+    return outputs, positions, [node.inputs[outer[position]] for position in positions]
 
 
 def independent(nodes: Iterable[Apply]) -> list[Apply]:
-    """Those that need none of the ones before them, and that none of these needs."""
-    found: list[Apply] = []
+    """Select mutually independent nodes, in order."""
+    selected: list[Apply] = []
     for node in nodes:
         if not any(
-            gof.graph.is_in_ancestors(node, each) or gof.graph.is_in_ancestors(each, node)
-            for each in found
+            gof.graph.is_in_ancestors(node, other) or gof.graph.is_in_ancestors(other, node)
+            for other in selected
         ):
-            found.append(node)
-    return found
+            selected.append(node)
+    return selected

@@ -1,4 +1,4 @@
-"""What the steps of a Scan need to run in C, or not at all."""
+"""Preparation of a Scan's steps: the C loop, and the nodes that only the first step computes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def invariant_nodes(scan: Scan) -> set[Apply]:
-    """Return the nodes of the inner function that a step need not compute again.
+    """Return the nodes of the inner function whose results are the same in all steps.
 
-    Nearly all others were pushed out of the inner graph. These came when the inner function was
-    optimized: transposed weights for BLAS, their shapes, memory for results.
+    Most such nodes were pushed out of the inner graph. The optimization of the inner function adds
+    new ones: transposed weights for BLAS, their shapes, and memory for results.
 
     Returns:
-        nodes that have the same inputs in all steps, and whose outputs stay as they are until the
-        next: they are neither an output of the inner function, nor memory that a node writes to.
-        AllocEmpty's may be, as what is in it means nothing.
+        Nodes with the same inputs in all steps, whose outputs no step changes: the outputs are no
+        outputs of the inner function, and no node writes to their memory. Nodes may write to the
+        memory of AllocEmpty, because its content is undefined.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
-    # The variables whose memory a variable may share.
+    # By variable: the variables whose memory it may share.
     roots: dict[Variable, set[Variable]] = {}
     written: set[Variable] = set()
     for node in fn.nodes:
@@ -40,38 +40,38 @@ def invariant_nodes(scan: Scan) -> set[Apply]:
             for one in (node.inputs[j] for j in idxs):
                 written.update(roots.get(one, [one]))
     cleared = {id(cell) for cell in fn.pre_call_clear}
-    kept = set(scan.inner_non_seqs(fgraph.inputs))
+    invariant = set(scan.inner_non_seqs(fgraph.inputs))
 
-    def stays(var: Variable) -> bool:
+    def persists(var: Variable) -> bool:
         return var not in fgraph.outputs and id(fn.storage_map[var]) not in cleared
 
-    found = set()
+    nodes = set()
     for node in fn.nodes:
         if (
-            all(var in kept or isinstance(var, Constant) for var in node.inputs)
-            and all(stays(var) for var in node.outputs)
+            all(var in invariant or isinstance(var, Constant) for var in node.inputs)
+            and all(persists(var) for var in node.outputs)
             and (
                 isinstance(node.op, tensor.AllocEmpty)
                 or not any(roots[var] & written for var in node.outputs)
             )
         ):
-            found.add(node)
-            kept.update(node.outputs)
-    return found
+            nodes.add(node)
+            invariant.update(node.outputs)
+    return nodes
 
 
 def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
-    """Return the function that runs the steps in C, for execute.
+    """Return the C function that runs the steps, with the arguments that execute does not change.
 
-    None if this is a source tree, without the compiled extension.
+    Returns None in a source tree, which has no compiled extension.
     """
     try:
         from .scan_steps import run  # noqa: PLC0415 (not in a source tree)
     except ImportError:
         return None
 
-    # Rows of an output and a tap; of a mit-mot's output, a tap of it, and the number of the tap
-    # among all, or -1 if the inner function does not update it in place.
+    # taps: rows of an output's number and a tap. written, for mit-mots: rows of an output's number,
+    # a tap, and the number of the inner input that the step updates in place for it, or -1.
     taps: list[tuple[int, int]] = []
     written: list[tuple[int, int, int]] = []
     for output, of_output in enumerate(scan.tap_array[: scan.n_outs]):
@@ -83,8 +83,8 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
         taps += [(output, tap) for tap in of_output]
     return partial(
         run,
-        inputs=[each.storage for each in scan.fn.input_storage],
-        results=[each.storage for each in scan.fn.output_storage],
+        inputs=[container.storage for container in scan.fn.input_storage],
+        results=[container.storage for container in scan.fn.output_storage],
         n_seqs=scan.n_seqs,
         n_mit_mot=scan.n_mit_mot,
         n_outs=scan.n_outs,
@@ -97,10 +97,10 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
 
 
 def address_of(array: Any) -> Any:
-    """Return where a device's array, a GpuArray, has its memory, as a number.
+    """Return the memory address of a device array, a GpuArray.
 
-    OpenCL knows no address: that of the memory's object, with the offset in it in bytes, is as good
-    a name.
+    OpenCL has no addresses. There, the sum of the memory object's address and the offset in bytes
+    serves to compare two arrays.
     """
     if array.context.kind == b"cuda":
         return array.gpudata

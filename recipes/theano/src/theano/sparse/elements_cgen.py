@@ -1,10 +1,10 @@
-"""C code over the elements of a sparse matrix, each with the element of a dense one beside it."""
+"""C code of elementwise operations between a sparse matrix and a dense array."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-# i and j: the place within a row (of csr) or column, and the number of that.
+# j numbers the rows (csr) or columns (csc); i is the position within one of them.
 LOOPS = """
 {{
     const npy_intp N = PyArray_DIMS({indptr})[0] - 1;
@@ -27,20 +27,20 @@ LOOPS = """
 
 
 def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str) -> str:
-    """Return the loops, by the strides of each operand.
+    """Return C code of the loops, which follow the strides of each operand.
 
     Args:
-        inputs: the names of data, indices, their starts, and the dense operand.
-        out: the name of the result's data, which lie in a row.
-        operator: between an element and the dense one.
-        index: of the dense one: "i", "i, j" or "j, i".
-        fail: the code for an error.
+        inputs: the C names of data, indices, indptr and the dense operand.
+        out: the C name of the result's data, which is contiguous.
+        operator: the C operator between a sparse and a dense element.
+        index: the index of the dense operand: "i", "i, j" or "j, i".
+        fail: C code for an error.
     """
     data, indices, indptr, dense = inputs
-    places = index.split(", ")
+    indices_of_dense = index.split(", ")
     return LOOPS.format(
         **{"data": data, "indices": indices, "indptr": indptr, "dense": dense, "out": out},
         **{"operator": operator, "index": index, "fail": fail},
-        ndim=len(places),
-        axis=places.index("i"),
+        ndim=len(indices_of_dense),
+        axis=indices_of_dense.index("i"),
     )

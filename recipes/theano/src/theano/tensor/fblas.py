@@ -1,4 +1,4 @@
-"""SciPy's BLAS, of which nothing is imported before a function is asked for."""
+"""Lazy import of SciPy's BLAS functions, by dtype."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import scipy  # noqa: F401 (without it, there is no such module either)
+import scipy  # noqa: F401 (raise ImportError now if SciPy is missing)
 
 DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "complex128"))
 
 
 def __getattr__(name: str) -> Any:
-    # Its modules are a tenth of what import theano takes, and C code calls BLAS itself.
+    # Importing scipy.linalg.blas takes a tenth of the time of import theano. C code needs none.
     return getattr(importlib.import_module("scipy.linalg.blas"), name)
 
 
 class Functions(Mapping["np.dtype[Any]", Any]):
-    """A function of BLAS by dtype."""
+    """Mapping from a dtype to a BLAS function, which is imported at access."""
 
     def __init__(self, *names: str) -> None:
-        """Take its name for each of DTYPES."""
+        """Store the function's names, one for each of DTYPES."""
         self.names = dict(zip(DTYPES, names, strict=True))
 
     def __getitem__(self, dtype: np.dtype[Any]) -> Any:

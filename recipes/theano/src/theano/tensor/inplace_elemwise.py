@@ -1,11 +1,12 @@
-"""Elemwise nodes are made to work in place, by what is known of which nodes wait for which.
+"""Optimizer that makes Elemwise nodes work in-place, with one validation of the whole graph.
 
-To validate a graph takes as long as it is large. Here it is foreseen of each change whether the
-graph is valid after it, and one validation, of all, is enough.
+A validation takes time proportional to the graph's size. The optimizer tracks which nodes wait for
+which, and so predicts for each change whether the graph stays valid.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,8 @@ from theano.gof.graph import Constant, io_toposort
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
-# Where a variable that is no view comes from: itself, if it is an input, or the numbers of its node
-# and among its outputs, which stay when the node is replaced.
+# Identifies a variable that is no view, also after its node was replaced: the variable itself, if
+# it has no owner; otherwise the number of its node and its index among the node's outputs.
 Root = Any
 
 # Scalars are not computed in place in a graph of more nodes.
@@ -28,22 +29,30 @@ LARGE = 500
 
 
 class Waiting:
-    """Which nodes of a valid graph wait for which, and who overwrites what."""
+    """The order of computation in a valid graph, and the overwritten variables.
+
+    Attributes:
+        number: by node: its number.
+        before: by number of a node: a bit set of the numbers of all nodes that run before it.
+        destroyers: by root: the number of the node that overwrites it.
+        journal: functions that undo the changes since begin().
+        protected: the roots that no node may overwrite.
+    """
 
     def __init__(self, fgraph: FunctionGraph) -> None:
         self.handler = fgraph.destroy_handler
         nodes = fgraph.toposort()
         self.number: dict[Apply, int] = {node: i for i, node in enumerate(nodes)}
-        # By a node's number: a bit for each number of those that run before it.
         self.before: list[int] = []
         orderings = self.handler.orderings(fgraph)
         for node in nodes:
-            parents = {each.owner for each in node.inputs if each.owner is not None}
+            parents = {x.owner for x in node.inputs if x.owner is not None}
             self.before.append(self._up_to(parents.union(orderings.get(node, ()))))
         _, _, destroyers = self.handler.refresh_droot_impact()
         self.destroyers: dict[Root, int] = {
             self.root(variable): self.number[node] for variable, node in destroyers.items()
         }
+        self.journal: list[Callable[[], Any]] = []
         self.protected: set[Root] = set(map(self.root, fgraph.outputs))
         for feature in fgraph._features:
             if isinstance(feature, Supervisor):
@@ -55,20 +64,37 @@ class Waiting:
         return variable
 
     def root(self, variable: Variable) -> Root:
-        """Return where a variable, or what it is a view of, comes from."""
+        """Return the root of a variable: of the variable itself or of the variable it views."""
         variable = self._viewed(variable)
         return variable if variable.owner is None else (self.number[variable.owner], variable.index)
 
     def _up_to(self, nodes: Iterable[Apply]) -> int:
-        """Return the bits of nodes and of those before them."""
+        """Return the bit set of nodes and of all nodes before them."""
         bits = 0
         for node in nodes:
             number = self.number[node]
             bits |= self.before[number] | 1 << number
         return bits
 
+    def begin(self) -> None:
+        """Mark the present state as the state that undo() restores."""
+        self.journal.clear()
+
+    def undo(self) -> None:
+        """Restore the state at the last begin()."""
+        while self.journal:
+            self.journal.pop()()
+
+    def _set_before(self, number: int, bits: int) -> None:
+        self.journal.append(functools.partial(self.before.__setitem__, number, self.before[number]))
+        self.before[number] = bits
+
     def overwrite(self, node: Apply, i: int) -> bool:
-        """Have a node overwrite an input, unless the graph would not be valid."""
+        """Record that a node overwrites its input i, if the graph stays valid.
+
+        Returns:
+            Whether the graph stays valid. If not, nothing is recorded.
+        """
         variable = self._viewed(node.inputs[i])
         root, number = self.root(variable), self.number[node]
         if (
@@ -89,43 +115,49 @@ class Waiting:
         if bits >> number & 1:
             return False
         self.destroyers[root] = number
+        self.journal.append(functools.partial(self.destroyers.pop, root))
         if bits & ~self.before[number]:
-            self.before[number] |= bits
+            self._set_before(number, self.before[number] | bits)
             own = 1 << number
             for other, before in enumerate(self.before):
-                # A number has no more bits than the last node it is of.
+                # `before >= own` is a fast test that most sets without the bit fail.
                 if before >= own and before & own:
-                    self.before[other] |= bits
+                    self._set_before(other, before | bits)
         return True
 
     def is_overwriting(self, node: Apply | None, inputs: Iterable[Variable]) -> bool:
-        """Return whether a node overwrites one of a graph's inputs."""
+        """Return whether a node overwrites one of the given inputs of the graph."""
         return node is not None and any(
-            self.destroyers.get(self.root(each)) == self.number[node] for each in inputs
+            self.destroyers.get(self.root(x)) == self.number[node] for x in inputs
         )
 
 
 def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
-    """Have the nodes of a class of Elemwise overwrite inputs.
+    """Make Elemwise nodes overwrite inputs, greedily.
 
-    Greedily: of each node, in topological order, each output takes the first input that it may.
+    For each node in topological order, each output overwrites the first input for which the graph
+    stays valid.
+
+    Args:
+        op_type: the class of Elemwise whose nodes are replaced.
+        fgraph: the graph.
 
     Returns:
-        what InplaceElemwiseOptimizer prints of it.
+        The profile that InplaceElemwiseOptimizer prints.
     """
     start = fgraph.checkpoint()
-    # What may object to a change that is valid for these.
-    others = [
+    # Features whose validation this module cannot predict.
+    unpredicted = [
         feature
         for feature in fgraph._features
         if hasattr(feature, "validate") and type(feature) not in {DestroyHandler, Supervisor}
     ]
     try:
         changes = Changes(op_type, fgraph)
-        changes.make(lambda: [feature.validate(fgraph) for feature in others])
+        changes.make(lambda: [feature.validate(fgraph) for feature in unpredicted])
         fgraph.validate()
     except InconsistencyError:
-        # It was not foreseen.
+        # A prediction was wrong: start again with a validation after each change.
         fgraph.revert(start)
         changes = Changes(op_type, fgraph)
         changes.make(fgraph.validate)
@@ -133,7 +165,7 @@ def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
 
 
 class Changes:
-    """What is done to a graph."""
+    """In-place replacements in a graph, and their profile."""
 
     def __init__(self, op_type: Any, fgraph: FunctionGraph) -> None:
         self.op_type, self.fgraph = op_type, fgraph
@@ -147,17 +179,18 @@ class Changes:
         }
 
     def make(self, validate: Callable[[], Any]) -> None:
-        """Replace all nodes that may work in place.
+        """Replace all nodes that may work in-place.
 
         Args:
-            validate: called after each change; if it raises InconsistencyError, that is undone.
+            validate: called after each change. If it raises InconsistencyError, the change is
+                undone.
         """
         limit = config.tensor.insert_inplace_optimizer_validate_nb
         large = self.profile["node_before"] > LARGE if limit == -1 else limit != 1
         for node in list(io_toposort(self.fgraph.inputs, self.fgraph.outputs)):
             if (
                 type(node.op) is self.op_type
-                # The C code of a Composite writes an output before it has read for the others.
+                # A Composite's C code may write one output before it reads the inputs of another.
                 and (len(node.outputs) == 1 or type(node.op.scalar_op) is not scalar.Composite)
                 and not (large and getattr(node.outputs[0].type, "ndim", -1) == 0)
             ):
@@ -173,13 +206,18 @@ class Changes:
         validate: Callable[[], Any],
         refused: frozenset[tuple[int, int]] = frozenset(),
     ) -> Apply:
-        """Replace a node by one of which outputs overwrite inputs, and return it.
+        """Replace a node by a node that works in-place.
 
         Args:
-            positions: of the outputs.
-            refused: outputs and inputs which that was tried of.
+            node: the node.
+            positions: the indices of the outputs that may overwrite inputs.
+            validate: as for make.
+            refused: pairs of an output and an input that validation rejected.
+
+        Returns:
+            The new node, or the old one if no output can overwrite an input.
         """
-        before, destroyers = self.waiting.before.copy(), self.waiting.destroyers.copy()
+        self.waiting.begin()
         chosen: dict[int, int] = {}
         for position in positions:
             for i in self._candidates(node, position, chosen):
@@ -189,7 +227,7 @@ class Changes:
         if not chosen:
             return node
         try:
-            new = self._overwriting(node, {**node.op.inplace_pattern, **chosen})
+            new = self._make_inplace(node, {**node.op.inplace_pattern, **chosen})
             self._substitute(node, new)
             try:
                 self.profile["nb_call_validate"] += 1
@@ -199,7 +237,7 @@ class Changes:
                 raise
         except (ValueError, InconsistencyError):
             self.profile["nb_inconsistent"] += 1
-            self.waiting.before, self.waiting.destroyers = before, destroyers
+            self.waiting.undo()
             if len(chosen) == 1:
                 return self._replace(node, positions, validate, refused.union(chosen.items()))
             for position in chosen:
@@ -210,9 +248,10 @@ class Changes:
         return new
 
     def _candidates(self, node: Apply, position: int, chosen: Mapping[int, int]) -> list[int]:
-        """Return which inputs an output can overwrite, the best first.
+        """Return the indices of the inputs that an output may overwrite, best first.
 
-        An update that overwrites what it is one of, or what has overwritten that, is not copied.
+        An update need not be copied if it overwrites the variable that it updates, or the result of
+        a node that overwrites this variable.
         """
         output, update_mapping = node.outputs[position], self.fgraph.update_mapping or {}
         updated = [
@@ -222,29 +261,29 @@ class Changes:
         ]
 
         def order(i: int) -> int:
-            each = node.inputs[i]
-            return 0 if each in updated else 2 - self.waiting.is_overwriting(each.owner, updated)
+            x = node.inputs[i]
+            return 0 if x in updated else 2 - self.waiting.is_overwriting(x.owner, updated)
 
         return sorted(
             (
                 i
-                for i, each in enumerate(node.inputs)
-                if each.type == output.type
+                for i, x in enumerate(node.inputs)
+                if x.type == output.type
                 and i not in {**node.op.inplace_pattern, **chosen}.values()
-                and self.waiting.root(each) not in self.waiting.protected
+                and self.waiting.root(x) not in self.waiting.protected
             ),
             key=order,
         )
 
-    def _overwriting(self, node: Apply, pattern: Mapping[int, int]) -> Apply:
-        """Return a node like one, of which outputs overwrite inputs."""
+    def _make_inplace(self, node: Apply, pattern: Mapping[int, int]) -> Apply:
+        """Return a copy of a node with another inplace_pattern."""
         scalar_op = node.op.scalar_op
         if hasattr(scalar_op, "make_new_inplace"):
-            make, others = scalar_op.make_new_inplace, [each.dtype for each in node.outputs]
+            make, defaults = scalar_op.make_new_inplace, [out.dtype for out in node.outputs]
         else:
-            make, others = type(scalar_op), [None] * len(node.outputs)
+            make, defaults = type(scalar_op), [None] * len(node.outputs)
         preference = scalar.transfer_type(
-            *(pattern.get(k, other) for k, other in enumerate(others))
+            *(pattern.get(k, default) for k, default in enumerate(defaults))
         )
         new_outputs = self.op_type(make(preference), pattern)(*node.inputs, return_list=True)
         new: Apply = new_outputs[0].owner

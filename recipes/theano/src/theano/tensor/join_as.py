@@ -1,4 +1,4 @@
-"""Join of tensors whose lengths must be as told."""
+"""Op JoinAs: Join with a check of each tensor's length."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ if TYPE_CHECKING:
 
 
 class JoinAs(gof.Op):
-    """Join tensors, each of which must be as long as it is told: the first input says so.
+    """Join tensors along an axis; raise an error if a length differs from the expected one.
 
-    Products need that of the parts of a joined product; of the joined one it is not known.
+    The first input is the vector of expected lengths. A product of joined tensors only checks the
+    sum of the lengths; the separate products would check each length.
     """
 
     __props__ = ("axis",)
 
     def __init__(self, axis: int) -> None:
-        """Join along an axis."""
+        """Set the axis."""
         self.axis = axis
 
     def make_node(self, lengths: Any, *tensors: Any) -> Apply:
-        """Make a node, of a vector of integers, and tensors that Join can join."""
+        """Make a node from a vector of integers and tensors that Join accepts."""
         joined = basic.join(self.axis, *tensors)
         return gof.Apply(self, [lengths, *tensors], [joined.type()])
 
     def perform(self, node: Apply, inputs: Sequence[Any], outputs: Sequence[list[Any]]) -> None:
-        """Join.
+        """Join the tensors.
 
         Raises:
-            ValueError: a tensor has another length.
+            ValueError: a tensor's length differs from the expected one.
         """
         lengths, *tensors = inputs
-        for length, each in zip(lengths, tensors, strict=True):
-            if each.shape[self.axis] != length:
+        for length, tensor in zip(lengths, tensors, strict=True):
+            if tensor.shape[self.axis] != length:
                 raise ValueError(
-                    f"Shape mismatch: a factor has {each.shape[self.axis]} elements where the"
+                    f"Shape mismatch: a factor has {tensor.shape[self.axis]} elements where the"
                     f" other one has {length}."
                 )
         outputs[0][0] = np.concatenate(tensors, self.axis)

@@ -1,6 +1,6 @@
-"""C code of loops over elements, written once, which g++ vectorises.
+"""C code of elementwise loops and reductions that g++ vectorizes.
 
-The loops are functions of C type theano_loops, see theano_loops.h.
+The loops are functions of C type theano_loops (theano_loops.h).
 """
 
 from __future__ import annotations
@@ -9,39 +9,39 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-# Along which dimensions an array is broadcast.
+# For each dimension: whether an array is broadcast along it.
 Pattern = Sequence[bool]
 
-# What theano_functions.h has in place of the C library's functions, and those by another name.
+# By function of the C library that theano_functions.h replaces: its name for the C library's own.
 FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
-# The functions that are instructions of processors.
+# The functions that compile to an instruction.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
-# Whether elements are "next to" each other, or the same where an array is broadcast.
+# The innermost strides. With "next to", elements are contiguous, or the array is broadcast.
 Strides = Literal["any", "next to", "both"]
-# Of a task of more statements, g++ takes a third of its time to vectorise what is left behind the
-# last whole vector. It does not if it is asked for vectors of a length that there is none of.
+# For a task of more statements, g++ spends a third of its time on a vectorized epilogue of the
+# loop. It makes none if it is asked for a vector length that does not exist.
 LONG_TASK = 30
 NO_LENGTH = " simdlen(256)"
-# So many rows are accumulated at once.
+# The number of rows that a reduction accumulates at once.
 ROWS = 4
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
 
 
 def type_num(dtype: str) -> str:
-    """Return NumPy's name of the number of a C type."""
+    """Return the name of NumPy's type number for a C type."""
     return dtype.upper().replace("THEANO_COMPLEX", "NPY_COMPLEX")
 
 
 def pattern_strings(broadcast: Sequence[Pattern]) -> tuple[str, ...]:
-    """Return patterns as strings, of a 0 or a 1 for each dimension."""
+    """Return patterns as strings with a 0 or a 1 for each dimension."""
     return tuple("".join("01"[x] for x in pattern) for pattern in broadcast)
 
 
-def with_functions(task: str) -> str:
-    """Return an element's C code with the C library's functions, where others are called too.
+def choose_functions(task: str) -> str:
+    """Replace Theano's functions by the C library's in a task that g++ cannot vectorize.
 
-    Others keep g++ from computing several elements at once; one by one, the library's take less
-    time than ours.
+    A call of any other function prevents vectorization. For single elements, the C library's
+    functions are faster than Theano's.
     """
     if (FUNCTIONS.keys() | INSTRUCTIONS).issuperset(CALLED.findall(task)):
         return task
@@ -55,34 +55,34 @@ def make_loops(
     task: str,
     strides: Strides = "both",
 ) -> str:
-    """Produce the body of a function of C type theano_loops.
+    """Generate the body of a function of C type theano_loops.
 
-    g++ vectorises a loop with strides that it knows: through rows of arrays in C order, or slices
-    of them, and what is broadcast along.
+    g++ vectorizes a loop whose strides are constants. That is the case for rows of contiguous
+    arrays and of slices of them, and for broadcast arrays.
 
     Args:
-        names: the arrays.
-        dtypes: the C type of the elements of each.
-        broadcast: along which dimensions each is broadcast.
-        task: computes an element, "<name>_i" of each array.
-        strides: the innermost ones that there can be. For others than "any", no element depends on
-            another, nor on an error.
+        names: the C names of the arrays.
+        dtypes: the C type of each array's elements.
+        broadcast: each array's pattern.
+        task: C code that computes one element; "<name>_i" is the element of an array.
+        strides: the innermost strides that the loops support. Except for "any", no element may
+            depend on another element, and the task cannot fail.
     """
     n, nd = len(names), len(broadcast[0])
-    rows, next_to, known, strided = "", [], "", ""
+    rows, next_to, contiguous, strided = "", [], "", ""
     for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
         if not nd:
-            known += f"{dtype} &{name}_i = *({dtype} *)data[{i}];\n"
+            contiguous += f"{dtype} &{name}_i = *({dtype} *)data[{i}];\n"
             continue
         rows += f"{dtype} *{name}_row = ({dtype} *)(data[{i}] + row * strides[{i}]);\n"
         step = 0 if broadcast[i][-1] else 1
         next_to.append(f"strides[{n + i}] == {step} * (npy_intp)sizeof({dtype})")
-        known += f"{dtype} &{name}_i = {name}_row[{step} * i];\n"
+        contiguous += f"{dtype} &{name}_i = {name}_row[{step} * i];\n"
         strided += (
             f"{dtype} &{name}_i = *({dtype} *)((char *){name}_row + i * strides[{n} + {i}]);\n"
         )
     if not nd:
-        return known + task + "return 0;\n"
+        return contiguous + task + "return 0;\n"
     constants = ""
     loop = f"""
                 for (npy_intp i = 0; i < sizes[1]; i++) {{
@@ -90,18 +90,18 @@ def make_loops(
                     {task}
                 }}
     """
-    vectorised = f"""
+    vectorized = f"""
                 #pragma omp simd{NO_LENGTH if task.count(";") > LONG_TASK else ""}
                 for (npy_intp i = 0; i < sizes[1]; i++) {{
-                    {known}
+                    {contiguous}
                     {task}
                 }}
     """
     if strides == "both":
         constants = f"const bool next_to = {' && '.join(next_to)};"
-        loop = f"if (next_to) {{{vectorised}}} else {{{loop}}}"
+        loop = f"if (next_to) {{{vectorized}}} else {{{loop}}}"
     elif strides == "next to":
-        loop = vectorised
+        loop = vectorized
     return f"""
             {constants}
             for (npy_intp row = 0; row < sizes[0]; row++) {{
@@ -113,12 +113,12 @@ def make_loops(
 
 
 def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
-    """Produce the body of a function of C type theano_loops that accumulates.
+    """Generate the body of a function of C type theano_loops for a reduction.
 
     Args:
-        dtype: the C type of the elements of the array.
-        acc_dtype: that of what is accumulated.
-        task: adds an element, "x_i", to what is accumulated, "acc_i".
+        dtype: the C type of the array's elements.
+        acc_dtype: the C type of the accumulator.
+        task: C code that adds an element "x_i" to the accumulator "acc_i".
     """
 
     def strided(acc: str) -> str:
@@ -132,7 +132,7 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
 
     along = strided("")
     across = strided(f"{acc_dtype} &acc_i = *({acc_dtype} *)(acc + i * strides[3]);")
-    # Of each row in its order; several at once, as each addition waits for the row's last one.
+    # Each row is accumulated in order. Several rows at once hide the latency of an addition.
     several = f"""
                     {acc_dtype} accs[{ROWS}];
                     for (int r = 0; r < {ROWS}; r++)
@@ -174,7 +174,7 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
     """
 
 
-def make_vectorised_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in one call)
+def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in one call)
     names: Sequence[str],
     dtypes: Sequence[str],
     broadcast: Sequence[Pattern],
@@ -184,23 +184,23 @@ def make_vectorised_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in o
     fortran: str,
     sub: Mapping[str, str],
 ) -> tuple[str, str, str, str]:
-    """Produce the code of loops that may compute several elements at once.
+    """Generate the C code of an Elemwise with vectorized loops.
 
     Args:
-        names: the arrays: inputs, then outputs, which are to be allocated.
-        dtypes: the C type of the elements of each.
-        broadcast: along which dimensions each is broadcast.
-        n_inputs: how many are inputs.
+        names: the C names of the arrays: inputs, then outputs to allocate.
+        dtypes: the C type of each array's elements.
+        broadcast: each array's pattern.
+        n_inputs: the number of inputs.
         like: the number of the array whose order in memory the loops follow.
-        task: computes an element, "<name>_i" of each array.
+        task: C code that computes one element; "<name>_i" is the element of an array.
         fortran: a C condition: whether outputs are in Fortran order.
-        sub: with the code of "fail".
+        sub: a mapping with the C code for "fail".
 
     Returns:
-        declarations, checks, allocations, loops.
+        C code of the declarations, checks, allocations and loops.
     """
     n, nd = len(names), len(broadcast[0])
-    strings = ", ".join(f'"{each}"' for each in pattern_strings(broadcast))
+    strings = ", ".join(f'"{pattern}"' for pattern in pattern_strings(broadcast))
     decl = f"""
         PyArrayObject *arrays[{n}];
         npy_intp dims[{nd}];

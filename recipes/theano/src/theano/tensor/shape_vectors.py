@@ -1,4 +1,4 @@
-"""What optimizers look at of vectors of lengths."""
+"""Elements of shape vectors, read without a node for each element."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def elements(vector: Variable) -> Sequence[Any] | Variable:
-    """Return what has a vector's elements, without a node for each, if it can."""
+    """Return a sequence of a vector's elements, or the vector itself if they have no variables."""
     from theano.tensor.opt import MakeVector  # noqa: PLC0415 (it imports this)
 
     if isinstance(vector, Constant):

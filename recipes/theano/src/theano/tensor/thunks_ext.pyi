@@ -4,6 +4,7 @@ from typing import Any
 import numpy as np
 
 make_module: object
+op_size: int
 
 def make_thunk(
     name: str,

@@ -1,8 +1,8 @@
-"""The elementwise part of an optimizer's updates, fused: each array is read and written once.
+"""Fusion of the elementwise nodes of updates into one Elemwise with several outputs.
 
-Theano's own fusion makes a Composite of one output, of operations that nothing else reads. What
-computes new moments of a gradient and the parameter's new value reads the same arrays, and each
-other.
+Theano's own fusion makes Composites of one output, from nodes that no other node reads. But the new
+moments of a gradient and the new value of the parameter read the same arrays, and each other. One
+fused loop reads and writes each array once.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from theano import config, scalar
 from theano.gof import toolbox
 from theano.gof.opt import Optimizer, copy_stack_trace
 from theano.gof.utils import MethodNotDefined
-from theano.scalar.composites import applied
+from theano.scalar.composites import apply_inner_ops
 from theano.tensor.elemwise import Elemwise
 
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
-# A Composite is printed, and computed in Python, as if nothing in it was read twice: of so many
-# operations at most. RMSProp with momentum has 42.
+# The largest number of operations in a Composite, written out as trees: printing and the Python
+# implementation repeat shared operations. RMSProp with momentum has 42.
 LARGEST = 500
 
 
 class UpdatesComposite(scalar.Composite):
-    """A Composite that has read all inputs when it writes an output, so that it may overwrite them.
+    """Composite that reads all inputs before it writes an output, so it can work in-place.
 
-    As in any other, g++ may round a product and a sum once.
+    As in every Composite, g++ may fuse a product and a sum, with one rounding.
     """
 
     def c_code(
@@ -40,7 +40,7 @@ class UpdatesComposite(scalar.Composite):
         onames: Sequence[str],
         sub: Mapping[str, Any],
     ) -> str:
-        """Return C code that computes elements, then writes them."""
+        """Return C code that computes the elements of all outputs, then writes them."""
         names = [f"{nodename}_new{i}" for i in range(len(onames))]
         types = [output.type.dtype_specs()[1] for output in node.outputs]
         declared = "".join(f"{t} {name};\n" for t, name in zip(types, names, strict=True))
@@ -49,103 +49,109 @@ class UpdatesComposite(scalar.Composite):
         return f"{{\n{declared}{computed}{written}}}\n"
 
     def c_code_cache_version(self) -> tuple[Any, ...]:
-        """Return the version of the C code, () if it has none."""
+        """Return the version of the C code, or () if an inner op has none."""
         version = super().c_code_cache_version()
         return (1, version) if version else ()
 
 
 class UpdatesFusion(Optimizer):
-    """Make one Elemwise of those that only updates read, where they compute arrays of one shape."""
+    """Fuse the Elemwise nodes that only updates read and that compute arrays of one shape."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
-        """Let nodes be replaced."""
+        """Attach validation of replacements."""
         fgraph.attach_feature(toolbox.ReplaceValidate())
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        """Fuse what can be."""
-        # In Python an Elemwise of several outputs is slower than several.
+        """Fuse the updates of a graph."""
+        # In Python, one Elemwise with several outputs is slower than several Elemwise nodes.
         if not (config.cxx and fgraph.update_mapping):
             return
-        for nodes in groups(fgraph):
+        for nodes in find_groups(fgraph):
             fused = fuse(nodes)
             if fused:
                 fgraph.replace_all_validate(fused, reason=type(self).__name__)
 
 
-def groups(fgraph: FunctionGraph) -> list[list[Apply]]:
-    """The nodes that can be one, each in topological order.
+def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
+    """Return groups of nodes to fuse, each in topological order.
 
-    None of what they read is computed of what they compute, nor of what others of these do.
+    No input of a group depends on an output of the same group or of another group.
     """
     order = fgraph.toposort()
     updated = {fgraph.outputs[i].owner for i in fgraph.update_mapping}
     chosen = {node for node in order if node in updated and is_fusible(node)}
     for node in reversed(order):
-        readers = {client for each in node.outputs for client, _ in each.clients} - {"output"}
+        readers = {client for out in node.outputs for client, _ in out.clients} - {"output"}
         if readers and readers <= chosen and is_fusible(node):
             (output,) = node.outputs
-            if all(each.outputs[0].broadcastable == output.broadcastable for each in readers):
+            if all(reader.outputs[0].broadcastable == output.broadcastable for reader in readers):
                 chosen.add(node)
     shapes = Shapes()
-    found = defaultdict(list)
+    groups = defaultdict(list)
     for node in order:
         if node in chosen:
             shapes.join(node)
     for node in order:
         if node in chosen:
-            found[shapes.of(node.outputs[0])].append(node)
-    after: set[Apply] = set()
-    apart = set()
+            groups[shapes.of(node.outputs[0])].append(node)
+    # The other nodes that depend on a chosen node, and the shapes of groups that read such a node
+    # or a node of another group.
+    dependent: set[Apply] = set()
+    excluded = set()
     for node in order:
-        for each in node.inputs:
+        for variable in node.inputs:
+            owner = variable.owner
             if node not in chosen:
-                if each.owner in after or each.owner in chosen:
-                    after.add(node)
-            elif each.owner in after or (
-                each.owner in chosen and shapes.of(each) is not shapes.of(node.outputs[0])
+                if owner in dependent or owner in chosen:
+                    dependent.add(node)
+            elif owner in dependent or (
+                owner in chosen and shapes.of(variable) is not shapes.of(node.outputs[0])
             ):
-                apart.add(shapes.of(node.outputs[0]))
-    return [nodes for shape, nodes in found.items() if len(nodes) > 1 and shape not in apart]
+                excluded.add(shapes.of(node.outputs[0]))
+    return [nodes for shape, nodes in groups.items() if len(nodes) > 1 and shape not in excluded]
 
 
 class Shapes:
-    """Which variables have the same shape, since an Elemwise reads or computes them together."""
+    """Sets of variables with the same shape, as a union-find structure.
+
+    An Elemwise's output has the shape of each input that is broadcast along the same dimensions.
+    """
 
     def __init__(self) -> None:
-        """Nothing is known."""
-        self.same: dict[Variable, Variable] = {}
+        """Start with each variable in a set of its own."""
+        self.parent: dict[Variable, Variable] = {}
 
     def of(self, variable: Variable) -> Variable:
-        """The one variable that stands for all of its shape."""
-        found = variable
-        while found in self.same:
-            found = self.same[found]
-        if found is not variable:
-            self.same[variable] = found
-        return found
+        """Return the representative of a variable's set."""
+        root = variable
+        while root in self.parent:
+            root = self.parent[root]
+        if root is not variable:
+            self.parent[variable] = root
+        return root
 
     def join(self, node: Apply) -> None:
-        """Note an Elemwise: what is broadcast along no more than its output has that shape."""
+        """Join the sets of an Elemwise's output and of the inputs that have its shape."""
         output = node.outputs[0]
-        for each in node.inputs:
-            if each.broadcastable == output.broadcastable:
-                one, other = self.of(each), self.of(output)
-                if one is not other:
-                    self.same[one] = other
+        for variable in node.inputs:
+            if variable.broadcastable == output.broadcastable:
+                input_root, output_root = self.of(variable), self.of(output)
+                if input_root is not output_root:
+                    self.parent[input_root] = output_root
 
 
 def is_fusible(node: Apply) -> bool:
-    """Whether a node is an Elemwise of one output, an array, that a Composite can have in it."""
+    """Return whether a node is an Elemwise with C code and one output, which is no scalar."""
     op = node.op
     if (
         type(op) is not Elemwise
         or op.inplace_pattern
         or len(node.outputs) > 1
         or all(node.outputs[0].broadcastable)
-        or any(each.dtype == "float16" for each in node.inputs + node.outputs)
+        or any(variable.dtype == "float16" for variable in node.inputs + node.outputs)
     ):
         return False
-    inner = op.scalar_op.make_node(*(scalar.get_scalar_type(each.dtype)() for each in node.inputs))
+    inner = op.scalar_op.make_node(*(scalar.get_scalar_type(x.dtype)() for x in node.inputs))
     try:
         op.scalar_op.c_code(inner, "node", ["x"] * len(inner.inputs), ["z"], {"fail": "%(fail)s"})
     except (MethodNotDefined, NotImplementedError):
@@ -154,41 +160,46 @@ def is_fusible(node: Apply) -> bool:
 
 
 def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
-    """Make an Elemwise that computes what nodes do; pairs of variables to replace, and by what."""
+    """Fuse nodes into one Elemwise.
+
+    Returns:
+        Pairs of an output of the nodes and its replacement; an empty list if the Composite would be
+        too large.
+    """
     from theano.tensor.opt import MAX_COMPOSITE_DEPTH  # noqa: PLC0415 (it imports this module)
 
     inner: dict[Variable, Any] = {}
     inputs = []
     for node in nodes:
-        for each in node.inputs:
-            if each not in inner:
-                inputs.append(each)
-                inner[each] = scalar.get_scalar_type(each.dtype)()
-        read = [inner[each] for each in node.inputs]
-        inner[node.outputs[0]] = inlined(node.op.scalar_op, read)
-    together = set(nodes)
+        for variable in node.inputs:
+            if variable not in inner:
+                inputs.append(variable)
+                inner[variable] = scalar.get_scalar_type(variable.dtype)()
+        scalar_inputs = [inner[variable] for variable in node.inputs]
+        inner[node.outputs[0]] = apply_inline(node.op.scalar_op, scalar_inputs)
+    group = set(nodes)
     outputs = [
         node.outputs[0]
         for node in nodes
-        if any(client not in together for client, _ in node.outputs[0].clients)
+        if any(client not in group for client, _ in node.outputs[0].clients)
     ]
-    op = UpdatesComposite([inner[each] for each in inputs], [inner[each] for each in outputs])
-    if op.depth > MAX_COMPOSITE_DEPTH or written_out(op) > LARGEST:
+    op = UpdatesComposite([inner[x] for x in inputs], [inner[x] for x in outputs])
+    if op.depth > MAX_COMPOSITE_DEPTH or count_tree_operations(op) > LARGEST:
         return []
     fused = Elemwise(op)(*inputs, return_list=True)
     copy_stack_trace(outputs, fused)
     return list(zip(outputs, fused, strict=True))
 
 
-def written_out(op: scalar.Composite) -> int:
-    """How many operations the outputs are of, each counted wherever it is read."""
+def count_tree_operations(op: scalar.Composite) -> int:
+    """Count the operations of a Composite's outputs; an operation counts for each reader."""
     counts: dict[Variable, int] = {}
     for node in op.fgraph.toposort():
-        count = 1 + sum(counts.get(each, 0) for each in node.inputs)
+        count = 1 + sum(counts.get(variable, 0) for variable in node.inputs)
         counts.update(dict.fromkeys(node.outputs, count))
     return sum(counts[output] for output in op.fgraph.outputs)
 
 
-def inlined(op: Any, inputs: Sequence[Any]) -> Any:
-    """Apply an op of scalars, of a Composite each of those in it; the result."""
-    return applied(op, inputs)[0] if isinstance(op, scalar.Composite) else op(*inputs)
+def apply_inline(op: Any, inputs: Sequence[Any]) -> Any:
+    """Apply a scalar op to inputs; of a Composite, apply the inner ops. Return the output."""
+    return apply_inner_ops(op, inputs)[0] if isinstance(op, scalar.Composite) else op(*inputs)

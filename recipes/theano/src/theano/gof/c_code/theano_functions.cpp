@@ -1,8 +1,9 @@
-/* libtheano_functions, see theano_functions.h. What vectors of several elements take is
- * made by g++ of the code of one, which has no branches; compiled with fused
- * multiply-add where that is written, and nowhere else, all have the same bits. Errors
- * are below 1 unit in the last place, tanh's below 2.4. The constants are
- * recipes/theano/functions_constants.py's. */
+/* libtheano_functions: vectorized exp, log, log1p, pow and tanh (theano_functions.h).
+ * The code computes one element without branches, and g++ generates the variants for
+ * several elements. All variants give the same bits, because the compiler uses fused
+ * multiply-add only where the code calls fma. Errors are below 1 unit in the last
+ * place, tanh's below 2.4. recipes/theano/functions_constants.py prints the
+ * constants. */
 
 #include <stdint.h>
 
@@ -13,15 +14,15 @@ template <typename T> struct format;
 template <> struct format<double> {
     typedef uint64_t bits;
     enum { DIGITS = 52, BIAS = 1023 };
-    /* Of e^x that is neither 0 nor infinite, |x| is less. */
+    /* If |x| is larger, e^x is 0 or infinite. */
     static constexpr double LARGEST = 800;
     static constexpr double NORMAL = 0x1p-1022, ROOT_HALF = 0x1.6a09e667f3bcdp-1;
-    /* n is in the lowest bits of n + SHIFT; if not negative, of n + FIRST. */
+    /* The lowest bits of n + SHIFT are n. For n >= 0, so are those of n + FIRST. */
     static constexpr double SHIFT = 0x1.8p52, FIRST = 0x1p52;
     static constexpr double LOG2_E = 0x1.71547652b82fep+0;
     static constexpr double LN2 = 0x1.62e42fefa39efp-1;
     static constexpr double LN2_LOW = 0x1.abc9e3b39803fp-56;
-    /* Its products with exponents are not rounded. */
+    /* LN2 in two parts; the products of LN2_SHORT and exponents are exact. */
     static constexpr double LN2_SHORT = 0x1.62e42fefa38p-1;
     static constexpr double LN2_REST = 0x1.ef35793c7673p-45;
 };
@@ -96,7 +97,7 @@ INLINE float exp_series(float r, float r2) {
     return fma(r2, fma(r2, p4, p2), p0);
 }
 
-/* (atanh s / s - 1 - z / 3) / z^2, of z = s^2 */
+/* (atanh s / s - 1 - z / 3) / z^2, with z = s^2 */
 INLINE double log_series(double z) {
     const double p0 = fma(z, 0x1.249249249242fp-3, 0x1.999999999999ap-3);
     const double p2 = fma(z, 0x1.745d17479031bp-4, 0x1.c71c71c71a94bp-4);
@@ -116,53 +117,53 @@ template <typename T> INLINE T power_of_2(T n) {
     return as_number(as_bits(n + (f::SHIFT + f::BIAS)) << f::DIGITS);
 }
 
-/* x + low = n log 2 + r + q' with |r| <= (log 2) / 2, e^(r + q') = 1 + r + q: returns
- * r. */
+/* Split x + low into n log 2 + r + q' with |r| <= (log 2) / 2. Return r, and q with
+ * e^(r + q') = 1 + r + q. */
 template <typename T> INLINE T exp_parts(T x, T low, T &n, T &q) {
     typedef format<T> f;
     n = fma(x, f::LOG2_E, f::SHIFT) - f::SHIFT;
     const T main = fma(-n, f::LN2, x);
-    const T rest = fma(-n, f::LN2_LOW, low);
-    const T r = main + rest;
-    const T left = (main - r) + rest;
+    const T correction = fma(-n, f::LN2_LOW, low);
+    const T r = main + correction;
+    const T r_low = (main - r) + correction;
     const T r2 = r * r;
-    q = fma(r2, exp_series(r, r2), fma(left, r, left));
+    q = fma(r2, exp_series(r, r2), fma(r_low, r, r_low));
     return r;
 }
 
 /* e^(x + low) */
 template <typename T> INLINE T exp_of(T x, T low) {
     typedef format<T> f;
-    /* NaN stays. */
+    /* The comparisons keep NaN. */
     const T below = x > f::LARGEST ? f::LARGEST : x;
     const T inside = below < -f::LARGEST ? -f::LARGEST : below;
     T n, q;
     const T r = exp_parts(inside, low, n, q);
     const T main = 1 + r;
     const T fraction = main + ((1 - main) + r + q);
-    /* In two parts, as n is larger than exponents are. */
+    /* Two factors, because n can exceed the range of exponents. */
     const T half = fma(n, (T)0.5, f::SHIFT) - f::SHIFT;
     return fraction * power_of_2(half) * power_of_2(n - half);
 }
 
-/* t / (t + 2), of t = e^(2 x) - 1 */
+/* tanh x = t / (t + 2), with t = e^(2 x) - 1 */
 template <typename T> INLINE T tanh_of(T x) {
     const T twice = abs(x) + abs(x);
     T n, q;
-    /* From 44 on it is 1. */
+    /* tanh x rounds to 1 if 2 x >= 44. */
     const T r = exp_parts(twice > 44 ? (T)44 : twice, (T)0, n, q);
     const T power = power_of_2(n);
     const T t = fma(q + r, power, power - 1);
     return copysign(t / (t + 2), x);
 }
 
-/* x = 2^e m, positive and finite, with m from sqrt 1/2 to sqrt 2: returns m. */
+/* Split a positive, finite x into 2^e m, with m from sqrt 1/2 to sqrt 2. Return m. */
 template <typename T> INLINE T log_parts(T x, T &e) {
     typedef format<T> f;
     typedef typename f::bits bits;
     const bool subnormal = x < f::NORMAL;
     const T normal = subnormal ? x * f::FIRST : x;
-    /* Above the digits there is e, of which all are positive with this added. */
+    /* The bits above the digits are e. Adding `added` makes all of them positive. */
     const bits above = (as_bits(normal) - as_bits(f::ROOT_HALF)) >> f::DIGITS;
     const bits added = 2 * (f::BIAS + 1);
     const T shifted = as_number(as_bits(f::FIRST) | (above ^ added));
@@ -170,19 +171,19 @@ template <typename T> INLINE T log_parts(T x, T &e) {
     return as_number(as_bits(normal) - (above << f::DIGITS));
 }
 
-/* log (2^e (1 + g)) + rest. With s = g / (2 + g), z = s^2:
+/* log (2^e (1 + g)) + correction. With s = g / (2 + g), z = s^2:
  * log (1 + g) = 2 atanh s = g - g^2/2 + s (g^2/2 + 2 z/3 + 2 z^2/5 + ...) */
-template <typename T> INLINE T log_of_parts(T e, T g, T rest) {
+template <typename T> INLINE T log_of_parts(T e, T g, T correction) {
     typedef format<T> f;
     const T s = g / (2 + g);
     const T z = s * s;
     const T tail = 2 * z * fma(z, log_series(z), (T)(1.0 / 3));
     const T half = (T)0.5 * g * g;
-    const T low = fma(e, f::LN2_REST, rest);
+    const T low = fma(e, f::LN2_REST, correction);
     return fma(e, f::LN2_SHORT, g - (half - fma(s, half + tail, low)));
 }
 
-/* y, which is a logarithm of x, or what that is where x is not positive and finite. */
+/* Return y = log x, or the special value if x is not positive and finite. */
 template <typename T> INLINE T log_or_special(T x, T y) {
     const T inf = __builtin_inf();
     const T finite = x < inf ? y : x;
@@ -202,16 +203,16 @@ template <typename T> INLINE T log1p_of(T x) {
     const T lost = abs(x) < 1 ? x - (u - 1) : 1 - (u - x);
     T e;
     const T main = log_parts(u, e) - 1;
-    /* For larger e there is nothing lost that counts. */
+    /* For larger e, the lost part is negligible. */
     const T more = lost * power_of_2(e < f::BIAS ? -e : (T)(1 - f::BIAS));
     const T g = main + more;
-    /* -0 stays. */
+    /* copysign keeps -0. */
     return copysign(log_or_special(u, log_of_parts(e, g, (main - g) + more)), x);
 }
 
-/* y log a in two parts, of a positive and finite: returns the larger one. The
- * logarithm's error is 2^-66 of it: it is the sum of parts that are not rounded, or
- * whose rounding is made up for by their own rest. */
+/* Compute y log a in two parts, for a positive and finite a; return the larger part.
+ * The logarithm's relative error is 2^-66: its parts are exact, or have a second part
+ * with the rounding error. */
 INLINE double times_log(double y, double a, double &low) {
     typedef format<double> f;
     double e;
@@ -239,14 +240,14 @@ INLINE double times_log(double y, double a, double &low) {
     const double n = e * f::LN2_SHORT;
     const double n_s = n + 2 * s, n_s_low = (n - n_s) + 2 * s;
     const double n_s_p = n_s + p, n_s_p_low = (n_s - n_s_p) + p;
-    const double rest = fma(e, f::LN2_REST, n_s_low + n_s_p_low + p_low + 2 * s_low);
-    const double log_a = n_s_p + rest, log_a_low = (n_s_p - log_a) + rest;
+    const double tail = fma(e, f::LN2_REST, n_s_low + n_s_p_low + p_low + 2 * s_low);
+    const double log_a = n_s_p + tail, log_a_low = (n_s_p - log_a) + tail;
     const double product = y * log_a;
     low = fma(y, log_a_low, fma(y, log_a, -product));
     return product;
 }
 
-/* What z = |x|^y makes of x^y, with the special cases of the C standard's annex F. */
+/* Return x^y from z = |x|^y, with the special cases of the C standard's annex F. */
 INLINE double pow_or_special(double x, double y, double z) {
     const double inf = __builtin_inf(), a = abs(x);
     const bool whole = __builtin_rint(y) == y;

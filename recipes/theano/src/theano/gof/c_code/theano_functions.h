@@ -1,12 +1,11 @@
 #ifndef THEANO_FUNCTIONS_H
 #define THEANO_FUNCTIONS_H
 
-/* In place of the C library's functions, those of libtheano_functions, of which g++
- * calls variants for several elements at once in loops that it vectorises. They keep
- * the names: only of functions that are built in, g++ computes what a branch may not
- * need. The C library's are called libm_exp and so on. Ours need fused multiply-add,
- * and leave the place to amdlibm's, and to the C library's where THEANO_LIBM is
- * defined. */
+/* Replace five functions of the C library by libtheano_functions, whose variants for
+ * several elements g++ calls in vectorized loops. The replacements keep the names exp,
+ * log and so on: g++ computes both sides of a branch only for built-in functions. The C
+ * library's own functions are called libm_exp and so on. Nothing is replaced without
+ * fused multiply-add, with amdlibm, or if THEANO_LIBM is defined. */
 
 #if defined(__FMA__) && !defined(REPLACE_WITH_AMDLIBM) && !defined(THEANO_LIBM)
 

@@ -1,9 +1,9 @@
 #ifndef THEANO_LOOPS_H
 #define THEANO_LOOPS_H
 
-/* What a module is made of that has nothing but the loops of an Elemwise. It needs
- * none of Python's and NumPy's headers: g++ reads them longer than it compiles most
- * loops. */
+/* Header of modules that contain only the loops of an Elemwise or a CAReduce. It
+ * replaces Python's and NumPy's headers, because reading these takes g++ longer than
+ * compiling most loops. */
 
 #ifndef Py_PYTHON_H
 #include <stdint.h>
@@ -31,8 +31,9 @@ void *PyCapsule_Import(const char *name, int no_block);
 #endif
 
 #ifndef _MATH_H
-/* What most loops need of <math.h>, which takes g++ longer than all the rest: for
- * float, double, and others as double. */
+/* The functions of <math.h> that most loops need. Reading <math.h> takes g++ longer
+ * than everything else. There are variants for float, double, and other types as
+ * double. */
 #define THEANO_MATH_1(name)                                                            \
     extern "C" double name(double) throw();                                            \
     static inline float name(float x) {                                                \
@@ -86,43 +87,52 @@ THEANO_MATH_2(pow)
 #undef THEANO_MATH_2
 #endif
 
-/* The two innermost loops of an Elemwise: sizes[1] elements, sizes[0] times, of
- * n arrays. In bytes, their strides are strides[n + i] and strides[i]. The result
- * is 0, or an exception is set. */
+/* The two innermost loops over n arrays: sizes[0] rows of sizes[1] elements. In array
+ * i, rows are strides[i] bytes apart and elements strides[n + i] bytes. Returns 0, or
+ * another value with an exception set. */
 typedef int (*theano_loops)(char *const *data, const npy_intp *sizes,
                             const npy_intp *strides);
 
-/* An Elemwise, or a CAReduce. A change of this needs a new version of their code, as
- * it is read from modules that were compiled before. */
+/* Sets n elements to the initial value of a reduction. */
+typedef void (*theano_fill)(char *data, npy_intp n);
+
+/* Description of an Elemwise or a CAReduce. op_descriptions.py reads the types and
+ * names of the fields from here, one per line. A change needs a new version of the ops'
+ * code, because modules in compile directories keep the old layout. */
 struct theano_elemwise_op {
-    int nd, n_inputs, n_outputs;
-    /* How many storages instantiate takes; what a thunk returns if it fails. */
-    int n_storages, failure;
+    int nd;
+    int n_inputs;
+    int n_outputs;
+    /* The number of storages that instantiate takes. */
+    int n_storages;
+    /* The return value of a thunk that fails. */
+    int failure;
     /* The loops' arrays are the inputs, then each output that is not one of them.
      * The loops follow the order in memory of the array with this number. */
     int like;
-    /* Of inputs, then outputs: the number of the storage, and NumPy's of the type. */
-    const int *storages, *types;
+    /* For inputs, then outputs: the number of the storage, and NumPy's type number. */
+    const int *storages;
+    const int *types;
     /* The number of the input that each output overwrites, or -1. */
     const int *overwritten;
-    /* Of the loops' arrays: along which dimensions they are broadcast, as '1'. */
+    /* For each of the loops' arrays: a '1' for each dimension along which it is
+     * broadcast, otherwise '0'. */
     const char *const *broadcast;
     theano_loops loops;
-    /* Whether the loops take each element for the one next to the last, or for the
-     * same where an array is broadcast along its last dimension, whatever the innermost
-     * strides are. */
+    /* Whether the loops ignore the innermost strides: the elements are contiguous, or
+     * the same where an array is broadcast along its last dimension. */
     int next_to;
-    /* What follows is of a reduction, which has two arrays, the input, with nd
-     * dimensions, and what is accumulated: along which of them, as '1'; NumPy's number
-     * of the type, and what sets n of it to the value before the first element. A
-     * name, if it is an error that there is no element. */
+    /* The fields from here on describe a reduction, which has two arrays: the input,
+     * with nd dimensions, and the accumulator. A '1' for each reduced dimension. */
     const char *reduced;
+    /* NumPy's type number of the accumulator. */
     int type;
-    void (*fill)(char *data, npy_intp n);
+    theano_fill fill;
+    /* The op's name if a reduction of no element is an error, otherwise NULL. */
     const char *not_empty;
 };
 
-/* Return the module of an Elemwise, which thunks_ext.cpp makes. */
+/* Return the module of an op; thunks_ext.cpp makes it. */
 static inline PyObject *theano_elemwise_module(const char *name,
                                                const theano_elemwise_op *op) {
     typedef PyObject *(*function)(const char *, const theano_elemwise_op *);

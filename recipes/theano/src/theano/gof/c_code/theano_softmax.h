@@ -1,13 +1,13 @@
 #ifndef THEANO_SOFTMAX_H
 #define THEANO_SOFTMAX_H
 
-/* What Softmax does with the n elements of a row, which are so many elements apart. */
+/* The loops of Softmax over a row of n elements; strides are in elements. */
 
 #include <Python.h>
 #include <numpy/npy_common.h>
 #include "theano_functions.h"
 
-/* The largest of several elements at once; whatever it is where one is nan. */
+/* Return the largest element, in vectorized code; undefined if an element is NaN. */
 template <typename T>
 static inline T theano_row_max(npy_intp n, const T *x, npy_intp stride) {
     enum { AT_ONCE = 16 };
@@ -27,7 +27,7 @@ static inline T theano_row_max(npy_intp n, const T *x, npy_intp stride) {
     return result;
 }
 
-/* Set `to` to exp(x - most), and return the sum of that, in the elements' order. */
+/* Set `to` to exp(x - most); return its sum, added in the elements' order. */
 template <typename T>
 static inline double theano_row_exp(npy_intp n, const T *__restrict x, npy_intp stride,
                                     T most, T *__restrict to, npy_intp to_stride) {

@@ -1,8 +1,8 @@
 #ifndef THEANO_TENSOR_H
 #define THEANO_TENSOR_H
 
-/* What the code of every module with tensors does to each of them. Out of line
- * it is compiled once, and not once for each variable of each module. */
+/* Functions that the generated code calls for each tensor. They are not inlined, so g++
+ * compiles them once in a module and not for each variable. */
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
@@ -22,7 +22,8 @@ static long theano_last(npy_intp *values, int nd, int i) {
     return nd >= i ? (long)values[nd - i] : -1;
 }
 
-/* Why an array is none of ours: "expected" says which one would be. */
+/* Set the exception for an array that is not aligned; "expected" describes the expected
+ * array. */
 THEANO_RARE void theano_not_aligned(PyArrayObject *array, const char *expected) {
     int nd = PyArray_NDIM(array);
     npy_intp *dims = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
@@ -64,8 +65,8 @@ THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size, int j, in
                  i, i_dim, (long long)i_size, j, j_dim, (long long)j_size);
 }
 
-/* An output with these dimensions: the old one where it has them, as mostly, or
- * can be made so. */
+/* Return an output array with the given dimensions: the old array if it has them (the
+ * usual case) or can be resized, otherwise a new array. */
 THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp *dims,
                                            int type_num, int fortran) {
     PyArray_Dims new_dims = {dims, nd};
@@ -102,7 +103,7 @@ static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
     }
 }
 
-/* The memory from the first to after the last byte of an array's elements. */
+/* Find the bounds of an array's memory: the first byte and the byte after the last. */
 static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *strides,
                                  const char *data, int itemsize, const char **first,
                                  const char **last) {
@@ -112,9 +113,9 @@ static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *s
         *(strides[i] < 0 ? first : last) += (dims[i] - 1) * strides[i];
 }
 
-/* Set a view of an array to another array, or add that to it, if both have few
- * elements: NumPy takes longer to prepare its loops than to run them. What is not
- * simple is left to NumPy, errors too: the result is whether all is done. */
+/* Set a view of an array to a value, or add the value to it, if both have few elements:
+ * for these, NumPy's preparation takes longer than its loops. Returns false without a
+ * change in all other cases, errors included, which the caller leaves to NumPy. */
 THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
                                      const npy_intp *dims, const npy_intp *strides,
                                      char *data, PyArrayObject *value) {
@@ -147,13 +148,14 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
     return true;
 }
 
-/* Views with other flags, as to warn when written to, are left to NumPy. */
+/* The flags of views that are reused; NumPy makes views with other flags, such as a
+ * warning on writes. */
 #define THEANO_FLAGS_OF_VIEWS                                                          \
     (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED |             \
      NPY_ARRAY_WRITEABLE)
 
-/* Whether nobody but its thunk and storage, which hold some references, has an
- * output's old value, a view that can be made another one. */
+/* Return whether an output's old value can be changed into another view: it is a plain
+ * view, and only its thunk and storage, with "references" references, hold it. */
 static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
                                    PyArray_Descr *descr) {
     PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
@@ -162,9 +164,9 @@ static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
            !(fields->flags & ~THEANO_FLAGS_OF_VIEWS) && !fields->weakreflist;
 }
 
-/* Make an output a view of an array. Its old value becomes the new one if it
- * can: to make an object and end another takes more time than most of what is
- * then computed. The thunk and the storage hold "references" to it. */
+/* Set an output to a view of an array. The old value is changed into the new view if
+ * possible, because making and freeing an object takes longer than most computations on
+ * it. The thunk and the storage hold "references" references to the old value. */
 THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObject *of,
                               int nd, const npy_intp *dims, const npy_intp *strides,
                               char *data) {
@@ -194,7 +196,8 @@ THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObjec
     fields->flags = (fields->flags & ~NPY_ARRAY_WRITEABLE) | writeable;
     if (moved)
         PyArray_UpdateFlags(old, NPY_ARRAY_UPDATE_ALL);
-    /* As PyArray_SetBaseObject does: a view of a view is one of the first. */
+    /* The base of a view of a view is the array that owns the memory, as with
+     * PyArray_SetBaseObject. */
     PyObject *owner = (PyObject *)of, *base = fields->base;
     while (PyArray_Check(owner) &&
            !(PyArray_FLAGS((PyArrayObject *)owner) & NPY_ARRAY_OWNDATA)) {
@@ -211,8 +214,8 @@ THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObjec
     return 0;
 }
 
-/* Make an output an array with its dimensions in another order, where -1 is one
- * more; a view of it, or of a copy. */
+/* Set an output to an array with its dimensions in another order, where -1 inserts a
+ * dimension. The output is a view of the input (inplace) or of a copy. */
 template <typename T>
 static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int references,
                           bool inplace, int nd_in, int nd_out, const T *order) {
@@ -250,8 +253,9 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
     return failure;
 }
 
-/* The dimensions that an Elemwise's inputs have together: each has one of them,
- * or is broadcast along it, where its string says '1'. */
+/* Compute the common dimensions of an Elemwise's inputs. An input is broadcast along
+ * the dimensions for which its string has a '1'. Returns -1 and sets an exception if
+ * lengths differ. */
 THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arrays,
                               const char *const *broadcast) {
     for (int i = 0; i < n; i++) {
@@ -279,15 +283,16 @@ THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arr
     return 0;
 }
 
-/* Run loops, which are called as a theano_loops is, through n arrays, of which data
- * and nd strides each are given, in the order of strides `like`. Dimensions that are
- * '1' of in_order keep theirs among them. Loops that are one through the memory of all
- * arrays are made one. */
+/* Iterate over n arrays with nd dimensions, and call `run`, a theano_loops, for the two
+ * innermost loops. array_strides has nd strides for each array. The loops are ordered
+ * by decreasing strides `like`; dimensions with a '1' in in_order keep their order
+ * among themselves. Nested loops that walk the memory of all arrays evenly are merged
+ * into one. */
 template <typename Run>
 THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
-                                   const npy_intp *given, const npy_intp *like,
+                                   const npy_intp *array_strides, const npy_intp *like,
                                    const char *in_order, const Run &run) {
-    /* At the end are the two of run. */
+    /* The last two loops are the loops of `run`. */
     npy_intp sizes[nd + 2], index[nd + 2], strides[(nd + 2) * n];
     int order[nd + 1], loops = 0, last = 1;
     for (int d = 0; d < nd; d++) {
@@ -310,7 +315,7 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
         npy_intp size = dims[order[k]], *outer = strides + last * n;
         bool one = true;
         for (int i = 0; i < n; i++) {
-            outer[n + i] = given[i * nd + order[k]];
+            outer[n + i] = array_strides[i * nd + order[k]];
             one = one && outer[i] == outer[n + i] * size;
         }
         if (one || sizes[last] == 1) {
@@ -339,8 +344,7 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
     }
 }
 
-/* Run an Elemwise's loops through n arrays, in the order in which arrays[like],
- * an output, is in memory. */
+/* Run an Elemwise's loops over n arrays, in the memory order of arrays[like]. */
 template <typename Run>
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                                   PyArrayObject **arrays, const char *const *broadcast,
@@ -358,7 +362,7 @@ THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                             run);
 }
 
-/* Sort loops, pairs of a stride and a number, in decreasing order. */
+/* Sort loops, pairs of a stride and a dimension, in decreasing order. */
 THEANO_SHARED void theano_sort_loops(std::pair<int, int> *loops, int n) {
     for (int i = 1; i < n; i++)
         for (int j = i; j > 0 && loops[j - 1] < loops[j]; j--)

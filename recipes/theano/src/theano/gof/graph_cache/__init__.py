@@ -1,27 +1,26 @@
-"""Optimized graphs, kept in the compiledir from process to process.
+"""Cache of optimized graphs in the compiledir.
 
-Optimizing a graph takes most of the time of a `theano.function` whose C code is compiled already,
-and gives the same graph each time. What it starts from is described by a text that does not depend
-on the process; the hash of that text is the name of a file with the graph that came out of it.
+If a function's C code is already compiled, optimization takes most of the time of
+`theano.function`. It is deterministic. The cache key is the hash of a description of everything
+that optimization reads; the description does not depend on the process. The cache entry is a file
+that is named after the key and contains the optimized graph.
 
 The description contains the graph, node by node, with the state of each Op and Type and the content
-of each constant; what may be done to inputs and outputs (`mutable`, `borrow`, updates); the
-optimizer's query and what was registered for queries; all flags; the code of Theano and the
-versions of Python, NumPy and SciPy. It leaves out what optimization does not read: the values of
-shared variables, where variables were created and how they are named, `auto_name`, the tags of
-users.
+of each constant; the options of inputs and outputs (`mutable`, `borrow`, updates); the optimizer's
+query and the registered optimizers; all flags; the code of Theano; and the versions of Python,
+NumPy and SciPy. It omits everything that optimization does not read: the values of shared
+variables, the stack traces and names of variables, `auto_name`, and users' tags.
 
-A graph is not kept if something in it could change without its description changing (Ops, Types and
-optimizers from outside of Theano, functions without a name of their own), if a constant of it is
-large, or if optimization logged a warning or an error, which the next process is to see as well.
+A graph is not cached if something in it could change without a change of its description (Ops,
+Types and optimizers from outside of Theano, and anonymous functions), if it has a large constant,
+or if optimization logged a warning or an error, because the next process should log it too.
 
-`describing` writes the text of a graph, `keys` that of all that decides what becomes of it;
-`pickling` takes graphs apart and puts them together; `files` keeps them; `claims` has one process
-make each; `logged` watches the log.
+`describing` describes a graph; `keys` adds all other inputs of optimization and makes the key;
+`pickling` pickles and unpickles graphs; `files` reads, writes and removes the cache entries;
+`claims` makes other processes wait while one process makes a function.
 """
 
-from theano.gof.graph_cache.files import DIRECTORY, Entry, remove_old
+from theano.gof.graph_cache.files import DIRECTORY, Entry, WarningCounter, remove_old
 from theano.gof.graph_cache.keys import find
-from theano.gof.graph_cache.logged import Warnings
 
-__all__ = ["DIRECTORY", "Entry", "Warnings", "find", "remove_old"]
+__all__ = ["DIRECTORY", "Entry", "WarningCounter", "find", "remove_old"]

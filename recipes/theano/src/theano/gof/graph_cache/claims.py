@@ -1,8 +1,9 @@
-"""One process makes a function, and others that want the same one wait until it is made.
+"""Claims: byte-range locks by which one process makes a function while others wait for it.
 
-As many processes as an array of jobs has would else optimize the same graph and compile the same
-modules, all at once. A claim is a lock of the kernel's on one byte of a file, so that it goes with
-its process; the byte stands for the graph. Who has a claim waits for no other: there is no circle.
+Without claims, all processes of a job array would optimize the same graph and compile the same
+modules at once. A claim is a kernel lock on one byte of a file, so the kernel releases it when its
+process ends. The byte's offset is derived from the graph's cache key. A process with a claim never
+waits for another claim, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -21,26 +22,31 @@ from theano.gof import lock_files
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# In the compiledir; what is in its directory is not loaded.
+# Relative to the compiledir. Theano loads no modules from lock_dir.
 FILE = Path("lock_dir", "functions")
-# What a byte is while a function is made, or was when its process was killed, and once it was made.
+# The value of a graph's byte: the function is in progress (or its process was killed), or is made.
 MAKING, MADE = b"\0", b"\1"
-# In bytes: what a disk must have left, for what is made to be kept and others to wait for it.
+# In bytes: the free space below which nothing can be cached, so that waiting would be useless.
 ROOM = 2**23
 
 
 class Claims:
-    """The claim that this process has, if any, and how deep it is in making functions."""
+    """The claim of this process: at most one at a time.
+
+    Attributes:
+        depth: the number of functions that this process is making, nested inside of each other.
+        path: the cache entry of the claimed graph, or None.
+        file: the descriptor of the open lock file, or None.
+    """
 
     def __init__(self) -> None:
         self.depth = 0
-        # The claimed graph's, and the file's descriptor while it is open.
         self.path: Path | None = None
         self.file: int | None = None
 
     @contextlib.contextmanager
     def making(self) -> Iterator[None]:
-        """While functions are made, which can be made within each other."""
+        """Count a function that is being made; after the outermost, mark it as made and release."""
         self.depth += 1
         try:
             yield
@@ -49,14 +55,14 @@ class Claims:
             if not self.depth:
                 if self.file is not None and self.path:
                     with contextlib.suppress(OSError):
-                        os.pwrite(self.file, MADE, place(self.path))
+                        os.pwrite(self.file, MADE, byte_offset(self.path))
                 self.release()
 
     def claim(self, path: Path) -> None:
-        """Claim a function that was not made, or wait for who makes it.
+        """Claim a function that is not made yet, or wait for the process that is making it.
 
         Args:
-            path: where its graph is, or is to be, kept.
+            path: the cache entry of the function's graph.
         """
         if not self.depth or self.path:
             return
@@ -66,65 +72,73 @@ class Claims:
                 file = Path(config.compiledir, FILE)
                 file.parent.mkdir(0o755, exist_ok=True)
                 self.file = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-                found = is_made(self.file, path) and path.exists()
-                waited = lock(self.file, path, fcntl.LOCK_SH if found else fcntl.LOCK_EX)
-                # Where the graph is not kept, nobody waits for a second one.
-                found = found or (is_made(self.file, path) and (waited or path.exists()))
-                if not found:
-                    os.pwrite(self.file, MAKING, place(path))
+                made = is_made(self.file, path) and path.exists()
+                waited = lock_byte(self.file, path, fcntl.LOCK_SH if made else fcntl.LOCK_EX)
+                # After one wait, the function counts as made even if its graph is not cached.
+                made = made or (is_made(self.file, path) and (waited or path.exists()))
+                if not made:
+                    os.pwrite(self.file, MAKING, byte_offset(path))
                     self.path = path
         except OSError as error:
-            # Where locks are refused, each process makes its own.
+            # Without locks, each process makes the function for itself.
             _logger.debug("no claim of %s: %s", path, error)
         if not self.path:
             self.release()
 
     def release(self) -> None:
-        """Give the claim back, if there is one."""
+        """Release the claim, if there is one."""
         self.path = None
         if self.file is not None:
             os.close(self.file)
             self.file = None
 
     def forget(self) -> None:
-        """Be as new, in a process that was forked: the claim is its parent's."""
+        """Reset the state in a forked process: the claim belongs to the parent."""
         self.release()
         self.depth = 0
 
 
-def place(path: Path) -> int:
-    """Return the byte that stands for a graph; that two share one costs a wait."""
+def byte_offset(path: Path) -> int:
+    """Return the offset of a graph's byte in the lock file.
+
+    Two graphs that share a byte wait for each other needlessly, which is harmless.
+    """
     return int(path.name[:5], 16)
 
 
 def is_made(file: int, path: Path) -> bool:
-    """Tell whether a function was made, with its modules, since that of another process was begun.
+    """Return whether a graph's byte says that its function and modules were made.
 
     Raises:
         OSError: the file cannot be read.
     """
-    return os.pread(file, 1, place(path)) == MADE
+    return os.pread(file, 1, byte_offset(path)) == MADE
 
 
 @functools.cache
-def tell() -> None:
-    """Say, once, that this process waits."""
+def log_wait() -> None:
+    """Log, once, that this process waits."""
     _logger.info("Waiting for another process that makes the same function")
 
 
-def lock(file: int, path: Path, kind: int) -> bool:
-    """Lock the byte of a graph, and return whether that was to be waited for.
+def lock_byte(file: int, path: Path, kind: int) -> bool:
+    """Lock the byte of a graph; return whether another process held the lock.
+
+    Args:
+        file: the descriptor of the lock file.
+        path: the cache entry of the graph.
+        kind: fcntl.LOCK_SH or fcntl.LOCK_EX.
 
     Raises:
-        OSError: the file system refuses it.
+        OSError: the file system supports no locks.
     """
     try:
-        fcntl.lockf(file, kind | fcntl.LOCK_NB, 1, place(path))
+        fcntl.lockf(file, kind | fcntl.LOCK_NB, 1, byte_offset(path))
     except OSError as error:
         if error.errno not in (errno.EACCES, errno.EAGAIN):
             raise
-        with lock_files.waiting(tell):
-            fcntl.lockf(file, kind, 1, place(path))
+        with lock_files.report_wait(log_wait):
+            fcntl.lockf(file, kind, 1, byte_offset(path))
         return True
     return False
 

@@ -1,4 +1,4 @@
-"""Texts of what a graph consists of, which do not depend on the process."""
+"""Process-independent descriptions of graphs, as text for cache keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from theano.misc.ordered_set import OrderedSet
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# In bytes, of one constant.
+# The largest size of one constant, in bytes.
 MAX_CONSTANT = 2**24
 
 PLAIN = {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)}
@@ -32,7 +32,7 @@ TRUSTED = (
 
 
 class NotDescribable(Exception):
-    """Something has no description, or none that changes whenever it does."""
+    """Raised for an object without a description that changes whenever the object does."""
 
 
 def digest(text: str) -> str:
@@ -41,25 +41,25 @@ def digest(text: str) -> str:
 
 
 class Describer:
-    """Describes what a graph consists of.
+    """Describe graphs, and collect the stack traces and names that descriptions omit.
 
     Attributes:
-        traces: where the variables that it met were created. Equal descriptions met their variables
-            in the same order.
-        names: the variables' names, in the order in which they were met, and their numbers.
+        traces: the stack traces of the described variables, in the order of description. Equal
+            descriptions have their variables in the same order.
+        names: by name of a variable: a number, in the order of first occurrence.
     """
 
     def __init__(self) -> None:
-        # By id, together with what has it, so that nothing else gets it.
-        self.known: dict[int, tuple[str, Any]] = {}
+        # By id: the digest of an object, and the object, so that no other object gets this id.
+        self.digests: dict[int, tuple[str, Any]] = {}
         self.traces: list[list[Trace]] = []
         self.names: dict[str, int] = {}
 
     def describe(self, thing: Any) -> str:
-        """Return a text of anything.
+        """Describe any object.
 
         Raises:
-            NotDescribable: there is none.
+            NotDescribable: the object has no reliable description.
         """
         kind = type(thing)
         if kind in PLAIN:
@@ -73,18 +73,18 @@ class Describer:
             return f"{{{','.join(items)}}}"
         if kind is set or kind is frozenset:
             return f"{kind.__name__}({','.join(sorted(map(self.describe, thing)))})"
-        if id(thing) not in self.known:
-            self.known[id(thing)] = digest(self.describe_object(thing)), thing
-        return self.known[id(thing)][0]
+        if id(thing) not in self.digests:
+            self.digests[id(thing)] = digest(self.describe_object(thing)), thing
+        return self.digests[id(thing)][0]
 
     def describe_object(self, thing: Any) -> str:
-        """Return the text of what has a class of its own.
+        """Describe an object that is not of a built-in class.
 
-        It is as pickle sees it, but for what has a graph inside and what differs from process to
-        process.
+        The description follows pickle, except for objects with an inner graph and for state that
+        differs between processes.
 
         Raises:
-            NotDescribable: there is none.
+            NotDescribable: the object has no reliable description.
         """
         kind = type(thing)
         if isinstance(thing, NAMED):
@@ -104,10 +104,10 @@ class Describer:
         return self.describe_reduced(thing)
 
     def describe_reduced(self, thing: Any) -> str:
-        """Return the text of what pickle makes something from.
+        """Describe the state from which pickle would restore an object.
 
         Raises:
-            NotDescribable: it is not Theano's, or pickle cannot make it.
+            NotDescribable: the object's class is not trusted, or pickle does not support it.
         """
         if not is_trusted(type(thing)) or isinstance(thing, theano.compile.ops.FromFunctionOp):
             raise NotDescribable(thing)
@@ -119,7 +119,7 @@ class Describer:
             return describe_name(type(thing)) + reduced
         function, arguments, state, items, pairs = (tuple(reduced) + (None,) * 3)[:5]
         if isinstance(thing, opt.Optimizer) and isinstance(state, dict):
-            # The first is different each time, the second an order of creation.
+            # `name` differs each time; `_optimizer_idx` depends on the order of creation.
             state = {
                 key: value for key, value in state.items() if key not in ("name", "_optimizer_idx")
             }
@@ -127,28 +127,28 @@ class Describer:
         return ",".join([describe_name(function), *map(self.describe, described)])
 
     def describe_tags(self, thing: Variable | Apply) -> str:
-        """Return the text of the tags that are kept.
+        """Describe the tags that Theano reads.
 
         Raises:
-            NotDescribable: one of them has none.
+            NotDescribable: a tag has no reliable description.
         """
         tags = thing.tag.__dict__
         return str([(tag, self.describe(tags[tag])) for tag in TAGS if tag in tags])
 
     def number_name(self, name: Any) -> str:
-        """Return which of the names that were met one is: what it is, optimization does not read.
+        """Return the number of a variable's name, as text.
 
-        Only variables that share a name before are to share one after.
+        Optimization does not read names, but variables that share a name must share it afterwards.
         """
         if type(name) is not str or not name:
             return repr(name)
         return str(self.names.setdefault(name, len(self.names)))
 
     def describe_variable(self, variable: Variable) -> str:
-        """Return the text of a variable, without what computes it.
+        """Describe a variable, without the node that computes it.
 
         Raises:
-            NotDescribable: it has none.
+            NotDescribable: the variable has no reliable description.
         """
         self.traces.append(get_traces(variable))
         data = self.describe(variable.data) if isinstance(variable, graph.Constant) else ""
@@ -160,7 +160,8 @@ class Describer:
         """Return the hash of a graph's description.
 
         Raises:
-            NotDescribable: there is none of something in it, or it depends on more than its inputs.
+            NotDescribable: a part has no reliable description, or the outputs depend on a variable
+                that is neither an input nor a constant.
         """
         if len(set(inputs)) < len(inputs):
             raise NotDescribable(inputs)
@@ -176,8 +177,8 @@ class Describer:
             return numbers[variable]
 
         for node in graph.io_toposort(inputs, outputs):
-            given = [number(variable) for variable in node.inputs]
-            lines.append(f"{self.describe(node.op)} {given} {self.describe_tags(node)}")
+            input_numbers = [number(variable) for variable in node.inputs]
+            lines.append(f"{self.describe(node.op)} {input_numbers} {self.describe_tags(node)}")
             for variable in node.outputs:
                 numbers[variable] = len(numbers)
                 lines.append(self.describe_variable(variable))
@@ -186,10 +187,10 @@ class Describer:
 
 
 def describe_array(array: np.ndarray) -> str:
-    """Return the text of an array that holds no objects.
+    """Describe an array whose dtype has no objects.
 
     Raises:
-        NotDescribable: it is larger than MAX_CONSTANT.
+        NotDescribable: the array is larger than MAX_CONSTANT.
     """
     if array.nbytes > MAX_CONSTANT:
         raise NotDescribable(f"an array of {array.nbytes} bytes")
@@ -198,23 +199,23 @@ def describe_array(array: np.ndarray) -> str:
 
 
 def is_trusted(thing: Any) -> bool:
-    """Return whether a class or function is known by its name.
+    """Return whether a name identifies a class or function.
 
-    It is Theano's, or one that comes with a version that `keys.surroundings` names.
+    That holds for Theano's own and for packages whose version is in `keys.describe_versions`.
     """
     packages = (thing.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages
 
 
 def describe_name(thing: Any) -> str:
-    """Return the name by which a class or function can be imported.
+    """Return the name from which a class or function can be imported.
 
     Raises:
-        NotDescribable: it cannot, or is not trusted.
+        NotDescribable: the name leads to another object, or is not trusted.
     """
-    found: Any = sys.modules.get(thing.__module__)
+    imported: Any = sys.modules.get(thing.__module__)
     for name in thing.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if found is not thing or not is_trusted(thing):
+        imported = getattr(imported, name, None)
+    if imported is not thing or not is_trusted(thing):
         raise NotDescribable(thing)
     return f"{thing.__module__}.{thing.__qualname__}"

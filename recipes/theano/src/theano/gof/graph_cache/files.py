@@ -1,4 +1,4 @@
-"""The files that optimized graphs are kept in."""
+"""Files of the graph cache: reading, writing and removing optimized graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from theano import config
 from theano.gof.destroyhandler import DestroyHandler
@@ -28,34 +28,53 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
-# In the compiledir.
+# The cache's directory, relative to the compiledir.
 DIRECTORY = "optimized_graphs"
-# In bytes, of all files.
+# The largest size of all files together, in bytes.
 MAX_TOTAL = 2**29
 
 
-class Entry:
-    """The place of one graph among those that are kept."""
+class WarningCounter(logging.Handler):
+    """Count the warnings and errors that Theano logs inside of a with statement."""
 
-    def __init__(self, name: str, described: Describer) -> None:
-        """A place in the compiledir.
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a record."""
+        self.count += 1
+
+    def __enter__(self) -> Self:
+        logging.getLogger("theano").addHandler(self)
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        logging.getLogger("theano").removeHandler(self)
+
+
+class Entry:
+    """A cache entry: the file of one optimized graph, which need not exist yet."""
+
+    def __init__(self, name: str, describer: Describer) -> None:
+        """Make the entry; read nothing.
 
         Args:
-            name: the hash of the graph's description.
-            described: what described it.
+            name: the cache key: the hash of the graph's description.
+            describer: the Describer that described the graph.
         """
         self.path = Path(config.compiledir, DIRECTORY, name)
         self.seeds = [seed / DIRECTORY / name for seed in compiledirs.seeds()]
-        self.described = described
+        self.describer = describer
 
     def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:
-        """Return the optimized graph, or None if it is not kept yet.
+        """Read the optimized graph; return None if it is not cached.
 
-        If another process makes it now, it is waited for, and for its modules.
+        If another process is making the function, wait until its graph and its modules are made.
 
         Args:
-            inputs: what the function's graph computes from; clones of them become the inputs of the
-                optimized one.
+            inputs: the inputs of the function's graph; clones of them become the inputs of the
+                optimized graph.
         """
         for path in self.seeds:
             if fgraph := self._load(path, inputs):
@@ -68,22 +87,22 @@ class Entry:
     def _load(self, path: Path, inputs: Iterable[Variable]) -> FunctionGraph | None:
         try:
             content = trust.read(path)
-            # Those not loaded for long will be removed.
+            # Entries are removed by their time of last use.
             with contextlib.suppress(OSError):
                 os.utime(path)
             checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
             if checksum != make_checksum(pickled):
-                raise ValueError("its checksum is another one")
+                raise ValueError("the checksum is wrong")
             return self._make(zlib.decompress(pickled), inputs)
         except FileNotFoundError as error:
             _logger.debug("no graph: %s", error)
         except Exception as error:
-            # What can go wrong with a file that is not ours is anyone's guess.
-            _logger.debug("%s is passed over: %r", path, error)
+            # An entry of another version or a damaged entry can raise anything.
+            _logger.debug("%s is ignored: %r", path, error)
         return None
 
     def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
-        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.described).load()
+        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.describer).load()
         inputs = [variable.clone() for variable in inputs]
         fgraph = FunctionGraph(
             inputs, make_graph(inputs, *flat), clone=False, update_mapping=update_mapping
@@ -93,13 +112,13 @@ class Entry:
         return fgraph
 
     def store(self, fgraph: FunctionGraph) -> None:
-        """Keep an optimized graph; if it cannot be written, that is logged."""
+        """Write an optimized graph to the file; log an error instead of raising it."""
         stream = io.BytesIO()
-        pickler = Pickler(stream, self.described)
+        pickler = Pickler(stream, self.describer)
         try:
             flat = pickler.flatten(fgraph.inputs, fgraph.outputs, fgraph.toposort())
             pickler.dump((hasattr(fgraph, "destroyers"), fgraph.update_mapping, flat))
-            # A fifth of the bytes; a higher level makes few less.
+            # Level 1 leaves a fifth of the bytes; higher levels save little more.
             pickled = zlib.compress(stream.getvalue(), 1)
             self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
             replace_file(self.path, make_checksum(pickled) + pickled)
@@ -110,29 +129,29 @@ class Entry:
             TypeError,
             pickle.PicklingError,
         ) as error:
-            _logger.info("an optimized graph is not kept: %s", error)
+            _logger.info("an optimized graph is not cached: %s", error)
 
 
-# The compiledir's time of change when its modules were last looked for.
-looked = 0
+# The compiledir's time of modification at the last refresh of the module cache, in nanoseconds.
+refreshed_at = 0
 
 
 def find_modules() -> None:
-    """Have this process know the modules that others compiled meanwhile."""
-    global looked  # noqa: PLW0603 (as the cache of modules is one)
-    # Late, for this is imported by it.
+    """Refresh the module cache if other processes have added modules to the compiledir."""
+    global refreshed_at  # noqa: PLW0603 (the module cache is global too)
+    # Not above: cmodule imports this module.
     from theano.gof import cmodule  # noqa: PLC0415
 
-    changed = Path(config.compiledir).stat().st_mtime_ns
-    if cmodule._module_cache is not None and changed != looked:
+    changed_at = Path(config.compiledir).stat().st_mtime_ns
+    if cmodule._module_cache is not None and changed_at != refreshed_at:
         cmodule._module_cache.refresh(cleanup=False)
-    looked = changed
+    refreshed_at = changed_at
 
 
 def remove_old(compiledir: str | Path, age: float) -> None:
-    """Remove the graphs that nobody loaded or stored for `age` seconds.
+    """Remove graphs that no process loaded or stored for `age` seconds.
 
-    Of the others, the oldest go that are more than MAX_TOTAL bytes together.
+    Then remove the oldest graphs until the rest has at most MAX_TOTAL bytes.
     """
     files = []
     try:
@@ -140,7 +159,7 @@ def remove_old(compiledir: str | Path, age: float) -> None:
             status = entry.stat()
             files.append((status.st_mtime, status.st_size, entry.path))
     except OSError as error:
-        # There is none, or another process removes them.
+        # There is no directory, or another process is removing files.
         _logger.debug("no graphs: %s", error)
     total = 0
     for mtime, size, path in sorted(files, reverse=True):

@@ -1,4 +1,4 @@
-"""What decides which graph comes out of optimization."""
+"""Cache keys: descriptions of everything that determines the result of optimization."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
-# Flags that do not change what optimization does: the compiledir may move, for one.
-OTHER_FLAGS = frozenset(
+# Flags that do not affect optimization. A compiledir can move, for example.
+UNRELATED_FLAGS = frozenset(
     [
         *("base_compiledir", "compiledir", "compiledir_format"),
         *("cmodule.trusted", "cmodule.seeds", "cmodule.max_size", "gpuarray.cache_path"),
     ]
 )
 
-# What flags are where optimization only returns a graph: with others, it is watched, or depends on
-# the device and its driver.
-UNWATCHED = {
+# The values of flags with which optimization has no side effects, and does not depend on a device
+# and its driver. With other values, graphs are not cached.
+REQUIRED_FLAGS = {
     "check_stack_trace": "off",
     "compute_test_value": "off",
     "compute_test_value_opt": "off",
@@ -48,12 +48,12 @@ UNWATCHED = {
 
 
 @functools.cache
-def surroundings() -> str:
-    """Return a text that changes with the code of Theano and the versions of what it computes with.
+def describe_versions() -> str:
+    """Describe the code of Theano and the versions of Python, NumPy and SciPy.
 
-    Its files are read once in a process.
+    Reads Theano's files, once in a process.
     """
-    import scipy  # noqa: PLC0415 (where it is used, as elsewhere in Theano)
+    import scipy  # noqa: PLC0415 (the import takes long)
 
     code = hashlib.blake2b()
     root = Path(theano.__file__).parent
@@ -73,19 +73,20 @@ def find(
     mode: Mode,
     accept_inplace: bool,
 ) -> Entry | None:
-    """Return the Entry of the graph that a function is made from, or None if none is to be kept.
+    """Return the cache entry of a function's graph, or None if the graph must not be cached.
 
     Args:
-        inputs: the function's, with their updates.
-        outputs: the function's.
-        mode: only graphs of VM linkers and of a Mode itself are kept.
-        accept_inplace: as FunctionMaker's.
+        inputs: the function's inputs, with their updates.
+        outputs: the function's outputs.
+        mode: the function's mode. Graphs of subclasses of Mode and of linkers other than VM_Linker
+            are not cached.
+        accept_inplace: as for FunctionMaker.
     """
     if (
         not config.cache_optimizations
         or optdb.history is None
-        # Others optimize in ways of their own; functions of other linkers are looked at more than
-        # they are called.
+        # A subclass of Mode can optimize differently. Other linkers serve inspection rather than
+        # speed.
         or type(mode) is not theano.compile.mode.Mode
         or not isinstance(mode.linker, theano.gof.vm.VM_Linker)
         or not isinstance(mode.provided_optimizer, optdb.Query)
@@ -94,27 +95,27 @@ def find(
     flags = {
         flag.fullname: flag.__get__(True, None)
         for flag in _config_var_list
-        if flag.fullname not in OTHER_FLAGS
+        if flag.fullname not in UNRELATED_FLAGS
     }
-    if any(flags[name] != value for name, value in UNWATCHED.items()):
+    if any(flags[name] != value for name, value in REQUIRED_FLAGS.items()):
         return None
-    updates = [each.update for each in inputs if each.update]
+    updates = [symbolic.update for symbolic in inputs if symbolic.update]
     describer = Describer()
     try:
         description = [
-            surroundings(),
+            describe_versions(),
             optdb.history,
             sorted(flags.items()),
             accept_inplace,
             describer.describe(mode.provided_optimizer),
             describer.describe_graph(
-                [each.variable for each in inputs],
-                [each.variable for each in outputs] + updates,
+                [symbolic.variable for symbolic in inputs],
+                [symbolic.variable for symbolic in outputs] + updates,
             ),
-            [(each.mutable, each.borrow, bool(each.update), each.shared) for each in inputs],
-            [each.borrow for each in outputs],
+            [(x.mutable, x.borrow, bool(x.update), x.shared) for x in inputs],
+            [symbolic.borrow for symbolic in outputs],
         ]
     except (NotDescribable, RecursionError) as error:
-        _logger.debug("a graph is not kept for %s", error)
+        _logger.debug("a graph is not cached because of %s", error)
         return None
     return Entry(digest(repr(description)), describer)

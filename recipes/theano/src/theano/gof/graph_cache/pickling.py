@@ -1,4 +1,4 @@
-"""Graphs, taken apart for pickle and put together again."""
+"""Pickling of graphs as flat lists of nodes, without recursion."""
 
 from __future__ import annotations
 
@@ -18,53 +18,53 @@ if TYPE_CHECKING:
     from theano.gof.op import Op
     from theano.gof.type import Type
 
-    # What a variable is remade from: its class, its Type, its name and its tags.
-    Taken = tuple[type[Variable], Type, Any, dict[str, Any]]
-    # A graph without its inputs: constants and their data; of each node the Op, the numbers of its
-    # inputs, its outputs and its tags; the numbers of the graph's outputs.
-    Flat = tuple[
-        list[tuple[Taken, Any]],
-        list[tuple[Op, list[int], list[Taken], dict[str, Any]]],
+    # A variable: its class, Type, name and tags.
+    VariableParts = tuple[type[Variable], Type, Any, dict[str, Any]]
+    # A graph without its inputs. Constants with their data; for each node its Op, the numbers of
+    # its inputs, its outputs and its tags; the numbers of the graph's outputs.
+    FlatGraph = tuple[
+        list[tuple[VariableParts, Any]],
+        list[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
         list[int],
     ]
 
 
 @dataclass(frozen=True)
 class Name:
-    """The name of a variable, as one of `Describer.names` and what optimization added to it."""
+    """The name of a variable: the number of a name in `Describer.names`, and a suffix."""
 
     number: int
-    rest: str
+    suffix: str
 
 
 class Pickler(pickle.Pickler):
-    """Pickles graphs as lists of nodes: graphs of any depth, also those inside of Ops.
+    """Pickle graphs of any depth as lists of nodes, also the inner graphs of Ops.
 
-    Where a variable was created becomes a place in `Describer.traces`, its name one of
-    `Describer.names`.
+    A stack trace is stored as its indices in `Describer.traces`, a name as an index in
+    `Describer.names`, because the next process has its own traces and names.
     """
 
-    def __init__(self, file: IO[bytes], described: Describer) -> None:
+    def __init__(self, file: IO[bytes], describer: Describer) -> None:
         super().__init__(file, protocol=4)
-        self.names = described.names
-        self.places = {
+        self.names = describer.names
+        self.trace_indices = {
             id(trace): (i, j)
-            for i, each in enumerate(described.traces)
-            for j, trace in enumerate(each)
+            for i, traces in enumerate(describer.traces)
+            for j, trace in enumerate(traces)
         }
 
     def persistent_id(self, thing: Any) -> tuple[int, int | str] | None:
-        """Return the place of a trace, the number and the rest of a Name, None for all else."""
+        """Return the indices of a trace, the number and suffix of a Name, otherwise None."""
         kind = type(thing)
         if kind is Name:
-            return thing.number, thing.rest
-        return self.places.get(id(thing)) if kind is list else None
+            return thing.number, thing.suffix
+        return self.trace_indices.get(id(thing)) if kind is list else None
 
     def reducer_override(self, thing: Any) -> Any:
-        """Return how an Op with a graph inside is remade, NotImplemented for all else.
+        """Return the reduction of an Op with an inner graph, otherwise NotImplemented.
 
         Raises:
-            pickle.PicklingError: it is a part of a graph that is not pickled.
+            pickle.PicklingError: the object is a part of a graph that is not being pickled.
         """
         if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
             raise pickle.PicklingError(f"{thing} is not part of the graph")
@@ -73,42 +73,46 @@ class Pickler(pickle.Pickler):
             nodes = graph.io_toposort(inputs, outputs)
             return make_op, (
                 type(thing),
-                [self.take(variable) for variable in inputs],
+                [self.split_variable(variable) for variable in inputs],
                 self.flatten(inputs, outputs, nodes),
                 others,
             )
         return NotImplemented
 
-    def take_name(self, name: Any) -> Any:
-        """Return the Name of what is one of the described names, or begins with it: x, x0, x[t]."""
+    def encode_name(self, name: Any) -> Any:
+        """Return a Name if a name begins with a described name, such as x, x0 or x[t] with x.
+
+        Any other name is returned as it is.
+        """
         if type(name) is str:
             for end in range(len(name), 0, -1):
                 if name[:end] in self.names and not name[end : end + 1].isalpha():
                     return Name(self.names[name[:end]], name[end:])
         return name
 
-    def take(self, variable: Variable) -> Taken:
-        """Return what a variable is remade from.
+    def split_variable(self, variable: Variable) -> VariableParts:
+        """Return the parts from which make_variable restores a variable.
 
         Raises:
-            pickle.PicklingError: it is a shared variable, whose value is no part of a graph.
+            pickle.PicklingError: the variable is a shared variable.
         """
         if isinstance(variable, theano.compile.SharedVariable):
             raise pickle.PicklingError(f"{variable} has a value")
         tag = take_tag(variable)
-        tag["trace"] = [trace for trace in get_traces(variable) if id(trace) in self.places]
-        return type(variable), variable.type, self.take_name(variable.name), tag
+        traces = get_traces(variable)
+        tag["trace"] = [trace for trace in traces if id(trace) in self.trace_indices]
+        return type(variable), variable.type, self.encode_name(variable.name), tag
 
     def flatten(
         self, inputs: Iterable[Variable], outputs: Iterable[Variable], nodes: Iterable[Apply]
-    ) -> Flat:
-        """Return a graph without its inputs.
+    ) -> FlatGraph:
+        """Return a graph without its inputs as lists.
 
-        Inputs, constants and outputs of nodes are numbered in this order.
+        Variables are numbered: first the inputs, then the constants, then the outputs of nodes.
 
         Raises:
-            KeyError: a variable is computed by none of the nodes.
-            pickle.PicklingError: a variable is a shared one.
+            KeyError: no node computes one of the variables.
+            pickle.PicklingError: a variable is a shared variable.
         """
         nodes = list(nodes)
         used = [*outputs, *(variable for node in nodes for variable in node.inputs)]
@@ -122,12 +126,12 @@ class Pickler(pickle.Pickler):
         ]
         number = {variable: i for i, variable in enumerate(variables)}
         return (
-            [(self.take(constant), constant.data) for constant in constants],
+            [(self.split_variable(constant), constant.data) for constant in constants],
             [
                 (
                     node.op,
                     [number[variable] for variable in node.inputs],
-                    [self.take(variable) for variable in node.outputs],
+                    [self.split_variable(variable) for variable in node.outputs],
                     take_tag(node),
                 )
                 for node in nodes
@@ -137,26 +141,26 @@ class Pickler(pickle.Pickler):
 
 
 class Unpickler(pickle.Unpickler):
-    """Reads what `Pickler` wrote, with the traces and names of a graph of the same description."""
+    """Unpickle a `Pickler`'s graph, with the traces and names of a graph of equal description."""
 
-    def __init__(self, file: IO[bytes], described: Describer) -> None:
+    def __init__(self, file: IO[bytes], describer: Describer) -> None:
         super().__init__(file)
-        self.traces = described.traces
-        self.names = list(described.names)
+        self.traces = describer.traces
+        self.names = list(describer.names)
 
-    def persistent_load(self, place: tuple[int, int | str]) -> Trace | str:
-        """Return the trace, or the name, that `Pickler.persistent_id` stands for."""
-        first, second = place
+    def persistent_load(self, pid: tuple[int, int | str]) -> Trace | str:
+        """Return the trace or the name for an identifier of `Pickler.persistent_id`."""
+        first, second = pid
         if isinstance(second, str):
             return self.names[first] + second
         traces = self.traces[first]
-        # Variables of the same description may have been copied from fewer.
+        # A variable of equal description can have fewer traces.
         return traces[second] if second < len(traces) else []
 
 
 def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any]) -> Variable:
-    """Return the variable that `Pickler.take` took apart."""
-    # Not by the constructor of its class: that of a constant looks at the data.
+    """Restore a variable from the parts of `Pickler.split_variable`."""
+    # Not by the constructor of its class: a constant's constructor reads the data.
     variable = kind.__new__(kind)
     graph.Variable.__init__(variable, type_, name=name)
     variable.tag.__dict__.update(tag)
@@ -165,25 +169,29 @@ def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any])
 
 def make_graph(
     inputs: Iterable[Variable],
-    constants: Iterable[tuple[Taken, Any]],
-    nodes: Iterable[tuple[Op, list[int], list[Taken], dict[str, Any]]],
+    constants: Iterable[tuple[VariableParts, Any]],
+    nodes: Iterable[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
     outputs: Iterable[int],
 ) -> list[Variable]:
-    """Return the outputs of a graph that `Pickler.flatten` took apart."""
+    """Restore a graph from the lists of `Pickler.flatten`; return its outputs."""
     variables = list(inputs)
-    for taken, data in constants:
-        variables.append(make_variable(*taken))
+    for parts, data in constants:
+        variables.append(make_variable(*parts))
         variables[-1].data = data
-    for op, given, made, tag in nodes:
+    for op, input_numbers, output_parts, tag in nodes:
         node = graph.Apply(
-            op, [variables[i] for i in given], [make_variable(*taken) for taken in made]
+            op,
+            [variables[i] for i in input_numbers],
+            [make_variable(*parts) for parts in output_parts],
         )
         node.tag.__dict__.update(tag)
         variables.extend(node.outputs)
     return [variables[i] for i in outputs]
 
 
-def make_op(kind: type[Op], inputs: Sequence[Taken], flat: Flat, others: Sequence[Any]) -> Op:
-    """Return an Op with a graph inside, from that graph and its constructor's other arguments."""
-    remade = [make_variable(*taken) for taken in inputs]
-    return kind(remade, make_graph(remade, *flat), *others)
+def make_op(
+    kind: type[Op], inputs: Sequence[VariableParts], flat: FlatGraph, others: Sequence[Any]
+) -> Op:
+    """Restore an Op from its inner graph and the other arguments of its constructor."""
+    variables = [make_variable(*parts) for parts in inputs]
+    return kind(variables, make_graph(variables, *flat), *others)

@@ -1,4 +1,4 @@
-"""What is kept of the tags of Variables and Apply nodes."""
+"""Tags of Variables and Apply nodes that the graph cache stores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# A place in a program: the frames that were on the stack.
+# A stack trace: the frames of the program that created a variable.
 Trace = list[Any]
 
-# The tags that Theano reads. Others are their users', for the graphs that these build.
+# The tags that Theano reads. Users set other tags for their own purposes.
 TAGS = (
     "indestructible",
     "is_rng",
@@ -22,10 +22,10 @@ TAGS = (
 
 
 def take_tag(thing: Variable | Apply) -> dict[str, Any]:
-    """Return the tags that are kept, by name, in the order in which they were set."""
+    """Return the stored tags by name, in the order in which they were set."""
     return {name: value for name, value in thing.tag.__dict__.items() if name in TAGS}
 
 
 def get_traces(variable: Variable) -> list[Trace]:
-    """Return where a variable was created."""
+    """Return the stack traces of a variable."""
     return getattr(variable.tag, "trace", None) or []

@@ -1,4 +1,4 @@
-/* What ops of cuDNN have in common. */
+/* Helpers of cuDNN's ops: errors, the math type, and the choice of an algorithm. */
 #ifndef THEANO_DNN_COMMON_H
 #define THEANO_DNN_COMMON_H
 
@@ -6,7 +6,8 @@
 #include <cudnn.h>
 #include <gpuarray/types.h>
 
-/* Whether cuDNN failed to do what; the exception is set then. */
+/* Return 0 on success; otherwise set an exception that names the failed action `what`
+ * and return -1. */
 static inline int dnn_check(cudnnStatus_t err, const char *what) {
     if (err == CUDNN_STATUS_SUCCESS)
         return 0;
@@ -15,8 +16,8 @@ static inline int dnn_check(cudnnStatus_t err, const char *what) {
     return -1;
 }
 
-/* Since cuDNN 8 the default is to round float32 to TF32, of 10 bits, on devices that
- * have it. */
+/* Return the math type for a type of elements. cuDNN 8 and newer round float32 to TF32
+ * (10 bits) by default, on devices with TF32. */
 static inline cudnnMathType_t c_default_math_type(int typecode) {
 #ifndef THEANO_DNN_TF32
     if (typecode == GA_FLOAT)
@@ -25,14 +26,14 @@ static inline cudnnMathType_t c_default_math_type(int typecode) {
     return CUDNN_DEFAULT_MATH;
 }
 
-/* Of the algorithms that cuDNN found, the fastest first, the first that works with so
- * much memory. */
+/* Choose the first algorithm that needs at most `limit` bytes of memory; cuDNN lists
+ * the fastest first. */
 template <typename AlgoPerf, typename Algo>
-static cudnnStatus_t c_choose_algo(const AlgoPerf *found, int count, size_t limit,
+static cudnnStatus_t c_choose_algo(const AlgoPerf *results, int count, size_t limit,
                                    Algo *algo) {
     for (int i = 0; i < count; i++) {
-        if (found[i].status == CUDNN_STATUS_SUCCESS && found[i].memory <= limit) {
-            *algo = found[i].algo;
+        if (results[i].status == CUDNN_STATUS_SUCCESS && results[i].memory <= limit) {
+            *algo = results[i].algo;
             return CUDNN_STATUS_SUCCESS;
         }
     }

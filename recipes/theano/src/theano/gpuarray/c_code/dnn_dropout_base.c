@@ -1,6 +1,7 @@
 #section support_code
 
-/* In the device's context while it lives; in and out have one shape. */
+/* A call of dropout: enters the device's context in the constructor and exits it in the
+ * destructor. The tensors `in` and `out` have the same shape. */
 struct dropout_call {
     gpucontext *ctx;
     cudnnTensorDescriptor_t in, out;

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-/* The descriptor holds the size of the input, which RNNBlock does not know when
- * it makes one. Each use of a descriptor sets the size of its own input. */
+/* Set the input size in a descriptor. RNNBlock does not know it when it makes the
+ * descriptor, so each call sets the size of its own input. */
 static int rnn_set_input_size(cudnnRNNDescriptor_t desc, int size) {
     cudnnRNNAlgo_t algo;
     cudnnRNNMode_t mode;
@@ -27,7 +27,7 @@ static int rnn_set_input_size(cudnnRNNDescriptor_t desc, int size) {
                      "set the input size of an RNN");
 }
 
-/* Describe sequences of one length; shape is (length, batch, size). */
+/* Describe sequences of equal length; shape is (length, batch, size). */
 static int rnn_make_data(cudnnRNNDataDescriptor_t *desc, cudnnDataType_t type,
                          const size_t *shape) {
     std::vector<int> lengths(shape[1], (int)shape[0]);
@@ -51,14 +51,14 @@ static int rnn_data_type(int typecode, cudnnDataType_t *type) {
     }
 }
 
-/* What a call needs besides its arrays, in the device's context while it lives.
- * The sizes are in bytes. */
+/* A call of an RNN: its descriptors and workspace. Enters the device's context in the
+ * constructor and exits it in the destructor. Sizes are in bytes. */
 struct rnn_call {
     gpucontext *ctx;
     cudnnHandle_t handle;
     cudnnRNNDescriptor_t desc;
     cudnnRNNDataDescriptor_t x, y;
-    cudnnTensorDescriptor_t h; /* Also of the cells: they have the same shape. */
+    cudnnTensorDescriptor_t h; /* For the cells too: they have the same shape. */
     size_t weightsize, worksize, ressize;
     gpudata *workspace;
     std::vector<std::pair<gpudata *, int>> used;
@@ -111,7 +111,7 @@ struct rnn_call {
         return 0;
     }
 
-    /* The address of memory, for cuDNN to read or write after those who use it now. */
+    /* Wait for pending accesses to memory; return its address for cuDNN. */
     void *use(gpudata *data, int access) {
         cuda_wait(data, access);
         used.push_back(std::make_pair(data, access));
@@ -135,8 +135,9 @@ struct rnn_call {
     }
 };
 
-/* Views into w, of size bytes: the matrix `id` of a layer, transposed, and its bias.
- * With input_mode 'skip' the inputs have no matrix, and the view no elements. */
+/* Make views into the weights w, of `size` bytes: the transposed matrix `id` of a layer
+ * and its bias. With input_mode 'skip' the inputs have no matrix; then the view has no
+ * elements. */
 static int rnn_split(cudnnHandle_t handle, cudnnRNNDescriptor_t desc, int layer,
                      size_t size, PyGpuArrayObject *w, int id,
                      PyGpuArrayObject **matrix, PyGpuArrayObject **bias) {

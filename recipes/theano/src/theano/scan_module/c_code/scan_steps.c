@@ -1,10 +1,10 @@
 /*
-  The steps of a Scan: what Scan.execute does between its preparations and its
-  last corrections, without Python's overhead for each slice.
+  The loop over a Scan's steps, which Scan.execute runs after its preparations,
+  without Python's overhead for each slice.
 
-  Slices of sequences and outputs are ndarrays of their own in the storage of
-  the inner function. A slice that nobody has taken from there by the next step
-  is moved on instead of being made anew.
+  Slices of sequences and outputs are ndarrays in the storage of the inner
+  function. If nothing else refers to a slice, the next step moves it to the
+  next position instead of making another object.
 */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,13 +12,13 @@
 #include <numpy/arrayobject.h>
 #include <string.h>
 
-/* An array's element along its first axis, in a cell: a list of one object. */
+/* An element of an array along its first axis, in a cell: a list of one object. */
 typedef struct {
     PyObject *cell;
-    PyObject *element; /* what was put there, with a reference of our own */
-    PyObject *array;   /* whose element it is: borrowed */
-    void *data;        /* where its memory was then, if it is an ndarray */
-    PyObject *address; /* the same, if it is not */
+    PyObject *element; /* the element in the cell: an owned reference */
+    PyObject *array;   /* the array of the element: a borrowed reference */
+    void *data;        /* the element's address, if it is an ndarray */
+    PyObject *address; /* its address as a number, if it is not */
 } Slot;
 
 static void put(PyObject *cell, PyObject *value) {
@@ -32,8 +32,8 @@ static PyObject *get(PyObject *cell) {
     return PyList_GET_ITEM(cell, 0);
 }
 
-/* Where a device's array has its memory, as a number. OpenCL knows no address:
-   that of the memory's object, with the offset in it, is as good a name. */
+/* Return the address of a device array as a number. OpenCL has no addresses: there,
+   the address of the memory object plus the offset identifies the memory. */
 static PyObject *address_of(PyObject *array) {
     PyObject *base, *offset, *sum = PyObject_GetAttrString(array, "gpudata");
     if (sum != NULL || !PyErr_ExceptionMatches(PyExc_TypeError))
@@ -49,7 +49,8 @@ static PyObject *address_of(PyObject *array) {
     return sum;
 }
 
-/* Has the inner function left a slot and its memory as they were? -1: error. */
+/* Return whether a cell still has the slot's element at the same address; -1 on
+   error. */
 static int untouched(Slot *slot) {
     PyObject *now = get(slot->cell), *address;
     int same;
@@ -65,15 +66,15 @@ static int untouched(Slot *slot) {
     return same;
 }
 
-/* Put array[index] into a slot; of a vector as an ndarray without dimensions. */
+/* Put array[index] into a slot; an element of a vector is a 0-d ndarray. */
 static int show(Slot *slot, PyObject *array, Py_ssize_t index) {
     PyArrayObject *whole = (PyArrayObject *)array;
     PyObject *element;
     if (PyArray_Check(array) && PyArray_NDIM(whole) > 0 && 0 <= index &&
         index < PyArray_DIM(whole, 0)) {
         char *data = PyArray_BYTES(whole) + index * PyArray_STRIDE(whole, 0);
-        /* The storage and this slot have the only references: nobody will see
-           it move, nor is anybody's view based on it. */
+        /* Only the storage and this slot refer to the element, so the move is
+           invisible and no view depends on it. */
         if (slot->array == array && PyArray_ISALIGNED(whole) &&
             get(slot->cell) == slot->element && Py_REFCNT(slot->element) == 2) {
             ((PyArrayObject_fields *)slot->element)->data = data;
@@ -112,14 +113,14 @@ static int show(Slot *slot, PyObject *array, Py_ssize_t index) {
     return 0;
 }
 
-/* Put nothing into a slot. */
+/* Clear a slot and put None into its cell. */
 static void blank(Slot *slot) {
     Py_CLEAR(slot->element);
     slot->array = NULL;
     put(slot->cell, Py_None);
 }
 
-/* Can the value's bytes be copied as they are to where array[0] is? */
+/* Return whether memcpy can copy the value to array[0]. */
 static int same_layout(PyArrayObject *array, PyArrayObject *value) {
     npy_intp stride = PyArray_ITEMSIZE(array);
     int axis;
@@ -150,15 +151,16 @@ static int store(PyObject *array, Py_ssize_t index, PyObject *value) {
                 PyArray_NBYTES((PyArrayObject *)value));
         return 0;
     }
-    /* A device's array is a mapping only: PySequence_SetItem refuses it. */
+    /* PySequence_SetItem rejects a device array, which is only a mapping. */
     key = PyLong_FromSsize_t(index);
     status = key == NULL ? -1 : PyObject_SetItem(array, key, value);
     Py_XDECREF(key);
     return status;
 }
 
-/* A contiguous array of intp: 1 if the object is one, else 0 and an error. */
-static int table(PyObject *object, void *address) {
+/* Convert an argument, for PyArg_Parse: return 1 if the object is a contiguous array of
+   intp, otherwise set an exception and return 0. */
+static int convert_intp_array(PyObject *object, void *address) {
     PyArrayObject *array = (PyArrayObject *)object;
     if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_INTP ||
         !PyArray_IS_C_CONTIGUOUS(array)) {
@@ -188,7 +190,7 @@ static Slot *make_slots(PyObject *cells) {
     return slots;
 }
 
-/* The error of a result that does not fit; its cause is the one that is set. */
+/* Replace the present exception by the error for a changed shape; keep it as cause. */
 static void shape_error(void) {
     PyObject *type, *cause, *value, *traceback;
     PyErr_Fetch(&type, &cause, &traceback);
@@ -210,17 +212,18 @@ static const char run_doc[] =
     "run(call, inputs, results, n_seqs, n_mit_mot, n_outs, n_shared, as_while,\n"
     "    taps, written, vectors, args, outs, position, length, n_steps, allocate)\n"
     "--\n\n"
-    "Run the steps of a Scan; return how many.\n"
+    "Run the steps of a Scan; return their number.\n"
     "\n"
     "call(): the inner function.\n"
     "inputs, results: its storage, lists of lists of one object.\n"
-    "taps: (output, tap) of the inputs that follow those for sequences.\n"
-    "written: (output, tap, input) of the mit_mot outputs; input is the index of\n"
-    "    the one that the inner function updates inplace, or -1.\n"
-    "vectors: whether an output is a vector, for outputs before the shared ones.\n"
+    "taps: rows (output, tap) for the inputs after the sequences.\n"
+    "written: rows (output, tap, input) for the mit_mot outputs; input is the\n"
+    "    index of the input that the inner function updates in-place, or -1.\n"
+    "vectors: for each output before the shared ones, whether it is a vector.\n"
     "args, outs: the arguments of Scan.execute.\n"
-    "position, length: of the outputs before the shared ones; position is changed.\n"
-    "allocate(j, value): make outs[j] for values like the first.\n";
+    "position, length: for each output before the shared ones; position is\n"
+    "    changed.\n"
+    "allocate(j, value): make outs[j] for values like the first one.\n";
 
 static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
                      PyObject *keywords) {
@@ -240,9 +243,10 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
     if (!PyArg_ParseTupleAndKeywords(
             arguments, keywords, "OO!O!nnnnpO&O&O&O!O!O&O&nO", names, &call,
             &PyList_Type, &input_cells, &PyList_Type, &result_cells, &n_seqs,
-            &n_mit_mot, &n_outs, &n_shared, &as_while, table, &taps, table, &written,
-            table, &vectors, &PyList_Type, &args, &PyList_Type, &outs, table,
-            &positions, table, &lengths, &n_steps, &allocate))
+            &n_mit_mot, &n_outs, &n_shared, &as_while, convert_intp_array, &taps,
+            convert_intp_array, &written, convert_intp_array, &vectors, &PyList_Type,
+            &args, &PyList_Type, &outs, convert_intp_array, &positions,
+            convert_intp_array, &lengths, &n_steps, &allocate))
         return NULL;
     tap = PyArray_DATA(taps);
     write = PyArray_DATA(written);
@@ -255,8 +259,8 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
 
 #define ARGUMENT(index) PyList_GET_ITEM(args, index)
 #define OUTPUT(index) PyList_GET_ITEM(PyList_GET_ITEM(outs, index), 0)
-/* A result goes straight to where it is kept, if it can: not in the first step,
-   when there may be no such place, nor where a step reads what it writes. */
+/* Whether a step writes a result directly into the output. Not in the first step,
+   before the output exists, and not if a step reads what it overwrites. */
 #define DIRECT(j) (step > 0 && length[j] != 1 && !vector[j])
 
     zero = PyLong_FromLong(0);
@@ -266,7 +270,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         goto end;
 
     for (; step < n_steps && going; ++step) {
-        /* What the inner function reads. */
+        /* The inputs of the inner function. */
         input = inputs;
         for (i = 0; i < n_seqs; ++i, ++input)
             if (show(input, ARGUMENT(1 + i), step))
@@ -281,7 +285,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
             put(input->cell,
                 step == 0 ? ARGUMENT(1 + n_seqs + n_outs + i) : OUTPUT(n_stored + i));
 
-        /* Where it writes. */
+        /* The storage for its results. */
         result = results;
         for (i = 0; i < n_written; ++i)
             if (write[3 * i + 2] < 0)
@@ -304,7 +308,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
                 goto end;
         }
 
-        /* What it wrote elsewhere. */
+        /* Copy the results that it did not write directly. */
         result = results;
         for (i = 0; i < n_written; ++i, write += 3) {
             PyObject *cell;

@@ -1,5 +1,5 @@
-/* Thunks in C that are compiled with the package: all of ops that move elements or
- * look at dimensions; of an Elemwise, all but its loops. */
+/* Thunks that are compiled with the package: complete thunks of ops that move elements
+ * or read dimensions, and the thunks of Elemwise and CAReduce without their loops. */
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
@@ -11,7 +11,7 @@
 static const struct {
     const char *name;
     computation compute;
-} ready_ops[] = {
+} precompiled_ops[] = {
     {"AdvancedIncSubtensor1", advanced_inc_subtensor1},
     {"AdvancedSubtensor1", advanced_subtensor1},
     {"Alloc", alloc},
@@ -32,8 +32,8 @@ static const struct {
     {"Subtensor", subtensor},
 };
 
-/* make_thunk(name, op, types, failure, error, inputs, outputs): the thunk of a ready
- * op. "op" and "types" are buffers of npy_intp and int, which it keeps a copy of. */
+/* make_thunk(name, op, types, failure, error, inputs, outputs): return the thunk of a
+ * precompiled op. "op" and "types" are buffers of npy_intp and int; they are copied. */
 static PyObject *make_thunk(PyObject *, PyObject *arguments) {
     const char *name;
     PyObject *error, *inputs, *outputs, *capsule = NULL;
@@ -44,12 +44,12 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
                           &PyList_Type, &error, &PyTuple_Type, &inputs, &PyTuple_Type,
                           &outputs))
         return NULL;
-    for (const auto &each : ready_ops)
-        if (!strcmp(each.name, name))
-            compute = each.compute;
+    for (const auto &precompiled : precompiled_ops)
+        if (!strcmp(precompiled.name, name))
+            compute = precompiled.compute;
     PyObject *storages = PySequence_Concat(inputs, outputs);
     if (!compute)
-        PyErr_Format(PyExc_ValueError, "no op is ready that is called %s", name);
+        PyErr_Format(PyExc_ValueError, "there is no precompiled op %s", name);
     else if (storages)
         capsule =
             new_thunk({error, compute, op.buf, (int)PyTuple_GET_SIZE(inputs),
@@ -62,7 +62,7 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
 }
 
 static PyMethodDef methods[] = {
-    {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a ready op."},
+    {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a precompiled op."},
     {"module_of", module_of, METH_VARARGS, "Return the module of an op at an address."},
     {NULL, NULL, 0, NULL},
 };
@@ -77,7 +77,8 @@ PyMODINIT_FUNC PyInit_thunks_ext(void) {
     PyObject *capsule = PyCapsule_New((void *)make_module,
                                       "theano.tensor.thunks_ext.make_module", NULL);
     if (!module || !capsule ||
-        PyModule_AddObjectRef(module, "make_module", capsule) < 0)
+        PyModule_AddObjectRef(module, "make_module", capsule) < 0 ||
+        PyModule_AddIntConstant(module, "op_size", sizeof(theano_elemwise_op)) < 0)
         Py_CLEAR(module);
     Py_XDECREF(capsule);
     return module;

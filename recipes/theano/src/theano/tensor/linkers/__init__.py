@@ -1,12 +1,14 @@
-"""Linkers of ops of which C code is compiled with the package: thunks_ext.cpp.
+"""Linkers of ops whose C code is compiled with the package, in thunks_ext.cpp.
 
-What `ready` links needs no compiler. Of an Elemwise and a CAReduce, `loops` and `reductions` have
-the loops compiled, as modules of `modules`, or those of `common`, which come with an environment.
+The ops of `precompiled_ops` need no compiler. For an Elemwise or a CAReduce, `loops` and
+`reductions` generate C code of the loops alone. It is compiled as a module of `loop_modules`, or
+comes compiled with an environment (`shipped_loops`). `op_descriptions` describes the op to
+thunks_ext.cpp.
 """
 
+from theano.tensor.linkers.loop_modules import Loops, LoopsModule
 from theano.tensor.linkers.loops import LoopsLinker
-from theano.tensor.linkers.modules import Loops, LoopsModule
-from theano.tensor.linkers.ready import READY, ReadyLinker
+from theano.tensor.linkers.precompiled_ops import OP_DATA, PrecompiledLinker
 from theano.tensor.linkers.reductions import ReductionLinker
 
-__all__ = ["READY", "Loops", "LoopsLinker", "LoopsModule", "ReadyLinker", "ReductionLinker"]
+__all__ = ["OP_DATA", "Loops", "LoopsLinker", "LoopsModule", "PrecompiledLinker", "ReductionLinker"]

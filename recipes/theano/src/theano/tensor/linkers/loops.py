@@ -1,4 +1,4 @@
-"""The loops of an Elemwise, compiled alone."""
+"""Linker that compiles only the loops of an Elemwise."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from theano import config
 from theano.gof import utils
-from theano.gof.ahead import is_known
 from theano.gof.cc import CLinker, linker_types
+from theano.gof.early_compilation import is_builtin
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers import common
-from theano.tensor.linkers.modules import Loops, LoopsModule, needs_more
-from theano.tensor.linkers.tables import Table
+from theano.tensor.linkers import shipped_loops
+from theano.tensor.linkers.loop_modules import Loops, LoopsModule, needs_other_headers
+from theano.tensor.linkers.op_descriptions import OpDescription
 
 if TYPE_CHECKING:
     from theano.gof import Apply, Variable
 
 
 class LoopsLinker(CLinker):
-    """Compile an Elemwise's loops, where they need neither Python nor NumPy.
+    """Compile an Elemwise's loops, if they need neither Python nor NumPy.
 
-    g++ takes a fourth of the time that it takes for all of an Elemwise.
+    g++ takes a quarter of the time that it needs for a complete module of an Elemwise.
     """
 
     def get_dynamic_module(self) -> Any:
-        """Return the LoopsModule, or CLinker's module if the loops need more."""
+        """Return a LoopsModule, or CLinker's module if the loops need other code."""
         if not hasattr(self, "_mod"):
             module = self.loops_module()
             if module is None:
@@ -37,21 +37,21 @@ class LoopsLinker(CLinker):
         return self._mod
 
     def cmodule_key(self) -> Any:
-        """Return the module's key; a module that comes with the environment is known by it."""
+        """Return the module's key; a shipped module has a key of its own kind."""
         if not hasattr(self, "_cmodule_key"):
-            key = common.key(self)
+            key = shipped_loops.find_key(self)
             if key:
                 self._cmodule_key = key
         return super().cmodule_key()
 
     def flags(self) -> list[str]:
-        """Return g++'s flags for loops alone."""
-        # What -O3 has more takes longer, and is for loops of other kinds.
+        """Return g++'s flags for a module of loops."""
+        # The passes that only -O3 has take time and improve other kinds of loops.
         flags = ["-O2" if flag == "-O3" else flag for flag in self.compile_args()]
         return [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
 
     def compile_arguments(self) -> dict[str, Any]:
-        """Return compile_str's arguments: loops alone do not link with Python."""
+        """Return compile_str's arguments; a LoopsModule links with libc, libm and libgcc only."""
         arguments: dict[str, Any] = super().compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
             arguments["preargs"] = self.flags()
@@ -59,21 +59,21 @@ class LoopsLinker(CLinker):
         return arguments
 
     def loops_module(self) -> LoopsModule | None:
-        """Return the LoopsModule, or None if the loops need more."""
+        """Return a LoopsModule, or None if the loops need other code."""
         loops = self.loops()
         return LoopsModule(loops) if loops else None
 
     def loops(self) -> Loops | None:
-        """Return the loops, or None if they need more."""
+        """Return the loops, made once, or None if they need other code."""
         if not hasattr(self, "_loops"):
             self._loops = self.make_loops()
         return self._loops
 
     def make_loops(self) -> Loops | None:
-        """Make what loops() returns."""
+        """Generate the loops; return None if they use Python, NumPy or OpenMP."""
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
-        if self.no_recycling or op.openmp or not config.check_input or not is_known(scalar_op):
+        if self.no_recycling or op.openmp or not config.check_input or not is_builtin(scalar_op):
             return None
         op.prepare_node(node, None, None, "c")
         inputs = utils.uniq(node.inputs)
@@ -91,32 +91,32 @@ class LoopsLinker(CLinker):
             support_code.append(op.c_support_code())
         with contextlib.suppress(utils.MethodNotDefined):
             support_code.append(op.c_support_code_apply(node, name))
-        task = cgen.with_functions(op.task_code(node, name, inames, onames, sub, fail))
-        if needs_more([task, *support_code, *map(ctype, inputs + node.outputs)]):
+        task = cgen.choose_functions(op.task_code(node, name, inames, onames, sub, fail))
+        if needs_other_headers([task, *support_code, *map(ctype, inputs + node.outputs)]):
             return None
         headers = [
             header
             for header in self.headers()
             if "numpy" not in header and "theano_tensor" not in header
         ]
-        table = self.description(node, inputs, onames, task, fail in task)
-        return Loops(headers, support_code, table)
+        description = self.describe_elemwise(node, inputs, onames, task, fail in task)
+        return Loops(headers, support_code, description)
 
-    def description(
+    def describe_elemwise(
         self,
         node: Apply,
         inputs: Sequence[Variable],
         onames: Sequence[str],
         task: str,
         can_fail: bool,
-    ) -> Table:
-        """Return the table of an Elemwise.
+    ) -> OpDescription:
+        """Describe an Elemwise.
 
         Args:
-            node: the Elemwise's.
-            inputs: its inputs, each once.
+            node: the node of the Elemwise.
+            inputs: its inputs without duplicates.
             onames: the names of its outputs in the task.
-            task: computes an element of each output.
+            task: C code that computes one element of each output.
             can_fail: whether the task can raise an exception.
         """
         overwritten = [
@@ -139,42 +139,42 @@ class LoopsLinker(CLinker):
             f"{{{task}}}\n",
             strides="any" if can_fail else "next to",
         )
-        return self.table(
+        return self.describe_op(
             inputs,
             node.outputs,
             loops,
-            # The order of the last output that overwrites an input, or else of the last one.
+            # The last output that overwrites an input, otherwise the last array.
             like=([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1],
             overwritten=tuple(overwritten),
             broadcast=cgen.pattern_strings(broadcast),
             next_to=not can_fail and bool(broadcast[0]),
         )
 
-    def table(
+    def describe_op(
         self,
         inputs: Sequence[Variable],
         outputs: Sequence[Variable],
         loops: str,
         **fields: Any,
-    ) -> Table:
-        """Return the table of an op.
+    ) -> OpDescription:
+        """Describe the op of a node.
 
         Args:
-            inputs: the node's, each once.
-            outputs: the node's.
+            inputs: the node's inputs without duplicates.
+            outputs: the node's outputs.
             loops: the body of a function of C type theano_loops.
-            fields: those that are not of all ops.
+            fields: the fields that only an Elemwise or only a CAReduce has.
         """
         variables = [*inputs, *outputs]
         storages = utils.uniq(self.inputs + self.outputs + self.orphans)
-        return Table(
-            nd=max(each.ndim for each in variables),
+        return OpDescription(
+            nd=max(variable.ndim for variable in variables),
             n_inputs=len(inputs),
             n_outputs=len(outputs),
             n_storages=len(storages),
             failure=self.get_init_tasks()[1][-1][2],
-            storages=tuple(storages.index(each) for each in variables),
-            types=tuple(np.dtype(each.dtype).num for each in variables),
+            storages=tuple(storages.index(variable) for variable in variables),
+            types=tuple(np.dtype(variable.dtype).num for variable in variables),
             loops=loops,
             **fields,
         )

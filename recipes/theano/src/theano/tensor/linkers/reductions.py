@@ -1,4 +1,4 @@
-"""The loops of a CAReduce, compiled alone."""
+"""Linker that compiles only the loops of a CAReduce."""
 
 from __future__ import annotations
 
@@ -6,37 +6,42 @@ from typing import Any
 
 import numpy as np
 from theano import config, scalar
-from theano.gof.ahead import is_known
 from theano.gof.cc import linker_types
+from theano.gof.early_compilation import is_builtin
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
+from theano.tensor.linkers.loop_modules import MATH, Loops, needs_other_headers
 from theano.tensor.linkers.loops import LoopsLinker
-from theano.tensor.linkers.modules import MATH, Loops, needs_more
 from theano.tensor.type import TensorType
 
 
 class ReductionLinker(LoopsLinker):
-    """Compile a CAReduce's loops, where they need neither Python nor NumPy."""
+    """Compile a CAReduce's loops, if they need neither Python nor NumPy."""
 
     def make_loops(self) -> Loops | None:
-        """Make what loops() returns."""
+        """Generate the loops; return None if they use Python or NumPy."""
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
         axes = range(node.inputs[0].ndim) if op.axis is None else op.axis
-        if self.no_recycling or not config.check_input or not len(axes) or not is_known(scalar_op):
+        if (
+            self.no_recycling
+            or not config.check_input
+            or not len(axes)
+            or not is_builtin(scalar_op)
+        ):
             return None
         input, output = node.inputs + node.outputs
         acc_dtype = getattr(op, "acc_dtype", None) or output.dtype
         first = identity(scalar_op, input.dtype)
         if first is None:
             return None
-        dtype, acc = (TensorType(each, ()).dtype_specs()[1] for each in (input.dtype, acc_dtype))
+        dtype, acc = (TensorType(name, ()).dtype_specs()[1] for name in (input.dtype, acc_dtype))
         task = op.task_code(node, "acc_i", "x_i", {"fail": "{return -1;}"})
-        if needs_more([task, dtype, acc]):
+        if needs_other_headers([task, dtype, acc]):
             return None
         number = literal(np.asarray(first).astype(acc_dtype), acc)
         reduced = "".join("01"[i in axes] for i in range(input.ndim))
-        table = self.table(
+        description = self.describe_op(
             [input],
             [output],
             cgen.make_reduction(dtype, acc, f"{{{task}}}\n"),
@@ -49,11 +54,11 @@ class ReductionLinker(LoopsLinker):
 """,
             not_empty="" if hasattr(scalar_op, "identity") else type(scalar_op).__name__.lower(),
         )
-        return Loops([MATH], [], table)
+        return Loops([MATH], [], description)
 
 
 def identity(scalar_op: Any, dtype: str) -> Any:
-    """Return what is accumulated before the first element of a type, or None."""
+    """Return the initial value of a reduction over elements of a dtype, or None if unknown."""
     if hasattr(scalar_op, "identity"):
         return scalar_op.identity
     sign = {scalar.maximum: -1, scalar.minimum: 1}.get(scalar_op)
@@ -68,7 +73,7 @@ def identity(scalar_op: Any, dtype: str) -> Any:
 
 
 def literal(value: np.ndarray, ctype: str) -> str:
-    """Return C code of a number: an array without dimensions, of such a C type."""
+    """Return a C literal of type ctype for a 0-d array."""
     if value.dtype.kind != "f":
         return f"({ctype})0x{int(value) % 2**64:x}ull"
     if np.isinf(value):

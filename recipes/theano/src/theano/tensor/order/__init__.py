@@ -1,13 +1,14 @@
-"""What is known of the order of integers before any value is.
+"""Symbolic comparison of integers: proofs that hold for all shapes, and simplifications by them.
 
-Lengths, and the ends of slices, are computed from shapes, with comparisons of which many have the
-same outcome for all shapes: that n + 1 is less than 0, for one. Who builds a graph from such
-comparisons has them built on one another.
+Graphs compute lengths and ends of slices from shapes, with comparisons. Many comparisons have the
+same outcome for all shapes: n + 1 < 0 is always false. If they are not simplified at once,
+redundant comparisons nest.
 
-`sums` counts in sums of terms; `integers` has variables as sums, `proofs` what follows for them,
-`tables` what is computed from one length alone, and `answers` what that makes of a graph.
+`linear_sums` adds linear combinations of terms; `integers` represents integer variables as such
+sums; `proofs` proves that sums are not negative; `length_tables` tabulates integers that depend on
+one length only; `simplification` replaces variables by simpler ones.
 """
 
-from theano.tensor.order.answers import Order
+from theano.tensor.order.simplification import Order
 
 __all__ = ["Order"]

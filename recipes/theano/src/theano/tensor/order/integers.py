@@ -1,4 +1,4 @@
-"""Integer variables as sums of what nothing is known of."""
+"""Integer variables as linear sums of unknown terms, with bounds and cases of the terms."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from theano import scalar
 from theano.compile.ops import Shape_i
 from theano.tensor import basic
 from theano.tensor.elemwise import DimShuffle, Elemwise
-from theano.tensor.order.sums import ONE, Sum, add, times
+from theano.tensor.order.linear_sums import ONE, Sum, add, times
 
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# By dtype: the least and the greatest integer. No two of these dtypes are compared by C as if the
-# negative integer was not.
+# By dtype: the least and the greatest integer. For any two of these dtypes, C compares without
+# converting a negative integer to an unsigned one.
 RANGES = {"bool": (0, 1)} | {
     dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16")
 }
 
-# An array of x86-64 has no more elements along a dimension than there are addresses.
+# The bounds of a dimension's length: x86-64 has 2**48 addresses.
 LENGTHS = (0, 2**48)
 
-# Ops of which the output is the input.
+# Ops whose output is the same integer as the input.
 SAME = (basic.ScalarFromTensor, basic.TensorFromScalar, DimShuffle)
 
 COMPARISONS = (scalar.LT, scalar.LE, scalar.GT, scalar.GE)
 
 
 def is_integer(x: Variable) -> bool:
-    """Return whether a variable is one integer, of a type that is looked at."""
+    """Return whether a variable is a single integer of a supported dtype."""
     return x.type.ndim == 0 and x.type.dtype in RANGES
 
 
 def scalar_op(x: Variable) -> Any:
-    """Return the scalar op that computes a variable without dimensions, or None."""
+    """Return the scalar op of the Elemwise that computes a variable, or None."""
     return x.owner.op.scalar_op if x.owner and isinstance(x.owner.op, Elemwise) else None
 
 
 def arguments(x: Variable) -> list[Variable]:
-    """Return the integers of which an integer is computed by what is known here."""
+    """Return the integers from which a scalar op or a copy computes a variable, or []."""
     if (
         x.owner
         and (scalar_op(x) or isinstance(x.owner.op, SAME))
-        and all(is_integer(each) for each in x.owner.inputs)
+        and all(is_integer(input) for input in x.owner.inputs)
     ):
         inputs: list[Variable] = x.owner.inputs
         return inputs
@@ -55,7 +55,7 @@ def arguments(x: Variable) -> list[Variable]:
 
 
 def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
-    """Return which Shape_i of which variable another one, which an op computes, is, or None."""
+    """Return the Shape_i and the tensor if a computed variable is a tensor's length, or None."""
     op, inputs = x.owner.op, x.owner.inputs
     if isinstance(op, Shape_i):
         return op, inputs[0]
@@ -66,30 +66,34 @@ def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
     ):
         (i,) = theano.tensor.get_idx_list(inputs, op.idx_list)
         i = basic.extract_constant(i, only_process_constants=True)
-        (of,) = inputs[0].owner.inputs
+        (tensor,) = inputs[0].owner.inputs
         if not isinstance(i, basic.Variable):
-            return Shape_i(int(i) + (of.type.ndim if i < 0 else 0)), of
+            return Shape_i(int(i) + (tensor.type.ndim if i < 0 else 0)), tensor
     return None
 
 
 class Integers:
-    """The sums that integer variables are, and what is known of their terms.
+    """Integer variables as sums of terms.
 
-    A variable is the sum of others only where that is in the range of its dtype whatever they are:
-    what can overflow is a term of its own.
+    A variable becomes the sum of others only if the sum is in the range of the dtype for all values
+    of the terms. A variable that can overflow is a term of its own.
+
+    Attributes:
+        reach: the longest chain of variables that is followed.
+        sums: by variable: its sum.
+        variables: by items of a sum: the first variable with this sum.
+        terms: by meaning of a term: the term.
+        bounds: by term: its least and its greatest value.
+        cases: by term: pairs of facts and a value. If all facts, which are sums, are not negative,
+            the term equals the value, which is a sum.
     """
 
-    # How many variables lead to one that is looked at.
     reach = 50
 
     def __init__(self) -> None:
         self.sums: dict[Variable, Sum] = {}
-        # By the items of a sum: the first variable that is it.
         self.variables: dict[frozenset[tuple[int, int]], Variable] = {}
-        # By what it stands for: the term.
         self.terms: dict[Any, int] = {1: ONE}
-        # By term: the least and the greatest that it can be, and its cases, pairs of the sums that
-        # are not negative in that case, and of what the term is.
         self.bounds: dict[int, tuple[int, int]] = {ONE: (1, 1)}
         self.cases: dict[int, list[tuple[list[Sum], Sum]]] = {}
 
@@ -98,16 +102,16 @@ class Integers:
         # Without recursion: there are long chains of slices.
         todo = [] if x in self.sums else [x]
         while todo:
-            each = todo[-1]
-            if each not in self.sums:
-                inputs = arguments(each)
+            variable = todo[-1]
+            if variable not in self.sums:
+                inputs = arguments(variable)
                 missing = [arg for arg in inputs if arg not in self.sums]
                 if missing and len(todo) < self.reach:
                     todo.extend(missing)
                     continue
-                sum = self.term(each, each)[0] if missing else self._sum(each, inputs)
-                self.sums[each] = sum
-                self.variables.setdefault(frozenset(sum.items()), each)
+                sum = self.term(variable, variable)[0] if missing else self._sum(variable, inputs)
+                self.sums[variable] = sum
+                self.variables.setdefault(frozenset(sum.items()), variable)
             todo.pop()
         return self.sums[x]
 
@@ -125,36 +129,35 @@ class Integers:
         return self._of_cases(x, op, inputs)
 
     def _computed(self, op: Any, inputs: Sequence[Variable]) -> Sum | None:
-        """The sum that an op makes of integers, or None if that is none of theirs."""
+        """Return the sum that a linear op computes, or None for other ops."""
         if isinstance(op, (scalar.Identity, scalar.Cast)):
             return self.sum(inputs[0])
         if isinstance(op, scalar.Add):
             result = {ONE: 0}
-            for each in inputs:
-                result = add(result, self.sum(each))
+            for x in inputs:
+                result = add(result, self.sum(x))
             return result
         if isinstance(op, scalar.Sub):
             return add(self.sum(inputs[0]), self.sum(inputs[1]), -1)
         if isinstance(op, scalar.Neg):
             return times(self.sum(inputs[0]), -1)
         if isinstance(op, scalar.Mul) and len(inputs) == 2:
-            sums = [self.sum(each) for each in inputs]
-            for one, other in (sums, sums[::-1]):
-                if list(one) == [ONE]:
-                    return times(other, one[ONE])
+            sums = [self.sum(x) for x in inputs]
+            for factor, other in (sums, sums[::-1]):
+                if list(factor) == [ONE]:
+                    return times(other, factor[ONE])
         return None
 
     def _of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
-        """A term for what an op computes, with its cases if it is one of its inputs."""
-        sums = [self.sum(each) for each in inputs]
-        # Of equal integers, an op makes others in other dtypes.
-        known = [
-            (each.type.dtype, frozenset(sum.items()))
-            for each, sum in zip(inputs, sums, strict=True)
+        """Return a term for the output of an op, with cases for Switch, Maximum and Minimum."""
+        sums = [self.sum(input) for input in inputs]
+        # The result of an op on equal integers can depend on their dtypes.
+        operands = [
+            (input.type.dtype, frozenset(sum.items()))
+            for input, sum in zip(inputs, sums, strict=True)
         ]
-        # An op can have several outputs.
-        which = x.owner.outputs.index(x)
-        result, term = self.term(x, (op, which, x.type.dtype, *known))
+        output_number = x.owner.outputs.index(x)
+        result, term = self.term(x, (op, output_number, x.type.dtype, *operands))
         if isinstance(op, scalar.Switch):
             self.cases[term] = [
                 (self.facts(inputs[0], True), sums[1]),
@@ -171,45 +174,46 @@ class Integers:
         return result
 
     def _between(self, sum: Sum, facts: Sequence[Sum]) -> tuple[int, int]:
-        """The least and the greatest that a sum can be if facts are not negative."""
-        without = [{ONE: 0}, *facts]
+        """Return bounds of a sum if facts are not negative: subtracting a fact lowers a sum."""
+        subtrahends = [{ONE: 0}, *facts]
         return (
-            max(self.least(add(sum, fact, -1)) for fact in without),
-            min(-self.least(add(times(sum, -1), fact, -1)) for fact in without),
+            max(self.least(add(sum, fact, -1)) for fact in subtrahends),
+            min(-self.least(add(times(sum, -1), fact, -1)) for fact in subtrahends),
         )
 
     def least(self, sum: Sum) -> int:
-        """Return what a sum is not less than, whatever its terms are."""
+        """Return a lower bound of a sum for all values of its terms."""
         bounds, result = self.bounds, 0
         for term, factor in sum.items():
             result += factor * bounds[term][factor < 0]
         return result
 
     def fits(self, sum: Sum, dtype: str = "int64") -> bool:
-        """Return whether a sum is in the range of a dtype, whatever its terms are."""
+        """Return whether a sum is in the range of a dtype for all values of its terms."""
         low, high = RANGES[dtype]
         return self.least(sum) >= low and -self.least(times(sum, -1)) <= high
 
-    def term(self, x: Variable, what: Any) -> tuple[Sum, int]:
+    def term(self, x: Variable, meaning: Any) -> tuple[Sum, int]:
         """Return a variable as a sum of one term, and the term.
 
         Args:
-            what: what it stands for; the same has the same term.
+            x: the variable.
+            meaning: a key; variables of equal meaning have the same term.
         """
-        term = self.terms.setdefault(what, len(self.terms))
-        length = isinstance(what, tuple) and isinstance(what[0], Shape_i)
+        term = self.terms.setdefault(meaning, len(self.terms))
+        length = isinstance(meaning, tuple) and isinstance(meaning[0], Shape_i)
         self.bounds.setdefault(term, LENGTHS if length else RANGES[x.type.dtype])
         return {ONE: 0, term: 1}, term
 
     def facts(self, condition: Variable, value: bool) -> list[Sum]:
-        """Return sums that are not negative if a condition has that value."""
+        """Return sums that are not negative if a condition has the given value."""
         op = scalar_op(condition)
         if op is None:
             return []
         inputs = condition.owner.inputs
         if isinstance(op, scalar.AND if value else scalar.OR):
-            return [fact for each in inputs for fact in self.facts(each, value)]
-        if not all(is_integer(each) for each in inputs):
+            return [fact for operand in inputs for fact in self.facts(operand, value)]
+        if not all(is_integer(operand) for operand in inputs):
             return []
         if isinstance(op, COMPARISONS):
             less, more = inputs
@@ -221,10 +225,10 @@ class Integers:
             return self.differences(*inputs)
         return []
 
-    def difference(self, more: Variable, less: Variable, more_than: int = 0) -> Sum:
-        """Return the sum that is not negative if one is more than another by so much."""
-        return add(add(self.sum(more), self.sum(less), -1), {ONE: -more_than})
+    def difference(self, more: Variable, less: Variable, offset: int = 0) -> Sum:
+        """Return the sum more - less - offset, which is not negative if more >= less + offset."""
+        return add(add(self.sum(more), self.sum(less), -1), {ONE: -offset})
 
-    def differences(self, one: Variable, other: Variable) -> list[Sum]:
-        """Return the sums that are not negative if one is not less than another, or not more."""
-        return [self.difference(one, other), self.difference(other, one)]
+    def differences(self, x: Variable, y: Variable) -> list[Sum]:
+        """Return the sums x - y and y - x, which are not negative if x >= y and if x <= y."""
+        return [self.difference(x, y), self.difference(y, x)]

@@ -1,4 +1,4 @@
-"""What holds for integers, whatever the values of the graph's inputs."""
+"""Proofs that linear sums are not negative, for all values of the graph's inputs."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from theano.tensor.order.integers import Integers
-from theano.tensor.order.sums import ONE, Sum, add, instead
+from theano.tensor.order.linear_sums import ONE, Sum, add, substitute
 
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# Less than 0: whatever this follows from cannot be.
+# The sum -1: facts from which its non-negativity follows are contradictory.
 FALSE = {ONE: -1}
 
 
 class Proofs(Integers):
     """Prove that sums are not negative.
 
-    A sum of what is not negative, such as lengths, is not negative. Where a switch, a maximum or a
-    minimum is in a sum, each of its cases is looked at, with what is known in that case. What is
-    not proved can be true all the same.
+    A sum of non-negative terms, such as lengths, is not negative. If a sum contains a switch, a
+    maximum or a minimum, each of its cases is proved separately, with the facts of the case. Facts
+    are sums that are not negative. A statement without a proof can still be true.
 
-    Facts are sums that are not negative.
+    Attributes:
+        budget: the number of sums to examine for one question.
+        remaining: the number of sums that may still be examined.
     """
 
-    # How many sums are looked at for an answer.
     budget = 100
 
     def __init__(self) -> None:
         super().__init__()
-        # How many of them are left.
-        self.left = self.budget
+        self.remaining = self.budget
 
     def missing(self, sum: Sum) -> int | None:
-        """Return a term for which a sum can be negative, or None."""
-        self.left -= 1
-        # As least does, in one pass: nothing is called more often.
-        least, found, bounds = 0, None, self.bounds
+        """Return a term because of which a sum may be negative, or None if it cannot be."""
+        self.remaining -= 1
+        # Repeats `least` in the same pass, because this is the most frequent call.
+        least, negative, bounds = 0, None, self.bounds
         for term, factor in sum.items():
             low = factor * bounds[term][factor < 0]
-            if low < 0 and found is None:
-                found = term
+            if low < 0 and negative is None:
+                negative = term
             least += low
-        return None if least >= 0 else found
+        return None if least >= 0 else negative
 
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
-        """Return whether a sum is not negative because at most n of the facts are not."""
+        """Return whether a sum minus at most n of the facts is not negative by its bounds."""
         term = self.missing(sum)
         if term is None:
             return True
@@ -60,9 +60,9 @@ class Proofs(Integers):
 
     def holds(self, sum: Sum, facts: Sequence[Sum] = ()) -> bool:
         """Return whether it is proved that a sum is not negative."""
-        if self.left < 0:
+        if self.remaining < 0:
             return False
-        # Facts that cannot be are of a case that there is not.
+        # Contradictory facts describe a case that cannot occur.
         if self.follows(sum, facts) or (facts and self.follows(FALSE, facts)):
             return True
         term = self.last([sum, *facts])
@@ -70,38 +70,36 @@ class Proofs(Integers):
             self.holds(case[0], case[1:]) for case in self.split(term, [sum, *facts])
         )
 
-    def same(self, one: Variable, other: Variable, facts: Sequence[Sum] = ()) -> bool:
+    def same(self, x: Variable, y: Variable, facts: Sequence[Sum] = ()) -> bool:
         """Return whether it is proved that two integers are equal."""
-        return self.holds(self.difference(one, other), facts) and self.holds(
-            self.difference(other, one), facts
-        )
+        return self.holds(self.difference(x, y), facts) and self.holds(self.difference(y, x), facts)
 
     def last(self, sums: Iterable[Sum]) -> int | None:
-        """Return the last term of some sums that has cases, which are of terms before it."""
+        """Return the newest term with cases in some sums, or None; its cases have older terms."""
         return max((term for sum in sums for term in sum if term in self.cases), default=None)
 
     def split(self, term: int, sums: Sequence[Sum]) -> list[list[Sum]]:
-        """Return what sums are in each case of a term, and after them its facts."""
+        """Return, for each case of a term, the sums with the case's value, then its facts."""
         return [
-            [*(instead(sum, term, value) for sum in sums), *facts]
+            [*(substitute(sum, term, value) for sum in sums), *facts]
             for facts, value in self.cases[term]
         ]
 
     def outcomes(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
-        """Return what sums can be, and after them the facts of that case.
+        """Return, for each possible case, the sums without terms that have cases, then the facts.
 
-        They are in the order of switches, maxima and minima in them.
+        The order of the cases follows the switches, maxima and minima in the sums.
         """
         n = len(sums)
         cases = [[*sums, *facts]]
-        while self.left >= 0:
+        while self.remaining >= 0:
             term = self.last(sum for case in cases for sum in case[:n])
             if term is None:
                 break
             cases = [
                 case
-                for each in cases
-                for case in self.split(term, each)
+                for outer_case in cases
+                for case in self.split(term, outer_case)
                 if not self.follows(FALSE, case[n:])
             ]
         return cases

@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_ARRAYS_H
 #define THEANO_THUNKS_ARRAYS_H
 
-/* Ready ops that make arrays, or copy, join and split them. */
+/* Precompiled ops that make, copy, join or split arrays. */
 
 #include "values.h"
 
@@ -13,7 +13,8 @@ static int alloc_empty(const thunk *self, PyArrayObject **inputs,
     return put_empty(outputs, self->n_inputs, dims, self->types[self->n_inputs], 0);
 }
 
-/* Fill an array with one value, if it is plain. */
+/* Fill a plain array (is_plain) with one value; return false if the array is not plain
+ * or the value has dimensions. */
 static bool fill(PyArrayObject *array, PyArrayObject *value) {
     static const char zeros[sizeof(npy_complex128)] = {};
     const npy_intp all = PyArray_NBYTES(array), size = PyArray_ITEMSIZE(array);
@@ -54,8 +55,8 @@ static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
     return 0;
 }
 
-/* Plain arrays are rows, one after another, of what stands from an axis on: their
- * number, and the bytes of each per length along the axis. */
+/* A plain array as n consecutive rows. A row contains all elements along an axis and
+ * the dimensions after it: `unit` bytes for each index along the axis. */
 struct rows {
     npy_intp n, unit;
 
@@ -64,7 +65,8 @@ struct rows {
             *(d < axis ? &n : &unit) *= d == axis ? 1 : PyArray_DIM(of, d);
     }
 
-    /* Copy a part of each row of these lengths along the axis to another array. */
+    /* Copy `length` units from the start of each row at `from` to the start of each row
+     * at `to`; rows have from_length and to_length units. */
     void copy(npy_intp length, char *to, npy_intp to_length, const char *from,
               npy_intp from_length) const {
         for (npy_intp i = 0; i < n; i++)
@@ -73,8 +75,8 @@ struct rows {
     }
 };
 
-/* Join plain arrays. The result is whether all is done: other arrays, and errors,
- * are left to NumPy. */
+/* Join plain arrays. Returns false for other arrays and for errors, which the caller
+ * leaves to NumPy. */
 static bool join_plain(PyArrayObject **output, int n, PyArrayObject **arrays,
                        int axis) {
     const int type_num = PyArray_TYPE(arrays[0]), nd = PyArray_NDIM(arrays[0]);
@@ -136,7 +138,7 @@ static int join(const thunk *self, PyArrayObject **inputs, PyArrayObject **outpu
             others += PyArray_DIM(arrays[i], axis);
     if (view >= 0 && others == 0)
         return put(outputs, Py_NewRef((PyObject *)arrays[view]));
-    /* The old value may be an input, of the user's even. */
+    /* The old value may be an input, even one of the user's arrays. */
     if (view >= 0)
         Py_CLEAR(outputs[0]);
     return join_arrays(outputs, n, arrays, axis);

@@ -1,22 +1,23 @@
 #ifndef THEANO_THUNKS_ELEMWISE_H
 #define THEANO_THUNKS_ELEMWISE_H
 
-/* The thunk of an Elemwise: all but its loops. */
+/* The thunk of an Elemwise, without its loops. */
 
 #include <algorithm>
 #include "thunk.h"
 
-/* Whether all inputs but those of one element are in Fortran order. */
+/* Return whether all inputs are in Fortran order; inputs that are broadcast along all
+ * dimensions do not count. */
 static int fortran(const theano_elemwise_op *op, PyArrayObject **inputs) {
-    int known = 0;
+    int all_fortran = 0;
     for (int i = 0; i < op->n_inputs; i++) {
         if (!strchr(op->broadcast[i], '0'))
             continue;
         if (!PyArray_ISFORTRAN(inputs[i]))
             return 0;
-        known = 1;
+        all_fortran = 1;
     }
-    return known;
+    return all_fortran;
 }
 
 template <typename T>
@@ -31,7 +32,7 @@ static void copy_elements(npy_intp n, char *__restrict to, npy_intp to_stride,
         *(T *)(to + i * to_stride) = *(const T *)(from + i * from_stride);
 }
 
-/* Copy n elements of so many bytes each. */
+/* Copy n elements of `size` bytes each. */
 static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
                           const char *from, npy_intp from_stride) {
     (size == 1   ? copy_elements<npy_int8>
@@ -40,11 +41,12 @@ static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
                  : copy_elements<npy_int64>)(n, to, to_stride, from, from_stride);
 }
 
-/* A theano_loops through arrays with any strides, of loops that take each element for
- * the one next to the last: they compute copies. */
+/* A theano_loops for arrays with any strides, made from loops that assume contiguous
+ * elements: it copies blocks of other arrays, and runs the loops on the copies. */
 struct any_strides {
-    /* So many elements of an array are copied at once, of all arrays no more than so
-     * many. A loop through less is exchanged with the one around it. */
+    /* AT_ONCE: the largest number of elements in a block. IN_ALL: the largest number of
+     * elements in the blocks of all arrays. FEW: an inner loop with fewer iterations is
+     * exchanged with a longer outer loop. */
     enum { AT_ONCE = 512, IN_ALL = 8192, FEW = 16 };
 
     const theano_elemwise_op *op;
@@ -55,7 +57,7 @@ struct any_strides {
         return PyArray_ITEMSIZE(arrays[i]);
     }
 
-    /* The stride that the loops take for an array's. */
+    /* The innermost stride that the loops assume for an array. */
     npy_intp step(int i) const {
         return op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
     }
@@ -87,7 +89,8 @@ struct any_strides {
             for (int i = 0; i < n; i++)
                 row[i] = data[i] + k * strides[i];
             if (moving) {
-                /* An array has to stay where it is: one element at a time. */
+                /* The loops do not advance this array: run them for one element at a
+                 * time. */
                 const npy_intp rows[] = {sizes[1], 1};
                 op->loops(row, rows, inner);
             } else {
@@ -110,7 +113,7 @@ struct any_strides {
                     continue;
                 at[i] = copy;
                 copy += at_once * sizeof(*copies);
-                /* What stays where it is was copied with the first ones. */
+                /* An array with stride 0 was copied with the first block. */
                 if (i < op->n_inputs && (inner[i] || !done))
                     copy_elements(size(i), sizes[1], at[i], step(i), from[i], inner[i]);
             }

@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_MODULES_H
 #define THEANO_THUNKS_MODULES_H
 
-/* The modules of what is compiled as loops alone. */
+/* Python modules for ops that are compiled as loops only. */
 
 #include "elemwise.h"
 #include "reduce.h"
@@ -28,11 +28,11 @@ static PyObject *instantiate(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef elemwise_methods[] = {
     {"instantiate", instantiate, METH_VARARGS,
-     "Return the C thunk of an op, of an error's list and storages."},
+     "Return the C thunk of an op for a list for the error and the storages."},
     {NULL, NULL, 0, NULL},
 };
 
-/* The module of an op. What describes it stays, as the code of its loops does. */
+/* Make the module of an op. The description must live as long as the process. */
 static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
     elemwise_module *made = (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
     if (!made)
@@ -45,7 +45,8 @@ static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
     return PyModule_Create(&made->definition);
 }
 
-/* module_of(name, op): that of an op in memory, at an address. */
+/* module_of(name, op): return the module of an op from the address of its
+ * description. */
 static PyObject *module_of(PyObject *, PyObject *arguments) {
     const char *name;
     unsigned long long op;

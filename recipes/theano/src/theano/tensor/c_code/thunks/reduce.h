@@ -1,15 +1,16 @@
 #ifndef THEANO_THUNKS_REDUCE_H
 #define THEANO_THUNKS_REDUCE_H
 
-/* The thunk of a CAReduce: all but its loops. */
+/* The thunk of a CAReduce, without its loops. */
 
 #include "thunk.h"
 
-/* So many elements next to each other are accumulated faster than one after another. */
+/* With at least this many contiguous elements, adding rows to the accumulator is faster
+ * than accumulating each output element by itself. */
 enum { ACROSS = 8 };
 
-/* Accumulate the elements of an input, those of each element of `to` one after the
- * other in C order. */
+/* Reduce an input into `to`. Each element of `to` accumulates its elements in C
+ * order. */
 static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
                       PyArrayObject *to) {
     const int nd = op->nd;

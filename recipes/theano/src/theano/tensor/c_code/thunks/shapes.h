@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_SHAPES_H
 #define THEANO_THUNKS_SHAPES_H
 
-/* Ready ops of an array's dimensions, and those that look at it and pass it on. */
+/* Precompiled ops that change or read an array's dimensions, or check an array. */
 
 #include "values.h"
 
@@ -28,7 +28,7 @@ static int dimshuffle(const thunk *self, PyArrayObject **inputs,
     return theano_shuffle(inputs[0], outputs, IN_STORAGE, op[0], op[1], op[2], op + 3);
 }
 
-/* op: how many, and which dimensions have one element. */
+/* op: the number of dimensions that must have length 1, then these dimensions. */
 static int rebroadcast(const thunk *self, PyArrayObject **inputs,
                        PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;

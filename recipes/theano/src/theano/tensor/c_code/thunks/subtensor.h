@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_SUBTENSOR_H
 #define THEANO_THUNKS_SUBTENSOR_H
 
-/* Ready ops that index an array. */
+/* Precompiled ops that index an array. */
 
 #include "arrays.h"
 
@@ -12,7 +12,8 @@ struct view {
 
 enum { NONE, LITERAL, INPUT };
 
-/* Read a number of an index: its kind, and itself or the number of the input. */
+/* Read a number of an index from op: its kind, then the number itself or the number of
+ * an input. Returns false if there is no number. */
 static bool read(const thunk *self, PyArrayObject **inputs, const npy_intp *&op,
                  npy_intp *value) {
     const npy_intp kind = *op++, number = *op++;
@@ -21,7 +22,7 @@ static bool read(const thunk *self, PyArrayObject **inputs, const npy_intp *&op,
     return kind != NONE;
 }
 
-/* Where a slice's end is, as PySlice_AdjustIndices has it. */
+/* Clip an end of a slice to the array, as PySlice_AdjustIndices does. */
 static npy_intp end_of_slice(npy_intp end, npy_intp length, npy_intp step) {
     if (end < 0)
         end += length;
@@ -30,8 +31,8 @@ static npy_intp end_of_slice(npy_intp end, npy_intp length, npy_intp step) {
     return end < length ? end : step < 0 ? length - 1 : length;
 }
 
-/* What an index has of an array. "op" is the number of indexed dimensions, then of
- * each whether it is a slice, and one or three numbers. */
+/* Compute the view that an index selects. "op" has the number of indexed dimensions;
+ * then, for each, whether the index is a slice, and one or three numbers. */
 static int make_view(const thunk *self, PyArrayObject **inputs, const npy_intp *op,
                      PyArrayObject *of, struct view *view) {
     const int indexed = *op++;
@@ -95,13 +96,14 @@ static int subtensor(const thunk *self, PyArrayObject **inputs,
                        PyArray_BYTES(inputs[0]) + view.offset);
 }
 
-/* Make an output the array that is changed, or a copy of it. */
+/* Set an output to the array to change (inplace) or to a copy of it. */
 static int put_changed(PyArrayObject **output, PyArrayObject *array, bool inplace) {
     return inplace ? put(output, Py_NewRef((PyObject *)array))
                    : put_copy(output, array);
 }
 
-/* op: whether in place, whether to set and not to add; then see make_view. */
+/* op: whether to work in-place, whether to set instead of add, then as for
+ * make_view. */
 static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
                          PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;
@@ -133,11 +135,11 @@ static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
     return failed;
 }
 
-/* The rows of an array that indices name: their numbers, or an error. */
+/* The row numbers that a vector of indices selects from an array. */
 class rows_of {
     PyArrayObject *indices;
     const int type_num;
-    /* The indices, where they are of this type and plain. */
+    /* The data of the indices if they are a plain array of int64, otherwise NULL. */
     const npy_int64 *const plain;
     const npy_intp length;
 
@@ -185,12 +187,12 @@ static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
     if (!is_plain(from, self->types[0]) || !can_copy(outputs[0], from))
         return put(outputs,
                    PyArray_TakeFrom(from, (PyObject *)inputs[1], 0, NULL, NPY_RAISE));
-    /* Not the stride, which is any where there is one row. */
+    /* Not the stride, which is arbitrary if there is one row. */
     const npy_intp size = rows(from, 0).unit;
     char *to = PyArray_BYTES(outputs[0]);
     for (npy_intp i = 0; i < dims[0]; i++, to += size) {
         const char *row = PyArray_BYTES(from) + named[i] * size;
-        /* Of a size that the compiler knows it is no call. */
+        /* With a constant size, memcpy compiles to a move. */
         if (size == sizeof(double))
             memcpy(to, row, sizeof(double));
         else
@@ -199,7 +201,7 @@ static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
     return 0;
 }
 
-/* Add values to rows of an array; strides are as of arrays with nd dimensions. */
+/* Add values to rows of an array; both have nd dimensions and strides. */
 template <typename T>
 static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char *to,
                         const npy_intp *to_strides, const char *from,
@@ -214,7 +216,7 @@ static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char 
     }
 }
 
-/* Add to rows of an array, in the order of indices. op: whether in place. */
+/* Add to rows of an array, in the order of indices. op: whether to work in-place. */
 static int advanced_inc_subtensor1(const thunk *self, PyArrayObject **inputs,
                                    PyArrayObject **outputs) {
     PyArrayObject *value = inputs[1];

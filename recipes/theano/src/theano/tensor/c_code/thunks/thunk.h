@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_THUNK_H
 #define THEANO_THUNKS_THUNK_H
 
-/* What all thunks are and how they run. */
+/* The structure of precompiled thunks, and how they run. */
 
 #include <algorithm>
 #include <utility>
@@ -10,19 +10,19 @@
 
 struct thunk;
 
-/* Compute outputs, which are NULL, or an array that was computed before, of any
- * dimensions. What is there in the end is the caller's, also after -1, an error. */
+/* Compute outputs. Before the call, an output is NULL or an earlier result, with any
+ * dimensions. The caller owns the outputs after the call, also after an error, -1. */
 typedef int (*computation)(const thunk *self, PyArrayObject **inputs,
                            PyArrayObject **outputs);
 
 struct thunk {
-    /* First, where who calls a thunk looks for the exception. */
+    /* The first field: the list in which the caller finds the exception. */
     PyObject *error;
     computation compute;
     const void *op;
     int n_inputs, n_outputs, failure;
-    /* Of inputs, then outputs: NumPy's number of the type, negative (~) of one that
-     * is a scalar and no array; and the storage. */
+    /* For inputs, then outputs: NumPy's type number (~number for a scalar), and the
+     * storage. */
     const int *types;
     PyObject *storages[];
 };
@@ -49,7 +49,7 @@ static const char *type_name(int type_num) {
     return "another";
 }
 
-/* Whether an object is a NumPy scalar of a type. */
+/* Return whether an object is a NumPy scalar of a type. */
 static bool is_scalar(PyObject *object, int type_num) {
     PyArray_Descr *descr = PyArray_DescrFromType(type_num);
     const bool result = PyObject_TypeCheck(object, descr->typeobj);
@@ -100,10 +100,10 @@ static int run(void *context) {
     memset(outputs, 0, sizeof(outputs));
     const int failed = call(self, inputs, outputs);
     for (int i = 0; i < self->n_outputs; i++) {
-        PyObject *rest = (PyObject *)outputs[i];
+        PyObject *unused = (PyObject *)outputs[i];
         if (!failed)
-            std::swap(rest, *theano_item(self->storages[self->n_inputs + i]));
-        Py_XDECREF(rest);
+            std::swap(unused, *theano_item(self->storages[self->n_inputs + i]));
+        Py_XDECREF(unused);
     }
     if (!failed)
         return 0;
@@ -120,8 +120,8 @@ static void destroy(PyObject *capsule) {
     PyMem_Free(self);
 }
 
-/* Make a capsule of a thunk that is like another one, of which "op" and "types" are
- * copied where their size is told. */
+/* Make a capsule with a copy of a thunk. "op" and "types" are copied if their sizes, in
+ * bytes, are not 0; otherwise they must outlive the capsule. */
 static PyObject *new_thunk(const thunk &like, PyObject *const *storages, size_t op_size,
                            size_t types_size) {
     const int n = like.n_inputs + like.n_outputs;

@@ -1,14 +1,15 @@
 #ifndef THEANO_THUNKS_VALUES_H
 #define THEANO_THUNKS_VALUES_H
 
-/* What ready ops do with inputs that are numbers, and with outputs. */
+/* Helpers of precompiled ops: read integers from inputs, and set outputs. */
 
 #include "thunk.h"
 
-/* Who refers to the old value of an output: the storage and outputs[i]. */
+/* The number of references to the old value of an output: the storage and
+ * outputs[i]. */
 enum { IN_STORAGE = 2 };
 
-/* The value of an integer of any type. */
+/* Return an integer of any supported type as npy_intp. */
 static npy_intp integer_at(const void *data, int type_num) {
     switch (type_num) {
     case NPY_BOOL:
@@ -30,7 +31,7 @@ static npy_intp integer(const thunk *self, PyArrayObject **inputs, int i) {
     return integer_at(&value, ~self->types[i]);
 }
 
-/* Make an output an array, of which the reference is taken, or NULL: an error. */
+/* Set an output to an array and steal the reference; NULL means an error. */
 static int put(PyArrayObject **output, PyObject *array) {
     Py_XSETREF(*output, (PyArrayObject *)array);
     return array ? 0 : -1;
@@ -48,13 +49,14 @@ static int put_empty(PyArrayObject **output, int nd, npy_intp *dims, int type_nu
     return put(output, PyArray_EMPTY(nd, dims, type_num, in_fortran_order));
 }
 
-/* Whether an array's elements stand one after another in C order. */
+/* Return whether an array is plain: of the type, C-contiguous, aligned and in native
+ * byte order. */
 static bool is_plain(PyArrayObject *array, int type_num) {
     return PyArray_TYPE(array) == type_num && PyArray_IS_C_CONTIGUOUS(array) &&
            PyArray_ISBEHAVED_RO(array);
 }
 
-/* Whether what a plain array has can be copied to another one as bytes. */
+/* Return whether a plain array can be copied to another array by memcpy. */
 static bool can_copy(PyArrayObject *to, PyArrayObject *from) {
     const char *first = PyArray_BYTES(to), *other = PyArray_BYTES(from);
     return is_plain(to, PyArray_TYPE(from)) && (first + PyArray_NBYTES(to) <= other ||

@@ -1,0 +1,178 @@
+"""Early start of g++ for a function's modules, and early optimization of its inner graphs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import theano
+from theano.gof import cc, cmodule, graph, utils
+from theano.gof.compilation import Arguments, CompilationPool, ModuleParts
+
+if TYPE_CHECKING:
+    from theano.gof.cc import CLinker
+    from theano.gof.graph import Apply, Variable
+
+# By node: the linker whose module compile_ahead started to compile, and the optimized but unlinked
+# function of a node with an inner graph.
+linkers: dict[Apply, CLinker] = {}
+inner_functions: dict[Apply, Any] = {}
+
+
+def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
+    """Return a key that nodes of one function share if they need the same module."""
+    return node.op, tuple(
+        (
+            variable.type,
+            id(variable) if isinstance(variable, graph.Constant) else node.inputs.index(variable),
+        )
+        for variable in node.inputs
+    )
+
+
+def shares_params(linker: CLinker, node: Apply) -> bool:
+    """Return whether the linker of a node with the same signature has this node's params too."""
+    params = node.run_params()
+    return params is graph.NoParams or params in linker.node_params
+
+
+def is_builtin(op: Any) -> bool:
+    """Return whether an op and all ops inside of it are classes of Theano.
+
+    C code of other ops may rely on headers that it does not include. Its macros and functions may
+    change the meaning of other code.
+    """
+    nodes = getattr(getattr(op, "fgraph", None), "apply_nodes", ())
+    inner_ops = [getattr(op, "scalar_op", None), *(node.op for node in nodes)]
+    return type(op).__module__.startswith("theano.") and all(
+        inner is None or is_builtin(inner) for inner in inner_ops
+    )
+
+
+@contextlib.contextmanager
+def add_node_to_errors(node: Apply) -> Iterator[None]:
+    """Add a node to the arguments of each exception that the block raises."""
+    try:
+        yield
+    except Exception as error:
+        error.args = (
+            "The following error happened while compiling the node",
+            node,
+            "\n",
+            *error.args,
+        )
+        raise
+
+
+def add_missing(linker: CLinker, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
+    """Add a linker's module to the missing modules, unless it is cached, shipped or without C code.
+
+    Args:
+        linker: the linker of a node.
+        modules: by key of a missing module: the DynamicModule and compile_str's arguments.
+    """
+    try:
+        if linker.c_compiler() is not cmodule.GCC_compiler:
+            return
+        key, cache = linker.cmodule_key(), cc.get_module_cache()
+        if key in modules or key in cache.entry_from_key or cc.shipped_modules.get(key):
+            return
+        arguments = linker.compile_arguments()
+        if linker.shipped_module(key, arguments):
+            return
+    except (KeyError, NotImplementedError, utils.MethodNotDefined):
+        # The module has no key, or the op has no C code.
+        return
+    module_hash = cmodule.get_module_hash(arguments["src_code"], key)
+    if module_hash not in cache.module_hash_to_key_data:
+        module = linker.get_dynamic_module()
+        module.alone = not all(
+            is_builtin(node.op)
+            and all(
+                type(variable.type).__module__.startswith("theano.")
+                for variable in node.inputs + node.outputs
+            )
+            for node in linker.node_order
+        )
+        modules[key] = module, arguments
+
+
+def count_inner_nodes(node: Apply) -> int:
+    """Count the nodes of a node's inner graph."""
+    return len(graph.io_toposort(node.op.inputs, node.op.outputs))
+
+
+# A storage_map or a compute_map: a list of one element for each variable.
+Map = dict["Variable", list[Any]]
+
+
+@contextlib.contextmanager
+def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> Iterator[None]:
+    """Compile the modules of nodes in parallel.
+
+    Op.make_thunk compiles one module after another, when it needs it. Inside of this context, it
+    waits for the runs of g++ that the context started. Meanwhile the context optimizes inner graphs
+    and starts to compile their modules.
+
+    Args:
+        nodes: the nodes of a function, in the order of computation.
+        storage_map: the function's storage_map.
+        compute_map: the function's compute_map.
+    """
+    modules: dict[Any, tuple[ModuleParts, Arguments]] = {}
+    first_linkers: dict[Any, CLinker] = {}
+    started_nodes: list[Apply] = []
+
+    def start_module(node: Apply, storage_map: Map, compute_map: Map) -> None:
+        node.op.prepare_node(node, storage_map=storage_map, compute_map=compute_map, impl="c")
+        started_nodes.append(node)
+        signature: Any
+        try:
+            signature = module_signature(node)
+            linker = first_linkers.get(signature)
+        except TypeError:
+            # A type cannot be hashed: it has no C code either.
+            signature, linker = None, None
+        if linker is None or not shares_params(linker, node):
+            linker = node.op.c_linker(node, [])
+            linker.add_missing(modules)
+            first_linkers.setdefault(signature, linker)
+        linkers[node] = linker
+
+    def start(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> None:
+        n_started = len(modules)
+        for node in nodes:
+            if type(node.op).make_thunk is theano.gof.Op.make_thunk and node not in linkers:
+                with add_node_to_errors(node):
+                    start_module(node, storage_map, compute_map)
+        missing = list(modules.values())[n_started:]
+        inner: dict[int, Apply] = {}
+        for node in nodes:
+            if (
+                hasattr(node.op, "optimize_inner")
+                and not getattr(node.op, "fn", None)
+                and node not in inner_functions
+            ):
+                # Nodes can share an op, and with it the inner function.
+                inner.setdefault(id(node.op), node)
+        # A single module gains nothing from a run in another thread.
+        if len(missing) > 1 or (missing and (inner or pool.names)):
+            pool.compile(missing)
+        # The largest graph first: its modules compile while the other graphs are optimized.
+        for node in sorted(inner.values(), key=count_inner_nodes, reverse=True):
+            with add_node_to_errors(node):
+                link = inner_functions[node] = node.op.optimize_inner()
+            started_nodes.append(node)
+            linker = link.maker.linker
+            if getattr(linker, "c_thunks", False) is not False:
+                start(link.maker.fgraph.toposort(), {}, {})
+
+    with CompilationPool() as pool:
+        try:
+            start(nodes, storage_map, compute_map)
+            yield
+        finally:
+            for node in started_nodes:
+                linkers.pop(node, None)
+                inner_functions.pop(node, None)

@@ -1,0 +1,5 @@
+"""Provide the transfers of theano.sandbox.cuda, and its ops, which refuse to be called."""
+
+from theano.sandbox.cuda.names import find_name as __getattr__
+
+__all__ = ["__getattr__"]

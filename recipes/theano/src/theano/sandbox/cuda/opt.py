@@ -1,0 +1,6 @@
+"""Provide the registry of theano.sandbox.cuda's optimizers, which keeps none."""
+
+from theano.gof.opt import local_optimizer
+from theano.sandbox.cuda.names import find_name as __getattr__
+
+__all__ = ["__getattr__", "local_optimizer"]

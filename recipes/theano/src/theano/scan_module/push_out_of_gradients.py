@@ -1,0 +1,349 @@
+"""Optimizer that moves nodes out of the gradient of a recurrence, to compute all steps at once.
+
+It moves nodes that depend on sequences and constant inputs only. The gradient of a recurrence
+repeats most of the recurrence, whose states are sequences now. Theano moves only elementwise nodes
+out of other Scans, because a Scan may exist to hold the values of one step at a time. A gradient,
+however, stores the states and the factors of weights for all steps anyway. Nodes whose results may
+be larger than these, by broadcasting or as a product of two matrices, stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from theano import gof, tensor
+from theano import scalar as scal
+from theano.compile.ops import Shape, Shape_i
+from theano.scan_module import scan_op
+from theano.scan_module.graphs import copy_graph, copy_scan
+from theano.scan_module.scan_utils import safe_new
+from theano.tensor import nnet, subtensor
+from theano.tensor.elemwise import DimShuffle, Elemwise, Sum
+
+if TYPE_CHECKING:
+    from theano.gof import Apply, Variable
+    from theano.gof.fg import FunctionGraph
+
+
+class PushOutOfGradients(gof.Optimizer):
+    """Move nodes that depend on sequences only out of the gradients of recurrences."""
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        """Attach validation of replacements."""
+        fgraph.attach_feature(gof.toolbox.ReplaceValidate())
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        """Move nodes out of all gradients of recurrences in a graph."""
+        for node in fgraph.toposort():
+            if is_gradient_of_recurrence(node):
+                push_out(fgraph, node)
+
+
+def register(db: Any) -> None:
+    """Register the optimizer beside Theano's own push-out optimizers."""
+    db.register("scanOp_pushout_gradients", PushOutOfGradients(), 3, "fast_run", "more_mem", "scan")
+
+
+def is_gradient_of_recurrence(node: Apply) -> bool:
+    """Return whether a node is the gradient of a Scan that has states."""
+    return isinstance(node.op, scan_op.Scan) and node.op.n_mit_mot > 0
+
+
+def is_other_scan(node: Apply) -> bool:
+    """Return whether a node is a Scan but not the gradient of a recurrence."""
+    return isinstance(node.op, scan_op.Scan) and not is_gradient_of_recurrence(node)
+
+
+class Outside(NamedTuple):
+    """The outer counterpart of a variable of a Scan's steps.
+
+    Attributes:
+        variable: if `varies`, the values of all steps along the first dimension; otherwise the
+            value.
+        varies: whether the value may differ between steps.
+    """
+
+    variable: Any
+    varies: bool
+
+
+def push_out(fgraph: FunctionGraph, node: Apply) -> None:
+    """Replace a Scan by a Scan that reads values which its steps computed before."""
+    scan = node.op
+    outside = {
+        inner: Outside(outer, varies)
+        for inners, outers, varies in (
+            (scan.inner_seqs(scan.inputs), scan.outer_seqs(node.inputs), True),
+            (scan.inner_non_seqs(scan.inputs), scan.outer_non_seqs(node.inputs), False),
+        )
+        for inner, outer in zip(inners, outers, strict=True)
+    }
+    movable, fills = [], []
+    # The variables that the steps still read.
+    read = set(scan.outputs)
+    for inner_node in gof.graph.io_toposort(scan.inputs, scan.outputs):
+        first_input = inner_node.inputs[0] if inner_node.inputs else None
+        if is_fill(inner_node) and first_input in outside and outside[first_input].varies:
+            fills.append(inner_node)
+            read.add(inner_node.inputs[1])
+        elif (counterpart := find_counterpart(inner_node, outside)) is None:
+            read.update(inner_node.inputs)
+        else:
+            outside[inner_node.outputs[0]] = counterpart
+            movable.append(inner_node)
+    # The outputs of movable nodes that the steps compute nevertheless.
+    inside = set(scan.outputs)
+    for inner_node in reversed(movable):
+        out, inputs = inner_node.outputs[0], [x for x in inner_node.inputs if x in outside]
+        new = [x for x in inputs if outside[x].varies and x not in read]
+        if out in inside or (out in read and is_cheap(inner_node) and len(new) < 2):
+            inside.add(out)
+            read.update(inputs)
+    moved = [x.outputs[0] for x in movable if x.outputs[0] in read - inside]
+    if moved:
+        shapes = {
+            fill: outside[fill.inputs[0]].variable for fill in fills if fill.inputs[0] not in read
+        }
+        replace(fgraph, node, {x: outside[x] for x in moved}, shapes)
+
+
+def replace(
+    fgraph: FunctionGraph,
+    node: Apply,
+    moved: Mapping[Variable, Outside],
+    shapes: Mapping[Apply, Variable],
+) -> None:
+    """Replace a Scan by a Scan that reads moved variables as sequences or constant inputs.
+
+    Args:
+        fgraph: the graph of the Scan.
+        node: the node of the Scan.
+        moved: by moved variable of the steps: its outer counterpart.
+        shapes: by fill node of the steps, in the order of computation: the outer sequence of its
+            first input, of which the fill needs the shape only.
+    """
+    copies = {x: safe_new(x) for x in [*node.op.inputs, *moved]}
+    sequences = {copies[x]: outer.variable for x, outer in moved.items() if outer.varies}
+    others = {copies[x]: outer.variable for x, outer in moved.items() if not outer.varies}
+    for fill, like in shapes.items():
+        copy_graph(fill.inputs[1:], copies, strict=True, share_inputs=True)
+        value = copies[fill.inputs[1]]
+        sizes = lengths(value)
+        for d, has_length_1 in enumerate(fill.outputs[0].broadcastable):
+            if value.broadcastable[d] and not has_length_1:
+                outer = length(like, d + 1)
+                sizes[d] = safe_new(outer)
+                others[sizes[d]] = outer
+        whole = value.type == fill.outputs[0].type
+        copies[fill.outputs[0]] = value if whole else tensor.alloc(value, *sizes)
+    fgraph.replace_all_validate_remove(
+        list(zip(node.outputs, copy_scan(node, copies, sequences, others), strict=True)),
+        remove=[node],
+        reason="scanOp_pushout_gradients",
+    )
+
+
+# In a fused loop, these operations take less time than reading their results from memory.
+ARITHMETIC = (
+    scal.Abs,
+    scal.Add,
+    scal.Cast,
+    scal.EQ,
+    scal.GE,
+    scal.GT,
+    scal.Identity,
+    scal.LE,
+    scal.LT,
+    scal.Maximum,
+    scal.Minimum,
+    scal.Mul,
+    scal.Neg,
+    scal.Second,
+    scal.Sqr,
+    scal.Sub,
+    scal.Switch,
+)
+
+
+def is_cheap(node: Apply) -> bool:
+    """Return whether computing a node's output takes less time than reading it."""
+    return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, ARITHMETIC)
+
+
+def is_fill(node: Apply) -> bool:
+    """Return whether a node is a fill, which reads only the shape of its first input."""
+    return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, scal.Second)
+
+
+def find_counterpart(node: Apply, outside: Mapping[Variable, Outside]) -> Outside | None:
+    """Compute a node of the steps outside of the Scan; return None if that is impossible.
+
+    Args:
+        node: the node of the steps.
+        outside: by variable of the steps: its outer counterpart.
+    """
+    if type(node.op) not in RULES or len(node.outputs) > 1:
+        return None
+    inputs = []
+    for x in node.inputs:
+        if isinstance(x, gof.Constant):
+            inputs.append(Outside(x.clone(), False))
+        elif x in outside:
+            inputs.append(outside[x])
+        else:
+            return None
+    if not any(x.varies for x in inputs):
+        return Outside(node.op(*(x.variable for x in inputs)), False)
+    varies = not isinstance(node.op, (Shape, Shape_i))
+    result = RULES[type(node.op)](node, *inputs)
+    inner = node.outputs[0].type
+    if result is None or (result.dtype, result.broadcastable[varies:]) != (
+        inner.dtype,
+        inner.broadcastable,
+    ):
+        return None
+    return Outside(result, varies)
+
+
+def length(x: Any, dimension: int) -> Any:
+    """Return the length of a tensor along a dimension."""
+    if x.broadcastable[dimension]:
+        return tensor.constant(1, dtype="int64")
+    return Shape_i(dimension)(x)
+
+
+def lengths(x: Any, first: int = 0) -> list[Any]:
+    """Return the lengths of a tensor's dimensions, from dimension `first` on."""
+    return [length(x, dimension) for dimension in range(first, x.ndim)]
+
+
+def join_steps(x: Any) -> Any:
+    """Reshape (steps, n, ...) to (steps * n, ...)."""
+    if x.broadcastable[1]:
+        return x.dimshuffle(0, *range(2, x.ndim))
+    return x.reshape([length(x, 0) * length(x, 1), *lengths(x, 2)], ndim=x.ndim - 1)
+
+
+def split_steps(x: Any, like: Any) -> Any:
+    """Undo join_steps; `like` is a tensor with the original first two dimensions."""
+    if like.broadcastable[1]:
+        return x.dimshuffle(0, "x", *range(1, x.ndim))
+    return x.reshape([length(like, 0), length(like, 1), *lengths(x, 1)], ndim=x.ndim + 1)
+
+
+# Each rule returns the results of a node in all steps at once, or None.
+
+
+def _elemwise(node: Apply, *inputs: Outside) -> Any:
+    pairs = zip(node.inputs, inputs, strict=True)
+    if not any(
+        varies and x.type.broadcastable == node.outputs[0].broadcastable for x, (_, varies) in pairs
+    ):
+        return None
+    return node.op(*(x.variable for x in inputs))
+
+
+def _dimshuffle(node: Apply, x: Outside) -> Any:
+    return x.variable.dimshuffle(0, *("x" if d == "x" else d + 1 for d in node.op.new_order))
+
+
+def _dot(node: Apply, x: Outside, y: Outside) -> Any:
+    lhs, rhs = node.inputs
+    if {lhs.dtype, rhs.dtype} not in ({"float32"}, {"float64"}):
+        return None
+    if x.varies and y.varies:
+        return _dot_of_steps(x.variable, y.variable)
+    if x.varies:
+        return _dot_by_weights(x.variable, y.variable)
+    return tensor.dot(y.variable, x.variable.T) if rhs.ndim == 1 else None
+
+
+def _dot_of_steps(lhs: Any, rhs: Any) -> Any:
+    if lhs.ndim == rhs.ndim == 2:
+        return (lhs * rhs).sum(1)
+    if lhs.ndim == 2:
+        return tensor.batched_dot(lhs.dimshuffle(0, "x", 1), rhs).dimshuffle(0, 2)
+    return tensor.batched_dot(lhs, rhs) if rhs.ndim == 2 else None
+
+
+def _dot_by_weights(lhs: Any, rhs: Any) -> Any:
+    if lhs.ndim == 2:
+        return tensor.dot(lhs, rhs)
+    return split_steps(tensor.dot(join_steps(lhs), rhs), lhs)
+
+
+def _sum(node: Apply, x: Outside) -> Any:
+    axis = range(node.inputs[0].ndim) if node.op.axis is None else node.op.axis
+    return Sum([d + 1 for d in axis], node.op.dtype, node.op.acc_dtype)(x.variable)
+
+
+def _of_rows(node: Apply, x: Outside) -> Any:
+    return split_steps(node.op(join_steps(x.variable)), x.variable)
+
+
+def _join(node: Apply, axis: Outside, *inputs: Outside) -> Any:
+    if not isinstance(axis.variable, gof.Constant):
+        return None
+    steps = next(length(x.variable, 0) for x in inputs if x.varies)
+    tensors = [x if varies else tensor.alloc(x, steps, *lengths(x)) for x, varies in inputs]
+    return tensor.join(int(axis.variable.data) % node.outputs[0].ndim + 1, *tensors)
+
+
+def _subtensor(node: Apply, x: Outside, *indices: Outside) -> Any:
+    if any(index.varies for index in indices):
+        return None
+    op = subtensor.Subtensor([slice(None), *node.op.idx_list])
+    return op(x.variable, *(index.variable for index in indices))
+
+
+def _reshape(node: Apply, x: Outside, shape: Outside) -> Any:
+    made_of = shape.variable.owner
+    if isinstance(shape.variable, gof.Constant):
+        sizes: Iterable[Any] = shape.variable.data.tolist()
+    elif made_of and isinstance(made_of.op, tensor.opt.MakeVector):
+        sizes = made_of.inputs
+    elif made_of and isinstance(made_of.op, Shape):
+        sizes = lengths(made_of.inputs[0])
+    else:
+        return None
+    # reshape cannot compute the length for -1 if there are no steps.
+    if any(tensor.extract_constant(size) == -1 for size in sizes):
+        return None
+    return x.variable.reshape([length(x.variable, 0), *sizes], ndim=node.op.ndim + 1)
+
+
+def _take(node: Apply, x: Outside, indices: Outside) -> Any:
+    if not x.varies:
+        rows = node.op(x.variable, join_steps(indices.variable))
+        return split_steps(rows, indices.variable)
+    if not isinstance(indices.variable, gof.Constant):
+        return None
+    order = 1, 0, *range(2, x.variable.ndim)
+    return node.op(x.variable.dimshuffle(order), indices.variable).dimshuffle(order)
+
+
+def _shape(node: Apply, x: Outside) -> Any:
+    return tensor.stack(lengths(x.variable, 1)) if node.inputs[0].ndim else None
+
+
+def _shape_i(node: Apply, x: Outside) -> Any:
+    return length(x.variable, node.op.i + 1)
+
+
+RULES: dict[type, Any] = {
+    Elemwise: _elemwise,
+    DimShuffle: _dimshuffle,
+    tensor.Dot: _dot,
+    Sum: _sum,
+    nnet.nnet.Softmax: _of_rows,
+    nnet.nnet.LogSoftmax: _of_rows,
+    tensor.Join: _join,
+    subtensor.Subtensor: _subtensor,
+    tensor.Reshape: _reshape,
+    subtensor.AdvancedSubtensor1: _take,
+    Shape: _shape,
+    Shape_i: _shape_i,
+    # For vectors of lengths, which do not vary: find_counterpart copies them without a rule.
+    tensor.opt.MakeVector: lambda *_: None,
+}

@@ -1,0 +1,45 @@
+"""Dimensions that an index with numpy.newaxis does not mention: kept or dropped.
+
+NumPy keeps the dimensions after the last index: if x has shape (n, 1), x[:, None] has shape
+(n, 1, 1). Theano 1.0.5 drops them where all are broadcastable, so that x[:, None] has shape (n, 1),
+and programs such as nematus depend on it. Where one of them is not broadcastable, Theano 1.0.5
+raises an error, and this distribution follows NumPy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from theano import config
+from theano.configparser import AddConfigVar, BoolParam
+
+AddConfigVar(
+    "numpy_newaxis",
+    "Keep broadcastable dimensions after the last index of an expression with numpy.newaxis, as"
+    " NumPy does. The default, False, drops them, as Theano 1.0.5 does.",
+    BoolParam(False),
+    in_c_key=False,
+)
+
+
+def remaining_dimensions(broadcastable: Sequence[bool], indexed: int) -> Sequence[int]:
+    """Return the dimensions that the result keeps after the last index.
+
+    Warns, with the line of the caller of TensorVariable.__getitem__, where Theano 1.0.5 and NumPy
+    disagree and the flag is off.
+
+    Args:
+        broadcastable: the broadcastable pattern of the indexed variable.
+        indexed: the number of its dimensions that the index mentions.
+    """
+    remaining = range(indexed, len(broadcastable))
+    if not remaining or config.numpy_newaxis or not all(broadcastable[indexed:]):
+        return remaining
+    warnings.warn(
+        f"None in an index drops the {len(remaining)} broadcastable dimension(s) after the last"
+        " index, as in Theano 1.0.5; NumPy keeps them. Write x.dimshuffle(...) to be clear, or set"
+        " the flag numpy_newaxis=True to keep them.",
+        stacklevel=3,
+    )
+    return ()

@@ -1,0 +1,138 @@
+"""Descriptions of ops for thunks_ext.cpp: theano_elemwise_op as C code and as a ctypes struct."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from theano import gof
+from theano.tensor import thunks_ext
+
+# The header that modules of loops include, and the home of theano_elemwise_op.
+LOOPS_H = (Path(gof.__file__).parent / "c_code" / "theano_loops.h").read_text()
+
+CTYPES: dict[str, Any] = {
+    "int": ctypes.c_int,
+    "const int *": ctypes.POINTER(ctypes.c_int),
+    "const char *": ctypes.c_char_p,
+    "const char *const *": ctypes.POINTER(ctypes.c_char_p),
+    "theano_loops": ctypes.c_void_p,
+    "theano_fill": ctypes.c_void_p,
+}
+
+
+def read_fields(header: str) -> list[tuple[str, Any]]:
+    """Read the names and ctypes of theano_elemwise_op's fields from the header, in order."""
+    _, _, body = header.partition("\nstruct theano_elemwise_op {")
+    body, _, _ = body.partition("\n}")
+    declaration = re.compile(r"^    (\w[\w *]*?) ?(\w+);$", re.MULTILINE)
+    return [(name, CTYPES[kind]) for kind, name in declaration.findall(body)]
+
+
+class Struct(ctypes.Structure):
+    """The C struct theano_elemwise_op."""
+
+    _fields_ = read_fields(LOOPS_H)
+
+
+assert ctypes.sizeof(Struct) == thunks_ext.op_size, "op_descriptions.py and theano_loops.h differ"
+
+
+@dataclass(frozen=True)
+class OpDescription:
+    """The fields of a theano_elemwise_op (theano_loops.h), with C code in place of functions."""
+
+    nd: int
+    n_inputs: int
+    n_outputs: int
+    n_storages: int
+    failure: int
+    like: int
+    storages: tuple[int, ...]
+    types: tuple[int, ...]
+    # The body of a function of C type theano_loops.
+    loops: str
+    overwritten: tuple[int, ...] = ()
+    broadcast: tuple[str, ...] = ()
+    next_to: bool = False
+    reduced: str = ""
+    type: int = 0
+    # The body of a function of C type theano_fill.
+    fill: str = ""
+    not_empty: str = ""
+
+    def functions(self, declaration: str, name: str) -> str:
+        """Return C code of the functions "loops" and "fill", with a suffix of their names."""
+        code = f"""
+{declaration} int loops{name}(char *const *data, const npy_intp *sizes,
+                 const npy_intp *strides) {{{self.loops}}}
+"""
+        if self.fill:
+            code += f"{declaration} void fill{name}(char *data, npy_intp n) {{{self.fill}}}\n"
+        return code
+
+    def code(self) -> str:
+        """Return C code that defines the structure "op"."""
+
+        def array(kind: str, name: str, values: Sequence[object]) -> str:
+            return f"static const {kind} {name}[] = {{{', '.join(map(str, values))}}};\n"
+
+        def string(value: str) -> str:
+            return f'"{value}"' if value else "0"
+
+        code = array("int", "storages", self.storages) + array("int", "types", self.types)
+        if self.overwritten:
+            code += array("int", "overwritten", self.overwritten)
+            patterns = [f'"{pattern}"' for pattern in self.broadcast]
+            code += array("char *const", "broadcast", patterns)
+        values = {
+            **{name: str(int(getattr(self, name))) for name in INTEGERS},
+            "storages": "storages",
+            "types": "types",
+            "overwritten": "overwritten" if self.overwritten else "0",
+            "broadcast": "broadcast" if self.overwritten else "0",
+            "loops": "loops",
+            "reduced": string(self.reduced),
+            "fill": "fill" if self.fill else "0",
+            "not_empty": string(self.not_empty),
+        }
+        return f"""{self.functions("static", "")}{code}static const theano_elemwise_op op = {{
+    {", ".join(values[name] for name, _ in Struct._fields_)}}};
+"""
+
+    def make_module(self, name: str, address: Callable[[str], int]) -> ModuleType:
+        """Make a module of the op from functions in memory.
+
+        Args:
+            name: the name of the module.
+            address: returns the address of "loops" or "fill".
+        """
+        op = Struct(
+            **{name: getattr(self, name) for name in INTEGERS},
+            storages=integers(self.storages),
+            types=integers(self.types),
+            overwritten=integers(self.overwritten),
+            broadcast=(ctypes.c_char_p * len(self.broadcast))(*map(str.encode, self.broadcast)),
+            loops=address("loops"),
+            reduced=self.reduced.encode() or None,
+            fill=address("fill") if self.fill else None,
+            not_empty=self.not_empty.encode() or None,
+        )
+        # Thunks read the op, and hold no reference to the module.
+        live_ops.append((op, name))
+        return thunks_ext.module_of(name, ctypes.addressof(op))
+
+
+INTEGERS = [name for name, kind in Struct._fields_ if kind is ctypes.c_int]
+# The structures and names that thunks point to; they live as long as the process.
+live_ops: list[tuple[Struct, str]] = []
+
+
+def integers(values: Sequence[int]) -> ctypes.Array[ctypes.c_int]:
+    """Return integers as a C array of int."""
+    return (ctypes.c_int * len(values))(*values)

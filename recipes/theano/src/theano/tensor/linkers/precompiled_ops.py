@@ -1,0 +1,175 @@
+"""Linker of ops whose complete thunks are compiled with the package, in thunks_ext.cpp."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from theano.compile import ops
+from theano.gof.cc import CLinker, linker_types
+from theano.gof.graph import Apply
+from theano.gof.type import Type
+from theano.scalar import Scalar
+from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
+from theano.tensor.join_as import JoinAs
+from theano.tensor.type import TensorType
+
+# The kinds of numbers in an index; thunks/subtensor.h has the same.
+NONE, LITERAL, INPUT = range(3)
+
+
+def encode_index(entries: Sequence[Any], first_input: int) -> list[int]:
+    """Encode a Subtensor's idx_list as the integers that make_view of thunks_ext.cpp reads.
+
+    Args:
+        entries: the idx_list: slices and integers, with a Type for each input.
+        first_input: the number of the input that the first Type represents.
+    """
+    numbers = [len(entries)]
+    inputs = itertools.count(first_input)
+
+    def add(entry: Any) -> None:
+        if entry is None:
+            numbers.extend((NONE, 0))
+        elif isinstance(entry, Type):
+            numbers.extend((INPUT, next(inputs)))
+        else:
+            numbers.extend((LITERAL, int(entry)))
+
+    for entry in entries:
+        numbers.append(isinstance(entry, slice))
+        if isinstance(entry, slice):
+            for bound in (entry.start, entry.stop, entry.step):
+                add(bound)
+        else:
+            add(entry)
+    return numbers
+
+
+def encode_broadcast_axes(op: ops.Rebroadcast) -> list[int]:
+    """Return the dimensions that a Rebroadcast requires to have length 1, after their number."""
+    axes = [axis for axis, value in op.axis.items() if value]
+    return [len(axes), *axes]
+
+
+def encode_text(string: str) -> np.ndarray:
+    """Encode a text as UTF-8 with a final zero byte, in an array of npy_intp."""
+    encoded = string.encode("utf-8") + b"\0"
+    return np.frombuffer(encoded + b"\0" * (-len(encoded) % np.intp().nbytes), "intp")
+
+
+# By class of op: its parameters as integers, in the order in which thunks_ext.cpp reads them.
+OP_DATA: dict[Any, Callable[[Any], Any]] = {
+    basic.Alloc: lambda op: [],
+    basic.AllocEmpty: lambda op: [],
+    opt.Assert: lambda op: encode_text(op.msg),
+    basic.Join: lambda op: [op.view],
+    JoinAs: lambda op: [op.axis],
+    basic.Reshape: lambda op: [op.ndim],
+    basic.ScalarFromTensor: lambda op: [],
+    basic.Split: lambda op: [],
+    elemwise.DimShuffle: lambda op: [
+        op.inplace,
+        len(op.input_broadcastable),
+        len(op._new_order),
+        *op._new_order,
+    ],
+    opt.MakeVector: lambda op: [],
+    ops.DeepCopyOp: lambda op: [],
+    ops.Rebroadcast: encode_broadcast_axes,
+    ops.Shape_i: lambda op: [op.i],
+    ops.SpecifyShape: lambda op: [],
+    subtensor.AdvancedIncSubtensor1: lambda op: [op.inplace],
+    subtensor.AdvancedSubtensor1: lambda op: [],
+    subtensor.IncSubtensor: lambda op: [
+        op.inplace,
+        op.set_instead_of_inc,
+        *encode_index(op.idx_list, 2),
+    ],
+    subtensor.Subtensor: lambda op: encode_index(op.idx_list, 1),
+}
+# The ops that have scalars among their inputs or outputs; all others have arrays only.
+WITH_SCALARS = (basic.ScalarFromTensor, subtensor.IncSubtensor, subtensor.Subtensor)
+
+
+def adds_floats(node: Apply) -> bool:
+    """Return whether a node adds float32 to float32, or float64 to float64."""
+    to, value, _ = node.inputs
+    floats: bool = to.dtype == value.dtype in {"float32", "float64"}
+    return floats and not node.op.set_instead_of_inc
+
+
+def has_signed_indices(node: Apply) -> bool:
+    """Return whether all indices of a node, its last input, fit into npy_intp."""
+    dtype: str = node.inputs[-1].dtype
+    return dtype != "uint64"
+
+
+# By class of op: the conditions for nodes that the precompiled thunk serves.
+CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
+    subtensor.AdvancedIncSubtensor1: (adds_floats, has_signed_indices),
+    subtensor.AdvancedSubtensor1: (has_signed_indices,),
+}
+
+
+class PrecompiledLinker(CLinker):
+    """Use the op's thunk in thunks_ext.cpp instead of compiling a module."""
+
+    def is_precompiled(self) -> bool:
+        """Return whether the precompiled thunk supports the types of the node's variables."""
+        return (
+            not self.no_recycling
+            and all(
+                type(variable.type) is TensorType
+                or (type(variable.type) is Scalar and type(node.op) in WITH_SCALARS)
+                for node in self.node_order
+                for variable in node.inputs + node.outputs
+            )
+            and all(
+                condition(node)
+                for node in self.node_order
+                for condition in CONDITIONS.get(type(node.op), ())
+            )
+        )
+
+    def add_missing(self, modules: dict[Any, Any]) -> None:
+        """Add a module to the missing modules if the precompiled thunk does not serve the node."""
+        if not self.is_precompiled():
+            super().add_missing(modules)
+
+    def cthunk_factory(
+        self,
+        error_storage: list[Any],
+        in_storage: Sequence[list[Any]],
+        out_storage: Sequence[list[Any]],
+        storage_map: Any = None,
+        keep_lock: bool = False,
+    ) -> tuple[object, Any]:
+        """Return the thunk, a capsule, and its module."""
+        if not self.is_precompiled():
+            thunk_and_module: tuple[object, Any] = super().cthunk_factory(
+                error_storage, in_storage, out_storage, storage_map, keep_lock
+            )
+            return thunk_and_module
+        (node,) = self.node_order
+        types = [
+            np.dtype(variable.type.dtype).num
+            if type(variable.type) is TensorType
+            else ~np.dtype(variable.type.dtype).num
+            for variable in node.inputs + node.outputs
+        ]
+        thunk = thunks_ext.make_thunk(
+            type(node.op).__name__,
+            np.array(OP_DATA[type(node.op)](node.op), "intp"),
+            np.array(types, "intc"),
+            self.get_init_tasks()[1][-1][2],
+            error_storage,
+            tuple(in_storage),
+            tuple(out_storage),
+        )
+        return thunk, thunks_ext
+
+
+linker_types.update((op, PrecompiledLinker) for op in OP_DATA)

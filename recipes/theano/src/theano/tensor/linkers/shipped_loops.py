@@ -1,0 +1,85 @@
+"""Library of compiled loops of common operations, which an environment contains from the start.
+
+The directory of the flag `cmodule.shipped` has one library for each level of processors. The name
+of a function in it is a hash of the loops' code and of everything else that they depend on, except
+the processor. A match replaces a run of g++ and a search of the module cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theano.gof import cc, shipped
+from theano.scalar import Composite
+from theano.tensor.linkers.loop_modules import HEADER
+
+if TYPE_CHECKING:
+    from theano.tensor.linkers.loops import LoopsLinker
+    from theano.tensor.linkers.op_descriptions import OpDescription
+
+LIBRARY = "-loops.so"
+
+
+@functools.cache
+def load_library() -> ctypes.CDLL | None:
+    """Load the library for this processor; return None if the environment has none."""
+    path = shipped.find_level_file(LIBRARY)
+    return ctypes.CDLL(str(path)) if path else None
+
+
+def hash_functions(linker: LoopsLinker, description: OpDescription) -> str:
+    """Return the suffix of the names of an op's functions in the library: a hash."""
+    code = description.functions("", "")
+    return shipped.hash_module(code, linker.flags(), linker.libraries())
+
+
+def find_key(linker: LoopsLinker) -> Any:
+    """Return the key in `cc.shipped_modules` of a linker's module, or None if it is not shipped."""
+    (node,) = linker.node_order
+    library = load_library()
+    if library is None or isinstance(node.op.scalar_op, Composite):
+        return None
+    loops = linker.loops()
+    if loops is None or not loops.are_self_contained():
+        return None
+    name = hash_functions(linker, loops.description)
+    # The library was compiled with theano_loops.h as its only header.
+    if not hasattr(library, f"loops{name}"):
+        return None
+
+    def address(function: str) -> int:
+        return ctypes.cast(getattr(library, function + name), ctypes.c_void_p).value or 0
+
+    key = name, loops.description
+    if key not in cc.shipped_modules:
+        cc.shipped_modules[key] = loops.description.make_module(name, address)
+    return key
+
+
+def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
+    """Compile the self-contained loops of linkers for a level of processors.
+
+    Args:
+        linkers: the linkers of the nodes to ship; loops that need other code are left out.
+        level: one of shipped.LEVELS.
+        directory: the directory of the library.
+
+    Raises:
+        RuntimeError: g++ failed.
+    """
+    shipped.select_level(level)
+    functions: dict[str, str] = {}
+    for linker in linkers:
+        loops = linker.loops()
+        if loops and loops.are_self_contained() and loops.includes() == [HEADER]:
+            name = hash_functions(linker, loops.description)
+            functions[name] = loops.description.functions(
+                'extern "C" __attribute__((visibility("default")))', name
+            )
+            arguments = linker.compile_arguments()
+    arguments["src_code"] = "\n".join([f"#include {HEADER}", *functions.values()])
+    shipped.compile_library(arguments, Path(directory, level + LIBRARY))

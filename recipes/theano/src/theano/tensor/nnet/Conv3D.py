@@ -1,0 +1,95 @@
+"""Provide the 3-D convolution of Theano 0.6 to 0.9 by theano.tensor.nnet.conv3d.
+
+Its tensors have the shape (batch, rows, columns, time, channels).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from theano import tensor
+from theano.tensor.nnet.abstract_conv import (
+    conv3d,
+    conv3d_grad_wrt_inputs,
+    conv3d_grad_wrt_weights,
+)
+
+CHANNELS_SECOND = (0, 4, 1, 2, 3)
+CHANNELS_LAST = (0, 2, 3, 4, 1)
+
+
+def strides(d: Any) -> tuple[int, ...]:
+    """Return the strides as integers; raises NotScalarConstantError for symbolic ones."""
+    if not isinstance(d, tensor.Variable):
+        return tuple(int(stride) for stride in d)
+    return tuple(int(tensor.get_scalar_constant_value(d[i])) for i in range(3))
+
+
+def conv3D(V: Any, W: Any, b: Any, d: Any) -> Any:
+    """Convolve without flipping the filters.
+
+    Args:
+        V: the input, (batch, rows, columns, time, input channels).
+        W: the filters, (output channels, rows, columns, time, input channels).
+        b: the bias, (output channels,).
+        d: the strides of rows, columns and time: constants.
+    """
+    V, W = tensor.as_tensor_variable(V), tensor.as_tensor_variable(W)
+    output = conv3d(
+        V.dimshuffle(*CHANNELS_SECOND),
+        W.dimshuffle(*CHANNELS_SECOND),
+        subsample=strides(d),
+        filter_flip=False,
+    )
+    return output.dimshuffle(*CHANNELS_LAST) + b
+
+
+def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
+    """Multiply by the transpose of conv3D's matrix.
+
+    Args:
+        W: the filters of conv3D.
+        b: the bias, (input channels,).
+        d: the strides of rows, columns and time: constants.
+        H: an output of conv3D.
+        RShape: the result's (rows, columns, time); by default the smallest.
+    """
+    W, H = tensor.as_tensor_variable(W), tensor.as_tensor_variable(H)
+    steps = strides(d)
+    sizes = [(H.shape[i + 1] - 1) * steps[i] + W.shape[i + 1] for i in range(3)]
+    if RShape is not None:
+        # -1 stands for the smallest size there is.
+        sizes = [tensor.maximum(size, RShape[i]) for i, size in enumerate(sizes)]
+    result = conv3d_grad_wrt_inputs(
+        H.dimshuffle(*CHANNELS_SECOND),
+        W.dimshuffle(*CHANNELS_SECOND),
+        (None, None, *sizes),
+        subsample=steps,
+        filter_flip=False,
+    )
+    return result.dimshuffle(*CHANNELS_LAST) + b
+
+
+def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
+    """Compute the gradient of conv3D's filters.
+
+    Args:
+        V: the input of conv3D.
+        d: the strides of rows, columns and time: constants.
+        WShape: the shape of the filters.
+        dCdH: the gradient of the output.
+    """
+    V, dCdH = tensor.as_tensor_variable(V), tensor.as_tensor_variable(dCdH)
+    gradient = conv3d_grad_wrt_weights(
+        V.dimshuffle(*CHANNELS_SECOND),
+        dCdH.dimshuffle(*CHANNELS_SECOND),
+        (None, None, *(WShape[i] for i in (1, 2, 3))),
+        subsample=strides(d),
+        filter_flip=False,
+    )
+    return gradient.dimshuffle(*CHANNELS_LAST)
+
+
+def Conv3D() -> Any:
+    """Return conv3D: it was an instance of this op."""
+    return conv3D

@@ -1,0 +1,210 @@
+"""Tables of integers that depend on one length only.
+
+A chain of sums, comparisons and switches of one length is linear from some length on. A table of
+the shorter lengths plus the line is exact, and yields the shortest formula.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from theano import scalar
+from theano.tensor import basic
+from theano.tensor.order.integers import LENGTHS, RANGES, arguments, is_integer, scalar_op, shape
+
+if TYPE_CHECKING:
+    from theano.gof import Variable
+
+# The largest number of tabulated lengths, and the longest chain of variables that is followed.
+LONGEST, MOST = 8, 300
+
+# By class of scalar op: the function that computes it.
+ARITHMETIC: dict[Any, Callable[..., int]] = {
+    scalar.Add: lambda *terms: sum(terms),
+    scalar.Sub: operator.sub,
+    scalar.Neg: operator.neg,
+    scalar.Mul: lambda *factors: math.prod(factors),
+}
+SAME: dict[Any, Callable[..., int]] = dict.fromkeys((scalar.Identity, scalar.Cast), operator.index)
+LOGICAL: dict[Any, Callable[..., int]] = {scalar.AND: operator.and_, scalar.OR: operator.or_}
+# The results of these change where the two operands cross.
+COMPARING: dict[Any, Callable[..., int]] = {
+    scalar.Maximum: max,
+    scalar.Minimum: min,
+    scalar.LT: operator.lt,
+    scalar.LE: operator.le,
+    scalar.GT: operator.gt,
+    scalar.GE: operator.ge,
+    scalar.EQ: operator.eq,
+    scalar.NEQ: operator.ne,
+}
+
+
+class LengthTable(NamedTuple):
+    """An integer as a function of a length.
+
+    Attributes:
+        row: the integers for the lengths 0, 1, ...; the last one is not on the line.
+        slope: the integer for a longer length is slope * length + offset.
+        offset: see slope.
+        length: the length, as integers.shape returns it, or None if the integer is constant.
+    """
+
+    row: tuple[int, ...]
+    slope: int
+    offset: int
+    length: Any = None
+
+    def at(self, length: int) -> int:
+        """Return the integer for a length."""
+        return self.row[length] if length < len(self.row) else self.line(length)
+
+    def line(self, length: int) -> int:
+        """Return the value of the line for a length."""
+        return self.slope * length + self.offset
+
+
+def choose(condition: int, one: int, other: int) -> int:
+    """Return one of two integers, as a switch does."""
+    return one if condition else other
+
+
+def tabulate(
+    function: Callable[..., int], tables: Sequence[LengthTable], begin: int, length: Any
+) -> LengthTable:
+    """Return the table of a function of tables.
+
+    Args:
+        function: the function of the tables' integers.
+        tables: the tables of the arguments.
+        begin: the length from which on the result is linear.
+        length: the length that the tables share.
+    """
+    values = [int(function(*(table.at(n) for table in tables))) for n in range(begin + 2)]
+    slope = values[-1] - values[-2]
+    result = LengthTable((), slope, values[-1] - slope * (begin + 1), length)
+    while begin and values[begin - 1] == result.line(begin - 1):
+        begin -= 1
+    if not slope and not begin:
+        length = None
+    return result._replace(row=tuple(values[:begin]), length=length)
+
+
+class LengthTables:
+    """The tables of integer variables.
+
+    Variables that may overflow, or that depend on several lengths, have no table.
+
+    Attributes:
+        tables: by variable: its table, or None.
+        lengths: by length, as integers.shape returns it: the first variable that is this length.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[Variable, LengthTable | None] = {}
+        self.lengths: dict[Any, Variable] = {}
+
+    def of(self, x: Variable) -> LengthTable | None:
+        """Return the table of an integer, or None."""
+        # Without recursion: there are long chains of slices.
+        tables, todo = self.tables, [x]
+        while todo:
+            variable = todo[-1]
+            if variable not in tables:
+                inputs = arguments(variable)
+                missing = [arg for arg in inputs if arg not in tables]
+                if missing and len(todo) < MOST:
+                    todo.extend(missing)
+                    continue
+                tables[variable] = None if missing else self._make_table(variable, inputs)
+            todo.pop()
+        return tables[x]
+
+    def _make_table(self, x: Variable, inputs: Sequence[Variable]) -> LengthTable | None:
+        if not inputs:
+            return self._make_leaf(x)
+        tables = [table for input in inputs if (table := self.tables[input]) is not None]
+        lengths = [table.length for table in tables if table.length]
+        if len(tables) < len(inputs) or any(length != lengths[0] for length in lengths):
+            return None
+        function = self._find_function(x, inputs, tables)
+        begin = max(len(table.row) for table in tables)
+        if function in COMPARING.values():
+            lhs, rhs = tables
+            slope, offset = lhs.slope - rhs.slope, lhs.offset - rhs.offset
+            begin = max(begin, -offset // slope + 1 if slope else 0)
+        if function is None or begin > LONGEST:
+            return None
+        result = tabulate(function, tables, begin, lengths[0] if lengths else None)
+        ends = (*result.row, result.at(len(result.row)), result.at(LENGTHS[1]))
+        low, high = RANGES[x.type.dtype]
+        return result if low <= min(ends) and max(ends) <= high else None
+
+    def _make_leaf(self, x: Variable) -> LengthTable | None:
+        """Return the table of a constant or a length; None for other variables."""
+        if not is_integer(x):
+            return None
+        if isinstance(x, basic.Constant):
+            return LengthTable((), 0, int(x.data))
+        length = x.owner and shape(x)
+        if not length:
+            return None
+        self.lengths.setdefault(length, x)
+        return LengthTable((), 1, 0, length)
+
+    @staticmethod
+    def _find_function(
+        x: Variable, inputs: Sequence[Variable], tables: Sequence[LengthTable]
+    ) -> Callable[..., int] | None:
+        """Return the function that computes x; None if it is not linear and not in COMPARING."""
+        kind = type(scalar_op(x) or scalar.identity)
+        bits = [input.type.dtype == "bool" for input in inputs]
+        if x.type.dtype not in ("int64", "bool"):
+            return None
+        if kind in ARITHMETIC:
+            linear = kind is not scalar.Mul or sum(table.slope != 0 for table in tables) < 2
+            return ARITHMETIC[kind] if linear and x.type.dtype == "int64" else None
+        if kind in SAME:
+            return SAME[kind] if x.type.dtype == "int64" or all(bits) else None
+        if kind in LOGICAL:
+            return LOGICAL[kind] if all(bits) else None
+        if kind is scalar.Switch:
+            return choose if bits[0] else None
+        return COMPARING.get(kind) if len(inputs) == 2 else None
+
+    def formula(self, table: LengthTable) -> Variable | None:
+        """Return an int64 variable that computes a table; None if that needs three comparisons."""
+        row, line = table.row, self._line(table)
+        if not row:
+            return line
+        # Try the maximum or minimum of the line and of another line through the row.
+        other = table._replace(slope=row[1] - row[0] if row[1:] else 0, offset=row[0])
+        low, high = RANGES["int64"]
+        overflows = not low <= other.line(LENGTHS[1]) <= high
+        for op, extreme in () if overflows else ((basic.maximum, max), (basic.minimum, min)):
+            # The larger slope decides all lengths after the next one.
+            if (table.slope > other.slope) == (extreme is max) and all(
+                table.at(n) == extreme(table.line(n), other.line(n)) for n in range(len(row) + 1)
+            ):
+                return op(line, self._line(other))
+        ends = [n for n in range(1, len(row) + 1) if row[n - 1 : n] != row[n : n + 1]]
+        if len(ends) > 2:
+            return None
+        for end in reversed(ends):
+            n = self.lengths[table.length]
+            line = basic.switch(basic.lt(n, np.int64(end)), np.int64(row[end - 1]), line)
+        return line
+
+    def _line(self, table: LengthTable) -> Variable:
+        """Return a variable that computes the line of a table."""
+        parts = []
+        if table.slope:
+            n = self.lengths[table.length]
+            parts.append(n if table.slope == 1 else n * np.int64(table.slope))
+        if table.offset or not parts:
+            parts.append(basic.constant(np.int64(table.offset)))
+        return basic.add(*parts) if len(parts) > 1 else parts[0]

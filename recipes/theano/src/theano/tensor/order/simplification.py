@@ -1,0 +1,165 @@
+"""Simplification of integer variables by proofs that hold for all shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from theano import scalar
+from theano.gof import utils
+from theano.tensor import basic
+from theano.tensor.order.integers import COMPARISONS, is_integer, scalar_op
+from theano.tensor.order.length_tables import LengthTables
+from theano.tensor.order.linear_sums import ONE, Sum, add, times
+from theano.tensor.order.proofs import FALSE, Proofs
+
+if TYPE_CHECKING:
+    from theano.gof import Variable
+
+
+class Order(Proofs):
+    """Find simpler variables that equal integers for all values of the graph's inputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables = LengthTables()
+
+    def find_equal(self, x: Variable) -> Variable | None:
+        """Return a constant or an operand that provably equals an integer, or None.
+
+        Args:
+            x: the output of a comparison, a maximum, a minimum or a switch. For other variables,
+                the result is None.
+        """
+        op = scalar_op(x)
+        if (
+            op is None
+            or op.nin != (3 if isinstance(op, scalar.Switch) else 2)
+            or not all(is_integer(variable) for variable in [x, *x.owner.inputs[-2:]])
+        ):
+            return None
+        inputs = x.owner.inputs[-2:]
+        if self.tables.of(x):
+            return self._find_by_table(x, inputs)
+        self.remaining = self.budget
+        if isinstance(op, scalar.Switch):
+            return self._resolve_switch(x.owner.inputs[0], *inputs)
+        if isinstance(op, (scalar.Maximum, scalar.Minimum)):
+            return self._resolve_extreme(isinstance(op, scalar.Maximum), inputs)
+        value = self._resolve_comparison(x, op, *inputs)
+        return None if value is None else basic.constant(np.bool_(value))
+
+    def _find_by_table(self, x: Variable, inputs: Sequence[Variable]) -> Any:
+        """Return a constant or an input with the same table as x, which is exact, or None."""
+        table = self.tables.of(x)
+        if table and not table.length:
+            return basic.constant(np.dtype(x.type.dtype).type(table.offset))
+        return next((input for input in inputs if self.tables.of(input) == table), None)
+
+    def _resolve_switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Any:
+        """Return the branch that a switch always equals, or None."""
+        facts = [self.facts(condition, value) for value in (True, False)]
+        for case_facts, other in zip(facts, (if_false, if_true), strict=True):
+            # The case cannot occur, or both branches are equal in it.
+            if self.holds(FALSE, case_facts) or self.same(if_true, if_false, case_facts):
+                return other
+        return None
+
+    def _resolve_extreme(self, greater: bool, inputs: Sequence[Variable]) -> Any:
+        """Return the input that a maximum (greater) or a minimum always equals, or None."""
+        for i in range(2):
+            if self.holds(self.difference(inputs[i], inputs[1 - i])):
+                return inputs[i if greater else 1 - i]
+        return None
+
+    def _resolve_comparison(
+        self, x: Variable, op: Any, lhs: Variable, rhs: Variable
+    ) -> bool | None:
+        """Return the outcome of a comparison if it is always the same, otherwise None."""
+        if isinstance(op, (scalar.EQ, scalar.NEQ)):
+            if self.same(lhs, rhs):
+                return isinstance(op, scalar.EQ)
+            if self.holds(self.difference(lhs, rhs, 1)) or self.holds(self.difference(rhs, lhs, 1)):
+                return isinstance(op, scalar.NEQ)
+        elif isinstance(op, COMPARISONS):
+            for value in (True, False):
+                facts = self.facts(x, value)
+                if len(facts) == 1 and self.holds(facts[0]):
+                    return value
+        return None
+
+    def switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Variable:
+        """Make a switch of integers, or return the branch or constant that it always equals."""
+        result = basic.switch(condition, if_true, if_false)
+        equal = self.find_equal(result)
+        return result if equal is None else equal
+
+    def simplest(self, x: Any) -> Variable:
+        """Return the simplest formula of an int64: a sum, or a maximum or minimum of two sums.
+
+        Args:
+            x: anything that as_tensor_variable accepts. It is returned as a variable if there is no
+                simpler formula or if its type is not int64.
+        """
+        x = basic.as_tensor_variable(x)
+        if not is_integer(x) or x.type.dtype != "int64":
+            return x
+        if table := self.tables.of(x):
+            return self.tables.formula(table) or x
+        self.remaining = self.budget
+        cases = self.outcomes([self.sum(x)])
+        sums = utils.uniq([case[0] for case in cases])
+        if not all(self.fits(sum) for sum in sums):
+            return x
+        if len(sums) == 1:
+            return self.variable(sums[0])
+        if len(sums) == 2:
+            for op, sign in (basic.maximum, 1), (basic.minimum, -1):
+                more = add(times(sums[0], sign), sums[1], -sign)
+                if all(
+                    self.holds(more if case[0] == sums[0] else times(more, -1), case[1:])
+                    for case in cases
+                ):
+                    return op(*[self.variable(sum) for sum in sums])
+        return x
+
+    def slice(self, start: Any, stop: Any) -> tuple[Variable, Variable]:
+        """Return simpler ends of a slice with non-negative ends; the slice has the same elements.
+
+        The ends are sums if they equal these sums whenever the slice has an element; otherwise they
+        are returned as variables.
+        """
+        self.remaining = self.budget
+        start, stop = (basic.as_tensor_variable(end) for end in (start, stop))
+        room = self.difference(stop, start, 1)
+        cases = self.outcomes([self.sum(start), self.sum(stop), room], [room])
+        ends = utils.uniq([case[:2] for case in cases])
+        if len(ends) == 1 and all(self.fits(sum) for sum in ends[0]):
+            first, last = (self._natural(sum) for sum in ends[0])
+            if self.holds(self.difference(first, last), [self.difference(start, stop)]):
+                return first, last
+        return start, stop
+
+    def _natural(self, sum: Sum) -> Variable:
+        """Return max(sum, 0), without the maximum if the sum cannot be negative."""
+        x = self.variable(sum)
+        return x if self.holds(sum) else basic.maximum(x, np.int64(0))
+
+    def variable(self, sum: Sum) -> Variable:
+        """Return an int64 variable that computes a sum, an existing one if possible."""
+        if list(sum) == [ONE]:
+            return basic.constant(np.int64(sum[ONE]))
+        x = self.variables.get(frozenset(sum.items()))
+        if x is None:
+            parts = [
+                self.variable({ONE: 0, term: 1})
+                if factor == 1
+                else self.variable({ONE: 0, term: 1}) * np.int64(factor)
+                for term, factor in sum.items()
+                if term != ONE
+            ]
+            if sum[ONE]:
+                parts.append(self.variable({ONE: sum[ONE]}))
+            x = basic.add(*parts) if len(parts) > 1 else parts[0]
+        return basic.cast(x, "int64")

@@ -1,0 +1,110 @@
+"""Graph rewrites that use proofs about integers: merged slices, and constant comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from theano import gof
+from theano.tensor import basic as T
+from theano.tensor import order
+
+if TYPE_CHECKING:
+    from theano.gof import FunctionGraph, Variable
+
+# The index of one dimension: an integer or a slice of integers; the integers may be Variables.
+Index = Any
+
+
+def merge_neighbours(
+    sl1: slice, reverse1: int, sl2: slice, reverse2: int, len1: Variable
+) -> tuple[Variable, Variable, Variable]:
+    """Return start, stop and step of a slice of a slice whose step is 1 or -1.
+
+    Both slices are in canonical form, with 0 <= start <= stop <= length. Therefore only a stop
+    before the first element must be clipped.
+
+    Args:
+        sl1: the first slice; its canonical step is 1.
+        reverse1: its direction, 1 or -1.
+        sl2: the slice of the first slice.
+        reverse2: its direction, 1 or -1.
+        len1: the length of the dimension that the first slice indexes.
+    """
+    if reverse1 > 0:
+        start, stop = sl1.start + sl2.start, sl1.start + sl2.stop
+    else:
+        start, stop = sl1.stop - sl2.stop, sl1.stop - sl2.start
+    step = sl2.step
+    if reverse1 * reverse2 < 0:
+        start, stop, step = stop - 1, start - 1, -step
+        stop = order.Order().switch(T.and_(T.lt(stop, 0), T.gt(start, stop)), -len1 - 1, stop)
+    else:
+        start, stop = order.Order().slice(start, stop)
+    integers = order.Order()
+    return integers.simplest(start), integers.simplest(stop), step
+
+
+def merge_slices(
+    fgraph: FunctionGraph,
+    x: Variable,
+    slices1: Sequence[Index],
+    u: Variable,
+    slices2: Sequence[Index],
+) -> list[Index]:
+    """Return slices with x[slices] equal to u[slices2], where u is x[slices1].
+
+    Args:
+        fgraph: the graph, with or without a ShapeFeature.
+        x: the indexed variable.
+        slices1: its indices.
+        u: x[slices1].
+        slices2: the indices of u.
+    """
+    from theano.tensor.opt import merge_two_slices  # noqa: PLC0415 (it imports this)
+
+    try:
+        # The ShapeFeature's variables add no new shapes to the graph.
+        xshape = fgraph.shape_feature.shape_of[x]
+        ushape = fgraph.shape_feature.shape_of[u]
+    except AttributeError:
+        # The mode has no ShapeFeature.
+        xshape = x.shape
+        ushape = u.shape
+
+    merged_slices: list[Index] = []
+    pos_2 = 0
+    pos_1 = 0
+    while pos_1 < len(slices1) and pos_2 < len(slices2):
+        slice1 = slices1[pos_1]
+        if type(slice1) is slice:
+            merged_slices.append(
+                merge_two_slices(slice1, xshape[pos_1], slices2[pos_2], ushape[pos_2])
+            )
+            pos_2 += 1
+        else:
+            merged_slices.append(slice1)
+        pos_1 += 1
+
+    if pos_2 < len(slices2):
+        merged_slices += slices2[pos_2:]
+    else:
+        merged_slices += slices1[pos_1:]
+    return merged_slices
+
+
+class KnownOrder(gof.Optimizer):
+    """Replace comparisons, switches, maxima and minima of integers whose result is provable."""
+
+    def add_requirements(self, fgraph: FunctionGraph) -> None:
+        """Attach validation of replacements."""
+        fgraph.attach_feature(gof.toolbox.ReplaceValidate())
+
+    def apply(self, fgraph: FunctionGraph) -> None:
+        """Replace provable results in a graph."""
+        integers = order.Order()
+        for node in fgraph.toposort():
+            out = node.outputs[0]
+            equal = integers.find_equal(out)
+            if equal is not None:
+                fgraph.replace_validate(out, T.cast(equal, out.dtype), reason="KnownOrder")

@@ -1,0 +1,141 @@
+"""Provide the pooling of Theano 0.6 to 0.9, with its argument names, by today's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from theano.tensor.signal import pool
+from theano.tensor.signal.pool import max_pool_2d_same_size
+
+__all__ = [
+    "AveragePoolGrad",
+    "DownsampleFactorMax",
+    "DownsampleFactorMaxGrad",
+    "DownsampleFactorMaxGradGrad",
+    "MaxPoolGrad",
+    "max_pool2D",
+    "max_pool_2d",
+    "max_pool_2d_same_size",
+]
+
+
+def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+    input: Any,
+    ds: Sequence[int],
+    ignore_border: bool | None = None,
+    st: Sequence[int] | None = None,
+    padding: Sequence[int] = (0, 0),
+    mode: str = "max",
+) -> Any:
+    """Pool the last two dimensions of a tensor, as pool_2d does.
+
+    Args:
+        ds: the window, (rows, columns).
+        ignore_border: leave out windows that the border cuts.
+        st: the stride; the window by default.
+        padding: zeros added on each side.
+        mode: "max", "sum", "average_inc_pad" or "average_exc_pad".
+    """
+    return pool.pool_2d(
+        input, ws=ds, ignore_border=ignore_border, stride=st, pad=padding, mode=mode
+    )
+
+
+def max_pool2D(*arguments: Any, **options: Any) -> Any:
+    """Pool as max_pool_2d does: its name in Theano 0.5."""
+    return max_pool_2d(*arguments, **options)
+
+
+class _Pooling:
+    """An op of 0.8, which had its window when it was made: today's op takes the window as input."""
+
+    def __init__(
+        self,
+        ds: Sequence[int],
+        ignore_border: bool = False,
+        st: Sequence[int] | None = None,
+        padding: Sequence[int] = (0, 0),
+        mode: str = "max",
+    ) -> None:
+        """Keep the arguments, which are those of max_pool_2d."""
+        self.ds = tuple(ds)
+        self.ignore_border = ignore_border
+        self.st = self.ds if st is None else tuple(st)
+        self.padding = tuple(padding)
+        self.mode = mode
+
+    def _apply(self, op: type, *inputs: Any) -> Any:
+        make: Any = op
+        options = {} if op is pool.MaxPoolGrad else {"mode": self.mode}
+        return make(ignore_border=self.ignore_border, **options)(
+            *inputs, ws=self.ds, stride=self.st, pad=self.padding
+        )
+
+
+class DownsampleFactorMax(_Pooling):
+    """Pool the last two dimensions of a tensor."""
+
+    @staticmethod
+    def out_shape(
+        imgshape: Sequence[Any],
+        ds: Sequence[int],
+        ignore_border: bool = False,
+        st: Sequence[int] | None = None,
+        padding: Sequence[int] = (0, 0),
+    ) -> Any:
+        """Return the shape of the output for an input of this shape."""
+        return pool.Pool.out_shape(
+            imgshape, ws=ds, ignore_border=ignore_border, stride=st, pad=padding
+        )
+
+    def __call__(self, x: Any) -> Any:
+        """Return the pooled tensor."""
+        return self._apply(pool.Pool, x)
+
+
+class MaxPoolGrad(_Pooling):
+    """Compute the gradient of max pooling."""
+
+    def __call__(self, x: Any, maxout: Any, gz: Any) -> Any:
+        """Return the gradient of an input x with the output maxout, for the gradient gz of it."""
+        return self._apply(pool.MaxPoolGrad, x, maxout, gz)
+
+
+class AveragePoolGrad(_Pooling):
+    """Compute the gradient of pooling by averages or sums."""
+
+    def __init__(
+        self,
+        ds: Sequence[int],
+        ignore_border: bool,
+        st: Sequence[int] | None = None,
+        padding: Sequence[int] = (0, 0),
+        mode: str = "average_inc_pad",
+    ) -> None:
+        """Keep the arguments, which are those of max_pool_2d."""
+        super().__init__(ds, ignore_border, st, padding, mode)
+
+    def __call__(self, x: Any, gz: Any, dummy: Any = None) -> Any:
+        """Return the gradient of an input x, for the gradient gz of the output."""
+        return self._apply(pool.AveragePoolGrad, x, gz)
+
+
+class DownsampleFactorMaxGradGrad(_Pooling):
+    """Compute the gradient of MaxPoolGrad."""
+
+    def __call__(self, x: Any, maxout: Any, gz: Any) -> Any:
+        """Return the gradient of gz."""
+        return self._apply(pool.DownsampleFactorMaxGradGrad, x, maxout, gz)
+
+
+def DownsampleFactorMaxGrad(
+    ds: Sequence[int],
+    ignore_border: bool,
+    st: Sequence[int] | None = None,
+    padding: Sequence[int] = (0, 0),
+    mode: str = "max",
+) -> MaxPoolGrad | AveragePoolGrad:
+    """Return the op for the gradient of pooling in this mode."""
+    op = MaxPoolGrad if mode == "max" else AveragePoolGrad
+    return op(ds, ignore_border, st, padding, mode)
