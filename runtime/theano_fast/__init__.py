@@ -1,3 +1,3 @@
-"""The in-environment side of theano-fast: prove, describe and tune a Theano environment."""
+"""The code of theano-fast in an environment: verify, describe and tune the environment."""
 
 __version__ = "0.1.0"

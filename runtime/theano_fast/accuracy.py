@@ -1,9 +1,9 @@
-"""Error bounds of rounded matrix products, and operands in every memory layout.
+"""Compute error bounds of rounded matrix products, and make operands in every memory layout.
 
 Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd edition, SIAM 2002,
-chapter 3: a product's entries err by at most gamma_n |A| |B| (equation 3.13). It holds for every
-order of summation, with or without fused multiply-add, and so for any BLAS that multiplies
-conventionally, on any number of threads.
+chapter 3: the error of a product's entries is at most gamma_n |A| |B| (equation 3.13). The bound
+holds for every order of summation, with or without fused multiply-add. So it holds for any BLAS
+with conventional multiplication, on any number of threads.
 """
 
 import math
@@ -22,25 +22,25 @@ def gamma(n: int, dtype: Any) -> float:
 
 
 def terms(subscripts: str, left: Any, right: Any) -> int:
-    """Return how many products each entry of einsum's result sums, at least 1."""
+    """Return the number of products that each entry of einsum's result sums, at least 1."""
     operands, result = subscripts.split("->")
     extents = dict(zip(operands.replace(",", ""), left.shape + right.shape, strict=True))
     return max(1, math.prod(int(extents[index]) for index in extents if index not in result))
 
 
 def exact(subscripts: str, left: Any, right: Any) -> Any:
-    """Return the product in extended precision, by numpy's own loops: einsum calls no BLAS here.
+    """Return the product in extended precision, computed without BLAS.
 
-    numpy.einsum uses BLAS only when asked to optimize, and never for long double.
+    numpy.einsum uses BLAS only with optimize=True, and never for long double.
     """
     wide = np.clongdouble if np.iscomplexobj(left) else np.longdouble
     return np.einsum(subscripts, left.astype(wide), right.astype(wide), optimize=False)
 
 
 def strided(values: Any, steps: tuple[int, ...], order: Literal["C", "F"]) -> Any:
-    """Return an array equal to values whose axes advance by steps through memory.
+    """Return an array equal to values, with these steps between the elements of each axis.
 
-    The gaps between its elements hold NaN: a routine that strays into them cannot go unnoticed.
+    The gaps contain NaN, so that a routine which reads them computes NaN.
     """
     shape = [extent * abs(step) for extent, step in zip(values.shape, steps, strict=True)]
     base = np.full(shape, np.nan, values.dtype, order)
@@ -50,9 +50,9 @@ def strided(values: Any, steps: tuple[int, ...], order: Literal["C", "F"]) -> An
 
 
 def layouts(ndim: int) -> list[tuple[tuple[int, ...], Literal["C", "F"]]]:
-    """Return (steps, order) for arrays of ndim axes: contiguous, with gaps, backwards.
+    """Return (steps, order) for arrays with ndim axes: contiguous, with gaps, reversed.
 
-    The axes before the last two, of a batch, have fewer steps: a gap's size is of no matter there.
+    Batch axes, which come before the last two, have fewer steps, because BLAS does not see them.
     """
     steps = [(1, -2)] * (ndim - 2) + [STEPS] * min(ndim, 2)
     orders: tuple[Literal["C", "F"], ...] = ("C", "F") if ndim > 1 else ("C",)

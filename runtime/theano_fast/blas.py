@@ -1,7 +1,8 @@
-"""The BLAS library loaded in this process, asked through its own C functions.
+"""Query the loaded BLAS libraries through their own C functions: version, kernels, threads.
 
-What a library is named proves little; what it answers does. Functions of OpenBLAS:
-``openblas_get_config``, ``openblas_get_num_threads`` (its ``cblas.h``); of MKL: ``mkl_service.h``.
+A file name does not prove which BLAS a library is; its functions do. OpenBLAS declares them in
+``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``, ``openblas_get_num_threads``), MKL
+in ``mkl_service.h``.
 """
 
 import ctypes
@@ -20,35 +21,48 @@ SET_THREADS = {"openblas": "openblas_set_num_threads", "mkl": "MKL_Set_Num_Threa
 
 
 class BlasError(Exception):
-    """A library does not answer as the BLAS that its file name says it is."""
+    """A library lacks the functions of the BLAS that its file is named after."""
 
 
 @dataclass(frozen=True)
 class Blas:
-    """A loaded BLAS; place is its file, or its folder for one made of many files."""
+    """A loaded BLAS; ``path`` is its file, or its folder if it consists of many files."""
 
     family: str
-    place: str
+    path: str
+
+
+class MklVersion(ctypes.Structure):
+    """The struct MKLVersion of ``mkl_types.h``; ``processor`` names the instructions in use."""
+
+    _fields_ = (
+        ("major", ctypes.c_int),
+        ("minor", ctypes.c_int),
+        ("update", ctypes.c_int),
+        ("status", ctypes.c_char_p),
+        ("build", ctypes.c_char_p),
+        ("processor", ctypes.c_char_p),
+        ("platform", ctypes.c_char_p),
+    )
 
 
 def loaded() -> tuple[Blas, ...]:
     """Return every BLAS mapped into this process."""
-    instances = libraries.blas_instances(libraries.mapped())
-    found = (Blas(family, place) for family, place in instances)
-    return tuple(blas for blas in found if not is_interface(blas))
+    mapped = [Blas(*instance) for instance in libraries.blas_instances(libraries.mapped())]
+    return tuple(blas for blas in mapped if not is_interface(blas))
 
 
 def is_interface(blas: Blas) -> bool:
-    """Tell whether a library of netlib's name only hands its calls on to another BLAS."""
+    """Return whether a library with netlib's name only forwards calls to another BLAS."""
     if blas.family != "netlib":
         return False
     implementations = (pattern for family, pattern in libraries.BLAS.items() if family != "netlib")
-    needed = elf.read(blas.place).needed
+    needed = elf.read(blas.path).needed
     return any(pattern.fullmatch(name) for pattern in implementations for name in needed)
 
 
 def version(blas: Blas) -> str:
-    """Return the library's description of itself; raises BlasError."""
+    """Return the library's version string; raises BlasError."""
     if blas.family == "openblas":
         config = _function(blas, "openblas_get_config", ctypes.c_char_p)
         core = _function(blas, "openblas_get_corename", ctypes.c_char_p)
@@ -60,39 +74,53 @@ def version(blas: Blas) -> str:
     return blas.family
 
 
+def kernels(blas: Blas) -> str:
+    """Return the name of the kernels that the library uses on this processor; raises BlasError."""
+    if blas.family == "openblas":
+        core = _function(blas, "openblas_get_corename", ctypes.c_char_p)
+        name = str(core().decode())
+        # OpenBLAS names the first processor in its list with the same kernels. For Prescott, the
+        # oldest 64-bit one, that is Katmai, the 32-bit Pentium III.
+        return "Prescott" if name == "Katmai" else name
+    struct = MklVersion()
+    get_version = "MKL_Get_Version" if blas.family == "mkl" else None
+    _function(blas, get_version, None)(ctypes.byref(struct))
+    return str(struct.processor.decode())
+
+
 def threads(blas: Blas) -> int:
-    """Return the number of threads the library will use; raises BlasError."""
+    """Return the number of threads that the library will use; raises BlasError."""
     return int(_function(blas, GET_THREADS.get(blas.family), ctypes.c_int)())
 
 
 def most_threads(blas: Blas) -> int:
-    """Return the number of threads that the library was built for; raises BlasError."""
-    built = re.search(r"MAX_THREADS=(\d+)", version(blas))
-    return int(built[1]) if built else sys.maxsize
+    """Return the largest number of threads that the library supports; raises BlasError."""
+    limit = re.search(r"MAX_THREADS=(\d+)", version(blas))
+    return int(limit[1]) if limit else sys.maxsize
 
 
 def set_threads(blas: Blas, count: int) -> None:
-    """Make the library use count threads in this process; raises BlasError."""
+    """Set the number of threads that the library uses in this process; raises BlasError."""
     _function(blas, SET_THREADS.get(blas.family), None)(ctypes.c_int(count))
 
 
 def openmp_threads(runtime: str) -> int:
-    """Return the threads of a parallel region of the OpenMP run time in the file given."""
+    """Return the number of threads in a parallel region of an OpenMP run time, a file."""
     return int(ctypes.CDLL(runtime).omp_get_max_threads())
 
 
 def _function(blas: Blas, name: str | None, result: Any) -> Callable[..., Any]:
-    place = Path(blas.place)
-    for file in sorted(place.glob("libmkl_*.so*")) if place.is_dir() else [place]:
-        function = getattr(_opened(file), name, None) if name else None
+    path = Path(blas.path)
+    for file in sorted(path.glob("libmkl_*.so*")) if path.is_dir() else [path]:
+        function = getattr(_open(file), name, None) if name else None
         if function is not None:
             function.restype = result
             return cast(Callable[..., Any], function)
-    raise BlasError(f"{blas.place} is named {blas.family} but has no {name or 'known function'}")
+    raise BlasError(f"{blas.path} is named {blas.family} but has no {name or 'known function'}")
 
 
-def _opened(file: Path) -> Any:
-    # Only what is mapped already: the question must not bring a second library in.
+def _open(file: Path) -> Any:
+    """Return a library that is already mapped, None for others: do not load a second BLAS."""
     try:
         return ctypes.CDLL(str(file), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:

@@ -1,8 +1,14 @@
-"""The command ``theano-fast``: prove an environment, describe it, tell what undoes it; its cache.
+"""Verify, describe and tune a theano-fast environment; port old programs; profile and record.
 
-Exit status: 0 verified, or nothing undoes the stack; 1 a check failed, or something does; 2 wrong
-usage, 3 the environment is of no stack, 4 records differ, 130 interrupted, 141 nobody reads the
-output any more.
+Exit status:
+
+- 0: success: verified, or nothing disables a part of the stack
+- 1: a check failed, a setting disables a part of the stack, or a file cannot be used
+- 2: wrong usage
+- 3: the environment contains no stack
+- 4: the two compared records differ
+- 130: interrupted
+- 141: the reader of the output closed it
 """
 
 import argparse
@@ -20,10 +26,10 @@ from typing import Any
 from theano_fast import (
     __version__,
     cache,
-    comparison,
     completion,
     doctor,
     facts,
+    gemm_comparison,
     profiles,
     rc,
     report,
@@ -31,45 +37,49 @@ from theano_fast import (
     verify,
 )
 from theano_fast.checks import CHECKS
-from theano_fast.profiling import command, comparing
+from theano_fast.porting import port, sources
+from theano_fast.profiling import command as profile_command
+from theano_fast.profiling import profile_comparison
 from theano_fast.recording import command as record_command
-from theano_fast.recording import comparing as records
+from theano_fast.recording import record_comparison
 
 VERIFIED, FAILED, USAGE, NO_STACK, INTERRUPTED, UNREAD = 0, 1, 2, 3, 130, 141
 
 EXAMPLES = """examples:
-  theano-fast info                          # what is inside, and which settings hold
-  theano-fast verify --check blas numerics  # these checks alone
-  theano-fast doctor train.py               # what undoes the stack, in train.py's code too
-  theano-fast profile train.py 10           # a page of where the time goes
-  theano-fast record train.py 10            # what it computes, to compare with another stack's
+  theano-fast info                          # show versions, libraries and settings
+  theano-fast verify --check blas numerics  # run only these checks
+  theano-fast doctor train.py               # find settings that disable parts of the stack
+  theano-fast port train.py                 # convert from Python 2; list lines to check by hand
+  theano-fast profile train.py 10           # write a page that shows where the time goes
+  theano-fast record train.py 10            # record results, to compare with another stack's
   theano-fast rc fastest > ~/.theanorc
-  theano-fast cache warm train.py 1         # compile before a job's processes start
+  theano-fast cache warm train.py 1         # compile before the processes of a job start
   eval "$(theano-fast completion bash)"     # or zsh; fish: | source
 
-theano-fast COMMAND --help tells of each."""
+theano-fast COMMAND --help describes a command."""
 
-# Commands whose words another module's parser reads: its make_parser, and its main.
+# Commands with a parser of their own, their module's make_parser: name, help text, module.
 WITH_PARSERS = (
-    ("profile", "profile a program; read and compare what Theano printed", command),
+    ("profile", "profile a program; read and compare Theano's profiles", profile_command),
     ("record", "record what a program computes; compare two records", record_command),
 )
 ERRORS = (
     cache.CacheError,
-    comparing.ComparisonError,
-    comparison.ComparisonError,
+    gemm_comparison.ComparisonError,
+    profile_comparison.ComparisonError,
     profiles.ProfileError,
     rc.RcError,
-    records.RecordError,
+    record_comparison.RecordError,
+    sources.SourceError,
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     parser = make_parser()
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        status = int(given.run(parser, given))
+        status = int(options.run(parser, options))
         sys.stdout.flush()
         return status
     except stack.StackError as error:
@@ -79,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # As of a program that SIGPIPE ends. What is still buffered has no reader either.
+        # Python flushes stdout when it exits, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except KeyboardInterrupt:
@@ -97,51 +107,21 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"theano-fast {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    check = commands.add_parser("verify", help="prove that this environment is what it says")
-    check.add_argument("--json", type=Path, metavar="FILE", help="write the report to FILE")
-    check.add_argument("--full", action="store_true", help="run the scan check in full size too")
-    check.add_argument("--check", nargs="+", default=[], metavar="NAME", help="run only these")
-    check.add_argument(
-        "--device",
-        default="",
-        metavar="NAME",
-        help="prove this device of NVIDIA's, as cuda0; else the first one, if there is one",
+    _add_verify(commands.add_parser("verify", help="check that this environment works"))
+    _add_info(commands.add_parser("info", help="show the host, the stack, libraries and settings"))
+    _add_doctor(commands.add_parser("doctor", help="find settings that disable parts of the stack"))
+    _add_port(
+        commands.add_parser(
+            "port", help="convert programs from Python 2; list lines to check by hand"
+        )
     )
-    check.add_argument("--list", action="store_true", help="list the checks and exit")
-    check.add_argument(
-        "--compiledir",
-        type=Path,
-        metavar="DIR",
-        help="compile into DIR and keep it, not into a temporary directory",
-    )
-    check.set_defaults(run=run_verify)
-
-    info = commands.add_parser("info", help="show the host, the stack, libraries and settings")
-    info.add_argument("--json", action="store_true", help="as JSON")
-    info.add_argument(
-        "--blas",
-        action="store_true",
-        help="measure matrix products with each stack built beside this one, half a minute each",
-    )
-    info.set_defaults(run=run_info)
-
-    mending = commands.add_parser("doctor", help="tell which settings undo the stack, and the mend")
-    mending.add_argument(
-        "program", nargs="?", type=Path, help="also what this program sets in its code"
-    )
-    mending.add_argument("--json", action="store_true", help="as JSON")
-    mending.add_argument(
-        "--quick", action="store_true", help="do not measure costs: a second or two for each flag"
-    )
-    mending.set_defaults(run=run_doctor)
-
-    for name, told, module in WITH_PARSERS:
-        other = commands.add_parser(name, help=told, add_help=False)
+    for name, text, module in WITH_PARSERS:
+        # With this prefix, options such as --help are left to the module's parser.
+        other = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
         other.add_argument("arguments", nargs=argparse.REMAINDER)
-        other.set_defaults(run=lambda _, given, main=module.main: main(given.arguments))
+        other.set_defaults(run=lambda _, options, main=module.main: main(options.arguments))
 
-    shell = commands.add_parser("completion", help="print what completes this in a shell")
+    shell = commands.add_parser("completion", help="print a shell's completion of this command")
     shell.add_argument("shell", choices=completion.SHELLS)
     shell.set_defaults(run=run_completion)
 
@@ -152,65 +132,127 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="?",
         type=Path,
         default=Path.home() / ".theanorc",
-        help="for translate: a theanorc of before Theano 1.0 (default: ~/.theanorc)",
+        help="for translate: a theanorc from before Theano 1.0 (default: ~/.theanorc)",
     )
     config.set_defaults(run=run_rc)
-    add_cache(commands.add_parser("cache", help="what Theano keeps compiled, on this kind of node"))
+    _add_cache(commands.add_parser("cache", help="show, fill, clean or export the compile cache"))
     return parser
 
 
-def add_cache(parser: argparse.ArgumentParser) -> None:
-    """Add the commands on the compile cache to a parser."""
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the report to FILE")
+    parser.add_argument(
+        "--full", action="store_true", help="also run the scan check in full size (minutes)"
+    )
+    parser.add_argument(
+        "--check", nargs="+", default=[], metavar="NAME", help="run only these checks"
+    )
+    parser.add_argument(
+        "--without", nargs="+", default=[], metavar="NAME", help="omit these checks"
+    )
+    parser.add_argument(
+        "--device",
+        default="",
+        metavar="NAME",
+        help="check this NVIDIA device, such as cuda0 (default: the first one, if there is one)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the checks and exit")
+    parser.add_argument(
+        "--compiledir",
+        type=Path,
+        metavar="DIR",
+        help="compile into DIR and keep it (default: a temporary directory)",
+    )
+    parser.set_defaults(run=run_verify)
+
+
+def _add_info(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--blas",
+        action="store_true",
+        help="measure matrix products in each stack built next to this one (30 s each)",
+    )
+    parser.set_defaults(run=run_info)
+
+
+def _add_doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "program",
+        nargs="?",
+        type=Path,
+        help="also check this program: flags that its code sets, and imports that are missing here",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="do not measure what each flag costs (1 or 2 s per flag)",
+    )
+    parser.set_defaults(run=run_doctor)
+
+
+def _add_port(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIR")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print the changes as a diff, and write nothing"
+    )
+    parser.set_defaults(run=run_port)
+
+
+def _add_cache(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run_cache)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
-    commands.add_parser("info", help="show what it and its seeds have")
-    warm = commands.add_parser("warm", help="run a program, so that others find all compiled")
-    warm.add_argument("--seconds", type=float, metavar="N", help="end it after N seconds")
-    warm.add_argument("program", help="the file")
-    warm.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
-    clean = commands.add_parser("clean", help="remove from it what was used least recently")
+    commands.add_parser("info", help="show the contents of the compiledir and the seed caches")
+    warm = commands.add_parser("warm", help="run a program to fill the cache")
+    warm.add_argument("--seconds", type=float, metavar="N", help="stop the program after N seconds")
+    warm.add_argument("program", help="the program's file")
+    warm.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
+    clean = commands.add_parser("clean", help="remove the least recently used entries")
     which = clean.add_mutually_exclusive_group(required=True)
-    which.add_argument("--max-size", type=int, metavar="MB", help="until no more than MB are left")
-    which.add_argument("--all", action="store_true", help="all")
-    export = commands.add_parser("export", help="write it to an archive, which unpacks to a seed")
+    which.add_argument("--max-size", type=int, metavar="MB", help="keep at most MB megabytes")
+    which.add_argument("--all", action="store_true", help="remove all entries")
+    export = commands.add_parser("export", help="write an archive that unpacks to a seed cache")
     export.add_argument("file", type=Path, help="the archive: a .tar.gz")
 
 
-def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Run the checks, printing each as it ends, and write the report.
+def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Run the checks, print each result as its check ends, and write the report.
 
-    As one of several tasks of a Slurm job step, it prints at its end, in lines of its node.
+    If it is one of several tasks of a Slurm job step, print only at the end, each line with the
+    node's name, because the output of the tasks is mixed.
     """
-    if given.list:
+    if options.list:
         print("\n".join(f"{check.name:<12}{check.proves}" for check in CHECKS))
         return VERIFIED
     try:
-        checks = verify.select(given.check)
+        checks = verify.select(options.check, options.without)
     except ValueError as error:
         parser.error(str(error))
-    if given.json and not given.json.parent.is_dir():
-        parser.error(f"--json: {given.json.parent} is no directory")
-    started, its_stack, records = time.monotonic(), stack.load(), []
+    if options.json and not options.json.parent.is_dir():
+        parser.error(f"--json: {options.json.parent} is not a directory")
+    started, this_stack, records = time.monotonic(), stack.load(), []
     node = os.environ.get("SLURMD_NODENAME", "")
     alone = not node or os.environ.get("SLURM_NTASKS", "1") == "1"
-    with compiledir(given.compiledir) as folder:
-        known = gather_facts(verify.theano_flags(f"compiledir={folder}"))
+    with make_compiledir(options.compiledir) as compiledir:
+        environment = gather_facts(verify.theano_flags(f"compiledir={compiledir}"))
         if alone:
-            print(heading(its_stack, known), report.header(), sep="\n", flush=True)
-        for record in verify.run(checks, given.full, folder, given.device):
+            print(format_title(this_stack, environment), report.header(), sep="\n", flush=True)
+        for record in verify.run(checks, options.full, compiledir, options.device):
             records.append(record)
             if alone:
                 print(report.row(record), flush=True)
     verified = verify.verified(records)
-    summary = report.summary(its_stack, records, verified)
+    summary = report.summary(this_stack, records, verified)
     seconds = time.monotonic() - started
-    if given.json:
-        tree = report.document(its_stack, known, records, given.full, verified)
-        file = given.json if alone else given.json.with_stem(f"{given.json.stem}-{node}")
+    if options.json:
+        tree = report.document(this_stack, environment, records, options.full, verified)
+        file = options.json if alone else options.json.with_stem(f"{options.json.stem}-{node}")
         report.write(file, report.to_json(tree))
     if not alone:
-        cpu = known["host"]["cpu"]
-        print(report.of_node(node, f"{cpu}, {summary} in {seconds:.0f} s", records), flush=True)
+        cpu = environment["host"]["cpu"]
+        text = report.format_node(node, f"{cpu}, {summary} in {seconds:.0f} s", records)
+        print(text, flush=True)
         return VERIFIED if verified else FAILED
     for record in records:
         if record.details:
@@ -221,78 +263,87 @@ def run_verify(parser: argparse.ArgumentParser, given: argparse.Namespace) -> in
     return VERIFIED if verified else FAILED
 
 
-def run_info(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Print what the reports say of the machine and the environment."""
-    its_stack = stack.load()
+def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the facts of the machine and the environment that reports contain."""
+    this_stack = stack.load()
     tree = {
-        "stack": its_stack.name,
-        "axes": dict(its_stack.axes),
+        "stack": this_stack.name,
+        "axes": dict(this_stack.axes),
         **gather_facts(verify.theano_flags()),
     }
-    if given.blas:
-        tree["gemm"] = comparison.compare(comparison.built())
-    print(report.to_json(tree).rstrip() if given.json else report.render_facts(tree))
-    if given.blas and not given.json:
-        print("", comparison.render(tree["gemm"]), sep="\n")
+    if options.blas:
+        tree["gemm"] = gemm_comparison.compare(gemm_comparison.find_built_stacks())
+    print(report.to_json(tree).rstrip() if options.json else report.render_facts(tree))
+    if options.blas and not options.json:
+        print("", gemm_comparison.render(tree["gemm"]), sep="\n")
     return VERIFIED
 
 
-def run_doctor(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Print what holds here and why; fail if something undoes the stack."""
-    its_stack = stack.load()
-    known = doctor.examine(given.program, not given.quick)
+def run_doctor(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the diagnosis; fail if a setting disables a part of the stack."""
+    this_stack = stack.load()
+    diagnosis = doctor.examine(options.program, not options.quick)
     print(
-        report.to_json({"stack": its_stack.name, **known}).rstrip()
-        if given.json
-        else f"{its_stack.name}: {sys.prefix}\n{doctor.render(known)}"
+        report.to_json({"stack": this_stack.name, **diagnosis}).rstrip()
+        if options.json
+        else f"{this_stack.name}: {sys.prefix}\n{doctor.render(diagnosis)}"
     )
-    return VERIFIED if doctor.healthy(known) else FAILED
+    return VERIFIED if doctor.is_healthy(diagnosis) else FAILED
 
 
-def run_completion(parser: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Print a shell's completion of the command."""
+def run_port(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Port programs; fail if one cannot be ported."""
+    status = VERIFIED
+    for line, failed in port.run(options.paths, options.dry_run):
+        print(f"theano-fast: {line}" if failed else line, file=sys.stderr if failed else sys.stdout)
+        status = FAILED if failed else status
+    return status
+
+
+def run_completion(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the completion script of a shell."""
     others = {name: module.make_parser() for name, _, module in WITH_PARSERS}
-    print(completion.script(given.shell, parser, others), end="")
+    print(completion.make_script(options.shell, parser, others), end="")
     return VERIFIED
 
 
-def run_rc(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Print a preset's theanorc, or an old one's in today's flags, with what was changed."""
-    if given.preset == "translate":
-        flags, messages = rc.translate(rc.read(given.file))
+def run_rc(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Print the theanorc of a preset, or an old theanorc with current flags and the changes."""
+    if options.preset == "translate":
+        flags, messages = rc.translate(rc.read(options.file))
     else:
-        gpus = rc.devices() if stack.load().axes["device"] == "cuda" else 0
-        flags, messages = rc.preset(given.preset, gpus), ()
+        gpus = rc.count_devices() if stack.load().axes["device"] == "cuda" else 0
+        flags, messages = rc.preset(options.preset, gpus), ()
     print("\n".join(messages), file=sys.stderr, end="\n" if messages else "")
     print(rc.render(flags), end="")
     return VERIFIED
 
 
-def run_cache(_: argparse.ArgumentParser, given: argparse.Namespace) -> int:
-    """Do what is asked for with the compile cache."""
+def run_cache(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
+    """Run a subcommand of ``theano-fast cache``."""
     status = VERIFIED
-    match given.command:
+    match options.command:
         case "info":
-            told = cache.info()
+            text = cache.info()
         case "warm":
-            status, told = cache.warm([given.program, *given.arguments], given.seconds)
+            status, text = cache.warm([options.program, *options.arguments], options.seconds)
         case "clean":
-            told = cache.clean(given.max_size)
+            text = cache.clean(options.max_size)
         case _:
-            told = cache.export(given.file)
-    print(told)
+            text = cache.export(options.file)
+    print(text)
     return status
 
 
 def gather_facts(flags: str) -> dict[str, Any]:
-    """Return the host's and the environment's facts; an error in place of what cannot be had.
+    """Return facts of the host and the environment; ``error`` replaces those that need Theano.
 
-    Theano is imported in another process, with these THEANO_FLAGS: an environment that crashes
-    must not end the report.
+    Import Theano in another process, with these THEANO_FLAGS, so that an environment that crashes
+    does not end the report.
     """
-    known = {"fixes": facts.fixes(), "host": facts.host(), "versions": facts.versions()}
+    tree = {"fixes": facts.fixes(), "host": facts.host(), "versions": facts.versions()}
     if amdlibm := facts.amdlibm():
-        known["amdlibm"] = amdlibm
+        tree["amdlibm"] = amdlibm
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         answer = Path(folder, "facts.json")
         command = [sys.executable, "-P", "-m", "theano_fast.environment", str(answer)]
@@ -304,27 +355,27 @@ def gather_facts(flags: str) -> dict[str, Any]:
             check=False,
         )
         if done.returncode == 0:
-            return {**known, **json.loads(answer.read_text())}
+            return {**tree, **json.loads(answer.read_text())}
     last = done.stderr.strip().splitlines()[-1:]
-    return {**known, "error": " ".join([verify.ending(done.returncode), *last])}
+    return {**tree, "error": " ".join([verify.describe_exit(done.returncode), *last])}
 
 
-def heading(its_stack: stack.Stack, known: dict[str, Any]) -> str:
-    """Return the table's title: the stack, what it is made of, and the machine."""
-    made = ", ".join(f"{name} {version}" for name, version in known["versions"].items())
-    host = known["host"]
-    return f"{its_stack.name}: {made}\n{host['cpu']}, {host['cpus_usable']} CPUs usable\n"
+def format_title(this_stack: stack.Stack, environment: dict[str, Any]) -> str:
+    """Return the table's title: the stack, its versions, and the machine."""
+    versions = ", ".join(f"{name} {version}" for name, version in environment["versions"].items())
+    host = environment["host"]
+    return f"{this_stack.name}: {versions}\n{host['cpu']}, {host['cpus_usable']} CPUs usable\n"
 
 
 @contextlib.contextmanager
-def compiledir(kept: Path | None) -> Iterator[Path]:
-    """Give a compilation directory: kept where one is named, else one that is removed.
+def make_compiledir(path: Path | None) -> Iterator[Path]:
+    """Yield a compiledir: ``path``, which is kept, or for None a temporary directory.
 
-    Verification must neither lean on what the user has compiled, nor leave anything there.
+    Verification does not use the user's compile cache, and leaves nothing there.
     """
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield kept.resolve()
+    if path is not None:
+        path.mkdir(parents=True, exist_ok=True)
+        yield path.resolve()
     else:
         with tempfile.TemporaryDirectory(prefix="theano-fast-compiledir-") as folder:
             yield Path(folder).resolve()

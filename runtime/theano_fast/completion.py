@@ -1,19 +1,19 @@
-"""Completion of the command line by bash, zsh and fish, made of its parsers."""
+"""Generate the completion scripts of bash, zsh and fish from the command line's parsers."""
 
 import argparse
 import shlex
 from collections.abc import Iterator, Mapping
 
 SHELLS = ("bash", "zsh", "fish")
-# The words so far are walked along the commands; files complete everywhere.
+# The loop finds the subcommand in the words before the cursor. Files complete everywhere.
 FUNCTION = """_theano_fast() {{
-    local at={name} word found=
+    local command={name} word words=
     for word in {before}; do
-        case "$at $word" in
-            {paths}) at="$at $word" ;;
+        case "$command $word" in
+            {paths}) command="$command $word" ;;
         esac
     done
-    case "$at" in
+    case "$command" in
 {cases}
     esac
     {reply}
@@ -23,61 +23,66 @@ FUNCTION = """_theano_fast() {{
 DIALECTS = {
     "bash": {
         "before": '"${COMP_WORDS[@]:1:COMP_CWORD-1}"',
-        "reply": 'mapfile -t COMPREPLY < <(compgen -W "$found" -- "${COMP_WORDS[COMP_CWORD]}")',
+        "reply": 'mapfile -t COMPREPLY < <(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}")',
         "register": "complete -o default -F _theano_fast theano-fast",
     },
     "zsh": {
         "before": '"${(@)words[2,CURRENT-1]}"',
-        "reply": "compadd -- ${=found}; _files",
+        "reply": "compadd -- ${=words}; _files",
         "register": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
         "compdef _theano_fast theano-fast",
     },
 }
 
 
-def words(
+def list_words(
     parser: argparse.ArgumentParser, others: Mapping[str, argparse.ArgumentParser], path: str = ""
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each command's path, and the words that may follow it: commands, choices, options.
+    """Yield the path of each command, and its subcommands, choices and options.
 
-    others has the parsers of those commands whose own one takes all that follows.
+    Args:
+        others: the parsers of subcommands that have their own, by name.
+        path: the command and its subcommands so far; "" is the parser's program.
     """
     path = path or parser.prog
-    found = list[str]()
-    below = list[tuple[str, argparse.ArgumentParser]]()
+    words = list[str]()
+    subparsers = list[tuple[str, argparse.ArgumentParser]]()
     for action in parser._actions:
-        found += action.option_strings
+        words += action.option_strings
         if not action.option_strings and action.choices:
-            found += map(str, action.choices)
+            words += map(str, action.choices)
         if isinstance(action, argparse._SubParsersAction):
-            below += action.choices.items()
-    yield path, tuple(found)
-    for name, each in below:
-        yield from words(others.get(name, each), others, f"{path} {name}")
+            subparsers += action.choices.items()
+    yield path, tuple(words)
+    for name, subparser in subparsers:
+        yield from list_words(others.get(name, subparser), others, f"{path} {name}")
 
 
-def script(
+def make_script(
     shell: str, parser: argparse.ArgumentParser, others: Mapping[str, argparse.ArgumentParser]
 ) -> str:
-    """Return what a shell reads to complete the command."""
-    known = dict(words(parser, others))
+    """Return the script with which a shell completes the command."""
+    words_by_path = dict(list_words(parser, others))
     if shell == "fish":
-        return "".join(_fish(known))
+        return "".join(_make_fish_lines(words_by_path))
     cases = "\n".join(
-        f"        {shlex.quote(path)}) found={shlex.quote(' '.join(found))} ;;"
-        for path, found in known.items()
+        f"        {shlex.quote(path)}) words={shlex.quote(' '.join(words))} ;;"
+        for path, words in words_by_path.items()
     )
-    paths = " | ".join(shlex.quote(path) for path in known)
+    paths = " | ".join(shlex.quote(path) for path in words_by_path)
     return FUNCTION.format(name=parser.prog, paths=paths, cases=cases, **DIALECTS[shell])
 
 
-def _fish(known: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    for path, found in known.items():
+def _make_fish_lines(words_by_path: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    for path, words in words_by_path.items():
         command, *commands = path.split()
-        here = [f"__fish_seen_subcommand_from {name}" for name in commands]
-        after = [other.removeprefix(f"{path} ") for other in known if other.startswith(f"{path} ")]
-        below = {other.split()[0] for other in after}
+        conditions = [f"__fish_seen_subcommand_from {name}" for name in commands]
+        below = [
+            other.removeprefix(f"{path} ").split()[0]
+            for other in words_by_path
+            if other.startswith(f"{path} ")
+        ]
         if below:
-            here.append(f"not __fish_seen_subcommand_from {' '.join(sorted(below))}")
-        condition = shlex.quote("; and ".join(here) or "true")
-        yield f"complete -c {command} -n {condition} -a {shlex.quote(' '.join(found))}\n"
+            conditions.append(f"not __fish_seen_subcommand_from {' '.join(sorted(set(below)))}")
+        condition = shlex.quote("; and ".join(conditions) or "true")
+        yield f"complete -c {command} -n {condition} -a {shlex.quote(' '.join(words))}\n"

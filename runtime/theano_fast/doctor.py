@@ -1,7 +1,7 @@
-"""What holds in an environment, and why: which of the user's settings undo its stack, at what cost.
+"""Diagnose an environment: find settings that disable parts of the stack, and measure their cost.
 
-Theano runs in other processes, under the user's settings, the stack's alone, or the stack's and one
-of the user's: a flag that breaks Theano must not end the report.
+Theano runs in other processes: with the user's settings, with the stack's settings, and with the
+stack's settings plus one of the user's. So a flag that breaks Theano does not end the diagnosis.
 """
 
 import json
@@ -17,20 +17,21 @@ from pathlib import Path
 from typing import Any
 
 from theano_fast import facts, rc, report, settings, verify
+from theano_fast.porting import imports
 
-# Seconds for the small training step of costs.py: DebugMode takes 20.
+# Seconds for the training step of step_timing.py, which takes 20 s in DebugMode.
 LIMIT = 60
-# A step that takes less than this many times the stack's may do so by chance.
+# Report only times that differ from the stack's by at least this factor; others may be noise.
 NOTABLE = 1.15
-# These say where files are: a step costs the same.
+# Flags that only name directories. They do not change the speed of the step.
 NOT_MEASURED = ("base_compiledir", "compiledir", "compiledir_format")
-# Bytes: the modules of one large program.
-ROOM = 2**28
+# Bytes of the modules of one large program.
+LEAST_FREE = 2**28
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a setting does: whether it undoes the stack, in words, and the mend."""
+    """The effect of a setting, whether it disables a part of the stack, and the fix."""
 
     undoes: bool
     effect: str
@@ -39,10 +40,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Finding:
-    """A flag that is not the stack's.
+    """A flag whose value is not the stack's.
 
-    costs has what the step of costs.py takes with it alone, ``first`` and ``call`` in seconds, or
-    an ``error``; it is empty where that was not measured.
+    ``costs`` has the times of step_timing.py with this flag alone: ``first`` and ``call`` in
+    seconds, or an ``error``. It is empty if nothing was measured.
     """
 
     setting: settings.Setting
@@ -50,58 +51,84 @@ class Finding:
     verdict: Verdict
     costs: Mapping[str, Any]
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the finding as a JSON object."""
+        return {**asdict(self), "setting": self.setting.to_json()}
 
-def examine(program: Path | None, measured: bool) -> dict[str, Any]:
-    """Return all that the report says; raises rc.RcError for files that cannot be read."""
-    users, started = settings.users(program), time.monotonic()
-    as_it_is = None if program is None else {each.flag: each.value for each in users}
+
+def examine(program: Path | None, measure: bool) -> dict[str, Any]:
+    """Return the diagnosis as a JSON object.
+
+    Args:
+        program: also examine its imports and the flags that it sets; may be None.
+        measure: time a small training step with each flag.
+
+    Raises:
+        rc.RcError, sources.SourceError: a file cannot be read.
+    """
+    missing = imports.examine(program) if program else ()
+    users, started = settings.read_users(program), time.monotonic()
+    current = None if program is None else {setting.flag: setting.value for setting in users}
     with tempfile.TemporaryDirectory(prefix="theano-fast-doctor-") as folder:
         bench = Bench(Path(folder))
-        stacks, known = bench.probe({}), bench.probe(as_it_is)
+        stacks, probed = bench.probe({}), bench.probe(current)
         errors = {}
-        if "error" in known:
-            alone = {each.flag: bench.probe({each.flag: each.value}) for each in users}
-            errors = {flag: told["error"] for flag, told in alone.items() if "error" in told}
-            # What one flag breaks, the others are still to be seen in.
-            rest = {each.flag: each.value for each in users if each.flag not in errors}
-            known = bench.probe(rest)
-        if "error" in stacks or "error" in known:
-            return {"error": stacks.get("error") or known["error"]}
+        if "error" in probed:
+            alone = {setting.flag: bench.probe({setting.flag: setting.value}) for setting in users}
+            errors = {flag: answer["error"] for flag, answer in alone.items() if "error" in answer}
+            # Examine the other flags without the flags that break Theano.
+            working = {
+                setting.flag: setting.value for setting in users if setting.flag not in errors
+            }
+            probed = bench.probe(working)
+        if "error" in stacks or "error" in probed:
+            error = stacks.get("error") or probed["error"]
+            return {"error": error, "gone": [name.to_json() for name in missing]}
         values, findings = stacks["flags"], []
-        base = bench.cost({}) if measured else {}
-        for number, each in enumerate(users, 1):
-            error, stacks_value = errors.get(each.flag, ""), values.get(each.flag)
-            if not error and stacks_value == known["flags"].get(each.flag, each.value):
+        base = bench.measure({}) if measure else {}
+        for number, setting in enumerate(users, 1):
+            flag, error = setting.flag, errors.get(setting.flag, "")
+            stacks_value = values.get(flag)
+            if not error and stacks_value == probed["flags"].get(flag, setting.value):
                 continue
-            worth = stacks_value is not None and not error and each.flag not in NOT_MEASURED
-            costs = bench.cost({each.flag: each.value}) if measured and worth else {}
-            findings.append(Finding(each, stacks_value or "", judge(each, values, error), costs))
+            measurable = stacks_value is not None and not error and flag not in NOT_MEASURED
+            costs = bench.measure({flag: setting.value}) if measure and measurable else {}
+            findings.append(
+                Finding(setting, stacks_value or "", judge(setting, values, error), costs)
+            )
             if costs:
-                report.progress(number, len(users), started, each.flag)
-        if any(each.costs for each in findings):
-            again = bench.cost({})
+                report.progress(number, len(users), started, flag)
+        if any(finding.costs for finding in findings):
+            again = bench.measure({})
             base = {key: min(base[key], again[key]) for key in base}
     host = facts.host()
     return {
         "base": base,
         "error": "",
-        "findings": [asdict(each) for each in findings],
+        "findings": [finding.to_json() for finding in findings],
+        "gone": [name.to_json() for name in missing],
         "host": host,
-        "problems": problems(known, host["cpus_usable"]),
-        **{key: known[key] for key in ("blas", "cache", "compiler", "device", "openmp", "says")},
+        "problems": [
+            *find_other_venv(os.environ),
+            *find_problems(probed, host["cpus_usable"]),
+        ],
+        **{key: probed[key] for key in ("blas", "cache", "compiler", "device", "openmp", "says")},
     }
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Processes with other settings than the user's, which compile into a folder of their own."""
+    """Run Theano in processes with other settings, which compile into a folder of their own."""
 
     folder: Path
 
     def probe(self, flags: Mapping[str, str] | None) -> dict[str, Any]:
-        """Return what probe.py tells under the stack's settings and these, or the user's for None.
+        """Return the JSON of probe.py.
 
-        Where Theano fails, ``error`` has its last line; ``says`` has what it wrote.
+        If Theano fails, ``error`` has its last line. ``says`` has the lines of stderr.
+
+        Args:
+            flags: added to the stack's settings; None keeps the user's settings.
         """
         answer = self.folder / "answer.json"
         answer.unlink(missing_ok=True)
@@ -111,20 +138,21 @@ class Bench:
             return {"error": f"import theano did not end within {LIMIT} s"}
         lines = done.stderr.strip().splitlines()
         if done.returncode:
-            return {"error": lines[-1] if lines else verify.ending(done.returncode)}
+            return {"error": lines[-1] if lines else verify.describe_exit(done.returncode)}
         return {**json.loads(answer.read_text()), "says": lines}
 
-    def cost(self, flags: Mapping[str, str]) -> dict[str, Any]:
-        """Return what costs.py measures under the stack's settings and these."""
+    def measure(self, flags: Mapping[str, str]) -> dict[str, Any]:
+        """Return the JSON of step_timing.py under the stack's settings plus flags."""
         with tempfile.TemporaryDirectory(dir=self.folder) as compiledir:
-            its_own = {"base_compiledir": compiledir, "profile": "False"}
+            fixed = {"base_compiledir": compiledir, "profile": "False"}
             try:
-                done = self._run(["theano_fast.costs"], {**flags, **its_own})
+                done = self._run(["theano_fast.step_timing"], {**flags, **fixed})
             except subprocess.TimeoutExpired:
                 return {"error": f"did not end within {LIMIT} s"}
         if done.returncode:
             lines = done.stderr.strip().splitlines()[-1:]
-            return {"error": _essence(" ".join([verify.ending(done.returncode), *lines]))}
+            error = " ".join([verify.describe_exit(done.returncode), *lines])
+            return {"error": _shorten_error(error)}
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return answer
 
@@ -147,98 +175,131 @@ class Bench:
         )
 
 
-def _essence(error: str) -> str:
-    """Return what the linker or compiler said, of an exception that has the whole graph."""
-    _, found, said = error.partition("Compilation failed")
-    return (found + said.partition("', '")[0]).strip() if found else error
+def _shorten_error(error: str) -> str:
+    """Extract the compiler's or linker's message from an exception that prints the whole graph."""
+    _, start, message = error.partition("Compilation failed")
+    return (start + message.partition("', '")[0]).strip() if start else error
 
 
 def judge(setting: settings.Setting, stacks: Mapping[str, str], error: str) -> Verdict:
-    """Say what a setting does.
+    """Judge a setting.
 
     Args:
-        stacks: all flags that Theano has, with the stack's values.
-        error: how Theano ends with this flag alone, "" if it does not.
+        stacks: the stack's value of each flag of Theano.
+        error: Theano's error with this flag alone; "" if it starts.
     """
-    out = f"take it out of {setting.place}"
+    remove = f"remove it from {setting.origin}"
     _, messages = rc.translate({setting.flag: setting.value})
     if messages:
-        on_cpu = stacks["device"] == "cpu" and setting.flag in OF_DEVICES
-        mend = f"{out}: this stack computes on the CPU" if on_cpu else messages[0]
-        return Verdict(True, "of before Theano 1.0" + (f": {error}" if error else ""), mend)
+        on_cpu = stacks["device"] == "cpu" and setting.flag in DEVICE_FLAGS
+        mend = f"{remove}: this stack computes on the CPU" if on_cpu else messages[0]
+        return Verdict(True, "from before Theano 1.0" + (f": {error}" if error else ""), mend)
     if error:
-        return Verdict(True, f"Theano does not start: {error}", out)
+        return Verdict(True, f"Theano does not start: {error}", remove)
     if setting.flag not in stacks:
-        return Verdict(True, "Theano has no such flag, and passes over it", out)
+        return Verdict(True, "Theano has no such flag, and ignores it", remove)
     effect = EFFECTS[setting.flag](setting.value) if setting.flag in EFFECTS else ""
-    return Verdict(bool(effect) and setting.value != rc.FAST_CXXFLAGS, effect, out)
+    return Verdict(bool(effect) and setting.value != rc.FAST_CXXFLAGS, effect, remove)
 
 
-def _ldflags(value: str) -> str:
+def _judge_ldflags(value: str) -> str:
     if not value:
-        return "no BLAS is linked: products go through NumPy"
+        return "no BLAS is linked: NumPy computes the products"
     if "mkl_rt" in value:
-        return "MKL with threads of its own choice: beside GNU OpenMP, products have been wrong"
-    return "another BLAS than the stack's"
+        return "MKL chooses its own OpenMP: together with GNU OpenMP it computed wrong products"
+    return "not the stack's BLAS"
 
 
-OF_DEVICES = ("contexts", "device", "init_gpu_device", "lib.cnmem")
-NOT_SHIPPED = "no module fits that comes compiled with the environment: g++ makes them all"
-# By flag, what a value that is not the stack's takes from it. Others are choices.
+DEVICE_FLAGS = ("contexts", "device", "init_gpu_device", "lib.cnmem")
+NOT_SHIPPED = "no shipped module can be used: g++ compiles all modules"
+# The effect of a flag's value that is not the stack's, "" if it disables nothing. Flags that are
+# not listed disable nothing.
 EFFECTS: Mapping[str, Callable[[str], str]] = {
-    "blas.ldflags": _ldflags,
-    "cache_optimizations": lambda _: "graphs are optimized anew in each process",
+    "blas.ldflags": _judge_ldflags,
+    "cache_optimizations": lambda _: "each process optimizes its graphs again",
     "cmodule.shipped": lambda _: NOT_SHIPPED,
-    "cxx": lambda value: "another compiler" if value else "everything runs in Python",
+    "cxx": lambda value: "not the stack's compiler" if value else "everything runs in Python",
     "gcc.cxxflags": lambda _: NOT_SHIPPED,
     "linker": lambda value: "everything runs in Python" if value == "py" else "",
     "openmp": lambda _: NOT_SHIPPED,
 }
 
 
-def problems(known: Mapping[str, Any], usable: int) -> list[str]:
-    """Return what is wrong of what probe.py tells, but for flags; usable is a number of CPUs."""
-    found = []
-    compiler, cache, device = known["compiler"], known["cache"], known["device"]
+def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
+    """Return the problems that are not flags.
+
+    Args:
+        probed: the JSON of probe.py.
+        usable: the number of CPUs that this process may use.
+    """
+    problems = []
+    compiler, cache, device = probed["compiler"], probed["cache"], probed["device"]
     if "version" not in compiler:
-        found.append(f"no compiler: cxx={compiler['cxx']} cannot be run; install g++, or set cxx")
+        problems.append(
+            f"no compiler: cxx={compiler['cxx']} cannot be run; install g++, or set cxx"
+        )
     elif compiler["error"]:
-        found.append(f"the compiler {compiler['cxx']} fails: {compiler['error']}")
+        problems.append(f"the compiler {compiler['cxx']} fails: {compiler['error']}")
     if not cache["writable"]:
-        found.append(f"the cache {cache['path']} is read-only: what is compiled is not kept")
-    if cache["free"] < ROOM:
-        found.append(f"the cache has {cache['free'] / 2**20:.0f} MB left: set base_compiledir")
-    for what, each in (("BLAS", known["blas"]), ("OpenMP", known["openmp"])):
-        if len(each) > 1:
-            names = ", ".join(library["library"] for library in each)
-            found.append(f"more than one {what} is loaded, which may give wrong results: {names}")
-    asked = known["flags"]["device"]
-    if asked != "cpu" and not device["active"]:
-        found.append(f"device={asked} is not in use, the CPU is: see docs/gpu.md, or set cpu")
-    for each in known["blas"]:
-        if each.get("threads", 0) > usable:
-            found.append(f"BLAS has {each['threads']} threads on {usable} CPUs: *_NUM_THREADS")
-    return found
+        problems.append(f"the cache {cache['path']} is read-only: new modules are not kept")
+    if cache["free"] < LEAST_FREE:
+        free = cache["free"] / 2**20
+        problems.append(f"only {free:.0f} MB are free for the cache: set base_compiledir")
+    for kind, libraries in (("BLAS", probed["blas"]), ("OpenMP", probed["openmp"])):
+        if len(libraries) > 1:
+            names = ", ".join(library["library"] for library in libraries)
+            problems.append(
+                f"more than one {kind} is loaded, which may give wrong results: {names}"
+            )
+    device_flag = probed["flags"]["device"]
+    if device_flag != "cpu" and not device["active"]:
+        problems.append(
+            f"device={device_flag} is not in use: Theano computes on the CPU; see docs/gpu.md, or"
+            " set device=cpu"
+        )
+    for library in probed["blas"]:
+        if library.get("threads", 0) > usable:
+            problems.append(
+                f"BLAS has {library['threads']} threads on {usable} CPUs: set OMP_NUM_THREADS"
+            )
+    return problems
 
 
-def healthy(known: Mapping[str, Any]) -> bool:
-    """Tell whether nothing undoes the stack."""
-    return not (known["error"] or known["problems"] or _undone(known))
+def is_healthy(diagnosis: Mapping[str, Any]) -> bool:
+    """Return whether nothing disables a part of the stack."""
+    return not (diagnosis["error"] or diagnosis["problems"] or _count_undone(diagnosis))
 
 
-def _undone(known: Mapping[str, Any]) -> int:
-    return sum(each["verdict"]["undoes"] for each in known["findings"])
+def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield a problem if the active virtual environment has another Python."""
+    active = environ.get("VIRTUAL_ENV", "")
+    if not active or Path(active).resolve() == Path(sys.prefix).resolve():
+        return
+    python = Path(active, "bin", "python")
+    if python.resolve() != Path(sys.executable).resolve():
+        yield (
+            f"the active virtual environment {active} has another Python, {python.resolve()}:"
+            f" make one with {sys.base_prefix}/bin/python -m venv DIR"
+        )
 
 
-def render(known: Mapping[str, Any]) -> str:
-    """Return the report: each flag with what it costs and the mend, the machine, a verdict."""
-    if known["error"]:
-        return f"Theano does not start: {known['error']}"
-    lines = [line for each in known["findings"] for line in _flag(each, known["base"])]
-    lines += _machine(known)
-    lines += [f"! {each}" for each in known["problems"]]
-    count = _undone(known) + len(known["problems"])
-    lines.append(f"{count} to mend" if count else "nothing undoes the stack")
+def _count_undone(diagnosis: Mapping[str, Any]) -> int:
+    """Count the settings that disable a part of the stack and the names that stop the program."""
+    flags: int = sum(finding["verdict"]["undoes"] for finding in diagnosis["findings"])
+    return flags + sum(bool(name["required"]) for name in diagnosis["gone"])
+
+
+def render(diagnosis: Mapping[str, Any]) -> str:
+    """Format the diagnosis: each flag with its cost and fix, the machine, a verdict."""
+    if diagnosis["error"]:
+        return f"Theano does not start: {diagnosis['error']}"
+    lines = [line for name in diagnosis["gone"] for line in _render_name(name)]
+    for finding in diagnosis["findings"]:
+        lines += _render_finding(finding, diagnosis["base"])
+    lines += _render_machine(diagnosis)
+    lines += [f"! {problem}" for problem in diagnosis["problems"]]
+    count = _count_undone(diagnosis) + len(diagnosis["problems"])
+    lines.append(f"{count} to fix" if count else "nothing disables a part of the stack")
     home = str(Path.home())
     return "\n".join(
         textwrap.fill(
@@ -252,7 +313,14 @@ def render(known: Mapping[str, Any]) -> str:
     )
 
 
-def _flag(finding: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[str]:
+def _render_name(name: Mapping[str, Any]) -> Iterator[str]:
+    mark = "!" if name["required"] else "-"
+    more = f" and {name['count'] - 1} more" if name["count"] > 1 else ""
+    yield f"{mark} {name['name']} is missing here: {name['place']}{more}"
+    yield f"    fix: {name['mend']}"
+
+
+def _render_finding(finding: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[str]:
     setting, verdict = finding["setting"], finding["verdict"]
     stacks = f", the stack's is {finding['stacks']}" if finding["stacks"] else ""
     mark = "!" if verdict["undoes"] else "-"
@@ -260,38 +328,38 @@ def _flag(finding: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[str]:
     if verdict["effect"]:
         yield f"    {verdict['effect']}"
     if finding["costs"]:
-        yield f"    a small training step: {_cost(finding['costs'], base)}"
+        yield f"    a small training step: {_render_costs(finding['costs'], base)}"
     if verdict["undoes"]:
-        yield f"    mend: {verdict['mend']}"
+        yield f"    fix: {verdict['mend']}"
 
 
-def _cost(costs: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+def _render_costs(costs: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     if "error" in costs or "error" in base:
         return str(costs.get("error") or base["error"])
-    told = []
-    for key, what in (("first", "until its first result"), ("call", "a call")):
+    parts = []
+    for key, name in (("first", "first result after"), ("call", "a call takes")):
         ratio = costs[key] / base[key]
         if not 1 / NOTABLE < ratio < NOTABLE:
             times = f"{ratio:.0f}" if ratio > 10 else f"{ratio:.2g}"
-            told.append(f"{what} {costs[key]:.3g} s, not {base[key]:.3g}: {times} times")
-    return "; ".join(told) or "takes as long as without it"
+            parts.append(f"{name} {costs[key]:.3g} s, {times} times the stack's {base[key]:.3g} s")
+    return "; ".join(parts) or "as fast as with the stack's value"
 
 
-def _machine(known: Mapping[str, Any]) -> Iterator[str]:
-    compiler, cache, host = known["compiler"], known["cache"], known["host"]
+def _render_machine(diagnosis: Mapping[str, Any]) -> Iterator[str]:
+    compiler, cache, host = diagnosis["compiler"], diagnosis["cache"], diagnosis["host"]
     if "version" in compiler:
         yield f"compiler  {compiler['version']}, {compiler['seconds']:.2f} s for an empty function"
     lock = f"locked by {cache['locked_by']}" if cache["locked_by"] else "not locked"
     yield (
-        f"cache     {cache['files']} files of {cache['bytes'] / 2**20:.1f} MB on"
+        f"cache     {cache['files']} files, {cache['bytes'] / 2**20:.1f} MB, on"
         f" {cache['file_system']}, {cache['free'] / 2**30:.0f} GB free, {lock}:"
     )
     yield f"      {cache['path']}"
     variables = ", ".join(f"{name}={value}" for name, value in host["thread_variables"].items())
     yield f"threads   {host['cpus_usable']} of {host['cpus']} CPUs usable; {variables}"
-    for each in known["blas"]:
-        told = each.get("version", each.get("error"))
-        yield f"BLAS      {told}, {each.get('threads', '?')} threads"
-    contexts = known["device"]["contexts"].items()
-    yield f"device    {', '.join(f'{name}: {what}' for name, what in contexts) or 'CPU'}"
-    yield from (f"import theano says: {line}" for line in known["says"])
+    for library in diagnosis["blas"]:
+        version = library.get("version", library.get("error"))
+        yield f"BLAS      {version}, {library.get('threads', '?')} threads"
+    contexts = diagnosis["device"]["contexts"].items()
+    yield f"device    {', '.join(f'{name}: {device}' for name, device in contexts) or 'CPU'}"
+    yield from (f"import theano prints: {line}" for line in diagnosis["says"])

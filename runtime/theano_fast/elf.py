@@ -1,8 +1,7 @@
-"""What a shared library says of itself: its dynamic section and the symbols it is to be given.
+"""Read ELF files: the dynamic section's DT_SONAME and DT_NEEDED, and undefined symbols.
 
-Only what this package needs of the format (System V ABI, chapters 4 and 5): 64-bit little-endian
-files, the entries DT_NEEDED and DT_SONAME, the table of dynamic symbols. The environment has no
-binutils of its own.
+This reader supports 64-bit little-endian files only (System V ABI, chapters 4 and 5). It exists
+because an environment need not contain binutils.
 """
 
 import struct
@@ -16,15 +15,17 @@ Part = TypeVar("Part")
 PT_LOAD, PT_DYNAMIC = 1, 2
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_SONAME = 0, 1, 5, 14
 SHT_DYNSYM, SHN_UNDEF = 11, 0
+# The first bytes of a 64-bit little-endian file.
+MAGIC = b"\x7fELF\x02\x01"
 
 
 class ElfError(ValueError):
-    """The file is no 64-bit little-endian ELF file, or is cut short."""
+    """The file is not a 64-bit little-endian ELF file, or is truncated."""
 
 
 @dataclass(frozen=True)
 class Dynamic:
-    """A library's own name, "" where it has none, and the names of the libraries it needs."""
+    """A library's own name ("" if it has none) and the names of the libraries that it needs."""
 
     soname: str
     needed: tuple[str, ...]
@@ -33,30 +34,39 @@ class Dynamic:
 def read(path: str | Path) -> Dynamic:
     """Read the dynamic section of the ELF file at path.
 
-    Raises ElfError for another kind of file, OSError if it cannot be read.
+    Raises ElfError for another kind of file, OSError if the file cannot be read.
     """
-    return _parse(path, _dynamic)
+    return _parse(path, _read_dynamic)
+
+
+def is_elf(path: str | Path) -> bool:
+    """Return whether a file is a 64-bit little-endian ELF file; False if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
 
 
 def undefined(path: str | Path) -> frozenset[str]:
-    """Return the names of the symbols that the ELF file at path takes from other libraries.
+    """Return the names of the undefined dynamic symbols of the ELF file at path.
 
-    Raises ElfError for another kind of file, OSError if it cannot be read.
+    Raises ElfError for another kind of file, OSError if the file cannot be read.
     """
-    return _parse(path, _undefined)
+    return _parse(path, _read_undefined)
 
 
 def _parse(path: str | Path, part: Callable[[bytes], Part]) -> Part:
     image = Path(path).read_bytes()
-    if image[:6] != b"\x7fELF\x02\x01":
+    if not image.startswith(MAGIC):
         raise ElfError(f"{path} is not a 64-bit little-endian ELF file")
     try:
         return part(image)
     except (struct.error, IndexError, ValueError) as error:
-        raise ElfError(f"{path} is not a whole ELF file: {error}") from error
+        raise ElfError(f"{path} is not a complete ELF file: {error}") from error
 
 
-def _undefined(image: bytes) -> frozenset[str]:
+def _read_undefined(image: bytes) -> frozenset[str]:
     (headers_at,) = struct.unpack_from("<Q", image, 40)
     size, count = struct.unpack_from("<HH", image, 58)
     sections = [struct.unpack_from("<IIQQQQI", image, headers_at + i * size) for i in range(count)]
@@ -77,7 +87,7 @@ def _string(image: bytes, start: int) -> str:
     return image[start : image.index(b"\0", start)].decode()
 
 
-def _dynamic(image: bytes) -> Dynamic:
+def _read_dynamic(image: bytes) -> Dynamic:
     (headers_at,) = struct.unpack_from("<Q", image, 32)
     size, count = struct.unpack_from("<HH", image, 54)
     segments = [struct.unpack_from("<IIQQQQ", image, headers_at + i * size) for i in range(count)]
@@ -92,7 +102,7 @@ def _dynamic(image: bytes) -> Dynamic:
     names = dict(entries)
     if DT_STRTAB not in names:
         return Dynamic("", ())
-    # DT_STRTAB is an address in memory; the segment that holds it gives the place in the file.
+    # DT_STRTAB is an address in memory. The segment that contains it gives the offset in the file.
     strings_at = next(
         names[DT_STRTAB] - address + offset
         for kind, _, offset, address, _, length in segments

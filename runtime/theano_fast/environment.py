@@ -1,6 +1,6 @@
-"""Facts of the libraries and of Theano: ``-m theano_fast.environment FILE`` writes them as JSON.
+"""Describe the loaded libraries and Theano: ``-m theano_fast.environment FILE`` writes JSON.
 
-Importing this module loads the stack, and so may fail or crash as the stack does.
+Importing this module loads the stack's libraries. If they are broken, the import fails or crashes.
 """
 
 import configparser
@@ -29,7 +29,7 @@ OPTIONS = (
 
 
 def facts() -> dict[str, Any]:
-    """Return the BLAS and OpenMP loaded, and the Theano options in effect."""
+    """Return the loaded BLAS and OpenMP libraries, and the effective Theano options."""
     return {
         "blas": [describe(library) for library in blas.loaded()],
         "openmp": [
@@ -42,18 +42,23 @@ def facts() -> dict[str, Any]:
 
 
 def describe(library: blas.Blas) -> dict[str, Any]:
-    """Return what a loaded BLAS says of itself, or that it does not answer."""
-    told: dict[str, Any] = {"family": library.family, "library": library.place}
+    """Return a loaded BLAS's kernels, threads and version, or the error of asking it."""
+    names: dict[str, Any] = {"family": library.family, "library": library.path}
     try:
-        return {**told, "threads": blas.threads(library), "version": blas.version(library)}
+        return {
+            **names,
+            "kernels": blas.kernels(library),
+            "threads": blas.threads(library),
+            "version": blas.version(library),
+        }
     except blas.BlasError as error:
-        return {**told, "error": str(error)}
+        return {**names, "error": str(error)}
 
 
 def configuration() -> dict[str, dict[str, str]]:
-    """Return the effective Theano options and where each was set."""
+    """Return the value of each effective Theano option, and where it was set."""
     parser = theano.configparser
-    # Theano's own copy loses the flags that it has read.
+    # Parse again: Theano removes the flags that it has read from its own copy.
     flags = parser.parse_config_string(os.environ.get("THEANO_FLAGS", ""), issue_warnings=False)
     return {
         option: {
@@ -65,27 +70,27 @@ def configuration() -> dict[str, dict[str, str]]:
 
 
 def value_of(config: Any, option: str) -> Any:
-    """Return the value of a Theano option; sections are attributes of the configuration."""
+    """Return the value of a Theano option, whose name has dots after sections."""
     for part in option.split("."):
         config = getattr(config, part)
     return config
 
 
 def source(option: str, flags: dict[str, str], files: Iterable[str]) -> str:
-    """Say where Theano takes an option from: THEANO_FLAGS, the last file with it, or a default.
+    """Return where an option was set: THEANO_FLAGS, the last file that has it, or "default".
 
-    An option without a section is under ``[global]`` in a file.
+    In a file, an option without a section is under ``[global]``.
     """
     if option in flags:
         return "THEANO_FLAGS"
     section, _, name = option.rpartition(".")
-    place = "default"
+    setter = "default"
     for file in files:
-        read = configparser.RawConfigParser()
-        read.read(file)
-        if read.has_option(section or "global", name):
-            place = file
-    return place
+        parser = configparser.RawConfigParser()
+        parser.read(file)
+        if parser.has_option(section or "global", name):
+            setter = file
+    return setter
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Facts of the host, and of the environment as far as they can be had without importing it."""
+"""Describe the host and the environment's packages, without importing the packages."""
 
 import os
 import platform
@@ -10,14 +10,14 @@ from typing import Any
 from theano_fast import threads
 
 DISTRIBUTIONS = ("numpy", "scipy", "Theano")
-# Of each package that has them, a list of the fixes that were applied to its sources.
+# A directory with a file for each package: the security fixes that were applied to its sources.
 FIXES = Path("share", "theano-fast", "fixes")
-# Of an amdlibm of AMD's own library, what a survey found of its functions when it was packaged.
+# The accuracy survey of the functions of AMD's library, made when amdlibm was packaged.
 AMDLIBM = Path("share", "theano-fast", "amdlibm.tsv")
 
 
 def host() -> dict[str, Any]:
-    """Return facts of the machine and of what this process may use of it; needs no library."""
+    """Return facts of the machine, and the CPUs that this process may use."""
     quota = threads.cgroup_quota()
     return {
         "architecture": platform.machine(),
@@ -36,7 +36,7 @@ def host() -> dict[str, Any]:
 
 
 def cpu_model(cpuinfo: str) -> str:
-    """Return the CPU's name from the text of /proc/cpuinfo, "unknown" if it gives none."""
+    """Return the CPU's name from the text of /proc/cpuinfo, "unknown" if it has none."""
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
@@ -45,18 +45,18 @@ def cpu_model(cpuinfo: str) -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that make a stack."""
-    found = {"python": platform.python_version()}
+    """Return the versions of Python and of the stack's main packages, by name."""
+    by_name = {"python": platform.python_version()}
     for name in DISTRIBUTIONS:
         try:
-            found[name.lower()] = metadata.version(name)
+            by_name[name.lower()] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found[name.lower()] = "not installed"
-    return found
+            by_name[name.lower()] = "not installed"
+    return by_name
 
 
-def fixes(prefix: str | Path = sys.prefix) -> dict[str, list[str]]:
-    """Return the CVEs that were mended in the packages of the environment at prefix."""
+def fixes(prefix: str | Path = sys.base_prefix) -> dict[str, list[str]]:
+    """Return the fixed CVEs of the environment at prefix, by package."""
     return {
         file.name: sorted(cves(file.read_text()), key=lambda cve: [*map(int, cve.split("-")[1:])])
         for file in sorted(Path(prefix, FIXES).glob("*"))
@@ -64,30 +64,30 @@ def fixes(prefix: str | Path = sys.prefix) -> dict[str, list[str]]:
 
 
 def cves(text: str) -> set[str]:
-    """Return the CVEs of a list of fixes, whose lines are a patch's name and CVEs."""
+    """Return the CVEs in a list of fixes, whose lines are a patch's name and its CVEs."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {word for line in lines for word in line[1:]}
 
 
-def amdlibm(prefix: str | Path = sys.prefix) -> dict[str, Any]:
-    """Return which functions of an amdlibm of AMD's library are AMD's, and why others are not.
+def amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
+    """Return which functions amdlibm takes from AMD's library, and why it does not take others.
 
-    Empty without AMD's library.
+    Empty if the environment's amdlibm was built without AMD's library.
     """
     try:
         text = Path(prefix, AMDLIBM).read_text()
     except FileNotFoundError:
         return {}
-    # The columns are those of checks/survey.c.
+    # checks/survey.c describes the columns.
     rows = [line.split("\t") for line in text.splitlines()]
     bound = [float(error) for _, _, _, error, wrong in rows if not wrong]
-    known: dict[str, Any] = {
+    tree: dict[str, Any] = {
         "functions": f"{len(bound)} of AMD's, within {max(bound, default=0):.2f} ulp"
     }
     for _, function, lanes, _, wrong in rows:
         name = function + (f" of {lanes} lanes" if lanes != "1" else "")
         if wrong in ("is missing", "was not run"):
-            known.setdefault(f"AMD's {wrong}", []).append(name)
+            tree.setdefault(f"AMD's {wrong}", []).append(name)
         elif wrong:
-            known.setdefault("AMD's is wrong", {})[name] = f"AMD's {wrong}"
-    return known
+            tree.setdefault("AMD's is wrong", {})[name] = f"AMD's {wrong}"
+    return tree

@@ -1,4 +1,4 @@
-"""The speed of this environment's BLAS: ``-m theano_fast.gemm`` prints it as JSON."""
+"""Measure matrix products with this environment's BLAS: ``-m theano_fast.gemm`` prints JSON."""
 
 import json
 import time
@@ -8,15 +8,15 @@ import numpy as np
 
 from theano_fast import blas, threads
 
-# A scan's small matrices, a layer's, and a size at which arithmetic is all that counts.
+# Orders of square matrices: typical of a scan, of a layer, and one at which arithmetic dominates.
 SIZES = (64, 256, 2000)
 DTYPES = ("float32", "float64")
-# Long enough for one product of 2000 x 2000 and for the clock.
+# Long enough for one product of order 2000, and for the clock's resolution.
 LEAST_SECONDS = 0.2
 
 
 def measure() -> dict[str, Any]:
-    """Return this process's BLAS and its GFLOP/s for each size and type, on 1 and all threads."""
+    """Return the BLAS and its GFLOP/s for each size and dtype, on 1 and on all threads."""
     np.dot(np.eye(2), np.eye(2))
     (library,) = blas.loaded()
     rates = {}
@@ -29,7 +29,7 @@ def measure() -> dict[str, Any]:
 
 
 def gflops(size: int, dtype: str) -> float:
-    """Return the GFLOP/s of products of two square matrices of an order."""
+    """Return the GFLOP/s of products of two square matrices of order ``size``."""
     left, right, out = (np.ones((size, size), dtype) for _ in range(3))
     np.dot(left, right, out)
     calls, started, seconds = 0, time.perf_counter(), 0.0

@@ -1,8 +1,8 @@
-"""The functions that amdlibm computes, samples of their arguments, and their errors.
+"""Sample arguments of amdlibm's functions, and compute the errors of results.
 
-Errors are in units in the last place (ulp): the distance of neighbours in the result's type at
-the exact result. What is exact of ordinary arguments, mpmath tells; of special ones, whose results
-are conventions, the C library by its long double functions.
+Errors are in units in the last place (ulp): the distance between neighbouring numbers of the
+result's type at the exact result. mpmath computes the exact results of ordinary arguments. The C
+library's long double functions give the results of special arguments, which are conventions.
 """
 
 import ctypes
@@ -16,13 +16,13 @@ import numpy as np
 from theano import scalar
 from theano.scalar import basic_scipy
 
-# In bits: what mpmath rounds off is nothing to a float64's 53.
+# The precision of mpmath in bits; a float64 has 53.
 PRECISION = 150
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the C library: Theano's scalar op, the exact one, a range per argument."""
+    """A function of the C library: Theano's scalar op, mpmath's function, each argument's range."""
 
     name: str
     op: Any
@@ -60,8 +60,9 @@ FUNCTIONS = (
 def sample(function: Function, count: int, dtype: str) -> list[Any]:
     """Return an array of count values for each of the function's arguments.
 
-    They are uniform over its range, uniform in [-2, 2], where many functions vanish or bend, and
-    of magnitudes from 1e-30 to 1e30, a third of each, mirrored and clipped into the range.
+    One third is uniform over the argument's range, one third is uniform in [-2, 2], where many
+    functions have zeros, and one third has magnitudes from 1e-30 to 1e30. All are clipped to the
+    range; for a positive range their absolute values are used.
     """
     draw = np.random.RandomState(5).uniform
     arguments = []
@@ -75,7 +76,7 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
 
 
 def special(function: Function, dtype: str) -> list[Any]:
-    """Return zeros, infinities, NaN, subnormals and the largest of a type, in all combinations."""
+    """Return all combinations of zeros, infinities, NaN, subnormals and the largest numbers."""
     limits = np.finfo(dtype)
     signless = [0, 0.5, 1, 2, 3, 1e22, np.inf, limits.max, limits.tiny, limits.tiny / 2]
     signless.append(limits.smallest_subnormal)
@@ -85,40 +86,40 @@ def special(function: Function, dtype: str) -> list[Any]:
 
 
 def exact(function: Function, arguments: Sequence[Any]) -> Any:
-    """Return the results of ordinary arguments by mpmath, as long doubles."""
+    """Return mpmath's results of ordinary arguments as long doubles."""
     with mpmath.workprec(PRECISION):
-        values = zip(*arguments, strict=True)
-        return np.array([_long(function.exact(*map(mpmath.mpf, map(float, v)))) for v in values])
+        rows = [map(mpmath.mpf, map(float, row)) for row in zip(*arguments, strict=True)]
+        return np.array([_to_longdouble(function.exact(*row)) for row in rows])
 
 
 def conventional(function: Function, arguments: Sequence[Any]) -> Any:
-    """Return the results of special arguments by the C library, as long doubles.
+    """Return the C library's results of special arguments as long doubles.
 
-    They are rounded to doubles on the way.
+    ctypes rounds them to doubles.
     """
     library = ctypes.CDLL("libm.so.6")
-    called = library[function.name + "l"]
-    called.restype = ctypes.c_longdouble
-    called.argtypes = [ctypes.c_longdouble] * len(arguments)
-    values = zip(*arguments, strict=True)
-    return np.array([called(*map(float, each)) for each in values], dtype=np.longdouble)
+    c_function = library[function.name + "l"]
+    c_function.restype = ctypes.c_longdouble
+    c_function.argtypes = [ctypes.c_longdouble] * len(arguments)
+    rows = zip(*arguments, strict=True)
+    return np.array([c_function(*map(float, row)) for row in rows], dtype=np.longdouble)
 
 
 def errors(got: Any, right: Any) -> Any:
-    """Return the errors in ulp of the results got, infinite where a special one is another."""
+    """Return the errors of results in ulp; the error of a wrong special result is infinite."""
     limits = np.finfo(got.dtype)
     with np.errstate(all="ignore"):
         rounded = right.astype(got.dtype)
         ulp = np.spacing(np.maximum(np.abs(rounded), limits.tiny)).astype(np.longdouble)
-        found = np.abs(got.astype(np.longdouble) - right) / ulp
+        distances = np.abs(got.astype(np.longdouble) - right) / ulp
     same = (got == rounded) & (np.signbit(got) == np.signbit(rounded))
     same |= np.isnan(got) & np.isnan(rounded)
-    sharp = ~np.isfinite(got) | ~np.isfinite(rounded) | ((got == 0) & (rounded == 0))
-    return np.where(sharp, np.where(same, 0, np.inf), found).astype("float64")
+    special_results = ~np.isfinite(got) | ~np.isfinite(rounded) | ((got == 0) & (rounded == 0))
+    return np.where(special_results, np.where(same, 0, np.inf), distances).astype("float64")
 
 
-def _long(value: Any) -> Any:
-    """Return a finite mpf as a long double."""
+def _to_longdouble(value: Any) -> Any:
+    """Convert a finite mpf to a long double."""
     mantissa, exponent = mpmath.frexp(value)
     high = float(mantissa)
     return np.ldexp(np.longdouble(high) + np.longdouble(float(mantissa - high)), exponent)

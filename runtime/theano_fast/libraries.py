@@ -1,7 +1,7 @@
-"""The shared libraries mapped into a process, and which of them are a BLAS or an OpenMP run time.
+"""List the shared libraries mapped into this process; classify BLAS and OpenMP run times.
 
-The kernel's list, ``/proc/self/maps``, is the only one that no loader setting can deceive: it
-names the file behind every mapping, with symbolic links resolved.
+The source is the kernel's list, ``/proc/self/maps``, because no loader setting can falsify it. It
+names the file of each mapping, with symbolic links resolved.
 """
 
 import re
@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from theano_fast import elf
 
-# The file names by which a BLAS gives itself away. The netlib interface's libraries, libblas.so.3
-# and its like, are links to the implementation in an environment of ours; a real file of that
-# name is the slow reference BLAS.
+# File names of BLAS implementations. In an environment, the libraries of netlib's interface, for
+# example libblas.so.3, link to the implementation; a regular file of that name is the slow
+# reference BLAS.
 BLAS = {
     "openblas": re.compile(r"lib(scipy_)?openblas.*\.so.*"),
     "mkl": re.compile(r"libmkl_.*\.so.*"),
@@ -22,42 +22,47 @@ BLAS = {
     "flexiblas": re.compile(r"libflexiblas.*\.so.*"),
 }
 OPENMP = re.compile(r"lib(gomp|iomp5|omp|omp5)\b.*\.so.*")
-# What glibc itself installs: the only libraries an environment takes from its host.
+# The libraries that glibc installs. An environment uses no other libraries of its host.
 GLIBC = re.compile(
     r"(ld|ld-linux.*|lib(c|m|mvec|pthread|dl|rt|util|resolv|nss_(files|dns|compat)))"
     r"(-2\.\d+)?\.so(\.\d+)?"
 )
-# One MKL is many files.
+# Implementations that consist of several files.
 MANY_FILES = frozenset({"mkl"})
 
 
 def mapped() -> tuple[str, ...]:
-    """Return the files this process runs code from, the interpreter's own included, sorted."""
-    return parse(Path("/proc/self/maps").read_text())
+    """Return the files whose code this process maps, the interpreter's included, sorted."""
+    maps = Path("/proc/self/maps").read_text()
+    if files := parse(maps):
+        return files
+    # QEMU's user mode before 8.1, with which Docker runs x86-64 programs on an ARM Mac, shows no
+    # mapping as executable. Select ELF files, because fonts, locales and arrays are mapped too.
+    return tuple(file for file in parse(maps, permission="r") if elf.is_elf(file))
 
 
-def parse(maps: str) -> tuple[str, ...]:
-    """Return the files with an executable mapping in the text of a ``/proc/<pid>/maps``."""
+def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
+    """Return the files with a mapping of a permission in the text of a ``/proc/<pid>/maps``."""
     files = set()
     for line in maps.splitlines():
         fields = line.split(maxsplit=5)
-        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
+        if len(fields) == 6 and permission in fields[1] and fields[5].startswith("/"):
             files.add(fields[5].removesuffix(" (deleted)"))
     return tuple(sorted(files))
 
 
 def blas_instances(files: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return (family, place) of every BLAS among files, sorted.
+    """Return (family, path) of every BLAS among files, sorted.
 
-    The place is the library's file; its folder for a BLAS made of many files.
+    The path is the library's file, or for a BLAS that consists of many files their folder.
     """
-    found = set()
+    instances = set()
     for file in files:
         for family, pattern in BLAS.items():
             if pattern.fullmatch(PurePosixPath(file).name):
-                place = str(PurePosixPath(file).parent) if family in MANY_FILES else file
-                found.add((family, place))
-    return tuple(sorted(found))
+                path = str(PurePosixPath(file).parent) if family in MANY_FILES else file
+                instances.add((family, path))
+    return tuple(sorted(instances))
 
 
 def openmp_runtimes(files: Iterable[str]) -> tuple[str, ...]:
@@ -65,7 +70,7 @@ def openmp_runtimes(files: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(file for file in files if OPENMP.fullmatch(PurePosixPath(file).name)))
 
 
-def foreign(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
+def find_foreign(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
     """Return the files that are neither glibc's nor below one of the folders, sorted."""
     homes = tuple(str(Path(folder).resolve()) + "/" for folder in folders)
     return tuple(
@@ -77,10 +82,10 @@ def foreign(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-def needing(library: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Return those of files whose DT_NEEDED names the library, sorted.
+def find_dependents(library: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Return the files whose DT_NEEDED names the library, sorted.
 
-    Empty for one that was opened by name at run time. Raises elf.ElfError and OSError.
+    Empty if the library was opened by name at run time. Raises elf.ElfError and OSError.
     """
     names = {elf.read(library).soname, PurePosixPath(library).name}
     return tuple(sorted(file for file in files if names.intersection(elf.read(file).needed)))

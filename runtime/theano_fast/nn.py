@@ -1,15 +1,15 @@
-"""Recurrent networks that cuDNN's RNNBlock and theano.scan compute alike, from the same weights.
+"""Compute recurrent networks with cuDNN's RNNBlock or theano.scan, from the same weights.
 
-They are those of cuDNN's documentation of cudnnRNNMode_t. For inputs x and a state h, let
+cuDNN's documentation of cudnnRNNMode_t defines the networks. For inputs x and a state h, let
 Wg = x W_g + bW_g and Rg = h R_g + bR_g for each gate g. Then the next state h' is
 
 - rnn_relu, rnn_tanh: h' = max(Wh + Rh, 0), or tanh(Wh + Rh);
 - lstm, of Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000):
   i, f, o = sigmoid(Wg + Rg); c' = f c + i tanh(Wc + Rc); h' = o tanh(c');
-- gru, of Cho et al. (arXiv:1406.1078, 2014), but that the reset gate applies after the product:
+- gru, of Cho et al. (arXiv:1406.1078, 2014), except that the reset gate follows the product:
   r, z = sigmoid(Wg + Rg); h' = (1 - z) tanh(Wh + r Rh) + z h.
 
-With the input mode skip, x itself stands for x W_g in the first layer; both biases are added.
+With the input mode skip, x replaces x W_g in the first layer; both biases are added.
 """
 
 import functools
@@ -34,21 +34,21 @@ class RNN:
 
     Args:
         mode: "rnn_relu", "rnn_tanh", "lstm" or "gru".
-        inputs: the features of an input.
-        units: the features of a state, of each layer and direction.
-        layers: how many; each reads what the one below it returns.
+        inputs: the number of features of an input.
+        units: the number of features of a state in each layer and direction.
+        layers: the number of layers; each reads the outputs of the layer below.
         bidirectional: also read from the last input to the first, and concatenate the outputs.
         input_mode: "linear", or "skip" for no input matrices in the first layer.
         dtype: "float32" or "float64"; None is theano.config.floatX.
-        seed: of the initial weights, or a RandomState to draw them from. They are uniform in
+        seed: of the initial weights, or a RandomState that draws them. They are uniform in
             (-1 / sqrt(units), 1 / sqrt(units)).
 
     Attributes:
-        weights: all matrices and biases, a shared vector in cuDNN's layout, whatever computes.
-        size: its length.
+        weights: all matrices and biases, a shared vector in cuDNN's layout for both backends.
+        size: the length of this vector.
 
     Raises:
-        ValueError: an argument is none of these, or the input mode is skip and inputs not units.
+        ValueError: an argument has another value, or input_mode is skip and inputs != units.
     """
 
     mode: str
@@ -63,11 +63,11 @@ class RNN:
     size: int = field(init=False, repr=False, default=0)
 
     def __post_init__(self, seed: Any) -> None:
-        """Check the arguments, place and draw the weights."""
+        """Check the arguments, lay out the weights and draw them."""
         self.dtype = self.dtype or theano.config.floatX
-        _choose("mode", self.mode, tuple(GATES))
-        _choose("input_mode", self.input_mode, ("linear", "skip"))
-        _choose("dtype", self.dtype, ("float32", "float64"))
+        _check_choice("mode", self.mode, tuple(GATES))
+        _check_choice("input_mode", self.input_mode, ("linear", "skip"))
+        _check_choice("dtype", self.dtype, ("float32", "float64"))
         for name in ("inputs", "units", "layers"):
             value = getattr(self, name)
             if not isinstance(value, int | np.integer) or value < 1:
@@ -77,10 +77,11 @@ class RNN:
                 f"input_mode 'skip' needs inputs = units, not {self.inputs} and {self.units}"
             )
         self._directions = ("forward", "backward")[: 2 if self.bidirectional else 1]
-        self._places = {}
+        # The slice of each array in the weights, and its shape.
+        self._slices = {}
         for name, shape in self._shapes():
             start, self.size = self.size, self.size + math.prod(shape)
-            self._places[name] = slice(start, self.size), shape
+            self._slices[name] = slice(start, self.size), shape
         random = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
         bound = self.units**-0.5
         drawn = random.uniform(-bound, bound, self.size).astype(self.dtype)
@@ -89,8 +90,8 @@ class RNN:
     def _shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Yield the weights' names and shapes in cuDNN's order, all gates of a kind together.
 
-        NVIDIA promises no order. It is what cudnnGetRNNWeightParams of cuDNN 9.13 tells, with
-        which tests/cuda compares it: the matrices of all layers and directions, then the biases.
+        The order is the matrices of all layers and directions, then their biases. NVIDIA does not
+        document it; tests/cuda compares it with cudnnGetRNNWeightParams of cuDNN 9.13.
         """
         for kinds in (("W", "R"), ("bW", "bR")):
             for layer in range(self.layers):
@@ -103,28 +104,28 @@ class RNN:
                             yield f"{layer}.{direction}.{kind}", shape
 
     def _parts(self, weights: Any) -> dict[str, Any]:
-        """Return the parts of an array of weights, views, by name."""
+        """Return views of the matrices and biases in an array of weights, by name."""
         return {
             f"{name}_{gate}": part.T
-            for name, (place, shape) in self._places.items()
-            for gate, part in zip(GATES[self.mode], weights[place].reshape(shape), strict=True)
+            for name, (where, shape) in self._slices.items()
+            for gate, part in zip(GATES[self.mode], weights[where].reshape(shape), strict=True)
         }
 
     def split(self) -> dict[str, Any]:
-        """Return the matrices and biases by names like "0.forward.W_i", as np.savez takes them.
+        """Return the matrices and biases by names like "0.forward.W_i", for np.savez.
 
         A name is the layer's number, "forward" or "backward", and W, R, bW or bR with a gate:
         i, f, c, o (lstm: input, forget, new memory, output), r, z, h (gru: reset, update, new
-        state) or h. Matrices are (inputs, units) and (units, units), as T.dot(x, W) takes them;
-        biases are (units,). With the input mode skip the first layer has no W.
+        state) or h. Matrices have the shapes (inputs, units) and (units, units), for T.dot(x, W);
+        biases have the shape (units,). With the input mode skip, the first layer has no W.
         """
         return self._parts(np.asarray(self.weights.get_value()))
 
     def join(self, parts: Mapping[str, Any]) -> None:
-        """Set the weights from what split returned, here or in a layer of another dtype.
+        """Set the weights from the result of split, also of a layer with another dtype.
 
         Raises:
-            ValueError: a part is missing, unknown, or of another shape.
+            ValueError: a part is missing, is unknown, or has another shape.
         """
         weights = np.empty(self.size, self.dtype)
         views = self._parts(weights)
@@ -144,15 +145,16 @@ class RNN:
     ) -> tuple[Any, ...]:
         """Return the symbolic outputs (y, h), or (y, h, c) of an lstm, for a sequence x.
 
-        y is (time, batch, units * directions), the last layer's states in the order of x; h and c
-        are the last states and cells, of the shape of h0.
+        y has the last layer's states in the order of x, in the shape (time, batch, units *
+        directions). h and c are the last states and cells, in the shape of h0.
 
         Args:
-            x: (time, batch, inputs), of the layer's dtype. It needs one step at least.
-            h0, c0: initial states, and of an lstm cells, (layers * directions, batch, units), both
-                directions of a layer one after the other. None is zeros.
-            backend: "cudnn" or "scan"; None is cudnn if a CUDA device and cuDNN are in use when
-                this is called. Only scan can be compiled for the CPU.
+            x: the inputs in the layer's dtype, (time, batch, inputs), with at least one time step.
+            h0: initial states, (layers * directions, batch, units), each layer's two directions
+                one after the other. None is zeros.
+            c0: initial cells of an lstm, like h0.
+            backend: "cudnn" or "scan". None is cudnn if a CUDA device and cuDNN are in use during
+                this call, and otherwise scan. Only scan can be compiled for the CPU.
 
         Raises:
             ValueError: a variable has another ndim or dtype, c0 is given and the mode is not lstm,
@@ -160,7 +162,7 @@ class RNN:
             AssertionError: the compiled function got an array of another shape.
         """
         if c0 is not None and self.mode != "lstm":
-            raise ValueError(f"c0 is given, and mode {self.mode!r} has no cells: only 'lstm' has")
+            raise ValueError(f"c0 is given, but mode {self.mode!r} has no cells: only 'lstm' has")
         x = self._variable("x", x)
         x = T.opt.Assert(f"x must have {self.inputs} features")(x, T.eq(x.shape[2], self.inputs))
         shape = (self.layers * len(self._directions), x.shape[1], self.units)
@@ -172,11 +174,11 @@ class RNN:
                 check = T.opt.Assert(f"{name} must be ({shape[0]}, batch of x, {self.units})")
                 state = self._variable(name, value)
                 states.append(check(state, *(T.eq(state.shape[i], shape[i]) for i in range(3))))
-        # What is known to be 1 would make the types of a state before and after a step differ.
+        # scan needs the same type of a state before and after a step, so hide broadcastable axes.
         x, *states = (T.unbroadcast(variable, 0, 1, 2) for variable in (x, *states))
         reason = _missing() if backend != "scan" else ""
         backend = backend or ("scan" if reason else "cudnn")
-        _choose("backend", backend, ("scan", "cudnn"))
+        _check_choice("backend", backend, ("scan", "cudnn"))
         if backend == "scan":
             return self._scan(x, states)
         if reason:
@@ -196,7 +198,7 @@ class RNN:
         settings = (self.units, self.layers, self.mode, self.input_mode, direction)
         block = _block(self.dtype, *settings)
         if (size := block.get_param_size((1, self.inputs))) != self.size:
-            raise ValueError(f"this cuDNN has {size} weights where the layer has {self.size}")
+            raise ValueError(f"the layer has {self.size} weights, but this cuDNN expects {size}")
         results = block.apply(self.weights, x, *states)
         return tuple(map(T.as_tensor_variable, results))
 
@@ -214,17 +216,17 @@ class RNN:
         return x, *map(T.stack, last)
 
     def _pass(self, name: str, x: Any, states: list[Any]) -> list[Any]:
-        """Return the states, and cells, in the order of the steps of a layer's one direction."""
+        """Return the states (of an lstm also the cells) of all steps in a layer's direction."""
         matrix, bias, inner = (self._rows(f"{name}.{kind}") for kind in ("R", "bW", "bR"))
         constants = [matrix.T]
         if self.mode == "gru":
-            # The reset gate multiplies the new state's inner bias, in each step.
+            # The reset gate multiplies the inner bias of the new state in each step.
             bias = T.inc_subtensor(bias[: -self.units], inner[: -self.units])
             constants.append(inner[-self.units :])
         else:
             bias += inner
-        if f"{name}.W" in self._places:
-            # One product for all steps.
+        if f"{name}.W" in self._slices:
+            # Multiply the inputs of all steps at once.
             flat = T.dot(x.reshape((-1, x.shape[2])), self._rows(f"{name}.W").T)
             seen = flat.reshape((x.shape[0], x.shape[1], bias.shape[0])) + bias
         else:
@@ -241,20 +243,20 @@ class RNN:
         return steps if isinstance(steps, list) else [steps]
 
     def _rows(self, name: str) -> Any:
-        """Return the weights of a kind: a row, or a number, for each unit of each gate."""
-        place, (gates, units, *columns) = self._places[name]
-        rows = self.weights[place].reshape((gates * units, *columns))
+        """Return the weights of a kind, with a row or a number for each unit of each gate."""
+        where, (gates, units, *columns) = self._slices[name]
+        rows = self.weights[where].reshape((gates * units, *columns))
         return T.unbroadcast(rows, *range(rows.ndim))
 
 
 @functools.cache
 def _block(*settings: Any) -> Any:
-    """Return an RNNBlock, which is kept: graphs point into it and do not keep it."""
+    """Make an RNNBlock, and keep it alive: graphs have pointers into it, but no reference."""
     return dnn.RNNBlock(*settings)
 
 
 def _missing() -> str:
-    """Return why RNNBlock cannot be used, or nothing."""
+    """Return the reason why RNNBlock cannot be used, "" if it can."""
     try:
         gpuarray.get_context(None)
     except gpuarray.ContextNotDefined:
@@ -262,9 +264,9 @@ def _missing() -> str:
     return "" if dnn.dnn_available(None) else str(dnn.dnn_available.msg)
 
 
-def _choose(name: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"unknown {name} {value!r}; known are {', '.join(known)}")
+def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")
 
 
 def _gates(units: int, values: Any, count: int) -> list[Any]:
@@ -273,7 +275,7 @@ def _gates(units: int, values: Any, count: int) -> list[Any]:
 
 def _relu(units: int, seen: Any, h: Any, matrix: Any) -> Any:
     total = seen + T.dot(h, matrix)
-    # T.nnet.relu has the slope 0.5 where everything is 0, as in padding.
+    # Not T.nnet.relu: its slope at 0, which is typical of padding, is 0.5 instead of 0.
     return T.switch(total > 0, total, 0)
 
 

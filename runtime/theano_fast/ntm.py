@@ -1,11 +1,11 @@
-"""A Neural Turing Machine that learns the copy task, written with ``theano.scan``.
+"""Build a Neural Turing Machine that learns the copy task, with ``theano.scan``.
 
-The model is that of Graves, Wayne and Danihelka, "Neural Turing Machines" (arXiv:1410.5401,
-2014): an LSTM controller, heads with content and location addressing, erase and add writes.
-Equation numbers below are that paper's.
+The model and the equation numbers below are those of Graves, Wayne and Danihelka, "Neural Turing
+Machines" (arXiv:1410.5401, 2014): an LSTM controller, heads with content and location addressing,
+erase and add writes.
 
-It stands for the programs this distribution exists for: a large ``scan`` whose step is made of
-small BLAS calls and fused Elemwise loops.
+It represents the programs that theano-fast is made for: a large ``scan`` whose step consists of
+small BLAS calls and fused elementwise loops.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,17 @@ import theano
 import theano.tensor as T
 
 SHIFTS = (-1, 0, 1)
-# Keeps norms, quotients and powers differentiable at zero.
+# This constant keeps norms, quotients and powers differentiable at zero.
 EPSILON = 1e-8
 
 
 @dataclass(frozen=True)
 class Size:
-    """The extents of a machine and its task: vectors to copy, bits in one, units, slots, heads."""
+    """The sizes of a machine and its task.
+
+    ``length`` vectors of ``bits`` bits are copied. The controller has ``controller`` units, the
+    memory ``slots`` rows of ``width`` numbers.
+    """
 
     length: int
     bits: int
@@ -34,12 +38,12 @@ class Size:
 
     @property
     def steps(self) -> int:
-        """The steps of a sequence: it is heard, ended by a delimiter, and answered."""
+        """The steps of a sequence: the input vectors, a delimiter, and the answers."""
         return 2 * self.length + 1
 
     @property
     def heads(self) -> tuple[str, ...]:
-        """The heads' names, write heads first, in the order of their use."""
+        """The heads' names in the order of their use: write heads first."""
         writing = tuple(f"write{i}" for i in range(self.write_heads))
         return writing + tuple(f"read{i}" for i in range(self.read_heads))
 
@@ -60,7 +64,7 @@ class Machine:
 
 
 def shapes(size: Size) -> dict[str, tuple[int, int]]:
-    """Return the shape of every parameter, by name; a weight's last row is its bias."""
+    """Return the shape of each parameter, by name; the last row of a weight matrix is its bias."""
     hidden, width, reads = size.controller, size.width, size.read_heads * size.width
     shape = {
         "controller": (size.bits + 1 + reads + hidden + 1, 4 * hidden),
@@ -77,10 +81,10 @@ def shapes(size: Size) -> dict[str, tuple[int, int]]:
 
 
 def initial_values(size: Size, seed: int) -> dict[str, Any]:
-    """Draw the parameters' initial values, in float64: uniform after Glorot and Bengio (2010).
+    """Draw the parameters' initial float64 values: uniform, after Glorot and Bengio (2010).
 
-    NumPy has frozen ``RandomState.uniform`` and it calls no libm, so that the values are the
-    same on every machine.
+    The values are the same on every machine: NumPy does not change ``RandomState.uniform``, which
+    calls no libm.
     """
     draw = np.random.RandomState(seed).uniform
     bounds = {name: np.sqrt(6.0 / sum(shape)) for name, shape in shapes(size).items()}
@@ -90,8 +94,8 @@ def initial_values(size: Size, seed: int) -> dict[str, Any]:
 def copy_task(size: Size, seed: int) -> tuple[Any, Any]:
     """Draw a sequence of the copy task: (inputs, targets) in floatX.
 
-    inputs are random bits, a delimiter on a channel of its own, and silence while the machine
-    answers; targets are the vectors it has to answer.
+    ``inputs`` are random bits, a delimiter on its own channel, and zeros while the machine
+    answers. ``targets`` are the vectors of the correct answer.
     """
     bits = np.random.RandomState(seed).randint(0, 2, (size.length, size.bits))
     inputs = np.zeros((size.steps, size.bits + 1), theano.config.floatX)
@@ -117,8 +121,8 @@ def address(size: Size, emitted: dict[str, Any], memory: Any, previous: Any) -> 
     norms = T.sqrt(T.sqr(memory).sum(axis=1) * T.sqr(key).sum() + EPSILON)
     content = softmax(beta * T.dot(memory, key) / norms)
     gated = gate * content + (1 - gate) * previous
-    # Row i of the rotations is gated, turned by the i-th shift: the circular convolution is a
-    # product with them.
+    # The circular convolution is a product with the rotations: row i is ``gated``, rotated by the
+    # i-th shift.
     turned = np.concatenate([np.roll(np.arange(size.slots), offset) for offset in SHIFTS])
     rotations = gated[turned].reshape((len(SHIFTS), size.slots))
     sharpened = (T.dot(shift, rotations) + EPSILON) ** gamma
@@ -126,12 +130,12 @@ def address(size: Size, emitted: dict[str, Any], memory: Any, previous: Any) -> 
 
 
 def softmax(values: Any) -> Any:
-    """Return the softmax of a vector; Theano's own is of the rows of a matrix."""
+    """Return the softmax of a vector; Theano's softmax takes the rows of a matrix."""
     return T.nnet.softmax(T.shape_padleft(values))[0]
 
 
 def write(emitted: dict[str, Any], memory: Any, weighting: Any) -> Any:
-    """Return the memory after a head has erased and added, equations 3 and 4."""
+    """Return the memory after a head's erase and add, equations 3 and 4."""
     erase, add = T.nnet.sigmoid(emitted["erase"]), T.tanh(emitted["add"])
     return memory * (1 - T.outer(weighting, erase)) + T.outer(weighting, add)
 
@@ -140,8 +144,8 @@ def answers(size: Size, p: dict[str, Any], inputs: Any, profile: bool) -> Any:
     """Return the machine's answers, (steps, bits) in (0, 1), to a sequence of inputs."""
     heads, one = size.heads, T.ones((1,))
 
-    def step(x: Any, cell: Any, hidden: Any, memory: Any, *rest: Any) -> list[Any]:
-        weightings, reads = list(rest[: len(heads)]), rest[len(heads) :]
+    def step(x: Any, cell: Any, hidden: Any, memory: Any, *head_states: Any) -> list[Any]:
+        weightings, reads = list(head_states[: len(heads)]), head_states[len(heads) :]
         cell, hidden = lstm(size, p["controller"], [x, *reads, hidden, one], cell)
         features = T.concatenate([hidden, one])
         reads = ()
@@ -171,16 +175,19 @@ def answers(size: Size, p: dict[str, Any], inputs: Any, profile: bool) -> Any:
 
 
 def build(size: Size, seed: int = 1, profile: bool = False) -> Machine:
-    """Make a machine in floatX whose loss is the mean binary cross-entropy of its answers.
+    """Make a machine in floatX; its loss is the mean binary cross-entropy of its answers.
 
-    profile makes the scan, and the scan of its gradient, keep a profile of their own.
+    Args:
+        size: of the machine and the task.
+        seed: of the initial values.
+        profile: profile the scan and the scan of its gradient.
     """
     parameters = {
         name: theano.shared(value.astype(theano.config.floatX), name=name)
         for name, value in initial_values(size, seed).items()
     }
     inputs, targets = T.matrices("inputs", "targets")
-    # Constant shapes spare the graph most of its integer arithmetic, and its compilation.
+    # Constant shapes remove most integer arithmetic from the graph.
     sequence = T.specify_shape(inputs, (size.steps, size.bits + 1))
     answered = answers(size, parameters, sequence, profile)[size.steps - size.length :]
     loss = T.nnet.binary_crossentropy(answered, targets).mean()

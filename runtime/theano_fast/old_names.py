@@ -1,8 +1,8 @@
-"""Names that Python and NumPy took away, given back to programs that nobody patches.
+"""Restore names that Python, NumPy and Theano removed, for programs that nobody patches.
 
-With the environment variable THEANO_FAST_OLD_NAMES=1 the interpreter restores them when it starts,
-those of packages when they are imported; ``python -m theano_fast.old_names`` lists them. Nothing of
-a stack's own leans on them, and none is restored where there is one of that name.
+With the environment variable THEANO_FAST_OLD_NAMES=1, the interpreter restores Python's names when
+it starts, and a package's names when the package is imported. ``python -m theano_fast.old_names``
+lists them. Existing names are not replaced. The stack's own packages use none of the old names.
 """
 
 import base64
@@ -14,53 +14,60 @@ import importlib.machinery
 import importlib.util
 import inspect
 import math
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+VARIABLE = "THEANO_FAST_OLD_NAMES"
 ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
 
 
 def getargspec(function: Callable[..., Any]) -> ArgSpec:
-    """As inspect.getargspec of Python 3.10, whose callers know of no keyword-only arguments."""
-    found = inspect.getfullargspec(function)
-    if found.kwonlyargs or found.annotations:
-        raise ValueError("it has keyword-only arguments or annotations: use inspect.signature")
-    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+    """Describe a function's arguments like inspect.getargspec of Python 3.10.
+
+    Raises:
+        ValueError: the function has keyword-only arguments or annotations.
+    """
+    spec = inspect.getfullargspec(function)
+    if spec.kwonlyargs or spec.annotations:
+        raise ValueError(
+            "the function has keyword-only arguments or annotations: use inspect.signature"
+        )
+    return ArgSpec(spec.args, spec.varargs, spec.varkw, spec.defaults)
 
 
 class Tester:
-    """As numpy.testing.Tester, of packages that offer to test themselves with nose."""
+    """Replace numpy.testing.Tester, which packages instantiate when they are imported."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Take what programs pass."""
+        """Accept and ignore all arguments."""
 
     def test(self, *arguments: Any, **options: Any) -> None:
         """Raise NotImplementedError."""
-        raise NotImplementedError("numpy.testing.Tester ran nose, which is no more: use pytest")
+        raise NotImplementedError(
+            "numpy.testing.Tester ran nose, which does not run on this Python: use pytest"
+        )
 
     bench = test
 
 
-def of_numpy() -> dict[str, Any]:
-    """Return what is restored in numpy, which is being imported."""
-    import numpy as np  # noqa: PLC0415
-
-    builtin = {kind.__name__: kind for kind in (bool, int, float, complex, object, str)}
-    return builtin | {
-        "alen": lambda a: len(np.array(a, copy=False, ndmin=1)),
-        "asscalar": lambda a: a.item(),
-        "long": int,
-        "rank": np.ndim,
-        "typeDict": np.sctypeDict,
-        "unicode": str,
-    }
+def _return_value(value: Any, _: object) -> Any:
+    """Return a value that does not depend on the package."""
+    return value
 
 
-# By its place, what was there; of packages when they are imported.
+def _import_from(module: str, name: str, _: object) -> Any:
+    """Return a name from the module that now defines it."""
+    return getattr(import_module(module), name)
+
+
+# The owner of restored names in the standard library, by its dotted name, and the names' values.
 STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "base64": (
         base64,
@@ -75,10 +82,73 @@ STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "threading.Thread": (threading.Thread, {"isAlive": threading.Thread.is_alive}),
     "time": (time, {"clock": time.process_time}),
 }
-PACKAGES: Mapping[str, Callable[[], Mapping[str, Any]]] = {
-    "numpy": of_numpy,
-    "numpy.testing": lambda: {"Tester": Tester},
+# For each module of a package, the restored names; a function of the module returns each value.
+PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
+    "numpy": {
+        **{
+            kind.__name__: partial(_return_value, kind)
+            for kind in (bool, int, float, complex, object, str)
+        },
+        "alen": lambda np: lambda a: len(np.array(a, copy=False, ndmin=1)),
+        "asscalar": lambda _: lambda a: a.item(),
+        "long": partial(_return_value, int),
+        "rank": lambda np: np.ndim,
+        "typeDict": lambda np: np.sctypeDict,
+        "unicode": partial(_return_value, str),
+    },
+    "numpy.testing": {"Tester": partial(_return_value, Tester)},
+    "theano": {
+        "ProfileMode": lambda _: import_module("theano.compile.profilemode").ProfileMode,
+        "Updates": lambda theano: theano.OrderedUpdates,
+        # Before 1.0, `import theano` imported theano.sandbox.cuda.
+        "sandbox": lambda theano: import_module("theano.sandbox.cuda") and theano.sandbox,
+    },
+    "theano.compat": {
+        name: partial(_import_from, "theano.compat.python2x", name)
+        for name in [
+            "all",
+            "any",
+            "combinations",
+            "defaultdict",
+            "deque",
+            "maxsize",
+            "partial",
+            "product",
+        ]
+    },
+    "theano.compile": {
+        "ProfileMode": lambda _: import_module("theano.compile.profilemode").ProfileMode
+    },
+    "theano.gof": {
+        name: partial(_import_from, "theano.configdefaults", name)
+        for name in ("local_bitwidth", "python_int_bitwidth")
+    },
+    "theano.printing": {
+        "pydotprint_variables": lambda printing: printing.pydotprint,
+    },
+    "theano.tensor.basic": {
+        name: partial(_import_from, "theano.scalar", name)
+        for name in ("autocast_float", "autocast_float_as", "autocast_int")
+    },
+    "theano.updates": {"Updates": lambda updates: updates.OrderedUpdates},
 }
+# Modules that have another name now.
+MODULES: Mapping[str, str] = {"numpy.testing.utils": "numpy.testing"}
+
+
+def active() -> bool:
+    """Return whether processes that this one starts restore the names."""
+    return os.environ.get(VARIABLE, "0") not in ("", "0")
+
+
+def list_names() -> tuple[str, ...]:
+    """Return the dotted names that are restored if Python, NumPy or Theano lacks them."""
+    standard = {owner: names for owner, (_, names) in STANDARD.items()}
+    return (
+        *(f"{owner}.{name}" for owner, names in standard.items() for name in names),
+        *(f"{owner}.{name}" for owner, names in PACKAGES.items() for name in names),
+        *MODULES,
+    )
 
 
 def restore() -> None:
@@ -89,23 +159,34 @@ def restore() -> None:
 
 
 def add(module: object, names: Mapping[str, Any]) -> None:
-    """Give a module the names that it has not got."""
+    """Add the names that a module lacks."""
     for name, value in names.items():
         if name not in vars(module):
             setattr(module, name, value)
 
 
+class Alias(importlib.abc.Loader):
+    """Load a module of MODULES as an alias of the module with the current name."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Replace the new, empty module in sys.modules by the current one."""
+        sys.modules[module.__name__] = import_module(MODULES[module.__name__])
+
+
 class Finder(importlib.abc.MetaPathFinder):
-    """Has PACKAGES' names restored as soon as they are imported."""
+    """Restore the names of PACKAGES when they are imported, and find MODULES."""
 
     def __init__(self) -> None:
-        """Watch for all of PACKAGES."""
+        """Wait for the import of all PACKAGES."""
         self.awaited = set(PACKAGES)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Find a package as others do, and add to what its execution does."""
+        """Find a package with the other finders, and restore its names after its execution."""
+        if fullname in MODULES:
+            existing = importlib.machinery.PathFinder.find_spec(fullname, path)
+            return existing or importlib.machinery.ModuleSpec(fullname, Alias())
         if fullname not in self.awaited:
             return None
         self.awaited.remove(fullname)
@@ -115,18 +196,20 @@ class Finder(importlib.abc.MetaPathFinder):
 
             def execute_and_add(module: ModuleType) -> None:
                 execute(module)
-                add(module, PACKAGES[fullname]())
+                lacking = {
+                    name: value
+                    for name, value in PACKAGES[fullname].items()
+                    if name not in vars(module)
+                }
+                add(module, {name: value(module) for name, value in lacking.items()})
 
             spec.loader.exec_module = execute_and_add  # type: ignore[method-assign]
         return spec
 
 
 def main() -> None:
-    """Print the names that are restored."""
-    places = {place: names for place, (_, names) in STANDARD.items()}
-    places |= {package: names() for package, names in PACKAGES.items()}
-    for place, names in places.items():
-        print(*(f"{place}.{name}" for name in sorted(names)), sep="\n")
+    """Print the restored names."""
+    print(*list_names(), sep="\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What Theano makes of its flags here: ``-m theano_fast.probe FILE`` writes it as JSON.
+"""Probe Theano's flags, libraries, compiler and cache: ``-m theano_fast.probe FILE`` writes JSON.
 
-Importing this module loads the stack, and so may fail or crash as the stack does.
+Importing this module loads the stack's libraries. If they are broken, the import fails or crashes.
 """
 
 import fcntl
@@ -21,26 +21,26 @@ from theano_fast import environment
 
 
 def probe() -> dict[str, Any]:
-    """Return all flags' values, what the libraries say, and the compiler's and cache's state."""
+    """Return the values of all flags, and the state of libraries, compiler, cache and device."""
     return {
         **environment.facts(),
         "cache": cache(Path(theano.config.compiledir)),
         "compiler": compiler(theano.config.cxx),
         "device": device(),
-        "flags": {each.fullname: _value(each) for each in configparser._config_var_list},
+        "flags": {flag.fullname: _format_value(flag) for flag in configparser._config_var_list},
     }
 
 
-def _value(flag: Any) -> str:
+def _format_value(flag: Any) -> str:
     try:
         return str(flag.__get__(True, None))
-    # A default that is computed may fail in any way, and is no setting of the user's.
+    # Computing a default may raise any exception; that is not a problem of the user's settings.
     except Exception as error:
         return f"({type(error).__name__}: {error})"
 
 
 def compiler(cxx: str) -> dict[str, Any]:
-    """Return the version of the compiler, and the seconds that it takes for an empty function."""
+    """Return the compiler's version, and the seconds in which it compiles an empty function."""
     if not cxx or shutil.which(cxx) is None:
         return {"cxx": cxx}
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +60,7 @@ def compiler(cxx: str) -> dict[str, Any]:
 
 
 def cache(folder: Path) -> dict[str, Any]:
-    """Return the compiledir's path, size and file system, and who holds its lock."""
+    """Return the compiledir's path, size and file system, and the holder of its lock."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     usage = shutil.disk_usage(folder)
     return {
@@ -75,7 +75,7 @@ def cache(folder: Path) -> dict[str, Any]:
 
 
 def locked_by(lock: Path) -> str:
-    """Return what the holder of the compile lock wrote into its file, "" if nobody holds it."""
+    """Return the text in the compile lock's file if a process holds the lock, otherwise ""."""
     try:
         with lock.open("r+", errors="replace") as file:
             try:
@@ -88,15 +88,15 @@ def locked_by(lock: Path) -> str:
 
 
 def file_system(folder: Path) -> str:
-    """Return the type of the file system with a folder, as ext4 or nfs4."""
+    """Return the type of a folder's file system, such as ext4 or nfs4."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     above = [(len(words[1]), words[2]) for words in mounts if folder.is_relative_to(Path(words[1]))]
     return max(above, default=(0, "unknown"))[1]
 
 
 def device() -> dict[str, Any]:
-    """Return whether Theano's GPU back end is in use, and with which contexts."""
-    from theano import gpuarray  # noqa: PLC0415 - says that pygpu is missing where it is imported
+    """Return whether Theano's GPU back end is active, and its contexts."""
+    from theano import gpuarray  # noqa: PLC0415 - the import warns if pygpu is missing
 
     contexts = gpuarray.type._context_reg.items()
     return {

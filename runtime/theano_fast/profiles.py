@@ -1,16 +1,16 @@
-"""Theano's textual profile, ``ProfileStats.summary``, read back.
+"""Parse Theano's textual profiles, which ``ProfileStats.summary`` writes.
 
-The format is that of ``theano/compile/profiling.py``, which kept it from Theano 0.6 to 1.0.5: lines
-with one number each, then the tables Class, Ops and Apply, each of the first rows and a line that
-sums up the remaining ones. Rows say by their type whether an op runs as ``C`` or in Python, ``Py``
-(``C Py``: some of either).
+``theano/compile/profiling.py`` has the same format from Theano 0.6 to 1.0.5: lines with one number
+each, then the tables Class, Ops and Apply. Each table has its first rows, and a line with the sum
+of the remaining rows. A row's type is ``C``, ``Py`` for Python, or ``C Py`` for both.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-# The ops that are BLAS calls. Dot is what a product is before Theano binds it to one.
+# The ops that are BLAS calls. Theano replaces Dot by another of these if it can.
 BLAS_OPS = frozenset(
     {"BatchedDot", "CGemv", "CGer", "Dot", "Dot22", "Dot22Scalar", "Gemm", "Gemv", "Ger"}
 )
@@ -22,16 +22,16 @@ NUMBER = r"[\d.]+(?:e[+-]\d+)?"
 ROW = re.compile(
     rf"\s*(?P<percent>{NUMBER})%\s+{NUMBER}%\s+(?P<seconds>{NUMBER})s\s+{NUMBER}s\s+"
     r"(?:(?P<kind>C +Py|PyC|C|Py)\s+)?(?P<calls>\d+)\s+(?P<nodes>\d+)"
-    # Of profile_memory, of ops that know them.
+    # profile_memory adds two numbers for some ops.
     rf"(?:\s+{NUMBER}\s+{NUMBER}(?=\s))?(?:\s+(?P<name>\S.*?))?\s*"
 )
 SHAPE = re.compile(r"\s+((?:input|output) \d+: .*)")
-REST = re.compile(
+REMAINING = re.compile(
     rf"\s*\.\.\. \(remaining (?P<count>\d+) (?:Classes|Ops|Apply instances) account for\s+"
     rf"(?P<percent>{NUMBER})%\((?P<seconds>{NUMBER})s\) of the runtime\)\s*"
 )
 CALLS = re.compile(rf"\s*Time in (\d+) calls (?:to|of) [^:)]+?(?::|\) ) *({NUMBER})s")
-# By name, the lines that have a number. Those of a Scan are the last two and the steps.
+# The lines with one number, by the number's name. Only scans have steps, scan_vm and scan_overhead.
 NUMBERS = {
     "vm": re.compile(rf"\s*Time in Function.fn.__call__: ({NUMBER})s"),
     "thunks": re.compile(rf"\s*Time in thunks: ({NUMBER})s"),
@@ -53,15 +53,16 @@ MESSAGE = re.compile(r"\s*Message: (.*?)\s*")
 
 
 class ProfileError(ValueError):
-    """The text is no profile of Theano's, or a part of one; the message names the line."""
+    """The text is not a complete profile of Theano's; the message names the line."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table; kind is its type, "" in Apply: C, Py, or some of either.
+    """A row of a table.
 
-    nodes is the number of Apply nodes; in Apply, the number of the node, of which notes are lines:
-    the shapes that profile_memory adds.
+    ``kind`` is the type: C, Py, C Py, or "" in the table Apply. ``nodes`` is the number of Apply
+    nodes, but in the table Apply the node's index. ``notes`` are the lines with shapes that
+    profile_memory adds to a node.
     """
 
     name: str
@@ -75,20 +76,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first rows of a table, and the count, percent and seconds of those that it leaves out."""
+    """The first rows of a table, and the number, percent and seconds of the omitted rows."""
 
     rows: tuple[Row, ...] = ()
-    left: int = 0
-    left_percent: float = 0.0
-    left_seconds: float = 0.0
+    omitted: int = 0
+    omitted_percent: float = 0.0
+    omitted_seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the table as a JSON object."""
+        return {
+            "rows": [asdict(row) for row in self.rows],
+            "left": self.omitted,
+            "left_percent": self.omitted_percent,
+            "left_seconds": self.omitted_seconds,
+        }
 
 
 @dataclass(frozen=True)
 class Profile:
-    """One profile: of a function, or of a scan op, which says nothing of its compilation.
+    """A profile of a function or of a scan op; a scan's has no times of its compilation.
 
-    seconds is the time in all calls; numbers has what NUMBERS names, where the profile gives it,
-    in seconds but for ``nodes`` and ``steps``.
+    ``seconds`` is the time in all calls. ``numbers`` has the names of NUMBERS that the profile
+    contains, in seconds except ``nodes`` and ``steps``.
     """
 
     title: str
@@ -111,84 +121,94 @@ class Profile:
 
     @property
     def name(self) -> str:
-        """What tells it from others: the scan's name, or the function's message."""
+        """The scan's name, or the function's message."""
         scan = re.fullmatch(r"Scan Op profiling \( (.*) \)", self.title)
         return scan[1] if scan else self.message or self.title
 
     @property
     def is_scan(self) -> bool:
-        """Whether it is of a scan op."""
+        """Whether this is a scan op's profile."""
         return self.title.startswith("Scan Op")
 
     @property
     def is_sum(self) -> bool:
-        """Whether it is the sum that follows the profiles of several functions."""
+        """Whether this is the sum that follows the profiles of several functions."""
         return self.name.startswith("Sum of all(")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the profile as a JSON object."""
+        return {
+            **asdict(self),
+            "tables": {name: table.to_json() for name, table in self.tables.items()},
+        }
 
 
 def parse(text: str) -> tuple[Profile, ...]:
-    """Read every profile in the text, in order; raises ProfileError if there is none."""
+    """Parse all profiles in the text, in order; raises ProfileError if there is none."""
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if TITLE.fullmatch(line)]
     if not starts:
         old = [number for number, line in enumerate(lines, 1) if OLDER.match(line)]
         raise ProfileError(
-            f"line {old[0]}: a summary of mode=ProfileMode has other tables; run with profile=True"
+            f"line {old[0]}: the format of mode=ProfileMode is not supported; run the program with"
+            " profile=True"
             if old
-            else "line 1: the text holds no 'Function profiling' and no 'Scan Op profiling'"
+            else "line 1: the text contains no 'Function profiling' and no 'Scan Op profiling'"
         )
     ends = [*starts[1:], len(lines)]
-    return tuple(_profile(lines, start, end) for start, end in zip(starts, ends, strict=True))
+    return tuple(_parse_profile(lines, *pair) for pair in zip(starts, ends, strict=True))
 
 
-def _profile(lines: Sequence[str], start: int, end: int) -> Profile:
+def _parse_profile(lines: Sequence[str], start: int, end: int) -> Profile:
     title = str(TITLE.fullmatch(lines[start])[1])  # type: ignore[index]
-    calls, message, at, tips = None, "", start + 1, list[str]()
+    calls, message, index, tips = None, "", start + 1, list[str]()
     numbers: dict[str, float] = {}
     tables: dict[str, Table] = {}
-    while at < end:
-        line = lines[at]
+    while index < end:
+        line = lines[index]
         table = line.strip()
-        if table in TABLES and at + 1 < end and RULE.fullmatch(lines[at + 1]):
-            tables[table], at = _table(lines, table, at + 2, end)
+        if table in TABLES and index + 1 < end and RULE.fullmatch(lines[index + 1]):
+            tables[table], index = _parse_table(lines, table, index + 2, end)
             continue
         calls = calls or CALLS.match(line)
-        if told := MESSAGE.fullmatch(line):
-            message = "" if told[1] == "None" else told[1]
+        if match := MESSAGE.fullmatch(line):
+            message = "" if match[1] == "None" else match[1]
         if tip := TIP.fullmatch(line):
             tips.append(tip[1])
         for name, pattern in NUMBERS.items():
-            if found := pattern.match(line):
-                numbers.setdefault(name, float(found[1]))
-        at += 1
+            if number := pattern.match(line):
+                numbers.setdefault(name, float(number[1]))
+        index += 1
     if calls is None:
-        raise ProfileError(f"line {end}: '{title}' does not say how often it was called")
+        raise ProfileError(f"line {end}: '{title}' has no line with the number of calls")
     missing = [name for name in TABLES if name not in tables]
-    # Without profiling.time_thunks, or calls, there is none.
+    # Without profiling.time_thunks, or without calls, a profile has no tables.
     if missing and int(calls[1]) and (tables or numbers.get("thunks")):
         raise ProfileError(f"line {end}: '{title}' ends before the table {missing[0]}")
     return Profile(title, int(calls[1]), float(calls[2]), numbers, message, tables, tuple(tips))
 
 
-def _table(lines: Sequence[str], name: str, start: int, end: int) -> tuple[Table, int]:
-    """Return a table, whose heading is at start, and the number of the line after it."""
+def _parse_table(lines: Sequence[str], name: str, start: int, end: int) -> tuple[Table, int]:
+    """Return the table whose heading is at index start, and the index of the line after it."""
     rows: list[Row] = []
-    for at in range(start + 1, end):
-        line = lines[at]
-        if rest := REST.fullmatch(line):
-            left = int(rest["count"]), float(rest["percent"]), float(rest["seconds"])
-            return Table(tuple(rows), *left), at + 1
+    for index in range(start + 1, end):
+        line = lines[index]
+        if match := REMAINING.fullmatch(line):
+            omitted = int(match["count"]), float(match["percent"]), float(match["seconds"])
+            return Table(tuple(rows), *omitted), index + 1
         if match := ROW.fullmatch(line):
-            rows.append(_row(match))
+            rows.append(_parse_row(match))
         elif rows and (shape := SHAPE.fullmatch(line)):
             last = rows.pop()
             rows.append(Row(**{**vars(last), "notes": (*last.notes, shape[1])}))
         else:
-            raise ProfileError(f"line {at + 1}: this is no row of the table {name}: {line[:60]!r}")
+            raise ProfileError(
+                f"line {index + 1}: this is not a row of the table {name}: {line[:60]!r}"
+            )
     raise ProfileError(f"line {end}: the text ends in the table {name}")
 
 
-def _row(match: re.Match[str]) -> Row:
+def _parse_row(match: re.Match[str]) -> Row:
     return Row(
         # Theano 0.7 writes a class as <class 'theano.tensor.elemwise.Elemwise'>.
         name=(match["name"] or "").removeprefix("<class '").removesuffix("'>").strip(),
@@ -201,7 +221,7 @@ def _row(match: re.Match[str]) -> Row:
 
 
 def python_blas(profile: Profile) -> tuple[Row, ...]:
-    """Return the BLAS classes of a profile that do not run as C, all or in part."""
+    """Return the BLAS rows of a profile's Class table that do not run, or not only, as C."""
     return tuple(row for row in blas(profile) if row.kind != "C")
 
 
@@ -211,7 +231,7 @@ def blas(profile: Profile) -> tuple[Row, ...]:
 
 
 def render(profile: Profile, rows: int = 6) -> Iterator[str]:
-    """Yield the head of a profile's Class and Ops tables as lines of at most 100 characters."""
+    """Yield the first rows of a profile's Class and Ops tables; at most 100 characters a line."""
     yield f"{profile.title}: {profile.calls} calls, {profile.seconds:.3f} s"
     for heading, table in (("Class", profile.classes), ("Op", profile.ops)):
         yield f"  {'%':>5} {'seconds':>9} {'type':<4} {'calls':>8} {'nodes':>6} {heading}"

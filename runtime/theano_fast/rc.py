@@ -1,6 +1,6 @@
-"""Configuration files for Theano: presets for this machine, and old files in today's flags.
+"""Write theanorc files: presets for this machine, and old files translated to current flags.
 
-A flag is called as in THEANO_FLAGS: ``floatX``, ``dnn.conv.algo_fwd``.
+Flags are named as in THEANO_FLAGS: ``floatX``, ``dnn.conv.algo_fwd``.
 """
 
 import configparser
@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-# What compiles faster loops at the price of IEEE's rules: no NaN, no infinity, any order of sums.
+# Faster loops that violate IEEE 754: they assume no NaN and no infinity, and reorder sums.
 FAST_CXXFLAGS = "-O3 -ffast-math -ftree-loop-distribution -funroll-loops -ftracer"
 PRESETS = ("fastest", "development", "multi-gpu")
 
-# Flags of before Theano 1.0, and those of the same meaning now; none for what is gone.
+# Flags from before Theano 1.0, and the current flags of the same meaning; () if there is none.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "cublas.lib": (),
     "dnn.conv.algo_bwd": ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data"),
@@ -23,17 +23,17 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "lib.cnmem": ("gpuarray.preallocate",),
     "pycuda.init": (),
 }
-# nvcc compiled the kernels of the old back end; libgpuarray's are compiled by NVRTC.
+# nvcc compiled the kernels of the old back end; NVRTC compiles libgpuarray's.
 GONE_SECTIONS = ("nvcc.",)
 OLD_DEVICE = re.compile(r"\bgpu(\d*)\b")
 
 
 class RcError(Exception):
-    """No such file can be written for this machine, or read."""
+    """A theanorc cannot be read, or a preset does not fit this machine."""
 
 
-def devices() -> int:
-    """Return the number of devices that NVIDIA's driver has; 0 without a driver."""
+def count_devices() -> int:
+    """Return the number of devices that NVIDIA's driver reports; 0 without a driver."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -45,25 +45,25 @@ def devices() -> int:
 
 
 def preset(name: str, gpus: int) -> dict[str, str]:
-    """Return the flags of one of PRESETS on a machine with this many devices for Theano.
+    """Return the flags of one of PRESETS on a machine with this number of GPUs.
 
     Raises:
-        RcError: it needs more devices than there are.
+        RcError: the preset needs more GPUs.
     """
     if name == "development":
         return {"device": "cpu", "mode": "FAST_COMPILE"}
     flags = {"floatX": "float32", "mode": "FAST_RUN", "gcc.cxxflags": FAST_CXXFLAGS}
     if name == "multi-gpu":
         if gpus < 2:
-            raise RcError(f"multi-gpu needs two devices or more, and Theano can use {gpus} here")
-        # Two devices that choose their algorithms by time compute different numbers.
+            raise RcError(f"multi-gpu needs at least two devices, and Theano can use {gpus} here")
+        # If each device chose its fastest algorithm, devices would compute different numbers.
         names = ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data")
         contexts = ";".join(f"dev{i}->cuda{i}" for i in range(gpus))
         shared = {"device": "cpu", "contexts": contexts}
         return flags | shared | dict.fromkeys(names, "deterministic")
     if not gpus:
         return {**flags, "device": "cpu"}
-    # Algorithms timed once, and the memory taken once: all but the 5 % that cuDNN may need.
+    # Time algorithms once, and allocate memory once: 95 %, because cuDNN may need the other 5 %.
     return {
         **flags,
         "device": "cuda",
@@ -75,7 +75,7 @@ def preset(name: str, gpus: int) -> dict[str, str]:
 
 
 def translate(flags: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return flags for Theano 1.0.5, and a message for each that was changed."""
+    """Return flags for Theano 1.0.5, and a message for each changed flag."""
     translated: dict[str, str] = {}
     messages = []
     for flag, value in flags.items():
@@ -87,13 +87,16 @@ def translate(flags: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]
             new = dict.fromkeys(RENAMED.get(flag, (flag,)), value)
         translated |= new
         if new != {flag: value}:
-            now = ", ".join(f"{name}={new[name]}" for name in new) or "nothing: it has no effect"
-            messages.append(f"{flag}={value} is now {now}")
+            messages.append(
+                f"{flag}={value} is now " + ", ".join(f"{name}={new[name]}" for name in new)
+                if new
+                else f"{flag}={value} was removed: Theano 1.0.5 has no such flag"
+            )
     return translated, tuple(messages)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Read the flags of a theanorc; raises RcError."""
+    """Return the flags in the text of a theanorc; raises RcError."""
     parser = _parser()
     try:
         parser.read_string(text)
@@ -107,7 +110,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def read(file: Path) -> dict[str, str]:
-    """Read the flags of a theanorc's file; raises RcError."""
+    """Return the flags in a theanorc file; raises RcError."""
     try:
         return parse(file.read_text())
     except OSError as error:
@@ -129,6 +132,6 @@ def render(flags: Mapping[str, str]) -> str:
 
 def _parser() -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser()
-    # Theano's flags have capitals: floatX.
+    # Keep capitals, as in floatX.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     return parser

@@ -1,4 +1,4 @@
-"""The report of a verification, as sorted JSON and as a table."""
+"""Format the report of a verification as sorted JSON and as a table."""
 
 import dataclasses
 import json
@@ -39,32 +39,35 @@ def document(
     }
 
 
-def progress(done: int, total: int, started: float, told: str, failure: str = "") -> None:
-    """Print on standard error what was done of a long task, and how long the rest may take.
+def progress(done: int, total: int, started: float, step: str, failure: str = "") -> None:
+    """Print the progress of a long task and the estimated remaining time on standard error.
 
     Args:
-        started: when it began, of time.monotonic.
-        failure: said in the place of the time.
+        done: the number of completed steps.
+        total: the number of all steps.
+        started: the start of the task, from time.monotonic.
+        step: the name of the last completed step.
+        failure: printed instead of the time.
     """
-    left = (time.monotonic() - started) / done * (total - done)
-    end = failure or f"some {left:.0f} s left"
-    print(f"{done} of {total}, {told}: {end}", file=sys.stderr, flush=True)
+    remaining = (time.monotonic() - started) / done * (total - done)
+    end = failure or f"about {remaining:.0f} s left"
+    print(f"{done} of {total}, {step}: {end}", file=sys.stderr, flush=True)
 
 
 def to_json(tree: dict[str, Any]) -> str:
-    """Return a JSON object as text: keys sorted, two spaces, a newline at the end."""
+    """Return a JSON object as text: sorted keys, an indent of two spaces, a final newline."""
     return json.dumps(tree, indent=2, sort_keys=True) + "\n"
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all; raises OSError."""
+    """Write a file atomically; raises OSError."""
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text)
     temporary.replace(path)
 
 
 def header() -> str:
-    """Return the heading of the table."""
+    """Return the header of the table."""
     return f"{'check':<12}{'status':<10}{'seconds':>7} result"
 
 
@@ -82,15 +85,15 @@ def row(record: Record) -> str:
 
 
 def summary(stack: Stack, records: Sequence[Record], verified: bool) -> str:
-    """Return the verdict in one line, the checks counted by status."""
+    """Return the verdict and the number of checks with each status, in one line."""
     counts = Counter(record.status for record in records)
-    told = ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))
-    return f"{stack.name}: {'verified' if verified else 'NOT verified'} ({told})"
+    text = ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))
+    return f"{stack.name}: {'verified' if verified else 'NOT verified'} ({text})"
 
 
-def of_node(node: str, told: str, records: Sequence[Record]) -> str:
-    """Return what is told of a node, and its failed checks with their details; one node a line."""
-    lines = [told]
+def format_node(node: str, summary: str, records: Sequence[Record]) -> str:
+    """Return a node's summary and its failed checks with details; each line names the node."""
+    lines = [summary]
     for record in records:
         if record.status == "failed":
             lines += [f"{record.name} failed: {record.message}", *record.details]
@@ -108,14 +111,13 @@ def render_facts(facts: dict[str, Any], indent: str = "") -> str:
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             lines += [f"{indent}{key}:\n" + render_facts(item, indent + "  ") for item in value]
         elif isinstance(value, list) and value:
-            start, rest = f"{indent}{key}: ", f"{indent}  "
             words = ", ".join(map(str, value))
             lines.append(
                 textwrap.fill(
                     words,
                     WIDTH,
-                    initial_indent=start,
-                    subsequent_indent=rest,
+                    initial_indent=f"{indent}{key}: ",
+                    subsequent_indent=f"{indent}  ",
                     break_on_hyphens=False,
                     break_long_words=False,
                 )

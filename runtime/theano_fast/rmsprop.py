@@ -1,7 +1,7 @@
-"""The RMSProp of A. Graves, with momentum and centred, by which Neural Turing Machines are trained.
+"""Train with Graves's RMSProp, the centred form with momentum, as for Neural Turing Machines.
 
-A. Graves, "Generating Sequences With Recurrent Neural Networks" (arXiv:1308.0850, 2013),
-equations 38-45, whose constants these are.
+Source of the equations and constants: A. Graves, "Generating Sequences With Recurrent Neural
+Networks" (arXiv:1308.0850, 2013), equations 38-45.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ import theano.tensor as T
 
 
 def updates(parameters: list[Any], gradients: list[Any], rate: float = 1e-4) -> list[Any]:
-    """Return theano.function's updates for one step down the gradients.
+    """Return theano.function's updates for one step of gradient descent.
 
-    Gradients are clipped to (-10, 10), as Graves, Wayne and Danihelka did for the NTM (2014).
+    Gradients are clipped to (-10, 10), as by Graves, Wayne and Danihelka for the NTM (2014).
     """
     steps: list[Any] = []
     for parameter, gradient in zip(parameters, gradients, strict=True):

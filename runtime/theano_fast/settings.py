@@ -1,6 +1,6 @@
-"""Which Theano flags are set, and where: by files, THEANO_FLAGS and a program, read without Theano.
+"""Read the user's Theano flags from files, THEANO_FLAGS and a program, without importing Theano.
 
-The later of two settings of one flag holds, as in Theano's ``configparser.py``.
+If a flag is set twice, the later setting wins, as in Theano's ``configparser.py``.
 """
 
 import ast
@@ -12,93 +12,96 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from theano_fast import rc
+from theano_fast.porting import sources
 
 FLAGS = "THEANO_FLAGS"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A flag, its value as text, and the place that sets it: FLAGS, or FILE:LINE."""
+    """A flag, its value as text, and its origin: THEANO_FLAGS, or FILE:LINE."""
 
     flag: str
     value: str
-    place: str
+    origin: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return the setting as a JSON object."""
+        return {"flag": self.flag, "value": self.value, "place": self.origin}
 
 
 def user_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
-    """Return the files that Theano reads after the environment's own, first to last."""
+    """Return the user's theanorc files in the order in which Theano reads them."""
     names = environ.get("THEANORC", "~/.theanorc").split(os.pathsep)
     return tuple(Path(name).expanduser() for name in names if name)
 
 
-def stack_file(prefix: str | Path = sys.prefix) -> Path:
-    """Return the environment's own file."""
+def stack_file(prefix: str | Path = sys.base_prefix) -> Path:
+    """Return the environment's theanorc, which Theano reads before the user's."""
     return Path(prefix, "etc", "theanorc")
 
 
-def users(
+def read_users(
     program: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> tuple[Setting, ...]:
-    """Return what the user's files, THEANO_FLAGS and a program set: each flag's that holds.
+    """Return the effective settings of the user's files, THEANO_FLAGS and a program.
 
     Raises:
-        rc.RcError: a file cannot be read, or is no theanorc or program.
+        rc.RcError: a file cannot be read, or is not a theanorc.
+        sources.SourceError: the program cannot be read, or is not Python.
     """
-    found = [setting for file in user_files(environ) for setting in _of_file(file)]
-    its_own = list(_of_program(program)) if program else []
-    if not any(setting.place.endswith(FLAGS) for setting in its_own):
-        found += _of_flags(environ.get(FLAGS, ""), FLAGS)
-    found += its_own
-    return tuple({setting.flag: setting for setting in found}.values())
+    settings = [setting for file in user_files(environ) for setting in _read_file(file)]
+    of_program = list(_read_program(program)) if program else []
+    if not any(setting.origin.endswith(FLAGS) for setting in of_program):
+        settings += _parse_flags(environ.get(FLAGS, ""), FLAGS)
+    settings += of_program
+    return tuple({setting.flag: setting for setting in settings}.values())
 
 
-def _of_file(file: Path) -> Iterator[Setting]:
-    # Theano passes over a file that is not there.
+def _read_file(file: Path) -> Iterator[Setting]:
+    # Theano ignores a missing file.
     if not file.exists():
         return
     lines = file.read_text(errors="replace").splitlines()
     for flag, value in rc.read(file).items():
-        yield Setting(flag, value, f"{file}:{_line(lines, flag)}")
+        yield Setting(flag, value, f"{file}:{_find_line(lines, flag)}")
 
 
-def _line(lines: list[str], flag: str) -> int:
-    """Return the number of the line that sets a flag of a theanorc."""
+def _find_line(lines: list[str], flag: str) -> int:
+    """Return the number of the last line of a theanorc that sets a flag."""
     section, _, option = flag.rpartition(".")
-    within, found = "", 0
+    current_section, last = "", 0
     for number, line in enumerate(lines, 1):
         if line.startswith("["):
-            within = line.strip().strip("[]")
-        elif within in (section or "global", flag.removesuffix(f".{option}")):
+            current_section = line.strip().strip("[]")
+        elif current_section in (section or "global", flag.removesuffix(f".{option}")):
             name = line.replace(":", "=").partition("=")[0].strip()
-            found = number if name in (option, flag) else found
-    return found
+            last = number if name in (option, flag) else last
+    return last
 
 
-def _of_flags(text: str, place: str) -> Iterator[Setting]:
+def _parse_flags(text: str, origin: str) -> Iterator[Setting]:
     words = shlex.shlex(text, posix=True)
     words.whitespace = ","
     words.whitespace_split = True
     try:
         pairs = [word.strip().partition("=") for word in words]
     except ValueError as error:
-        raise rc.RcError(f"{place} cannot be read: {error}: {text}") from error
+        raise rc.RcError(f"{origin} cannot be read: {error}: {text}") from error
     for flag, equals, value in pairs:
         if equals:
-            yield Setting(flag, value, place)
+            yield Setting(flag, value, origin)
 
 
-def _of_program(program: Path) -> Iterator[Setting]:
-    """Yield what literals in a program's source set: theano.config.FLAG, os.environ's FLAGS."""
-    try:
-        tree = ast.parse(program.read_bytes())
-    except (OSError, SyntaxError, ValueError) as error:
-        raise rc.RcError(f"{program} cannot be read as a program: {error}") from error
+def _read_program(program: Path) -> Iterator[Setting]:
+    """Yield the flags that a program assigns literals to, in theano.config and os.environ."""
+    tree, _ = sources.parse(program)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):
             continue
-        place, value = f"{program}:{node.lineno}", str(node.value.value)
+        origin, value = f"{program}:{node.lineno}", str(node.value.value)
         for target in map(ast.unparse, node.targets):
             if target in (f"os.environ['{FLAGS}']", f"environ['{FLAGS}']"):
-                yield from _of_flags(value, f"{place}, {FLAGS}")
+                yield from _parse_flags(value, f"{origin}, {FLAGS}")
             elif target.startswith(("theano.config.", "config.")):
-                yield Setting(target.partition("config.")[2], value, place)
+                yield Setting(target.partition("config.")[2], value, origin)

@@ -1,6 +1,8 @@
-"""The stack an environment says it is: ``<sys.prefix>/etc/theano-fast.toml``.
+"""Read the stack of an environment from ``<sys.base_prefix>/etc/theano-fast.toml``.
 
-The metapackage of a stack writes the file::
+A virtual environment has the stack of the environment whose Python made it.
+
+The stack's metapackage contains the file::
 
     stack = "openblas"
 
@@ -22,47 +24,51 @@ AXES = frozenset({"blas", "device", "libm", "python"})
 
 
 class StackError(Exception):
-    """The environment does not say what it is, so that nothing can be proved of it."""
+    """The environment has no file that names its stack, or the file cannot be read."""
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack's name and its values on the axes; :data:`AXES` are always among them."""
+    """A stack's name and its value on each axis, at least on all of :data:`AXES`."""
 
     name: str
     axes: Mapping[str, str]
 
 
-def load(prefix: str | Path = sys.prefix) -> Stack:
+def load(prefix: str | Path = sys.base_prefix) -> Stack:
     """Read the stack of the environment at prefix; raises StackError."""
     path = Path(prefix) / FILE
     try:
         return parse(path.read_text())
     except FileNotFoundError:
+        venv = ""
+        if sys.prefix != sys.base_prefix:
+            venv = f", and the virtual environment {sys.prefix} was made with its Python"
         raise StackError(
-            f"{path} does not exist: this Python is not in an environment of a theano-fast stack;"
-            " install the metapackage of one, or run theano-fast of such an environment"
+            f"{path} does not exist: {sys.base_prefix} contains no theano-fast stack{venv}; run the"
+            " theano-fast of an environment that contains a stack, or make a virtual environment"
+            " with its bin/python -m venv DIR"
         ) from None
     except (OSError, ValueError) as error:
         raise StackError(f"{path} cannot be read: {error}") from error
 
 
-def beside(prefix: str | Path = sys.prefix) -> tuple[Path, ...]:
-    """Return the environment at prefix, and those of stacks of its Python in the same folder.
+def find_siblings(prefix: str | Path = sys.base_prefix) -> tuple[Path, ...]:
+    """Return the stacks in the folder of prefix that have its Python version, prefix included.
 
-    They are sorted. Another Python runs neither theano-fast nor, maybe, its user's program.
+    The paths are sorted. Other Python versions may not run the user's program.
 
     Raises:
-        StackError: one of them does not say what it is.
+        StackError: the stack of one of them cannot be read.
     """
-    place = Path(prefix).resolve()
-    python = load(place).axes["python"]
-    stacks = (path for path in place.parent.iterdir() if (path / FILE).exists())
+    own = Path(prefix).resolve()
+    python = load(own).axes["python"]
+    stacks = (path for path in own.parent.iterdir() if (path / FILE).exists())
     return tuple(sorted(path for path in stacks if load(path).axes["python"] == python))
 
 
 def parse(text: str) -> Stack:
-    """Make a stack of the file's text; raises ValueError naming what is wrong."""
+    """Parse the file's text; raises ValueError, which names the mistake."""
     table = tomllib.loads(text)
     if set(table) != {"stack", "axes"}:
         raise ValueError(f"its keys must be 'axes' and 'stack', not {sorted(table)}")

@@ -1,37 +1,38 @@
-"""Default thread counts for the BLAS and OpenMP: what this process may use, not what the node has.
+"""Set the default number of BLAS and OpenMP threads to the CPUs that this process may use.
 
 ``theano_fast_threads.pth`` calls :func:`apply` and :func:`limit_spinning` when the interpreter
-starts, before any library reads its environment. Too many threads on too few cores make small
-matrices, the stuff of a scan, many times slower; one thread on many cores wastes the node.
+starts, before any library reads its environment. More threads than cores make products of small
+matrices, which are typical of a scan, many times slower; one thread leaves the other cores idle.
 
-The counts travel to child processes in the environment, where they may be wrong: a child can be
-bound to other CPUs. ``THEANO_FAST_THREADS`` therefore records what was set here; a child whose
-variables still hold that value computes them anew, and any other value is the user's and stays.
+Child processes inherit the variables, but may be bound to other CPUs. Therefore
+``THEANO_FAST_THREADS`` records the value that was set here. If a child's variables still hold this
+value, the child computes them again; any other value is the user's and stays.
 """
 
 import os
 
-# Every start of the interpreter pays for this module's imports: typing and pathlib would take
-# ten times as long as all the rest. Type checkers take this name for typing's.
+# Do not import typing and pathlib: each start of the interpreter imports this module, and they take
+# ten times as long as the other imports. Type checkers treat this name like typing.TYPE_CHECKING.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# OpenBLAS reads GOTO_NUM_THREADS too, after its own variable, which must not hide it.
+# If the user sets only GOTO_NUM_THREADS, do not set OPENBLAS_NUM_THREADS: OpenBLAS reads it first.
 USER_VARIABLES = (*VARIABLES, "GOTO_NUM_THREADS")
 MARK = "THEANO_FAST_THREADS"
-# How often a waiting thread of GNU OpenMP looks for work before it sleeps. Its own 300,000 times
-# take a core from the thread that it waits for, where there is one less than it counted on:
-# MKL's products of 64 x 64 matrices, 41 GFLOP/s on two idle cores, fall to 0.1 when one of them is
-# busy, and to 11 with this number, which changes nothing on idle ones.
+# How often a waiting thread of GNU OpenMP checks for work before it sleeps. With the default of
+# 300,000, waiting threads take a core from the working thread if another program uses a core.
+# Measured with MKL, 64 x 64 products on two cores: 41 GFLOP/s if both are idle, with either number;
+# if one is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
 SPINS = "1000"
 
 
 def apply(environ: "MutableMapping[str, str]" = os.environ) -> int | None:
     """Set :data:`VARIABLES` to :func:`available` unless the user set one of them.
 
-    Returns the number of threads set, None where the user's choice was left alone.
+    Returns:
+        the number of threads that was set, None if the user had set one.
     """
     mark = environ.pop(MARK, None)
     for name in VARIABLES:
@@ -51,10 +52,10 @@ def limit_spinning(environ: "MutableMapping[str, str]" = os.environ) -> None:
 
 
 def available(environ: "MutableMapping[str, str]" = os.environ) -> int:
-    """Return how many CPUs this process may keep busy.
+    """Return the number of CPUs that this process may use, at least 1.
 
-    The least of its CPU affinity, its cgroups' CPU quota rounded up, and what Slurm granted to
-    the task (``SLURM_CPUS_PER_TASK``).
+    This is the least of its CPU affinity, its cgroups' CPU quota rounded up, and Slurm's number
+    for the task (``SLURM_CPUS_PER_TASK``).
     """
     limits = [len(os.sched_getaffinity(0))]
     quota = cgroup_quota()
@@ -67,10 +68,10 @@ def available(environ: "MutableMapping[str, str]" = os.environ) -> int:
 
 
 def cgroup_quota(root: str = "") -> float | None:
-    """Return the CPUs that this process's control groups allow it, None where they set no limit.
+    """Return the CPU quota of this process's control groups, in CPUs; None without a limit.
 
-    A group is bound by its ancestors, so that the least quota on the way up counts; this also
-    covers containers, which see their own group at the root of the mount. Kernel documentation:
+    A group is limited by its ancestors, so return the least quota on the way to the root. In a
+    container, the root of the mount is the container's own group. Kernel documentation:
     ``cpu.max`` in admin-guide/cgroup-v2, ``cpu.cfs_quota_us`` in scheduler/sched-bwc (v1).
     """
     quotas: list[float] = []
@@ -98,7 +99,7 @@ def _quota_v2(group: str) -> "Iterator[float]":
 
 
 def _quota_v1(group: str) -> "Iterator[float]":
-    # An unlimited group has a quota of -1, which is no decimal.
+    # An unlimited group has a quota of -1, for which isdecimal is False.
     quota, period = _read(f"{group}/cpu.cfs_quota_us"), _read(f"{group}/cpu.cfs_period_us")
     if quota.isdecimal() and period.isdecimal():
         yield int(quota) / int(period)

@@ -1,4 +1,4 @@
-"""How Theano runs the nodes of a compiled function: as C from which module, or as Python."""
+"""Read how Theano runs the nodes of a compiled function: as C from a module, or as Python."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Thunk:
-    """One node of a compiled function.
+    """A node of a compiled function.
 
-    kind is the op's class, implementation "C" or "Py" as in Theano's profiles, module the
-    compiled module's file, "" for Python.
+    ``kind`` is the op's class, ``implementation`` is "C" or "Py" as in Theano's profiles, and
+    ``module`` is the compiled module's file, "" for Python.
     """
 
     kind: str
@@ -18,9 +18,9 @@ class Thunk:
 
 
 def read(function: Any) -> tuple[Thunk, ...]:
-    """Return the thunks of a compiled Theano function, those of its scans' steps included.
+    """Return the thunks of a compiled Theano function, including its scans' steps.
 
-    ``cthunk`` is what Theano's own profiler goes by (``gof/vm.py``).
+    Theano's profiler also detects C by ``cthunk`` (``gof/vm.py``).
     """
     thunks = []
     for node, thunk in zip(function.fn.nodes, function.fn.thunks, strict=True):
@@ -40,9 +40,9 @@ def scans(function: Any) -> tuple[Any, ...]:
 
 
 def python_scans(function: Any) -> tuple[str, ...]:
-    """Return the names of the scans whose loop runs in Python, not in C's ``scan_steps``.
+    """Return the names of the scans whose loop runs in Python, not in the module ``scan_steps``.
 
-    Scan's thunk calls its method ``execute`` where the compiled loop is not to be had.
+    Scan's thunk calls its method ``execute`` if the compiled loop is not available.
     """
     pairs = zip(function.fn.nodes, function.fn.thunks, strict=True)
     return tuple(

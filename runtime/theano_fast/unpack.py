@@ -1,6 +1,6 @@
-"""Tell an environment where it is, once, after its archive was unpacked: ``theano-fast-unpack``.
+"""Write the prefix into an unpacked environment's files, once: ``theano-fast-unpack``.
 
-Files that hold an absolute path have a placeholder instead, by which :data:`LIST` knows them.
+In an archive, files have a placeholder instead of the prefix. :data:`LIST` names these files.
 """
 
 import json
@@ -10,58 +10,61 @@ import shutil
 import sys
 from pathlib import Path
 
-# In the environment: the placeholder, the files that have it, and then where it was unpacked.
+# In the environment: the placeholder, the files that contain it, and after unpacking the prefix.
 LIST = Path("share", "theano-fast", "unpack.json")
 
 
 class UnpackError(Exception):
-    """An environment cannot be used where it is; the message says why, and what next."""
+    """An environment cannot be used at its path; the message has the reason and the next step."""
 
 
 def unpack(prefix: Path) -> str:
-    """Put ``prefix`` in place of the placeholder; says what was done.
+    """Replace the placeholder by ``prefix`` in all files; return a message.
 
-    What was interrupted goes on where it was.
+    If this is interrupted, the next call continues.
 
     Raises:
-        UnpackError: it was unpacked for another place, or the path is too long.
+        UnpackError: the environment was unpacked for another prefix, or the prefix is too long.
         OSError: a file cannot be written.
     """
-    listed = json.loads((prefix / LIST).read_text())
-    placeholder, place = listed["placeholder"].encode(), os.fsencode(prefix)
-    before = listed.get("prefix")
+    state = json.loads((prefix / LIST).read_text())
+    placeholder, path = state["placeholder"].encode(), os.fsencode(prefix)
+    before = state.get("prefix")
     if before == str(prefix):
         return f"{prefix}: was unpacked before"
     if before:
         raise UnpackError(f"{prefix} was unpacked for {before}: unpack the archive again, here")
-    if len(place) > len(placeholder):
-        raise UnpackError(f"{prefix} is longer than {len(placeholder)} bytes: unpack elsewhere")
-    for name in listed["files"]:
-        replace(prefix / name, placeholder, place)
-    write(prefix / LIST, json.dumps({**listed, "prefix": str(prefix)}, sort_keys=True).encode())
-    return f"{prefix}: unpacked; {prefix}/bin/theano-fast verify proves it"
+    if len(path) > len(placeholder):
+        raise UnpackError(
+            f"{prefix} is longer than {len(placeholder)} bytes: unpack the archive into a directory"
+            " with a shorter path"
+        )
+    for name in state["files"]:
+        replace(prefix / name, placeholder, path)
+    write(prefix / LIST, json.dumps({**state, "prefix": str(prefix)}, sort_keys=True).encode())
+    return f"{prefix}: unpacked; to verify it, run {prefix}/bin/theano-fast verify"
 
 
-def replace(file: Path, placeholder: bytes, place: bytes) -> None:
-    """Put ``place`` into a file; in one that is no text, strings keep their length by zeros."""
+def replace(file: Path, placeholder: bytes, path: bytes) -> None:
+    """Replace the placeholder in a file by ``path``; pad strings of binary files with zeros."""
     content = file.read_bytes()
     if placeholder not in content:
         return
     if b"\0" in content:
         strings = content.split(b"\0")
         content = b"\0".join(
-            string.replace(placeholder, place).ljust(len(string), b"\0") for string in strings
+            string.replace(placeholder, path).ljust(len(string), b"\0") for string in strings
         )
     else:
-        content = content.replace(placeholder, place)
+        content = content.replace(placeholder, path)
     write(file, content)
     if file.suffix == ".py":
-        # Its bytecode is of the text that it was.
+        # The bytecode was compiled from the text with the placeholder.
         py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
 def write(file: Path, content: bytes) -> None:
-    """Replace a file, whole or not at all, and keep its mode."""
+    """Replace a file atomically, and keep its mode."""
     part = file.with_name(f".{file.name}.part")
     part.write_bytes(content)
     shutil.copymode(file, part)
@@ -69,7 +72,7 @@ def write(file: Path, content: bytes) -> None:
 
 
 def main() -> int:
-    """Unpack the environment of this interpreter; the exit status."""
+    """Unpack the environment of this interpreter; return the exit status."""
     try:
         print(unpack(Path(sys.prefix)))
     except (UnpackError, OSError) as error:

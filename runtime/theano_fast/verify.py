@@ -1,4 +1,4 @@
-"""Run the checks, each in a process of its own, and collect their records."""
+"""Run each check in its own process, and collect the records."""
 
 import contextlib
 import json
@@ -14,32 +14,40 @@ from pathlib import Path
 from theano_fast.checks import CHECKS, Check
 from theano_fast.checks.result import Record
 
-# Set over the user's own flags: the checks need them, and they say nothing of the environment.
+# These override the user's flags: the checks need them, and they do not change what is checked.
 FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
 LAST_LINES = 15
 
 
-def select(names: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks of these names, all for none; raises ValueError naming the known ones."""
-    known = {check.name: check for check in CHECKS}
-    if unknown := [name for name in names if name not in known]:
-        raise ValueError(f"unknown check {', '.join(unknown)}; the checks are {', '.join(known)}")
-    return tuple(check for check in CHECKS if not names or check.name in names)
+def select(names: Sequence[str], without: Sequence[str] = ()) -> tuple[Check, ...]:
+    """Return the checks of these names (all checks if there are no names) except ``without``.
+
+    Raises:
+        ValueError: a name is unknown; the message lists all checks.
+    """
+    valid = [check.name for check in CHECKS]
+    if unknown := [name for name in (*names, *without) if name not in valid]:
+        raise ValueError(f"unknown check {', '.join(unknown)}; the checks are {', '.join(valid)}")
+    return tuple(
+        check
+        for check in CHECKS
+        if (not names or check.name in names) and check.name not in without
+    )
 
 
 def run(
     checks: Sequence[Check], full: bool, compiledir: Path, device: str = ""
 ) -> Iterator[Record]:
-    """Run the checks and yield the record of each as it ends.
+    """Run the checks and yield the record of each when it ends.
 
-    All share compiledir, so that what is compiled once is there for the next.
+    The checks share compiledir, so that each module is compiled once.
     """
     for check in checks:
         yield run_check(check, full, compiledir, device)
 
 
 def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> Record:
-    """Run one check in a process of its own; a crash or a hang is a failure like another."""
+    """Run one check in its own process; a crash or a timeout is a failed check."""
     limit = check.full_limit if full else check.limit
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
@@ -58,35 +66,35 @@ def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> R
                     timeout=limit,
                 ).returncode
         except subprocess.TimeoutExpired:
-            message = f"it did not end within {limit} s"
+            message = f"the check did not end within {limit} s"
         else:
             if code == 0:
                 return Record(**json.loads(answer.read_text()))
-            message = f"its process {ending(code)}"
+            message = f"the check's process {describe_exit(code)}"
         lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
     seconds = time.perf_counter() - started
     return Record(check.name, "failed", seconds, message, details=tuple(lines))
 
 
 def environment(check: Check, compiledir: Path) -> dict[str, str]:
-    """Return the environment of a check's process: the user's, with the flags checks need."""
+    """Return the environment variables of a check's process: the user's, with the check's flags."""
     return {
         **os.environ,
-        # mpi4py, where it is installed, takes the machine's MPI as soon as Theano is imported.
+        # Theano imports mpi4py if it is installed, which would load the host's MPI.
         "MPI4PY_LIBMPI": os.devnull,
         "THEANO_FLAGS": theano_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
-        # A crash then says where in Python it happened.
+        # Print Python's stack after a crash.
         "PYTHONFAULTHANDLER": "1",
     }
 
 
-def theano_flags(*ours: str) -> str:
-    """Return THEANO_FLAGS with ours behind the user's own, so that ours win."""
-    return ",".join(filter(None, (os.environ.get("THEANO_FLAGS"), *ours)))
+def theano_flags(*flags: str) -> str:
+    """Return the user's THEANO_FLAGS with flags appended: the last value of a flag wins."""
+    return ",".join(filter(None, (os.environ.get("THEANO_FLAGS"), *flags)))
 
 
-def ending(code: int) -> str:
-    """Say how a process with this return code of subprocess ended."""
+def describe_exit(code: int) -> str:
+    """Describe how a process ended, from its return code of subprocess."""
     if code >= 0:
         return f"ended with exit status {code}"
     with contextlib.suppress(ValueError):
@@ -95,6 +103,6 @@ def ending(code: int) -> str:
 
 
 def verified(records: Sequence[Record]) -> bool:
-    """Tell whether something was proved and nothing failed: skipped checks prove nothing."""
+    """Return whether a check passed and none failed."""
     statuses = {record.status for record in records}
     return "failed" not in statuses and "passed" in statuses

@@ -1,7 +1,7 @@
-"""The checks of ``theano-fast verify``, in the order they run.
+"""List the checks of ``theano-fast verify``, in the order in which they run.
 
-Each is a module of this package with one function, ``run(Options) -> Result``, and runs in a
-process of its own: what is loaded there is the check's own doing, and a crash is its failure.
+Each check is a module of this package with a function ``run(Options) -> Result``. It runs in its
+own process, so that it sees only the libraries that it loads, and a crash is its failure.
 """
 
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """A check: its module's name, what it proves, and how its process is set up.
+    """A check: the name of its module, its claim, and the settings of its process.
 
-    flags are THEANO_FLAGS it needs before Theano is imported; limit is in seconds of wall time
-    and generous: it ends a hang, it is no gate.
+    ``flags`` are THEANO_FLAGS that the import of Theano needs. ``limit`` is in seconds of wall
+    time; it ends a process that hangs, and is no test of speed.
     """
 
     name: str
@@ -23,14 +23,16 @@ class Check:
 
 
 CHECKS = (
-    Check("packages", "the packages that Theano leans on are the stack's own, not pip's"),
+    Check("packages", "the packages that Theano needs are the stack's, not replaced by pip"),
     Check("compiler", "a C++ module compiles and loads"),
+    # Shipped modules were compiled on another machine.
+    Check("loops", "g++ vectorizes loops for this processor", flags="cmodule.shipped="),
     Check(
         "blas",
-        "Gemm, Gemv, Dot22 and Ger run as C in the stack's BLAS; one BLAS, one OpenMP",
+        "Gemm, Gemv, Dot22 and Ger run in C with the stack's BLAS; one BLAS, one OpenMP",
         flags="openmp=True,openmp_elemwise_minsize=0",
     ),
-    Check("numerics", "BLAS results are right: all orders, strides, sizes, thread counts"),
+    Check("numerics", "BLAS results are right for all orders, strides, sizes and thread counts"),
     Check("check_blas", "Theano's gemm is as fast as numpy's"),
     Check("libm", "compiled loops call amdlibm, and its functions are right to 4 ulp"),
     Check(
@@ -39,11 +41,11 @@ CHECKS = (
     Check(
         "device",
         "an NVIDIA device computes what the CPU computes",
-        # Without a cache of libgpuarray's own, memory goes back to the driver.
+        # Without libgpuarray's memory pool, freed memory returns to the driver.
         flags="gpuarray.preallocate=-1",
         limit=3600,
         full_limit=3600,
     ),
-    Check("hermetic", "no library of the host but glibc's is loaded", flags="openmp=True"),
-    Check("threads", "thread counts default to what the process may use"),
+    Check("hermetic", "of the host's libraries, only glibc's are loaded", flags="openmp=True"),
+    Check("threads", "the default numbers of threads are the CPUs that the process may use"),
 )

@@ -1,4 +1,4 @@
-"""Run one check in this process and write its record: ``-m theano_fast.checks NAME FILE``."""
+"""Run a check in this process, and write its record: ``-m theano_fast.checks NAME FILE``."""
 
 import argparse
 import dataclasses
@@ -28,7 +28,7 @@ def main() -> None:
 
 
 def run(name: str, options: Options) -> Record:
-    """Run a check; one that raises has failed, with the exception's message."""
+    """Run a check; if it raises an exception, the check failed with the exception's message."""
     started = time.perf_counter()
     trace = ""
     try:
@@ -36,7 +36,7 @@ def run(name: str, options: Options) -> Record:
             f"theano_fast.checks.{name}"
         ).run
         result = check(options)
-    # The one place where every exception is caught: whatever goes wrong, the verdict is "failed".
+    # Catch every exception, so that a check with a bug has failed.
     except Exception as error:
         result = Result(failures=(f"{type(error).__name__}: {error}".strip(),))
         trace = traceback.format_exc()

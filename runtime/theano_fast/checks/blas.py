@@ -1,4 +1,4 @@
-"""The BLAS ops are C, bound to the stack's library, the only BLAS and OpenMP in the process."""
+"""Check that BLAS ops run in C with the stack's BLAS, and that one BLAS and OpenMP are loaded."""
 
 import sys
 from collections.abc import Iterator
@@ -14,31 +14,31 @@ from theano_fast import blas, elf, libraries, thunks
 from theano_fast.checks.result import Options, Result
 
 EMPTY = (
-    "blas.ldflags is empty: Theano falls back on its own C over numpy's API for gemm and on Python"
-    " for the rest; an environment of this stack sets it in {prefix}/etc/theanorc"
+    "blas.ldflags is empty, so gemm runs in C through numpy and other BLAS ops run in Python; set"
+    " it as {prefix}/etc/theanorc of a new environment does, and remove it from your settings"
 )
 
 
 def run(options: Options) -> Result:
-    """Compile and run the kernels and an OpenMP Elemwise, then look at what was loaded."""
+    """Run the BLAS ops and a parallel Elemwise, and check the loaded libraries."""
     family = options.stack.axes["blas"]
     ldflags = theano.config.blas.ldflags
-    failures = [] if ldflags else [EMPTY.format(prefix=sys.prefix)]
-    for name, function, arguments in kernels():
+    failures = [] if ldflags else [EMPTY.format(prefix=sys.base_prefix)]
+    for name, function, arguments in compile_ops():
         function(*arguments)
-        failures += misbound(name, thunks.read(function), family)
+        failures += check_binding(name, thunks.read(function), family)
     scipy.linalg.lu_factor(np.eye(3))
     failures += run_openmp()
 
     mapped = libraries.mapped()
     instances, runtimes = blas.loaded(), libraries.openmp_runtimes(mapped)
-    failures += wrong_blas(instances, family) + wrong_openmp(runtimes)
+    failures += check_blas(instances, family) + check_openmp(runtimes)
     versions = [] if failures else [blas.version(instance) for instance in instances]
     return Result(
         summary="; ".join(versions),
         failures=tuple(failures),
         measurements={
-            "blas": [f"{instance.family}: {instance.place}" for instance in instances],
+            "blas": [f"{instance.family}: {instance.path}" for instance in instances],
             "ldflags": ldflags,
             "openmp": list(runtimes),
             "versions": versions,
@@ -46,8 +46,8 @@ def run(options: Options) -> Result:
     )
 
 
-def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Yield (op, compiled function, arguments) whose graph must hold the BLAS op."""
+def compile_ops() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
+    """Yield (name of a BLAS op, compiled function that must contain the op, arguments)."""
     a, b, c = T.dmatrices("a", "b", "c")
     x, y = T.dvectors("x", "y")
     square, line = np.eye(4), np.ones(4)
@@ -57,34 +57,35 @@ def kernels() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
     yield "Ger", theano.function([a, x, y], a + 0.8 * T.outer(x, y)), (square, line, line)
 
 
-def misbound(name: str, made: tuple[thunks.Thunk, ...], family: str) -> list[str]:
-    """Return what is wrong with the binding of a BLAS op among a function's thunks.
+def check_binding(name: str, nodes: tuple[thunks.Thunk, ...], family: str) -> list[str]:
+    """Return the failures of a BLAS op among a function's thunks.
 
-    An op's C version has a "C" before its name where Theano has two classes (CGemv, CGer).
+    The C class of some ops has a "C" before its name: CGemv, CGer.
     """
-    found = [thunk for thunk in made if thunk.kind in (name, f"C{name}")]
-    if not found:
-        return [f"{name}: the compiled graph has only {sorted({t.kind for t in made})}"]
+    matches = [thunk for thunk in nodes if thunk.kind in (name, f"C{name}")]
+    if not matches:
+        kinds = sorted({thunk.kind for thunk in nodes})
+        return [f"{name} is not in the compiled graph, which has {kinds}"]
     failures = []
-    for thunk in found:
+    for thunk in matches:
         if thunk.implementation != "C":
             failures.append(f"{name} runs in Python")
-        elif not linked(thunk.module, family):
+        elif not is_linked(thunk.module, family):
             failures.append(f"{name}'s compiled module is not linked with {family}")
     return failures
 
 
-def linked(module: str, family: str) -> bool:
-    """Return whether a module needs a BLAS, itself or through the interface's libblas.so.3."""
+def is_linked(module: str, family: str) -> bool:
+    """Return whether a module is linked with a BLAS, directly or through libblas.so.3."""
     needed = elf.read(module).needed
-    interface = Path(sys.prefix, "lib", "libblas.so.3")
+    interface = Path(sys.base_prefix, "lib", "libblas.so.3")
     if interface.name in needed:
         needed += elf.read(interface).needed
     return any(libraries.BLAS[family].fullmatch(name) for name in needed)
 
 
 def run_openmp() -> list[str]:
-    """Run an Elemwise whose loop is parallel; return what is wrong."""
+    """Run an Elemwise with a parallel loop; return the failures."""
     x = T.dvector("x")
     function = theano.function([x], T.exp(x))
     function(np.zeros(100_000))
@@ -93,13 +94,13 @@ def run_openmp() -> list[str]:
     return []
 
 
-def wrong_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
-    """Return what is wrong with the BLAS libraries in the process."""
+def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
+    """Return the failures of the loaded BLAS libraries."""
     if [instance.family for instance in instances] != [family]:
-        found = ", ".join(f"{i.family} ({i.place})" for i in instances) or "none"
-        return [f"the process must have loaded one BLAS, {family}; it has {found}"]
-    if not inside(instances[0].place):
-        return [f"the BLAS is the host's, not the environment's: {instances[0].place}"]
+        names = ", ".join(f"{i.family} ({i.path})" for i in instances) or "none"
+        return [f"the process must load one BLAS, {family}; it loaded {names}"]
+    if not is_in_environment(instances[0].path):
+        return [f"the BLAS is the host's, not the environment's: {instances[0].path}"]
     try:
         blas.version(instances[0])
     except blas.BlasError as error:
@@ -107,18 +108,18 @@ def wrong_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
     return []
 
 
-def wrong_openmp(runtimes: tuple[str, ...]) -> list[str]:
-    """Return what is wrong with the OpenMP run times in the process."""
+def check_openmp(runtimes: tuple[str, ...]) -> list[str]:
+    """Return the failures of the loaded OpenMP run times."""
     if len(runtimes) != 1:
         names = ", ".join(runtimes) or "none"
-        return [f"the process must have loaded one OpenMP run time; it has {names}"]
-    if not inside(runtimes[0]):
-        needing = libraries.needing(runtimes[0], libraries.mapped())
-        users = ", ".join(PurePosixPath(file).name for file in needing)
-        return [f"the OpenMP run time is the host's: {runtimes[0]}, needed by {users}"]
+        return [f"the process must load one OpenMP run time; it loaded {names}"]
+    if not is_in_environment(runtimes[0]):
+        dependents = libraries.find_dependents(runtimes[0], libraries.mapped())
+        names = ", ".join(PurePosixPath(file).name for file in dependents)
+        return [f"the OpenMP run time is the host's: {runtimes[0]}, needed by {names}"]
     return []
 
 
-def inside(file: str) -> bool:
-    """Tell whether a file, links resolved, belongs to the environment."""
-    return Path(file).resolve().is_relative_to(Path(sys.prefix).resolve())
+def is_in_environment(file: str) -> bool:
+    """Return whether a file, with links resolved, is in the environment."""
+    return Path(file).resolve().is_relative_to(Path(sys.base_prefix).resolve())

@@ -1,4 +1,4 @@
-"""A C++ compiler is there and works: Theano without one still runs, a hundred times slower."""
+"""Check that the C++ compiler works; without one, Theano runs in Python, 100 times slower."""
 
 import shutil
 import subprocess
@@ -12,14 +12,14 @@ from theano_fast import thunks
 from theano_fast.checks.result import Options, Result
 
 MISSING = (
-    "no C++ compiler: theano.config.cxx is {cxx!r}, which cannot be run, so that every operation"
-    " would run in Python; leave the Theano flag cxx out, which names the environment's own g++, or"
-    " set it to the path of another"
+    "no C++ compiler: theano.config.cxx is {cxx!r}, which cannot be run, so all operations would"
+    " run in Python; remove the Theano flag cxx to use the environment's g++, or set it to the path"
+    " of another g++"
 )
 
 
 def run(options: Options) -> Result:
-    """Compile a function, check that it is C from a module made now, and its value."""
+    """Compile a function; check that it is C in a module of the compiledir, and its value."""
     cxx = theano.config.cxx
     if not cxx or shutil.which(cxx) is None:
         return Result(failures=(MISSING.format(cxx=cxx),))
@@ -29,15 +29,15 @@ def run(options: Options) -> Result:
     started = time.perf_counter()
     function = theano.function([x], T.exp(x) * 2 + 1)
     seconds = time.perf_counter() - started
-    made = thunks.read(function)
+    nodes = thunks.read(function)
     values = np.linspace(-1, 1, 11)
 
     failures = []
-    if not made or any(thunk.implementation != "C" for thunk in made):
-        failures.append(f"{banner} is there, but Theano compiled to Python: {made}")
-    if outside := [t.module for t in made if not t.module.startswith(theano.config.compiledir)]:
+    if not nodes or any(thunk.implementation != "C" for thunk in nodes):
+        failures.append(f"{banner} works, but Theano compiled to Python: {nodes}")
+    if outside := [t.module for t in nodes if not t.module.startswith(theano.config.compiledir)]:
         failures.append(f"modules {outside} are not in the compiledir {theano.config.compiledir}")
-    # Two roundings and libm's exp, good to a few units in the last place.
+    # The tolerance allows two roundings, and an error of a few ulp in libm's exp.
     if not np.allclose(function(values), np.exp(values) * 2 + 1, rtol=1e-14, atol=0):
         failures.append("the compiled exp(x) * 2 + 1 is wrong")
     return Result(

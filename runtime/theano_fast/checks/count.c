@@ -1,5 +1,5 @@
-/* Preloaded, counts the elements that pass through amdlibm's exponentials: in
-   its array functions, and in the vector variants that compiled loops call. */
+/* A library to preload: counts the elements that amdlibm's exponentials compute, in
+   its array functions and in the vector variants that compiled loops call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@ extern "C" {
 
 ptrdiff_t in_arrays, in_loops;
 
-/* The library that the compiled module has loaded. */
+/* Call amdlibm, which the compiled module has loaded. */
 #define NEXT(name) \
     ((__typeof__(&name))dlsym(dlopen("libamdlibm.so", RTLD_LAZY | RTLD_NOLOAD), #name))
 
@@ -23,7 +23,7 @@ ptrdiff_t in_arrays, in_loops;
 ARRAY(amd_vrsa_expf, float)
 ARRAY(amd_vrda_exp, double)
 
-/* The names are of the x86-64 vector function ABI. */
+/* The x86-64 vector function ABI defines the names. */
 #define VARIANT(name, lanes, type, instructions)                                    \
     typedef type vector##name __attribute__((vector_size(lanes * sizeof(type))));   \
     __attribute__((target(instructions))) vector##name name(vector##name x)         \

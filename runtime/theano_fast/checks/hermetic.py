@@ -1,6 +1,6 @@
-"""No library of the host is loaded but glibc's own.
+"""Check that of the host's libraries, only glibc's are loaded.
 
-A library that the host lends is one that the next machine has in another version, or not at all.
+Another machine may have another version of the host's libraries, or lack them.
 """
 
 import ctypes
@@ -19,16 +19,17 @@ from theano_fast.checks.result import Options, Result
 
 
 def run(options: Options) -> Result:
-    """Load every extension module and modules of Theano's making; name what is foreign."""
-    modules = extension_modules()
-    unloadable = [error for error in map(load, modules) if error]
+    """Load all extension modules, and modules that Theano compiles; find the host's libraries."""
+    modules = list_extension_modules()
+    unloadable = list(filter(None, map(load, modules)))
     run_theano()
     mapped = libraries.mapped()
-    foreign = libraries.foreign(mapped, (sys.prefix, theano.config.compiledir))
+    own = (sys.base_prefix, sys.prefix, theano.config.compiledir)
+    foreign = libraries.find_foreign(mapped, own)
     failures = [*unloadable, *(describe(file, mapped) for file in foreign)]
     system = [file for file in mapped if libraries.GLIBC.fullmatch(PurePosixPath(file).name)]
     return Result(
-        summary=f"{len(mapped)} libraries, of the host only {len(system)} of glibc's",
+        summary=f"{len(mapped)} libraries, of which only glibc's {len(system)} are the host's",
         failures=tuple(failures),
         measurements={
             "extension_modules": len(modules),
@@ -38,32 +39,33 @@ def run(options: Options) -> Result:
     )
 
 
-def extension_modules() -> tuple[Path, ...]:
-    """Return the compiled modules of the standard library and of the packages, sorted.
+def list_extension_modules() -> tuple[Path, ...]:
+    """Return the compiled modules of the standard library and of the stack's packages, sorted.
 
-    Test modules are left out: nothing imports them at run time; and what pip installed, of which
-    some cannot be loaded without their interpreter's lock, or lean on the host; and mpi4py, whose
-    MPI is the host's.
+    Omit test modules, because programs do not import them; pip's packages, because some need the
+    host's libraries or cannot be loaded this way; and mpi4py, because its MPI is the host's.
     """
     suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-    others = {
+    pips = {
         Path(str(package.locate_file(file)))
         for package in metadata.distributions()
         if (package.read_text("INSTALLER") or "conda").strip() != "conda"
         for file in package.files or ()
     }
-    roots = {Path(sysconfig.get_path(name)) for name in ("platstdlib", "platlib")}
-    found = {
+    # In a virtual environment, list the modules of the environment that it was made in.
+    base = dict.fromkeys(("base", "platbase"), sys.base_prefix)
+    roots = {Path(sysconfig.get_path(name, vars=base)) for name in ("platstdlib", "platlib")}
+    modules = {
         path
         for root in roots
         for path in root.rglob("*.so")
         if path.name.endswith(suffixes) and "test" not in path.name and "mpi4py" not in path.parts
     }
-    return tuple(sorted(found - others))
+    return tuple(sorted(modules - pips))
 
 
 def load(module: Path) -> str:
-    """Load a module's file with all that it needs, without running it; return what is wrong."""
+    """Load a module's file and its libraries without initializing it; return an error or ""."""
     try:
         ctypes.CDLL(str(module))
     except OSError as error:
@@ -79,11 +81,11 @@ def run_theano() -> None:
 
 
 def describe(file: str, mapped: tuple[str, ...]) -> str:
-    """Say which foreign library is loaded and who needs it."""
+    """Describe a library of the host and the files that need it."""
     try:
-        needing = [PurePosixPath(user).name for user in libraries.needing(file, mapped)]
+        dependents = [PurePosixPath(name).name for name in libraries.find_dependents(file, mapped)]
     except elf.ElfError:
-        needing = []
-    users = ", ".join(needing[:3]) or "a module that opened it"
-    more = f" and {len(needing) - 3} more" if needing[3:] else ""
-    return f"{file} is the host's, needed by {users}{more}"
+        dependents = []
+    names = ", ".join(dependents[:3]) or "a module that opened it by name"
+    more = f" and {len(dependents) - 3} more" if dependents[3:] else ""
+    return f"{file} is the host's, needed by {names}{more}"

@@ -1,4 +1,4 @@
-"""Compiled modules call amdlibm, its functions are right, and how much faster they are."""
+"""Check that compiled modules call amdlibm and that its functions are right; measure speed-ups."""
 
 import ctypes
 import json
@@ -22,20 +22,22 @@ from theano.compile.debugmode import DebugMode, DebugModeError
 from theano_fast import elf, facts, report, thunks, verify
 from theano_fast.checks.result import Options, Result
 
-# In units in the last place: what glibc states of libmvec, on which amdlibm is built.
+# The largest allowed error in units in the last place (ulp): glibc's bound for libmvec, on which
+# amdlibm is built.
 BOUND = 4
 SAMPLES = 3000
-# Twice the widest vector's length.
-ALIKE = 32
-# Of arrays that begin at each of their offsets: the whole vectors of each width, and what is left.
-TAILS, OFFSETS = range(36), range(3)
+# Repeat each special argument: twice the widest vector's length.
+REPEATS = 32
+# Arrays have these lengths, which leave every number of elements after the last whole vector, and
+# begin at these offsets.
+LENGTHS, OFFSETS = range(36), range(3)
 DTYPES = ("float32", "float64")
-# A multiple of every vector's length, so that no element is left to a scalar function.
+# A multiple of every vector's length, so that no scalar function computes the last elements.
 COUNTED = 4096
 COUNTERS = ("in_arrays", "in_loops")
 PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.libm")
 SIZES = (1_000, 100_000, 10_000_000)
-# The best of a few rounds, taken in turns: other programs only ever make a round slower.
+# The best of a few rounds in turns counts, because other programs can only slow a round down.
 ROUNDS, LEAST_SECONDS = 3, 0.02
 
 
@@ -57,16 +59,16 @@ EXPRESSIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def run(options: Options) -> Result:
-    """Count the calls of a run, judge every function in every way it is called, and time some.
+    """Count calls of amdlibm, check the errors of its functions, and time some of them.
 
-    The times are told and not judged: they are the processor's.
+    Times are reported but not checked, because they depend on the processor.
     """
     libm = options.stack.axes["libm"]
     if libm != "amdlibm":
         return Result(skipped=f"the stack's libm is {libm}, not amdlibm")
     if not theano.config.lib.amdlibm:
-        return Result(failures=("lib.amdlibm is False: Theano does not use amdlibm",))
-    failures = count_failures()
+        return Result(failures=("lib.amdlibm is False, so Theano does not use amdlibm",))
+    failures = find_count_failures()
     worst: dict[str, float] = {}
     for dtype in DTYPES:
         errors, wrong = judge(dtype)
@@ -75,7 +77,11 @@ def run(options: Options) -> Result:
     rows = survey()
     failures += [f"{row.name} {row.wrong}" for row in rows if row.wrong]
     largest = max((error, name) for name, error in worst.items())
-    timed = {f"{name} {dtype}": speed(name, dtype) for dtype in DTYPES for name in EXPRESSIONS}
+    timed = {
+        f"{name} {dtype}": measure_expression(name, dtype)
+        for dtype in DTYPES
+        for name in EXPRESSIONS
+    }
     return Result(
         summary=(
             f"{len(worst)} functions within {largest[0]:.2f} ulp ({largest[1]}),"
@@ -83,25 +89,24 @@ def run(options: Options) -> Result:
         ),
         failures=tuple(failures),
         measurements={"ulp": worst, "survey": list(map(asdict, rows)), "seconds": timed},
-        details=(*bindings(), *render(timed)),
+        details=(*describe_functions(), *render(timed)),
     )
 
 
-def bindings() -> tuple[str, ...]:
-    """Say which functions are AMD's own, and why others are not; nothing without AMD's library."""
-    known = facts.amdlibm()
-    return tuple("  " + line for line in report.render_facts(known).splitlines())
+def describe_functions() -> tuple[str, ...]:
+    """Return lines on which functions are AMD's; empty without AMD's library."""
+    return tuple("  " + line for line in report.render_facts(facts.amdlibm()).splitlines())
 
 
-def count_failures() -> list[str]:
-    """Return what is wrong with the numbers of elements that amdlibm is seen to compute."""
+def find_count_failures() -> list[str]:
+    """Return the failures in the numbers of elements that amdlibm computes in a process."""
     expected = COUNTED * len(DTYPES)
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
-        library = compiled("count.c", Path(folder, "count.so"), "-fPIC", "-shared")
-        environ = {**os.environ, "LD_PRELOAD": preloaded(library)}
+        library = compile_source("count.c", Path(folder, "count.so"), "-fPIC", "-shared")
+        environ = {**os.environ, "LD_PRELOAD": make_ld_preload(library)}
         probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)
     if probed.returncode != 0:
-        return [f"the process that counts calls {verify.ending(probed.returncode)}"]
+        return [f"the process that counts calls {verify.describe_exit(probed.returncode)}"]
     counts = json.loads(probed.stdout)
     return [
         f"amdlibm computed {counts[name]} of {expected} exponentials {name.replace('_', ' ')}"
@@ -110,21 +115,24 @@ def count_failures() -> list[str]:
     ]
 
 
-def compiled(name: str, file: Path, *options: str) -> Path:
-    """Compile a source that is beside this module, C and C++ in one, to file, which is returned."""
+def compile_source(name: str, file: Path, *options: str) -> Path:
+    """Compile a source in this module's directory to file; return the file.
+
+    The compiler is the environment's g++, so the source must be both C and C++.
+    """
     compiler = [theano.config.cxx, "-x", "c++", "-fpermissive", "-w", "-O2", *options]
     source = Path(__file__).with_name(name)
     subprocess.run([*compiler, str(source), "-o", str(file), "-ldl", "-lm"], check=True)
     return file
 
 
-def preloaded(library: Path) -> str:
-    """Return LD_PRELOAD with the library before what the user has in it."""
+def make_ld_preload(library: Path) -> str:
+    """Return a value of LD_PRELOAD with the library before the user's."""
     return " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
 
 
 def probe() -> dict[str, int]:
-    """Compute exponentials alone, by arrays, and fused, in loops; return what count.c counted."""
+    """Compute exponentials with array functions and in fused loops; return count.c's counters."""
     for dtype in DTYPES:
         x = T.vector(dtype=dtype)
         values = np.linspace(-1, 1, COUNTED).astype(dtype)
@@ -136,7 +144,7 @@ def probe() -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Row:
-    """What survey.c found of a variant of a function: its error, what is wrong unless empty."""
+    """A row of survey.c: a variant of a function, its error, and a failure or ""."""
 
     symbol: str
     function: str
@@ -146,16 +154,16 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The function, by what a person calls it, and the symbol."""
+        """The function, the kind of variant, and the symbol."""
         kinds = {0: "of arrays", 1: "of scalars"}
         return f"{self.function} {kinds.get(self.lanes, f'of {self.lanes} lanes')} ({self.symbol})"
 
 
 def survey() -> list[Row]:
-    """Return what survey.c finds of amdlibm: of all variants that this processor can run."""
-    library = Path(sys.prefix, "lib", "libamdlibm.so")
+    """Run survey.c on all variants of amdlibm's functions that this processor supports."""
+    library = Path(sys.base_prefix, "lib", "libamdlibm.so")
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
-        program = compiled("survey.c", Path(folder, "survey"))
+        program = compile_source("survey.c", Path(folder, "survey"))
         done = subprocess.run(
             [program, library, "own"], stdout=subprocess.PIPE, text=True, check=True
         )
@@ -163,116 +171,133 @@ def survey() -> list[Row]:
 
 
 def parse(text: str) -> list[Row]:
-    """Read the lines of survey.c."""
+    """Parse the output of survey.c."""
     rows = (line.split("\t") for line in text.splitlines())
     return [Row(row[0], row[1], int(row[2]), float(row[3]), row[4]) for row in rows]
 
 
 def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
-    """Return each function's largest error in ulp, and what is wrong.
+    """Return each function's largest error in ulp, and the failures.
 
-    One fused loop computes them all: of contiguous arrays and their tails, of strided ones, of
+    A fused loop computes all functions, for contiguous arrays of all lengths, strided arrays,
     scalars, and in DebugMode. Ordinary and special arguments are mixed at random.
     """
-    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
-    vector, number = fused(dtype, ndim=1), fused(dtype, ndim=0)
-    errors, wrong = {}, []
-    for i, each in enumerate(libm.FUNCTIONS):
-        ordinary, special = libm.sample(each, SAMPLES, dtype), libm.special(each, dtype)
-        right = [libm.exact(each, ordinary), libm.conventional(each, special)]
+    on_arrays, on_scalars = compile_fused(dtype, ndim=1), compile_fused(dtype, ndim=0)
+    worst_errors, failures = {}, []
+    for i, function in enumerate(libm.FUNCTIONS):
+        ordinary, special = libm.sample(function, SAMPLES, dtype), libm.special(function, dtype)
+        right = [libm.exact(function, ordinary), libm.conventional(function, special)]
         mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
-        # A vector whose lanes are all special can take another way than one with any that is.
-        order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), ALIKE)]
+        # Code for a vector with only special lanes may differ from code for one special lane.
+        order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), REPEATS)]
         arguments = [np.concatenate(both)[order] for both in zip(ordinary, special, strict=True)]
         exact = np.concatenate(right)[order]
         worst = 0.0
-        for way, part, function in ways(vector, number, len(exact)):
-            # What is not at hand is an argument of a function of the others.
-            given = [values[part] for values in (arguments[0], arguments[-1])]
-            found = np.atleast_1d(libm.errors(function(*given)[i], exact[part]))
-            worst = max(worst, *found, 0.0)
-            if not (found <= BOUND).all():
-                at = int(np.argmax(~(found <= BOUND)))
-                values = ", ".join(f"{np.atleast_1d(value[part])[at]!s}" for value in arguments)
-                wrong.append(f"{each.name} {dtype} errs by {found[at]:.2f} ulp at ({values}) {way}")
+        for way, part, compiled in list_calls(on_arrays, on_scalars, len(exact)):
+            # A function of one argument ignores the second one.
+            pair = [values[part] for values in (arguments[0], arguments[-1])]
+            errors = np.atleast_1d(libm.errors(compiled(*pair)[i], exact[part]))
+            worst = max(worst, *errors, 0.0)
+            if not (errors <= BOUND).all():
+                index = int(np.argmax(~(errors <= BOUND)))
+                values = ", ".join(f"{np.atleast_1d(value[part])[index]!s}" for value in arguments)
+                failures.append(
+                    f"{function.name} {dtype}: the error is {errors[index]:.2f} ulp at ({values})"
+                    f" {way}"
+                )
                 break
-        errors[f"{each.name} {dtype}"] = float(worst)
-    return errors, [*uncalled(vector, dtype), *wrong, *debugged(dtype)]
+        worst_errors[f"{function.name} {dtype}"] = float(worst)
+    return worst_errors, [
+        *find_uncalled(on_arrays, dtype),
+        *failures,
+        *find_debug_failures(dtype),
+    ]
 
 
-def fused(dtype: str, ndim: int, mode: Any = None) -> Any:
-    """Return a compiled function of two arguments that computes all functions in one loop."""
-    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+def compile_fused(dtype: str, ndim: int, mode: Any = None) -> Any:
+    """Compile a function of two arguments that computes all functions in one loop."""
+    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     x, y = scalar.Scalar(dtype)("x"), scalar.Scalar(dtype)("y")
-    results = [each.op(*(x, y)[: len(each.ranges)]) for each in libm.FUNCTIONS]
+    results = [function.op(*(x, y)[: len(function.ranges)]) for function in libm.FUNCTIONS]
     inputs = [T.TensorType(dtype, (False,) * ndim)() for _ in range(2)]
     outputs = T.Elemwise(scalar.Composite([x, y], results))(*inputs)
     return theano.function(inputs, outputs, mode=mode)
 
 
-def ways(vector: Any, number: Any, count: int) -> Iterator[tuple[str, Any, Any]]:
-    """Yield how a function is called: in words, which of count arguments, and the function."""
-    yield "in an array", slice(None), vector
-    yield "in an array backwards", slice(None, None, -1), vector
-    yield "in every third element", slice(1, None, 3), vector
+def list_calls(on_arrays: Any, on_scalars: Any, count: int) -> Iterator[tuple[str, Any, Any]]:
+    """Yield calls: a description, the index of their arguments, and the function.
+
+    Args:
+        on_arrays: the function of vectors.
+        on_scalars: the function of scalars.
+        count: the number of arguments.
+    """
+    yield "in an array", slice(None), on_arrays
+    yield "in a reversed array", slice(None, None, -1), on_arrays
+    yield "in every third element", slice(1, None, 3), on_arrays
     start = 0
-    for length in TAILS:
+    for length in LENGTHS:
         for offset in OFFSETS:
             first = start + offset
-            yield f"in {length} elements", slice(first, first + length), vector
-            start = (start + length) % (count - TAILS.stop - OFFSETS.stop)
+            yield f"in {length} elements", slice(first, first + length), on_arrays
+            start = (start + length) % (count - LENGTHS.stop - OFFSETS.stop)
     for i in range(0, count, 7):
-        yield "as a scalar", i, number
+        yield "as a scalar", i, on_scalars
 
 
-def uncalled(function: Any, dtype: str) -> list[str]:
-    """Return the functions whose vector variant a compiled loop does not call."""
-    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+def find_uncalled(function: Any, dtype: str) -> list[str]:
+    """Return a failure for each function whose vector variant a compiled loop does not call."""
+    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     called = {symbol for thunk in thunks.read(function) for symbol in elf.undefined(thunk.module)}
     suffix = "f" if dtype == "float32" else ""
     variants = {re.sub(r"_ZGV[bcde]N\d+v+_amd_", "", symbol) for symbol in called}
-    missing = [each.name for each in libm.FUNCTIONS if each.name + suffix not in variants]
-    return [f"the {dtype} loop does not call amdlibm's {name}" for name in missing]
+    names = [function.name for function in libm.FUNCTIONS]
+    return [
+        f"the {dtype} loop does not call amdlibm's {name}"
+        for name in names
+        if name + suffix not in variants
+    ]
 
 
-def debugged(dtype: str) -> list[str]:
-    """Return what DebugMode, which compares with Python's results, says of special arguments."""
-    from theano_fast import libm  # noqa: PLC0415 (its mpmath comes with amdlibm only)
+def find_debug_failures(dtype: str) -> list[str]:
+    """Return the failure of special arguments in DebugMode, which compares with Python."""
+    from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
-    function = fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
+    function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
     [values] = libm.special(libm.FUNCTIONS[0], dtype)
     try:
-        # Python's own power raises an error for other pairs.
+        # The second argument is 1, because Python's power raises an error for other pairs.
         function(values, np.ones_like(values))
     except DebugModeError as error:
         return [f"DebugMode, {dtype}: {str(error).strip().splitlines()[0]}"]
     return []
 
 
-def speed(name: str, dtype: str) -> dict[str, list[float]]:
-    """Return the seconds of one call with amdlibm and with plain libm, at each of SIZES."""
+def measure_expression(name: str, dtype: str) -> dict[str, list[float]]:
+    """Return the seconds of a call with amdlibm and with the C library, for each of SIZES."""
     x = T.matrix(dtype=dtype)
     functions = {}
     for library, flag in (("amdlibm", True), ("libm", False)):
         with theano.change_flags(**{"lib.amdlibm": flag}):
             functions[library] = theano.function([x], EXPRESSIONS[name](x))
-    found: dict[str, list[float]] = {library: [] for library in functions}
+    times: dict[str, list[float]] = {library: [] for library in functions}
     for size in SIZES:
         values = np.random.RandomState(1).uniform(0.1, 5, (4, size // 4)).astype(dtype)
         best = dict.fromkeys(functions, float("inf"))
         for _ in range(ROUNDS):
             for library, function in functions.items():
-                best[library] = min(best[library], seconds(function, values))
+                best[library] = min(best[library], measure_seconds(function, values))
         for library, least in best.items():
-            found[library].append(least)
-    return found
+            times[library].append(least)
+    return times
 
 
-def seconds(function: Any, values: Any) -> float:
-    """Return the mean seconds of calls that take LEAST_SECONDS together, after one that is not."""
+def measure_seconds(function: Any, values: Any) -> float:
+    """Return the mean seconds of calls within LEAST_SECONDS, after a call that is not timed."""
     function(values)
     calls, started, passed = 0, time.perf_counter(), 0.0
     while passed < LEAST_SECONDS:
@@ -283,12 +308,13 @@ def seconds(function: Any, values: Any) -> float:
 
 
 def render(timed: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
-    """Return a table: ns per element with amdlibm, and how many times as long libm takes."""
-    lines = [f"  {'ns per element, times libm':<28}" + "".join(f"{n:>18,}" for n in SIZES)]
+    """Return a table: ns per element with amdlibm, and its speed-up over the C library."""
+    lines = [f"  {'ns per element, speed-up':<28}" + "".join(f"{n:>18,}" for n in SIZES)]
     for name, both in timed.items():
-        pairs = zip(SIZES, both["amdlibm"], both["libm"], strict=True)
+        rows = zip(SIZES, both["amdlibm"], both["libm"], strict=True)
         cells = (
-            f"{1e9 * ours / size:>9.2f} {theirs / ours:>7.1f}x" for size, ours, theirs in pairs
+            f"{1e9 * amdlibm / size:>9.2f} {c_library / amdlibm:>7.1f}x"
+            for size, amdlibm, c_library in rows
         )
         lines.append(f"  {name:<28}" + "".join(cells))
     return tuple(lines)

@@ -1,7 +1,8 @@
-"""BLAS results through Theano and SciPy, against extended precision and a proven bound.
+"""Check BLAS results of Theano and SciPy against extended precision, with a proven error bound.
 
-Every routine, type, memory order, stride, zero extent and thread count: silent wrong results,
-as of two OpenMP run times in one process (Theano's issue 6568), are the worst a BLAS can do.
+All routines, dtypes, memory orders, strides, empty operands and thread counts are checked, because
+silently wrong results are a BLAS's worst defect. Two OpenMP run times in one process caused such
+results (Theano's issue 6568).
 """
 
 import itertools
@@ -17,7 +18,7 @@ import theano.tensor as T
 from theano_fast import accuracy, blas, threads
 from theano_fast.checks.result import Options, Result
 
-# (i, j, k); the large ones are beyond the size from which OpenBLAS and MKL use threads.
+# (i, j, k). OpenBLAS and MKL use threads only for large extents, such as the last ones.
 EXTENTS = (
     (1, 1, 1), (2, 3, 5), (17, 33, 8), (64, 16, 65), (0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0),
     (257, 129, 130),
@@ -28,7 +29,7 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A product under test: einsum's subscripts; scales (beta, alpha) where it accumulates."""
+    """A tested product: einsum's subscripts, and (beta, alpha) if it adds to its output."""
 
     name: str
     subscripts: str
@@ -45,37 +46,37 @@ KERNELS = (
 
 
 def run(options: Options) -> Result:
-    """Run every kernel in every type on 1..N threads, and the complex inner products."""
+    """Run every kernel in every dtype with 1 to N threads, and the complex inner products."""
     compiled = {(k, d): compile_kernel(k, d) for k, d in itertools.product(KERNELS, DTYPES)}
     library = next(b for b in blas.loaded() if b.family == options.stack.axes["blas"])
-    counts = thread_counts(threads.available())
+    counts = choose_thread_counts(threads.available())
     failures: list[str] = []
     products, worst = 0, dict.fromkeys(DTYPES, 0.0)
     for count in counts:
         blas.set_threads(library, count)
         for (kernel, dtype), function in compiled.items():
             for extents in EXTENTS:
-                errors = [*relative_errors(kernel, function, extents, dtype)]
+                errors = [*compute_errors(kernel, function, extents, dtype)]
                 products += len(errors)
                 layout, error = max(errors, key=lambda pair: pair[1])
                 worst[dtype] = max(worst[dtype], error)
                 if not error <= 1:
                     failures.append(
                         f"{kernel.name} {dtype} {extents} on {count} threads, {layout}:"
-                        f" error {error:.3g} times its bound"
+                        f" the error is {error:.3g} times its bound"
                     )
-    failures += complex_failures()
+    failures += find_complex_failures()
     return Result(
         summary=f"{products} products on {counts} threads within "
         + ", ".join(f"{worst[dtype]:.2f} ({dtype})" for dtype in DTYPES)
-        + " of Higham's bound",
+        + " times Higham's bound",
         failures=tuple(failures),
         measurements={"products": products, "threads": counts, "largest_error_to_bound": worst},
     )
 
 
-def thread_counts(most: int) -> list[int]:
-    """Return the thread counts to run: 1 to 4, powers of two, and most."""
+def choose_thread_counts(most: int) -> list[int]:
+    """Return the thread counts to run up to ``most``: 1 to 4, powers of two, and ``most``."""
     doubled = [2**power for power in range(most.bit_length())]
     return sorted({count for count in (*range(1, 5), *doubled, most) if count <= most})
 
@@ -92,15 +93,15 @@ def compile_kernel(kernel: Kernel, dtype: str) -> Any:
     if kernel.scales is None:
         return theano.function([left, right], operation(left, right))
     beta, alpha = (np.asarray(scale, dtype) for scale in kernel.scales)
-    # Mutable, so that the BLAS accumulates in the array given, whatever its layout.
+    # Mutable, so that the BLAS adds to the argument's memory, in each of its layouts.
     accumulator = theano.In(out, mutable=True, borrow=True)
     return theano.function([accumulator, left, right], beta * out + alpha * operation(left, right))
 
 
-def relative_errors(
+def compute_errors(
     kernel: Kernel, function: Any, extents: tuple[int, ...], dtype: str
 ) -> Iterator[tuple[str, float]]:
-    """Yield (layout, largest error in units of its bound) over the operands' layouts."""
+    """Yield (layouts, largest error as a multiple of its bound) for layouts of the operands."""
     sizes = dict(zip("ijkb", (*extents, BATCH), strict=True))
     draw = np.random.RandomState(7).uniform
     left, right, out = (
@@ -111,35 +112,37 @@ def relative_errors(
     expected = alpha * accuracy.exact(kernel.subscripts, left, right) + beta * out
     magnitude = accuracy.exact(kernel.subscripts, abs(left), abs(right))
     magnitude = abs(alpha) * magnitude + abs(beta) * abs(out.astype(np.longdouble))
-    # The product's terms, and a rounding each for the two scales and the sum.
+    # The number of terms, plus one rounding each for the two scales and the sum.
     count = accuracy.terms(kernel.subscripts, left, right) + 3
     bound = np.maximum(accuracy.gamma(count, dtype) * magnitude, np.finfo(dtype).tiny)
-    for chosen in layout_choices(left.ndim, right.ndim, out.ndim):
+    for layouts in choose_layouts(left.ndim, right.ndim, out.ndim):
         first, second, target = (
             accuracy.strided(values, *layout)
-            for values, layout in zip((left, right, out), chosen, strict=True)
+            for values, layout in zip((left, right, out), layouts, strict=True)
         )
         got = function(target, first, second) if kernel.scales else function(first, second)
-        # A NaN counts as an infinite error; max() alone would lose it.
+        # A NaN is an infinite error; comparisons with NaN are False.
         error = np.nan_to_num(abs(got - expected) / bound, nan=np.inf)
-        yield str(chosen), float(error.max(initial=0))
+        yield str(layouts), float(error.max(initial=0))
 
 
-def layout_choices(*ndims: int) -> Iterator[tuple[Any, ...]]:
-    """Yield a layout for each operand, so that each is seen in every one of its layouts.
+def choose_layouts(*ndims: int) -> Iterator[tuple[Any, ...]]:
+    """Yield a layout for each operand, so that each operand has each of its layouts once or more.
 
-    Their numbers are powers of two, so that odd strides through them meet them all.
+    The numbers of layouts are powers of two, so steps by an odd number reach all layouts.
     """
-    every = [accuracy.layouts(ndim) for ndim in ndims]
-    for turn in range(max(len(choices) for choices in every)):
-        yield tuple(choices[turn * (2 * i + 1) % len(choices)] for i, choices in enumerate(every))
+    operands = [accuracy.layouts(ndim) for ndim in ndims]
+    for turn in range(max(map(len, operands))):
+        yield tuple(
+            layouts[turn * (2 * i + 1) % len(layouts)] for i, layouts in enumerate(operands)
+        )
 
 
-def complex_failures() -> list[str]:
-    """Return which complex inner products are wrong.
+def find_complex_failures() -> list[str]:
+    """Return the complex inner products that are wrong.
 
-    How Fortran functions return complex values differs between compilers (GNU's in registers,
-    Intel's through a hidden argument): the classic mismatch of a BLAS with SciPy.
+    Fortran compilers return complex values differently, GNU's in registers and Intel's through a
+    hidden argument. A BLAS with the wrong convention fails in SciPy.
     """
     failures = []
     for prefix, dtype in (("c", "complex64"), ("z", "complex128")):

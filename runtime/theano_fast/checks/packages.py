@@ -1,45 +1,58 @@
-"""The Python packages that Theano leans on are the stack's own: none took the place of one.
+"""Check that the Python packages that Theano needs are the stack's, and were not replaced.
 
-The stack's constraints name them, which the environment's pip obeys unless it is told otherwise.
+The stack's constraints file names the packages. The environment's pip uses it by default.
 """
 
 import re
 import sys
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 from theano_fast.checks.result import Options, Result
 
 CONSTRAINTS = Path("etc", "pip-constraints.txt")
 REMEDY = (
-    "make the environment anew: its pip keeps them, unless PIP_CONSTRAINT or PIP_CONFIG_FILE is set"
+    "make a new environment; its pip keeps these packages unless PIP_CONSTRAINT or PIP_CONFIG_FILE"
+    " is set"
 )
 
 
+class Constraint(NamedTuple):
+    """The only version of a package that the environment may have."""
+
+    name: str
+    version: str
+    # False for a package that only some environments have.
+    required: bool
+
+
 def run(options: Options) -> Result:
-    """Hold what is installed against the constraints."""
-    constraints = parse(Path(sys.prefix, CONSTRAINTS).read_text())
-    failures = tuple(found for row in constraints.items() if (found := wrong(*row)))
+    """Compare the installed packages with the constraints."""
+    constraints = parse(Path(sys.base_prefix, CONSTRAINTS).read_text())
+    failures = tuple(filter(None, map(find_failure, constraints)))
     return Result(
-        summary=", ".join(f"{name} {own}" for name, own in constraints.items() if own),
+        summary=", ".join(
+            f"{name} {version}" for name, version, required in constraints if required
+        ),
         failures=(*failures, REMEDY) if failures else (),
     )
 
 
-def parse(text: str) -> dict[str, str]:
-    """Return the versions of the stack's packages by name; "" for what it cannot have."""
-    return dict(re.findall(r"^([\w.-]+) (?:==(\S+)|<0)$", text, re.MULTILINE))
+def parse(text: str) -> list[Constraint]:
+    """Return the constraints of a file: ``==`` pins a required package, ``===`` an optional one."""
+    rows = re.findall(r"^([\w.-]+) (===?)(\S+)$", text, re.MULTILINE)
+    return [Constraint(name, version, operator == "==") for name, operator, version in rows]
 
 
-def wrong(name: str, own: str) -> str:
-    """Return what is wrong with the package of a name that is installed, if something is."""
+def find_failure(constraint: Constraint) -> str:
+    """Return the failure of a package, "" if it is the stack's."""
+    name, version, required = constraint
     try:
         package = metadata.distribution(name)
     except metadata.PackageNotFoundError:
-        return own and f"{name} {own} of the stack is gone"
-    if not own:
-        return f"{name} {package.version} writes over files of the stack's"
-    by = (package.read_text("INSTALLER") or "another").strip()
-    if (package.version, by) == (own, "conda"):
+        return f"the stack's {name} {version} is not installed" if required else ""
+    installer = (package.read_text("INSTALLER") or "an unknown tool").strip()
+    if (package.version, installer) == (version, "conda"):
         return ""
-    return f"{name} {package.version}, by {by}, is not the stack's {own}"
+    return f"{name} {package.version}, installed by {installer}, is not the stack's {version}"

@@ -1,4 +1,4 @@
-"""What a check says, and what is recorded of it."""
+"""Define the options, results and records of checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from typing import Any
 
 from theano_fast.stack import Stack
 
-# A failure with one cause can show in a hundred places; the first few name it.
+# Show this number of failures in the table. One cause can have hundreds of failures.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Options:
-    """What every check is given: the stack to assert, the sizes to run, the device if named."""
+    """The options of all checks: the expected stack, whether to run full sizes, the GPU's name."""
 
     stack: Stack
     full: bool = False
@@ -21,10 +21,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """A check's answer: it passed unless it names failures or why it does not apply.
+    """The result of a check: passed, unless it has failures or a reason why it was skipped.
 
-    summary is one line for the table, measurements go into the report (JSON values; seconds and
-    bytes unless a name says otherwise), details are lines shown below the table.
+    ``summary`` is a line for the table. ``measurements`` are JSON values for the report, in seconds
+    or bytes unless their name has another unit. ``details`` are lines below the table.
     """
 
     summary: str = ""
@@ -36,7 +36,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """A check that was run: its result as it is reported."""
+    """The result of a check in the form of the report."""
 
     name: str
     status: str
@@ -48,7 +48,7 @@ class Record:
 
 
 def record(name: str, seconds: float, result: Result, traceback: str = "") -> Record:
-    """Make the record of a result; a check with failures failed, whatever else it says."""
+    """Make the record of a result; a check with failures failed, even if it was skipped."""
     if result.failures:
         more = f"; and {len(result.failures) - SHOWN} more" if result.failures[SHOWN:] else ""
         status, message = "failed", "; ".join(result.failures[:SHOWN]) + more

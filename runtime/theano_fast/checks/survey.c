@@ -1,22 +1,22 @@
-/* survey LIBRARY own|amd: the largest error of each function of a library for
-   Theano's elementwise operations, by lanes, and what it gets wrong.
+/* survey LIBRARY own|amd: measure the largest error of each variant of each function in
+   a library for Theano's elementwise operations, and find wrong results.
 
-   "own": amdlibm's functions, their vector variants by the names of the x86-64
-   vector function ABI, and its array functions, as far as it has them and this
-   processor runs them. "amd": those that AMD's AOCL-LibM may have in their place.
-   A line for each, with tabs:
+   "own" surveys amdlibm: scalar functions, vector variants with the names of the x86-64
+   vector function ABI, and array functions, if the library has them and this processor
+   supports them. "amd" surveys the functions of AMD's AOCL-LibM that can replace them.
+   The output has a line for each variant, with tabs:
 
-       SYMBOL  FUNCTION  LANES  ERROR  WHAT IS WRONG
+       SYMBOL  FUNCTION  LANES  ERROR  FAILURE
 
-   LANES is 1 for a scalar function and 0 for an array function, ERROR in units in
-   the last place of finite results, WHAT IS WRONG empty for a right one: one whose
-   error is at most BOUND and whose special values are the C library's. It "is
-   missing", or "was not run", for want of instructions.
+   LANES is 1 for a scalar function and 0 for an array function. ERROR is in units in the
+   last place, of finite results. FAILURE is empty if the error is at most BOUND and the
+   special values are the C library's. It is "is missing" if the library lacks the symbol,
+   and "was not run" if the processor lacks instructions.
 
-   Arguments are special values, subnormals, any bits, what is near the ends of the
+   Arguments are special values, subnormals, random bits, numbers near the ends of the
    results' range, near the zeros of trigonometric functions, near 1, and of ordinary
-   size. A vector has lanes of one kind, or of two, or of all. The exact results are
-   the long double functions', whose error is 2^-10 units of a double's. */
+   size. The lanes of a vector have arguments of one kind, of two, or of all. The exact
+   results are those of the long double functions, whose error is 2^-10 ulp of a double. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <float.h>
@@ -35,7 +35,7 @@
 #define COUNT (1 << 16)
 #endif
 enum { LANES = 16, GUARD = 4, LONGEST = 4 * LANES + 3 };
-/* A function that does not end is wrong. */
+/* The time limit of a function, in seconds; a function that does not end is wrong. */
 enum { SECONDS = 60 };
 
 #define FUNCTIONS(UNARY, BINARY)                                              \
@@ -55,20 +55,21 @@ static const struct function functions[] = {FUNCTIONS(UNARY, BINARY){NULL, NULL,
 #undef UNARY
 #undef BINARY
 
-/* The type at hand: arguments and exact results, of floats as doubles too. */
+/* The arguments and results of a function in the current type, float if single. The
+   doubles have the same values as the floats. */
 struct sample {
     int single;
     float xf[COUNT], yf[COUNT], zf[COUNT];
     double xd[COUNT], yd[COUNT], zd[COUNT];
     long double exact[COUNT];
 };
-/* What a child that may crash has found, in memory that both see. */
-struct found {
+/* The result of a child process, which may crash, in shared memory. */
+struct result {
     double worst;
-    char wrong[160];
+    char failure[160];
 };
 static struct sample *s;
-static struct found *found;
+static struct result *result;
 
 static uint64_t draw(void)
 {
@@ -91,7 +92,7 @@ static const double special[] = {
     DBL_MAX, -DBL_MAX, FLT_MAX, -FLT_MAX, 88.8, -104, 710, -746, 16777217, 4503599627370497, 1e22,
     -1e22,
 };
-/* Where exponentials, hyperbolic and error functions leave a type's range. */
+/* Arguments at which exponential, hyperbolic and error functions leave a type's range. */
 static const double ends[] = {
     88.72, 87.33, -87.33, -103.97, 709.78, -708.39, -745.13, 89.41, 710.47, 128, -126, -149,
     1024, -1022, -1074, 0.5, 1, 2, 9.19, 10.05, 26.54, 27.22, 5.92, 3.92,
@@ -100,7 +101,7 @@ static const double ends[] = {
 
 enum { SPECIAL, SUBNORMAL, BITS, NEAR_END, TRIGONOMETRIC, NEAR_ONE, ORDINARY, KINDS };
 
-/* An argument, exactly a float if the type is. */
+/* Draw an argument of a kind, a float's value if the type is float. */
 static double argument(int kind)
 {
     const uint64_t bits = draw();
@@ -138,14 +139,14 @@ static double argument(int kind)
     case ORDINARY:
         value = uniform(-30, 30);
     }
-    /* No signalling one, which does not survive the conversion to long double. */
+    /* No signalling NaN, which the conversion to long double makes quiet. */
     if (isnan(value))
         return NAN;
     return s->single ? (float)value : value;
 }
 
-/* Vectors of one kind of arguments, with one lane of another, of two, or of all; the
-   special values in all pairs come first. */
+/* Fill the sample with all pairs of special values, then with vectors whose lanes are of
+   one kind, of one kind but for one lane, of two kinds, or of all kinds. */
 static void fill(const struct function *function)
 {
     const int number = sizeof special / sizeof *special;
@@ -169,7 +170,7 @@ static void fill(const struct function *function)
             s->xd[i] = special[i / number];
             s->yd[i] = special[i % number];
         } else if (function->binary == powl && i % 3 == 0) {
-            /* Results over the whole range and beyond. */
+            /* Results over the whole range of the type and beyond. */
             s->xd[i] = fabs(s->xd[i]);
             s->yd[i] = uniform(s->single ? -151 : -1076, s->single ? 129 : 1025) / log2(s->xd[i]);
         }
@@ -189,7 +190,7 @@ static double rounded(long double exact)
     return s->single ? (float)exact : (double)exact;
 }
 
-/* Judge the result got of x (and y). */
+/* Compare a variant's result with the exact result for x (and y). */
 static void judge(const struct function *function, double got, long double exact, double x, double y)
 {
     const double right = rounded(exact);
@@ -211,13 +212,13 @@ static void judge(const struct function *function, double got, long double exact
         error = fabsl(got - exact) / ldexpl(1, exponent - digits);
         bad = error > BOUND;
     }
-    if (error > found->worst)
-        found->worst = error;
-    if (bad && *found->wrong == 0) {
+    if (error > result->worst)
+        result->worst = error;
+    if (bad && *result->failure == 0) {
         char arguments[64];
 
         snprintf(arguments, sizeof arguments, function->binary ? "%.9g, %.9g" : "%.9g", x, y);
-        snprintf(found->wrong, sizeof found->wrong, "is %.9g, not %.9g, at (%s)", got, right,
+        snprintf(result->failure, sizeof result->failure, "is %.9g, not %.9g, at (%s)", got, right,
                  arguments);
     }
 }
@@ -228,7 +229,7 @@ static void judge_all(const struct function *function)
         judge(function, s->single ? (double)s->zf[i] : s->zd[i], s->exact[i], s->xd[i], s->yd[i]);
 }
 
-/* Loops over vectors, which the type's functions take in these registers. */
+/* Loops over vectors in the registers of the instructions. */
 #define LOOP(lanes, letter, type, instructions)                                             \
     typedef type vector_##letter##lanes __attribute__((vector_size(lanes * sizeof(type)))); \
     __attribute__((target(instructions))) static void loop_##letter##lanes(                 \
@@ -265,8 +266,8 @@ LOOP(8, e, double, "avx512f")
 SCALAR_LOOP(loop_float, float)
 SCALAR_LOOP(loop_double, double)
 
-/* Arrays of every length to LONGEST, one after another, so that they begin anywhere;
-   what is behind one is left alone. */
+/* Compute consecutive arrays of every length up to LONGEST, so that they begin at any
+   alignment. The element after an array must not change. */
 #define ARRAY_LOOP(name, type)                                                       \
     static void name(void *symbol, int binary, const type *x, const type *y, type *z) \
     {                                                                                \
@@ -275,16 +276,16 @@ SCALAR_LOOP(loop_double, double)
                                                                                      \
         for (int i = 0, n = 0; i < COUNT; i += n, n = (n + 1) % LONGEST) {           \
             const int length = n < COUNT - i ? n : COUNT - i;                        \
-            const int behind = i + length < COUNT;                                   \
+            const int follows = i + length < COUNT;                                  \
                                                                                      \
-            if (behind)                                                              \
+            if (follows)                                                             \
                 z[i + length] = 123;                                                 \
             if (binary)                                                              \
                 two(length, x + i, y + i, z + i);                                    \
             else                                                                     \
                 one(length, x + i, z + i);                                           \
-            if (behind && z[i + length] != 123)                                      \
-                strcpy(found->wrong, "writes behind an array");                      \
+            if (follows && z[i + length] != 123)                                     \
+                strcpy(result->failure, "writes after the end of an array");         \
         }                                                                            \
     }
 ARRAY_LOOP(array_float, float)
@@ -315,7 +316,7 @@ static const struct variant variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-static int runs(const char *instructions)
+static int supports(const char *instructions)
 {
     if (strcmp(instructions, "avx") == 0)
         return __builtin_cpu_supports("avx");
@@ -327,7 +328,7 @@ static int runs(const char *instructions)
     return 1;
 }
 
-/* Judge one variant of a function in a process that it may crash. */
+/* Survey a variant of a function in a child process, which it may crash. */
 static void survey(const struct function *function, const struct variant *variant, void *symbol)
 {
     int status;
@@ -344,7 +345,7 @@ static void survey(const struct function *function, const struct variant *varian
     }
     wait(&status);
     if (status != 0)
-        snprintf(found->wrong, sizeof found->wrong, "ends the process: %s",
+        snprintf(result->failure, sizeof result->failure, "ends the process: %s",
                  WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "exit");
 }
 
@@ -360,30 +361,31 @@ int main(int count, char **arguments)
         return 1;
     }
     s = malloc(sizeof *s);
-    found = mmap(NULL, sizeof *found, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    for (const struct function *each = functions; each->name; each++)
+    result = mmap(NULL, sizeof *result, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (const struct function *function = functions; function->name; function++)
         for (s->single = 0; s->single < 2; s->single++) {
-            fill(each);
+            fill(function);
             for (const struct variant *variant = variants; variant < variants + VARIANTS;
                  variant++) {
-                const char *format = own ? variant->own[each->binary != NULL] : variant->amd;
+                const char *format = own ? variant->own[function->binary != NULL] : variant->amd;
                 char symbol[64];
                 void *address;
 
                 if (variant->single != s->single || format == NULL)
                     continue;
-                snprintf(symbol, sizeof symbol, format, each->name);
-                /* Among all that are loaded, as in a program that links with the library. */
+                snprintf(symbol, sizeof symbol, format, function->name);
+                /* Search all loaded libraries, like a program that links with the library,
+                   so that a preloaded library can replace the function. */
                 address = dlsym(RTLD_DEFAULT, symbol);
-                memset(found, 0, sizeof *found);
-                if (address != NULL && runs(variant->instructions))
-                    survey(each, variant, address);
+                memset(result, 0, sizeof *result);
+                if (address != NULL && supports(variant->instructions))
+                    survey(function, variant, address);
                 else if (own)
                     continue;
                 else
-                    strcpy(found->wrong, address == NULL ? "is missing" : "was not run");
-                printf("%s\t%s%s\t%d\t%.3g\t%s\n", symbol, each->name, s->single ? "f" : "",
-                       variant->lanes, found->worst, found->wrong);
+                    strcpy(result->failure, address == NULL ? "is missing" : "was not run");
+                printf("%s\t%s%s\t%d\t%.3g\t%s\n", symbol, function->name, s->single ? "f" : "",
+                       variant->lanes, result->worst, result->failure);
             }
         }
     return 0;

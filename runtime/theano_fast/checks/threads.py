@@ -1,4 +1,4 @@
-"""The BLAS and OpenMP start with as many threads as the process may use, no more, no fewer."""
+"""Check that the BLAS and OpenMP start with as many threads as the process may use CPUs."""
 
 import importlib
 import json
@@ -14,7 +14,7 @@ PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.threads")
 
 
 def run(options: Options) -> Result:
-    """Compare with the threads of fresh processes, on all CPUs of this one and bound to one."""
+    """Compare with the threads of new processes, bound to one CPU and to all CPUs of this one."""
     environ = {
         name: value
         for name, value in os.environ.items()
@@ -28,7 +28,7 @@ def run(options: Options) -> Result:
         probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)
         if probed.returncode != 0:
             reason = probed.stderr.strip().splitlines()[-1:]
-            return Result(failures=("the libraries cannot be asked", *reason))
+            return Result(failures=("the probing process failed", *reason))
         counts = json.loads(probed.stdout)
         measured[f"on {len(cpus)} CPUs"] = {"expected": expected, **counts}
         failures += [
@@ -44,17 +44,17 @@ def run(options: Options) -> Result:
 
 
 def probe() -> dict[str, dict[str, int]]:
-    """Return the threads that the BLAS and OpenMP start with in this process, and at most have."""
+    """Return the current and the largest number of threads of the BLAS and OpenMP, by library."""
     importlib.import_module("numpy")
     counts = {
-        Path(library.place).name: {
+        Path(library.path).name: {
             "threads": blas.threads(library),
             "most": blas.most_threads(library),
         }
         for library in blas.loaded()
     }
     runtimes = libraries.openmp_runtimes(libraries.mapped())
-    for runtime in runtimes or (f"{sys.prefix}/lib/libgomp.so.1",):
+    for runtime in runtimes or (f"{sys.base_prefix}/lib/libgomp.so.1",):
         count = blas.openmp_threads(runtime)
         counts[Path(runtime).name] = {"threads": count, "most": sys.maxsize}
     return counts

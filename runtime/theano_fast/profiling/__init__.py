@@ -1,1 +1,1 @@
-"""Profiles of Theano programs: taken, read, compared, and drawn on pages without a network."""
+"""Run, parse, compare and draw profiles of Theano programs."""

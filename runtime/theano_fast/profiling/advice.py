@@ -1,4 +1,4 @@
-"""What would make a program faster: what its profile tells, and remedies that were measured."""
+"""Suggest changes that make a program faster: from its profile, and by measuring remedies."""
 
 import os
 import re
@@ -9,26 +9,28 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from theano_fast import profiles, report, stack, verify
 
-# Of operations that ran in Python, what runs in C, by the name of their class.
-TWINS = {
-    "AdvancedIncSubtensor": "one vector of integers as the only index, and no mask, goes through C",
-    "AdvancedSubtensor": "one vector of integers as the only index, and no mask, goes through C",
+# How to compute the operation of a class in C instead of Python, by the name of the class.
+ALTERNATIVES = {
+    "AdvancedIncSubtensor": "a single vector of integers as index, without a mask, runs in C",
+    "AdvancedSubtensor": "a single vector of integers as index, without a mask, runs in C",
     "FromFunctionOp": "as_op is Python; an Op with a method c_code runs in C",
     "RandomFunction": "theano.sandbox.rng_mrg.MRG_RandomStreams draws in C",
     "Split": "it has C code in Theano 1.0",
-    **dict.fromkeys(profiles.BLAS_OPS, "BLAS is not bound; theano-fast doctor tells why"),
+    **dict.fromkeys(profiles.BLAS_OPS, "no BLAS is linked; theano-fast doctor shows the reason"),
 }
-# What is left out of both: Theano's clock around each node.
+# The clock around each node is off, because it slows calls down.
 FLAGS = "profile=True,profiling.time_thunks=False"
 INTERRUPTED = "interrupted"
+UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change of how a program is run: name, the line that makes it, and where that line goes."""
+    """A change to a program's run: its name, the line to write, and the file for the line."""
 
     name: str
     where: str
@@ -38,48 +40,55 @@ class Remedy:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A remedy, how many times as fast calls were with it, or why that is unknown."""
+class Trial:
+    """A remedy and its speed-up of calls, or the reason why the speed-up is unknown."""
 
     name: str
     where: str
     factor: float | None
-    told: str = ""
+    reason: str = ""
 
     def __str__(self) -> str:
         factor = f"{self.factor:6.2f} x" if self.factor is not None else "       -"
-        return f"{factor}  {self.name:<28} {self.told or self.where}"
+        return f"{factor}  {self.name:<28} {self.reason or self.where}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the trial as a JSON object."""
+        return {
+            "name": self.name,
+            "where": self.where,
+            "factor": self.factor,
+            "told": self.reason,
+        }
 
 
-def of_profiles(read: Sequence[profiles.Profile]) -> Iterator[str]:
-    """Yield what can be told unmeasured: nodes that ran in Python and need not, longest first."""
-    found = []
-    names = {name.casefold(): told for name, told in TWINS.items()}
-    for each in read:
-        if each.is_sum:
+def find_python_ops(parsed: Sequence[profiles.Profile]) -> Iterator[str]:
+    """Yield a suggestion for each op that ran in Python but has an alternative, longest first."""
+    suggestions = []
+    alternatives = {name.casefold(): text for name, text in ALTERNATIVES.items()}
+    for profile in parsed:
+        if profile.is_sum:
             continue
-        applies = each.tables.get("Apply", profiles.Table()).rows
-        for row in each.ops:
-            # An op's text begins with its class's name, but Dot's, which is dot.
+        applies = profile.tables.get("Apply", profiles.Table()).rows
+        for row in profile.ops:
+            # The text of an op begins with the name of its class, except Dot's, which is dot.
             kind = re.match(r"\w*", row.name)[0].casefold()  # type: ignore[index]
-            if "Py" in row.kind and kind in names:
+            if "Py" in row.kind and kind in alternatives:
                 nodes = [node for node in applies if node.name.startswith(f"{row.name}(")]
-                places = "; ".join(
+                lines = "; ".join(
                     " ".join([str(node.nodes), *node.notes[-1:]]).strip() for node in nodes
                 )
-                found.append(
-                    (
-                        row.seconds,
-                        f"{row.seconds:.3f} s, {row.percent:.0f}% of {each.name}: {row.name} ran in"
-                        f" Python: {names[kind]} (node {places})",
-                    )
+                text = (
+                    f"{row.seconds:.3f} s, {row.percent:.0f}% of {profile.name}: {row.name} ran in"
+                    f" Python: {alternatives[kind]} (node {lines})"
                 )
-    for _, told in sorted(found, reverse=True):
-        yield told
+                suggestions.append((row.seconds, text))
+    for _, text in sorted(suggestions, reverse=True):
+        yield text
 
 
-def remedies(cpus: int) -> Iterator[Remedy]:
-    """Yield what is tried on so many processors: flags, counts of threads, the stacks beside."""
+def list_remedies(cpus: int) -> Iterator[Remedy]:
+    """Yield the remedies for a number of CPUs: flags, thread counts, stacks in the same folder."""
     for flag, value in (("floatX", "float32"), ("allow_gc", "False")):
         yield Remedy(f"{flag} = {value}", "in theanorc, under [global]", f"{flag}={value}")
     if cpus > 1:
@@ -87,47 +96,50 @@ def remedies(cpus: int) -> Iterator[Remedy]:
     for count in sorted({1, cpus // 2} - {0, cpus}):
         threads = {f"{name}_NUM_THREADS": str(count) for name in ("OMP", "MKL", "OPENBLAS")}
         yield Remedy(f"OMP_NUM_THREADS={count}", "in the environment", environment=threads)
-    for prefix in stack.beside():
-        its = stack.load(prefix)
-        if prefix != Path(sys.prefix).resolve() and its.axes["device"] == "cpu":
+    for prefix in stack.find_siblings():
+        sibling = stack.load(prefix)
+        if prefix != Path(sys.base_prefix).resolve() and sibling.axes["device"] == "cpu":
             python = str(prefix / "bin" / "python")
-            yield Remedy(f"stack {its.name}", f"run it by {python}", python=python)
+            yield Remedy(f"stack {sibling.name}", f"run it with {python}", python=python)
 
 
-def measure(words: Sequence[str], tried: Sequence[Remedy]) -> tuple[Tried, ...]:
-    """Run a program with each remedy, and without before and after; the best first.
+def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ...]:
+    """Run a program with each remedy, and unchanged before and after; return the trials.
 
-    What fails has no factor, and says why. Nothing else is run once the program is interrupted, or
-    where it fails without any remedy.
+    The trials are sorted by speed-up, largest first.
+    A run that fails has a reason instead of a speed-up. After an interruption, or if the first
+    unchanged run fails, nothing more is run.
     """
-    none = Remedy("as it is", "")
-    runs, found = (none, *tried, none), list[tuple[float, str]]()
+    unchanged = Remedy(UNCHANGED, "")
+    runs, results = (unchanged, *remedies, unchanged), list[tuple[float, str]]()
     limit, stopped, started = None, "", time.monotonic()
     for remedy in runs:
         if stopped:
-            found.append((0.0, f"not tried: {stopped}"))
+            results.append((0.0, f"not tried: {stopped}"))
             continue
-        seconds, told = attempt(words, remedy, limit)
-        found.append((seconds, told))
-        if told == INTERRUPTED:
-            stopped = told
+        seconds, reason = attempt(words, remedy, limit)
+        results.append((seconds, reason))
+        if reason == INTERRUPTED:
+            stopped = reason
         elif limit is None:
             limit = 60 + 3 * (time.monotonic() - started)
-            stopped = told and f"as it is, it {told}"
-        report.progress(len(found), len(runs), started, remedy.name, told)
-    # Either of both is what it takes; their distance is what other programs make of it.
-    base = min((seconds for seconds, _ in (found[0], found[-1]) if seconds), default=0.0)
-    names = (*tried, Remedy("as it is, once more", "what the machine's other programs do"))
-    slower = max(found[0], found[-1]) if found[-1][0] else found[-1]
-    tries = [
-        Tried(each.name, each.where, base / seconds if seconds else None, told)
-        for each, (seconds, told) in zip(names, (*found[1:-1], slower), strict=True)
+            stopped = reason and f"unchanged, it {reason}"
+        report.progress(len(results), len(runs), started, remedy.name, reason)
+    # The faster unchanged run is the baseline. The ratio to the slower one shows the noise.
+    base = min((seconds for seconds, _ in (results[0], results[-1]) if seconds), default=0.0)
+    again = Remedy(f"{UNCHANGED}, again", "the noise of the machine: other programs")
+    slower = max(results[0], results[-1]) if results[-1][0] else results[-1]
+    trials = [
+        Trial(remedy.name, remedy.where, base / seconds if seconds else None, reason)
+        for remedy, (seconds, reason) in zip(
+            (*remedies, again), (*results[1:-1], slower), strict=True
+        )
     ]
-    return tuple(sorted(tries, key=lambda each: each.factor or 0.0, reverse=True))
+    return tuple(sorted(trials, key=lambda trial: trial.factor or 0.0, reverse=True))
 
 
 def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
-    """Return the seconds of a run, "" beside them; or none, and why."""
+    """Return the seconds of a run and "", or 0 and the reason of its failure."""
     try:
         return run(words, remedy, limit), ""
     except subprocess.TimeoutExpired:
@@ -139,11 +151,11 @@ def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[
 
 
 def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
-    """Return the seconds that a program's functions take in all calls.
+    """Return the seconds that all calls of a program's functions take.
 
     Raises:
-        profiles.ProfileError: it fails, or calls none.
-        subprocess.TimeoutExpired: it takes longer than the limit.
+        profiles.ProfileError: the program fails, or calls no function.
+        subprocess.TimeoutExpired: the program takes longer than the limit in seconds.
     """
     with tempfile.TemporaryDirectory(prefix="theano-fast-advice-") as folder:
         file = Path(folder, "profile.txt")
@@ -159,6 +171,6 @@ def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
         )
         if not file.exists() or (done.returncode != 0 and "Traceback" in done.stderr):
             last = " ".join(done.stderr.strip().splitlines()[-1:])
-            raise profiles.ProfileError(f"{verify.ending(done.returncode)} {last}"[:100])
-        read = profiles.parse(file.read_text(encoding="utf-8", errors="replace"))
-    return sum(each.seconds for each in read if not each.is_scan and not each.is_sum)
+            raise profiles.ProfileError(f"{verify.describe_exit(done.returncode)} {last}"[:100])
+        parsed = profiles.parse(file.read_text(encoding="utf-8", errors="replace"))
+    return sum(profile.seconds for profile in parsed if not profile.is_scan and not profile.is_sum)

@@ -1,4 +1,4 @@
-"""``theano-fast profile``: run a program with Theano's profiler, read what it printed, compare."""
+"""Run a program with Theano's profiler; read and compare profiles."""
 
 import argparse
 import json
@@ -8,45 +8,45 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from theano_fast import profiles, report, verify
-from theano_fast.profiling import advice, comparing, frames, pages
+from theano_fast.profiling import advice, flame_graph, pages, profile_comparison
 
-# All ops and nodes, and names as long as they are.
+# Print all ops and nodes, with their whole names.
 FLAGS = (
     "profile=True,profiling.n_ops=10000,profiling.n_apply=10000,profiling.output_line_width=9999"
-    # Gradients and scans are made deep inside Theano.
+    # Traces must reach from inside Theano's code for gradients and scans to the program's line.
     ",traceback.limit=60"
 )
 
-# Exit status, as a shell's.
+# The exit status of shells after SIGINT.
 INTERRUPTED = 130
 EXAMPLES = """examples:
   theano-fast profile train.py 10                # train-profile.html, .json, .speedscope.json
-  theano-fast profile run --advise train.py 10   # also what would be faster, measured
+  theano-fast profile run --advise train.py 10   # also measure what would be faster
   theano-fast profile read OLD.txt --html old.html
   theano-fast profile compare OLD.txt NEW.txt --html both.html
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what follows ``theano-fast profile`` and return its exit status.
+    """Run ``theano-fast profile`` with arguments, and return its exit status.
 
     Raises:
-        profiles.ProfileError: a file is no profile, or cut.
-        comparing.ComparisonError: files have nothing in common.
+        profiles.ProfileError: a file is not a complete profile.
+        profile_comparison.ComparisonError: files have nothing in common.
     """
-    # A program may have any name but a command's.
-    known = ("run", "read", "compare", "-h", "--help")
-    words = list(arguments) if not arguments or arguments[0] in known else ["run", *arguments]
-    given = make_parser().parse_args(words)
-    return int(given.run(given))
+    # ``run`` can be omitted, unless the program has the name of a command.
+    commands = ("run", "read", "compare", "-h", "--help")
+    words = list(arguments) if not arguments or arguments[0] in commands else ["run", *arguments]
+    options = make_parser().parse_args(words)
+    return int(options.run(options))
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of what follows ``theano-fast profile``."""
+    """Make the parser of ``theano-fast profile``."""
     parser = argparse.ArgumentParser(
         prog="theano-fast profile",
         description=__doc__,
@@ -54,35 +54,37 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    reading = commands.add_parser("read", help="read what profile=True printed, of any version")
+    reading = commands.add_parser("read", help="show profiles that profile=True printed")
     reading.add_argument("file", nargs="+", type=Path)
     reading.set_defaults(run=run_read)
-    sides = commands.add_parser("compare", help="hold profiles of one program against each other")
-    sides.add_argument("file", nargs="+", type=Path, help="two or more; ratios are to the first")
-    sides.set_defaults(run=run_compare)
-    running = commands.add_parser("run", help="run a program, and write pages of its profile")
+    comparing = commands.add_parser("compare", help="compare profiles of one program")
+    comparing.add_argument(
+        "file", nargs="+", type=Path, help="two or more files; ratios are to the first"
+    )
+    comparing.set_defaults(run=run_compare)
+    running = commands.add_parser("run", help="run a program, and write its profile")
     running.add_argument(
         "--out",
         type=Path,
         metavar="NAME",
-        help="write NAME.html and so on",
+        help="write NAME.html, NAME.json and NAME.speedscope.json (default: PROGRAM-profile)",
     )
     running.add_argument(
         "--advise",
         action="store_true",
-        help="run it again with each remedy, as float32 or other threads, and tell how fast it is",
+        help="also run the program once per remedy, such as float32, and print the speed-ups",
     )
     running.add_argument("program", type=Path)
     running.add_argument("arguments", nargs=argparse.REMAINDER)
     running.set_defaults(run=run_program)
-    for each in (reading, sides):
-        each.add_argument("--html", type=Path, metavar="FILE", help="write a page with pictures")
-        each.add_argument("--json", action="store_true", help="as JSON")
+    for command in (reading, comparing):
+        command.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML page")
+        command.add_argument("--json", action="store_true", help="print JSON")
     return parser
 
 
 def read(file: Path) -> tuple[profiles.Profile, ...]:
-    """Read the profiles in a file; raises profiles.ProfileError, which names the file."""
+    """Parse the profiles in a file; raises profiles.ProfileError, which names the file."""
     try:
         return profiles.parse(file.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
@@ -91,56 +93,68 @@ def read(file: Path) -> tuple[profiles.Profile, ...]:
         raise profiles.ProfileError(f"{file}, {error}") from error
 
 
-def run_program(given: argparse.Namespace) -> int:
-    """Run a program, unchanged, write its page, JSON and speedscope file, return its status."""
-    out = given.out or Path(f"{given.program.stem}-profile")
-    # Before the program runs: what cannot be tried must not lose its profile.
-    remedies = list(advice.remedies(len(os.sched_getaffinity(0)))) if given.advise else []
+def run_program(options: argparse.Namespace) -> int:
+    """Run a program unchanged, write its page, JSON and speedscope file; return its status."""
+    out = options.out or Path(f"{options.program.stem}-profile")
+    # List the remedies before the program runs, so that an error there does not lose its profile.
+    remedies = list(advice.list_remedies(len(os.sched_getaffinity(0)))) if options.advise else []
     with tempfile.TemporaryDirectory(prefix="theano-fast-profile-") as folder:
-        file, traces = Path(folder, "profile.txt"), Path(folder, "traces.json")
+        file, lines_file = Path(folder, "profile.txt"), Path(folder, "lines.json")
         flags = verify.theano_flags(FLAGS, f"profiling.destination={file}")
-        started = (traces, given.program, *given.arguments)
+        words = map(str, (lines_file, options.program, *options.arguments))
         done = subprocess.run(
-            [sys.executable, "-m", "theano_fast.profiling.traced", *map(str, started)],
-            # Without it, Theano refuses to profile on a GPU, whose operations it does not wait for.
+            [sys.executable, "-m", "theano_fast.profiling.node_lines", *words],
+            # Theano requires this to profile on a GPU, because it does not wait for kernels.
             env={"CUDA_LAUNCH_BLOCKING": "1", **os.environ, "THEANO_FLAGS": flags},
             check=False,
         )
+        exit_text = verify.describe_exit(done.returncode)
         if not file.exists():
             raise profiles.ProfileError(
-                f"{given.program} {verify.ending(done.returncode)}, and calls nothing of Theano's"
+                f"{options.program} {exit_text}, and called no function of Theano's"
             )
-        lines = json.loads(traces.read_text()) if traces.exists() else {}
-        found = [traced(each, lines.get(each.name, {})) for each in read(file)]
-    title = given.program.name
-    told = list(advice.of_profiles(found))
-    tries: tuple[advice.Tried, ...] = ()
-    if given.advise:
-        # What was measured until then is kept where a scheduler's limit of time ends it, too.
+        lines = json.loads(lines_file.read_text()) if lines_file.exists() else {}
+        parsed = [add_lines(profile, lines.get(profile.name, {})) for profile in read(file)]
+    title = options.program.name
+    suggestions = list(advice.find_python_ops(parsed))
+    trials: tuple[advice.Trial, ...] = ()
+    if options.advise:
+        # Write the measurements so far also after a scheduler's SIGTERM at its time limit.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
-        tries = advice.measure(tuple(map(str, (given.program, *given.arguments))), remedies)
-    written = {
-        ".html": pages.of_read(title, found, pages.of_advice(told, tries)),
+        trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
+    texts = {
+        ".html": pages.render_profiles(title, parsed, pages.render_advice(suggestions, trials)),
         ".json": report.to_json(
             {
-                "profiles": [asdict(each) for each in found],
-                "advice": {"told": told, "tried": [asdict(each) for each in tries]},
+                "profiles": [profile.to_json() for profile in parsed],
+                "advice": {
+                    "told": suggestions,
+                    "tried": [trial.to_json() for trial in trials],
+                },
             }
         ),
-        ".speedscope.json": report.to_json(frames.speedscope(frames.of_profiles(title, found))),
+        ".speedscope.json": report.to_json(
+            flame_graph.to_speedscope(flame_graph.build_frames(title, parsed))
+        ),
     }
-    for ending, text in written.items():
-        report.write(out.with_name(out.name + ending), text)
-    print(*told, *tries, sep="\n", end="\n" if told or tries else "", file=sys.stderr)
-    print(f"{title} {verify.ending(done.returncode)}; see {out}.html", file=sys.stderr)
-    if any(each.told.endswith(advice.INTERRUPTED) for each in tries):
+    for suffix, text in texts.items():
+        report.write(out.with_name(out.name + suffix), text)
+    if suggestions or trials:
+        print(*suggestions, *trials, sep="\n", file=sys.stderr)
+    print(f"{title} {exit_text}; see {out}.html", file=sys.stderr)
+    if any(trial.reason.endswith(advice.INTERRUPTED) for trial in trials):
         return INTERRUPTED
     return done.returncode
 
 
-def traced(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.Profile:
-    """Return a profile whose nodes have the lines of the program that made them, by number."""
+def add_lines(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.Profile:
+    """Return a profile whose nodes have a note with the program line that made them.
+
+    Args:
+        profile: of a function or scan.
+        lines: the program lines by the node's index.
+    """
     if "Apply" not in profile.tables:
         return profile
     table = profile.tables["Apply"]
@@ -151,29 +165,31 @@ def traced(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.Prof
     return replace(profile, tables={**profile.tables, "Apply": replace(table, rows=rows)})
 
 
-def run_read(given: argparse.Namespace) -> int:
+def run_read(options: argparse.Namespace) -> int:
     """Print the tables of profiles, and write their page."""
-    found = [each for file in given.file for each in read(file)]
-    if given.html:
-        report.write(given.html, pages.of_read(given.file[0].name, found))
-    if given.json:
-        print(json.dumps([asdict(each) for each in found], indent=2))
+    parsed = [profile for file in options.file for profile in read(file)]
+    if options.html:
+        report.write(options.html, pages.render_profiles(options.file[0].name, parsed))
+    if options.json:
+        print(json.dumps([profile.to_json() for profile in parsed], indent=2))
         return 0
-    for each in found:
-        print(f"{each.name}")
-        print("\n".join(f"  {name:<14}{value:14.15g}" for name, value in each.numbers.items()))
-        print("\n".join(profiles.render(each, rows=20)))
+    for profile in parsed:
+        print(profile.name)
+        for name, value in profile.numbers.items():
+            print(f"  {name:<14}{pages.format_number(name, value):>14}")
+        print("\n".join(profiles.render(profile, rows=20)))
     return 0
 
 
-def run_compare(given: argparse.Namespace) -> int:
-    """Print profiles side by side, and write their page."""
-    names = comparing.labels(given.file)
-    compared = comparing.compare([read(file) for file in given.file])
-    if given.html:
-        report.write(given.html, pages.of_compared(compared, names))
-    if given.json:
-        print(report.to_json(dict(comparing.as_json(compared, names))), end="")
+def run_compare(options: argparse.Namespace) -> int:
+    """Print a comparison of profiles, and write its page."""
+    names = profile_comparison.make_labels(options.file)
+    comparisons = profile_comparison.compare([read(file) for file in options.file])
+    if options.html:
+        report.write(options.html, pages.render_comparison(comparisons, names))
+    if options.json:
+        print(report.to_json(dict(profile_comparison.to_json(comparisons, names))), end="")
     else:
-        print("\n\n".join("\n".join(comparing.table(each, names)) for each in compared))
+        tables = (profile_comparison.make_table(comparison, names) for comparison in comparisons)
+        print("\n\n".join(map("\n".join, tables)))
     return 0

@@ -1,4 +1,4 @@
-"""Pages of profiles: one HTML file each, which needs no network, for light and dark screens."""
+"""Write profiles as HTML pages: single files that need no network, for light and dark screens."""
 
 import html
 import json
@@ -7,168 +7,199 @@ from functools import cache
 from pathlib import Path
 
 from theano_fast import __version__, profiles
-from theano_fast.profiling import advice, comparing
-from theano_fast.profiling.frames import Frame, of_profiles
+from theano_fast.profiling import advice, profile_comparison
+from theano_fast.profiling.flame_graph import Frame, build_frames
 
 STATIC = Path(__file__).parent / "static"
 LEGEND = (
     '<p class="legend"><span class="C">C</span><span class="Py">Python</span>'
     '<span class="scan">scan</span><span class="compile">compilation</span></p>'
 )
+# The labels of profiles.NUMBERS.
+LABELS = {
+    "vm": "calls, in Theano's virtual machine",
+    "thunks": "calls, in thunks",
+    "compile": "compilation",
+    "nodes": "Apply nodes",
+    "optimizer": "compilation: optimizer",
+    "validate": "compilation: validation of optimized graphs",
+    "linker": "compilation: linker",
+    "import": "compilation: import of modules",
+    "make_thunk": "compilation: creation of thunks",
+    "grad": "theano.grad, all calls",
+    "since_import": "since the import of Theano",
+    "steps": "steps of the scan",
+    "scan_vm": "calls, in the scan's virtual machine",
+    "scan_overhead": "calls, overhead of the scan",
+}
+COUNTS = ("nodes", "steps")
 escape = html.escape
 
 
 @cache
-def static(name: str) -> str:
+def read_static(name: str) -> str:
     """Return the text of a file in static/."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
-def document(title: str, body: Iterable[str], frames: Frame | None = None) -> str:
-    """Return a page; with frames, its script draws them where flame() is in the body."""
+def make_page(title: str, body: Iterable[str], frames: Frame | None = None) -> str:
+    """Return a page; with frames, its script draws them in the element of make_flame_graph."""
     script = ""
     if frames is not None:
         # A "</script>" in a name would end the element.
-        tree = json.dumps(frames.tree(), separators=(",", ":")).replace("<", "\\u003c")
+        tree = json.dumps(frames.to_json(), separators=(",", ":")).replace("<", "\\u003c")
         script = (
             f'<script type="application/json" id="frames">{tree}</script>'
-            f"<script>{static('flame.js')}</script>"
+            f"<script>{read_static('flame.js')}</script>"
         )
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{static('style.css')}</style></head><body>\n"
+        f"<title>{escape(title)}</title><style>{read_static('style.css')}</style></head><body>\n"
         f"<h1>{escape(title)}</h1>\n{''.join(body)}"
         f"<footer>theano-fast {__version__}</footer>\n{script}</body></html>\n"
     )
 
 
-def flame() -> str:
-    """Return the place where the page's script draws its frames."""
+def make_flame_graph() -> str:
+    """Return the element in which the page's script draws its frames."""
     return (
         "<h2>Where the time went</h2>\n"
-        "<p>A click on a frame makes it as wide as the page; one above it goes back.</p>"
-        f'{LEGEND}<div id="flame"></div><div id="told" aria-live="polite"></div>\n'
+        "<p>Click a frame to zoom in. Click a frame above it to zoom out.</p>"
+        f'{LEGEND}<div id="flame"></div><div id="details" aria-live="polite"></div>\n'
     )
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: Sequence[int] = (0,)) -> str:
-    """Return a table of cells that are HTML; the columns in texts are text, others numbers."""
+def make_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], texts: Sequence[int] = (0,)
+) -> str:
+    """Return a table.
 
-    def line(cells: Sequence[str], tag: str) -> str:
-        made = (
+    Args:
+        heads: the text of the header.
+        rows: cells as HTML.
+        texts: the indices of columns with text, aligned left; others have numbers.
+    """
+
+    def make_row(cells: Sequence[str], tag: str) -> str:
+        elements = (
             f"<{tag}{' class=t' if column in texts else ''}>{cell}</{tag}>"
             for column, cell in enumerate(cells)
         )
-        return f"<tr>{''.join(made)}</tr>\n"
+        return f"<tr>{''.join(elements)}</tr>\n"
 
-    body = "".join(line(row, "td") for row in rows)
-    head = line([escape(each) for each in heads], "th")
+    body = "".join(make_row(row, "td") for row in rows)
+    head = make_row([escape(text) for text in heads], "th")
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>{body}</tbody></table></div>\n'
 
 
-def bar(part: float, kind: str) -> str:
-    """Return a bar of this part, from 0 to 1, of a cell's width."""
-    return f'<span class=bar><i class="{escape(kind)}" style="width:{100 * part:.2f}%"></i></span>'
+def make_bar(fraction: float, kind: str) -> str:
+    """Return a bar whose length is a fraction, from 0 to 1, of a cell's width."""
+    style = f"width:{100 * fraction:.2f}%"
+    return f'<span class=bar><i class="{escape(kind)}" style="{style}"></i></span>'
 
 
-def of_advice(told: Sequence[str], tries: Sequence[advice.Tried]) -> str:
-    """Return what would be faster, as tables; nothing of nothing."""
-    body = [f"<p>{escape(each)}</p>\n" for each in told]
+def render_advice(suggestions: Sequence[str], trials: Sequence[advice.Trial]) -> str:
+    """Return suggestions and measured remedies as HTML; "" without any."""
+    body = [f"<p>{escape(suggestion)}</p>\n" for suggestion in suggestions]
     rows = [
         (
-            escape(each.name),
-            "-" if each.factor is None else f"{each.factor:.2f}",
-            escape(each.told or each.where),
+            escape(trial.name),
+            "-" if trial.factor is None else f"{trial.factor:.2f}",
+            escape(trial.reason or trial.where),
         )
-        for each in tries
+        for trial in trials
     ]
     if rows:
-        body.append(table(("tried", "times as fast", ""), rows, texts=(0, 2)))
+        body.append(make_table(("remedy", "speed-up", "how, or why not"), rows, texts=(0, 2)))
     return "".join(["<h2>What would be faster</h2>\n", *body]) if body else ""
 
 
-def of_read(title: str, read: Sequence[profiles.Profile], before: str = "") -> str:
-    """Return the page of profiles that were read from Theano's text, behind other HTML."""
-    body = [before, flame()]
-    for each in read:
+def render_profiles(title: str, parsed: Sequence[profiles.Profile], before: str = "") -> str:
+    """Return the page of parsed profiles, with the HTML ``before`` at its beginning."""
+    body = [before, make_flame_graph()]
+    for profile in parsed:
         body.append(
-            f"<h2>{escape(each.name)}</h2>\n<p>{each.calls} calls, {each.seconds:.3f} s</p>\n"
+            f"<h2>{escape(profile.name)}</h2>\n"
+            f"<p>{profile.calls:,} calls, {profile.seconds:,.3f} s</p>\n"
         )
-        numbers = [(escape(name), f"{value:.15g}") for name, value in each.numbers.items()]
-        body.append(table(("", "seconds, or number"), numbers))
-        for name, its in each.tables.items():
-            body.append(f"<h3>{name}</h3>\n")
-            body.append(
-                table(
-                    (
-                        "",
-                        "%",
-                        "seconds",
-                        "",
-                        "type",
-                        "calls",
-                        "node" if name == "Apply" else "nodes",
-                    ),
-                    [*map(_cells, its.rows), _left(its)],
-                )
-            )
-        body += [f"<p>Theano's tip: {escape(tip)}</p>\n" for tip in each.tips]
-    return document(title, body, of_profiles(title, read))
+        numbers = [
+            (LABELS[name], format_number(name, value)) for name, value in profile.numbers.items()
+        ]
+        body.append(make_table(("", "time, or number"), numbers))
+        for name, table in profile.tables.items():
+            nodes = "node" if name == "Apply" else "nodes"
+            heads = ("", "time, %", "time, s", "", "type", "calls", nodes)
+            rows = list(map(_make_cells, table.rows))
+            if table.omitted:
+                rows.append(_make_omitted_cells(table))
+            body += [f"<h3>{name}</h3>\n", make_table(heads, rows)]
+        body += [f"<p>Theano's tip: {escape(tip)}</p>\n" for tip in profile.tips]
+    return make_page(title, body, build_frames(title, parsed))
 
 
-def _cells(row: profiles.Row) -> tuple[str, ...]:
+def format_number(name: str, value: float) -> str:
+    """Return a number of profiles.NUMBERS, rounded and with its unit."""
+    return f"{value:,.0f}" if name in COUNTS else f"{value:,.3f} s"
+
+
+def _make_cells(row: profiles.Row) -> tuple[str, ...]:
     kind = "Py" if "Py" in row.kind else row.kind
     return (
         "<br>".join(map(escape, (row.name, *row.notes))),
         f"{row.percent:.1f}",
         f"{row.seconds:.3f}",
-        bar(row.percent / 100, kind),
+        make_bar(row.percent / 100, kind),
         row.kind,
-        str(row.calls),
+        f"{row.calls:,}",
         str(row.nodes),
     )
 
 
-def _left(its: profiles.Table) -> tuple[str, ...]:
-    seconds = f"{its.left_seconds:.2f}"
+def _make_omitted_cells(table: profiles.Table) -> tuple[str, ...]:
+    """Return the cells of the row with the sum of the omitted rows."""
     return (
-        f"({its.left} others)",
-        f"{its.left_percent:.2f}",
-        seconds,
-        bar(its.left_percent / 100, ""),
+        f"({table.omitted} others)",
+        f"{table.omitted_percent:.1f}",
+        f"{table.omitted_seconds:.2f}",
+        make_bar(table.omitted_percent / 100, ""),
         "",
         "",
         "",
     )
 
 
-def of_compared(compared: Sequence[comparing.Comparison], names: Sequence[str]) -> str:
-    """Return the page of profiles of the same program, side by side."""
+def render_comparison(
+    comparisons: Sequence[profile_comparison.Comparison], names: Sequence[str]
+) -> str:
+    """Return the page of a comparison of several files' profiles."""
     body = [
         '<p class="legend">'
         + "".join(f'<span class="f{i % 4}">{escape(name)}</span>' for i, name in enumerate(names))
-        + "</p>\n"
+        + "</p>\n<p>Each cell has seconds, and their ratio to the first file's.</p>\n"
     ]
-    for each in compared:
-        calls = ", ".join(map(str, each.calls))
-        body.append(f"<h2>{escape(each.name)}</h2>\n<p>{calls} calls</p>\n")
-        for heading, lines in (("Totals", each.numbers), ("Classes", each.classes)):
-            body.append(f"<h3>{heading}</h3>\n{_lines(lines, names, heading == 'Classes')}")
-    return document(" against ".join(names), body)
+    for comparison in comparisons:
+        calls = ", ".join(f"{count:,}" for count in comparison.calls)
+        body.append(f"<h2>{escape(comparison.name)}</h2>\n<p>{calls} calls</p>\n")
+        for heading, lines in (("Totals", comparison.numbers), ("Classes", comparison.classes)):
+            body.append(f"<h3>{heading}</h3>\n{_render_lines(lines, names, heading == 'Classes')}")
+    return make_page(" against ".join(names), body)
 
 
-def _lines(lines: Sequence[comparing.Line], names: Sequence[str], common: bool) -> str:
-    """Return a table of lines; bars are of the longest of all lines, or each of its own."""
-    longest = max((each or 0.0 for line in lines for each in line.seconds), default=0.0)
+def _render_lines(
+    lines: Sequence[profile_comparison.Line], names: Sequence[str], common: bool
+) -> str:
+    """Return a table of lines with bars; ``common`` gives the bars of all lines one scale."""
+    longest = max((value or 0.0 for line in lines for value in line.seconds), default=0.0)
     rows = []
     for line in lines:
-        of = longest if common else max(each or 0.0 for each in line.seconds)
+        scale = longest if common else max(value or 0.0 for value in line.seconds)
         bars = "".join(
-            bar((each or 0.0) / of if of else 0.0, f"f{file % 4}")
-            for file, each in enumerate(line.seconds)
+            make_bar((value or 0.0) / scale if scale else 0.0, f"f{file % 4}")
+            for file, value in enumerate(line.seconds)
         )
-        cells = [comparing.shown(*cell) for cell in zip(line.seconds, line.ratios, strict=True)]
+        pairs = zip(line.seconds, line.ratios, strict=True)
+        cells = [profile_comparison.format_cell(*pair) for pair in pairs]
         kinds = " ".join(dict.fromkeys(kind for kind in line.kinds if kind))
         rows.append((escape(line.name), kinds, *cells, bars))
-    return table(("", "type", *(f"{name}, s" for name in names), ""), rows)
+    return make_table(("", "type", *(f"{name}, s" for name in names), ""), rows)

@@ -1,1 +1,1 @@
-"""What a program's compiled functions compute, recorded, and held against another record."""
+"""Record what a program's compiled functions compute, and compare two records."""

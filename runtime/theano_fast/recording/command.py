@@ -1,6 +1,6 @@
-"""``theano-fast record``: record what a program's functions compute; hold records together.
+"""Record what a program's functions compute; compare two records.
 
-Exit status of compare: 0 nothing differs beyond rounding, 4 something does.
+Exit status of compare: 0 nothing differs beyond rounding, 4 something differs.
 """
 
 import argparse
@@ -11,32 +11,32 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theano_fast import report, verify
-from theano_fast.recording import comparing, recorder
+from theano_fast.recording import record_comparison, recorder
 
 DIFFERS = 4
 EXAMPLES = """examples:
-  theano-fast record train.py 10                         # train-record.json
+  theano-fast record train.py 10                         # writes train-record.json
   theano-fast record run --python OTHER/bin/python --out stock.json train.py 10
   theano-fast record compare train-record.json stock.json
-  theano-fast record run --nodes 2 train.py 10           # also each node of function 2
+  theano-fast record run --nodes 2 train.py 10           # also record each node of function 2
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what follows ``theano-fast record`` and return its exit status.
+    """Run ``theano-fast record`` with arguments, and return its exit status.
 
     Raises:
-        comparing.RecordError: a record could not be made, or read.
+        record_comparison.RecordError: a record could not be made or read.
     """
-    # A program may have any name but a command's.
-    known = ("run", "compare", "-h", "--help")
-    words = list(arguments) if not arguments or arguments[0] in known else ["run", *arguments]
-    given = make_parser().parse_args(words)
-    return int(given.run(given))
+    # ``run`` can be omitted, unless the program has the name of a command.
+    commands = ("run", "compare", "-h", "--help")
+    words = list(arguments) if not arguments or arguments[0] in commands else ["run", *arguments]
+    options = make_parser().parse_args(words)
+    return int(options.run(options))
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Make the parser of what follows ``theano-fast record``."""
+    """Make the parser of ``theano-fast record``."""
     parser = argparse.ArgumentParser(
         prog="theano-fast record",
         description=__doc__,
@@ -44,66 +44,84 @@ def make_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    running = commands.add_parser("run", help="run a program, and record; the word may be left out")
+    running = commands.add_parser(
+        "run", help="run a program and write its record; the word run can be omitted"
+    )
     running.add_argument("--out", type=Path, metavar="FILE", help="default: PROGRAM-record.json")
     running.add_argument(
-        "--python", default=sys.executable, metavar="FILE", help="run by this one, of any Theano"
+        "--python",
+        default=sys.executable,
+        metavar="FILE",
+        help="run the program with this Python and its Theano (default: this environment's)",
     )
-    running.add_argument("--calls", type=int, default=10, metavar="N", help="of each function (10)")
+    running.add_argument(
+        "--calls",
+        type=int,
+        default=10,
+        metavar="N",
+        help="record the first N calls of each function (default: 10)",
+    )
     running.add_argument(
         "--nodes",
         type=int,
         default=0,
         metavar="N",
-        help="also all nodes of function N, as compare says",
+        help="also record all nodes of function N, a number that compare prints",
     )
     running.add_argument("program", type=Path)
     running.add_argument("arguments", nargs=argparse.REMAINDER)
     running.set_defaults(run=run_program)
-    sides = commands.add_parser("compare", help="tell where two records part")
-    sides.add_argument("file", nargs=2, type=Path)
-    sides.add_argument(
-        "--tolerance", type=float, default=1.0, metavar="X", help="allow X times as much (1)"
+    comparing = commands.add_parser("compare", help="print the first difference of two records")
+    comparing.add_argument("file", nargs=2, type=Path)
+    comparing.add_argument(
+        "--tolerance",
+        type=float,
+        default=1.0,
+        metavar="X",
+        help="multiply the tolerances by X (default: 1)",
     )
-    sides.add_argument("--json", action="store_true", help="as JSON")
-    sides.set_defaults(run=run_compare)
+    comparing.add_argument("--json", action="store_true", help="print JSON")
+    comparing.set_defaults(run=run_compare)
     return parser
 
 
-def run_program(given: argparse.Namespace) -> int:
-    """Run a program, unchanged, write its record, and return its status."""
-    out = (given.out or Path(f"{given.program.stem}-record.json")).absolute()
-    if not given.program.is_file():
-        raise comparing.RecordError(f"{given.program} is no file")
+def run_program(options: argparse.Namespace) -> int:
+    """Run a program unchanged, write its record, and return its status."""
+    out = (options.out or Path(f"{options.program.stem}-record.json")).absolute()
+    if not options.program.is_file():
+        raise record_comparison.RecordError(f"{options.program} is not a file")
     if not out.parent.is_dir():
-        raise comparing.RecordError(f"--out: {out.parent} is no directory")
+        raise record_comparison.RecordError(f"--out: {out.parent} is not a directory")
     out.unlink(missing_ok=True)
-    options = {"file": str(out), "calls": given.calls, "nodes": given.nodes}
-    words = (json.dumps(options), str(given.program), *given.arguments)
+    recorder_options = {"file": str(out), "calls": options.calls, "nodes": options.nodes}
+    words = (json.dumps(recorder_options), str(options.program), *options.arguments)
     try:
-        done = subprocess.run([given.python, recorder.__file__, *words], check=False)
+        done = subprocess.run([options.python, recorder.__file__, *words], check=False)
     except OSError as error:
-        raise comparing.RecordError(f"--python: {given.python}: {error.strerror}") from error
-    ended = f"{given.program.name} {verify.ending(done.returncode)}"
+        raise record_comparison.RecordError(
+            f"--python: {options.python}: {error.strerror}"
+        ) from error
+    exit_text = f"{options.program.name} {verify.describe_exit(done.returncode)}"
     if not out.exists():
-        raise comparing.RecordError(f"{ended}, and left no record")
-    functions = comparing.read(out)["functions"]
-    calls = sum(each["called"] for each in functions)
-    print(f"{ended}; {len(functions)} functions, {calls} calls; see {out}", file=sys.stderr)
+        raise record_comparison.RecordError(f"{exit_text}, and wrote no record")
+    functions = record_comparison.read(out)["functions"]
+    calls = sum(function["called"] for function in functions)
+    print(f"{exit_text}; {len(functions)} functions, {calls} calls; see {out}", file=sys.stderr)
     return done.returncode
 
 
-def run_compare(given: argparse.Namespace) -> int:
-    """Print where two records part."""
-    ours, theirs = map(comparing.read, given.file)
-    compared = comparing.compare(ours, theirs, given.tolerance)
-    if given.json:
+def run_compare(options: argparse.Namespace) -> int:
+    """Print the comparison of two records."""
+    one, other = map(record_comparison.read, options.file)
+    comparison = record_comparison.compare(one, other, options.tolerance)
+    if options.json:
         tree = {
-            "functions": [vars(each) for each in compared.functions],
-            "first": vars(compared.first) if compared.first else None,
-            "notes": list(compared.notes),
+            "functions": [vars(function) for function in comparison.functions],
+            "first": comparison.first.to_json() if comparison.first else None,
+            "notes": list(comparison.notes),
         }
         print(report.to_json(tree), end="")
     else:
-        print("\n".join(comparing.table(compared, list(map(str, given.file)))))
-    return DIFFERS if compared.first else 0
+        names = list(map(str, options.file))
+        print("\n".join(record_comparison.make_table(comparison, names)))
+    return DIFFERS if comparison.first else 0

@@ -1,9 +1,14 @@
-"""Run a program as Python does, and write what its Theano functions were given and computed.
+"""Run a program unchanged, and record the inputs and results of its Theano functions.
 
-``python recorder.py OPTIONS PROGRAM ARGUMENTS``, OPTIONS being JSON: ``file``; ``calls``, how many
-of each function's first calls are recorded, besides those whose number is a power of two; and
-``nodes``, the number of the function whose nodes are recorded too, or 0. This file needs Python 3.7
-and no module of the project: it runs where the program runs, on stock Theano as well.
+``python recorder.py OPTIONS PROGRAM ARGUMENTS``. OPTIONS is a JSON object:
+
+- ``file``: the record to write.
+- ``calls``: record this number of first calls of each function. Calls whose number is a power of
+  two are recorded too.
+- ``nodes``: the number of the function whose nodes are recorded too; 0 for none.
+
+This file runs in the program's Python, also with stock Theano. So it needs only Python 3.7, and
+imports no module of theano-fast.
 """
 
 from __future__ import annotations
@@ -17,25 +22,25 @@ import sys
 from typing import Any
 
 FORMAT = "theano-fast record 1"
-# Of each array, this many values and means of as many parts; a smaller one is kept whole.
+# Record this number of values of each array, and the means of this number of its parts.
 VALUES = 64
-# Calls whose nodes are recorded: each holds all of a graph's values at once.
+# Record the nodes of this number of calls; each keeps all of a graph's values in memory.
 NODE_CALLS = 3
 MODULE = "theano.compile.function_module"
 
 
 class Recorder:
-    """Watches the functions that Theano makes."""
+    """Record the calls of all functions that Theano makes."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
         self.functions: list[dict[str, Any]] = []
         self.recorded = 0
-        # Nodes are computed by a function of our own.
+        # True while the function that computes nodes runs, whose calls are not recorded.
         self.busy = False
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """As a finder of modules: watch Theano's functions once the program has imported them."""
+        """Find Theano's module of functions, and watch it as soon as the program imports it."""
         if name != MODULE:
             return None
         sys.meta_path.remove(self)
@@ -53,11 +58,11 @@ class Recorder:
         return spec
 
     def watch(self, module: Any) -> None:
-        """Replace the methods of Theano's classes that make and call functions."""
+        """Wrap the methods of Theano's classes that make and call functions."""
         make, call = module.FunctionMaker.__init__, module.Function.__call__
 
         def __init__(maker: Any, inputs: Any, outputs: Any, *others: Any, **named: Any) -> None:
-            # The optimizer changes a copy.
+            # Keep the graph as written; the optimizer changes a copy.
             maker._as_written = inputs, outputs
             make(maker, inputs, outputs, *others, **named)
 
@@ -69,57 +74,57 @@ class Recorder:
             number = record["called"]
             if number > self.options["calls"] and number & (number - 1):
                 return call(function, *values, **named)
-            told: dict[str, Any] = {"call": number}
-            given = bound(function, values, named)
-            told["inputs"] = [summary(value) for value in given]
+            recorded: dict[str, Any] = {"call": number}
+            inputs = bind_inputs(function, values, named)
+            recorded["inputs"] = [summary(value) for value in inputs]
             if record["number"] == self.options["nodes"] and number <= NODE_CALLS:
-                told["nodes"] = self.nodes(function, record, given)
+                recorded["nodes"] = self.compute_nodes(function, record, inputs)
             returned = call(function, *values, **named)
             if isinstance(returned, dict):
                 outputs = list(returned.values())
             else:
                 outputs = list(returned) if isinstance(returned, (list, tuple)) else [returned]
-            told["outputs"] = [summary(value) for value in outputs]
-            told["updates"] = [summary(cell.storage[0]) for _, cell in updated(function)]
+            recorded["outputs"] = [summary(value) for value in outputs]
+            recorded["updates"] = [summary(cell.storage[0]) for _, cell in list_updates(function)]
             self.recorded += 1
-            told["at"] = self.recorded
-            record["calls"].append(told)
+            recorded["at"] = self.recorded
+            record["calls"].append(recorded)
             return returned
 
         module.FunctionMaker.__init__, module.Function.__call__ = __init__, __call__
 
     def record(self, function: Any) -> dict[str, Any]:
-        """Return a function's record, made at its first call."""
+        """Return a function's record; make it at the function's first call."""
         if not hasattr(function, "_its_record"):
             maker = function.maker
             outputs = [maker.outputs] if not isinstance(maker.outputs, list) else maker.outputs
             function._its_record = {
                 "number": len(self.functions) + 1,
-                # The file and line that made it, where the program does not name it.
+                # If the program gives no name, Theano uses FILE:LINE of theano.function's call.
                 "name": os.path.basename(function.name or ""),  # noqa: PTH119
-                "line": caller(),
+                "line": find_caller(),
                 "called": 0,
-                "inputs": [str(each.variable) for each in maker.expanded_inputs],
-                "outputs": [str(each.variable) for each in outputs],
-                "updates": [name for name, _ in updated(function)],
+                "inputs": [str(spec.variable) for spec in maker.expanded_inputs],
+                "outputs": [str(spec.variable) for spec in outputs],
+                "updates": [name for name, _ in list_updates(function)],
                 "calls": [],
             }
             self.functions.append(function._its_record)
         return function._its_record  # type: ignore[no-any-return]
 
-    def nodes(self, function: Any, record: dict[str, Any], given: list[Any]) -> list[Any]:
-        """Compute each node of the graph as it was written, and return their outputs' summaries."""
+    def compute_nodes(self, function: Any, record: dict[str, Any], inputs: list[Any]) -> list[Any]:
+        """Compute each node of the graph as written, and return the summaries of their outputs."""
         self.busy = True
         try:
             if not hasattr(function, "_its_nodes"):
-                function._its_nodes, record["nodes"] = every_node(function)
-            copies = [value.copy() if hasattr(value, "copy") else value for value in given]
+                function._its_nodes, record["nodes"] = compile_nodes(function)
+            copies = [value.copy() if hasattr(value, "copy") else value for value in inputs]
             return [summary(value) for value in function._its_nodes(*copies)]
         finally:
             self.busy = False
 
     def write(self) -> None:
-        """Write the record: whole, or not at all."""
+        """Write the record atomically."""
         theano, numpy = sys.modules.get("theano"), sys.modules.get("numpy")
         tree = {
             "format": FORMAT,
@@ -136,42 +141,48 @@ class Recorder:
         os.replace(temporary, self.options["file"])  # noqa: PTH105
 
 
-def bound(function: Any, values: Any, named: dict[str, Any]) -> list[Any]:
-    """Return the values of all of a function's inputs in a call, shared variables among them."""
+def bind_inputs(function: Any, values: Any, named: dict[str, Any]) -> list[Any]:
+    """Return the values of all inputs of a function in a call, including shared variables.
+
+    Args:
+        function: the called function.
+        values: the positional arguments of the call.
+        named: the keyword arguments of the call.
+    """
     cells = function.input_storage
-    found = [cell.storage[0] for cell in cells]
-    found[: len(values)] = values
-    places = {id(cell): place for place, cell in enumerate(cells)}
+    inputs = [cell.storage[0] for cell in cells]
+    inputs[: len(values)] = values
+    indices = {id(cell): index for index, cell in enumerate(cells)}
     for name, value in named.items():
-        # output_subset is no input.
-        place = places.get(id(function.finder[name])) if name in function.finder else None
-        if place is not None:
-            found[place] = value
-    return found
+        # Ignore the keyword output_subset, which is not an input.
+        index = indices.get(id(function.finder[name])) if name in function.finder else None
+        if index is not None:
+            inputs[index] = value
+    return inputs
 
 
-def updated(function: Any) -> list[tuple[str, Any]]:
-    """Return the shared variables that a function updates: name, and the cell of the value."""
-    # With output_subset and copies, cells are in the inputs' order.
+def list_updates(function: Any) -> list[tuple[str, Any]]:
+    """Return the name and the value's cell of each shared variable that a function updates."""
+    # With output_subset and copies, cells are still in the inputs' order.
     pairs = zip(function.maker.expanded_inputs, function.input_storage)  # noqa: B905
-    return [(str(each.variable), cell) for each, cell in pairs if each.update is not None]
+    return [(str(spec.variable), cell) for spec, cell in pairs if spec.update is not None]
 
 
-def every_node(function: Any) -> tuple[Any, list[str]]:
-    """Return a function that computes all nodes of another's graph, and the nodes' names."""
+def compile_nodes(function: Any) -> tuple[Any, list[str]]:
+    """Compile a function that computes all nodes of another's graph; return it and their names."""
     from theano import config  # noqa: PLC0415
     from theano.compile.io import In  # noqa: PLC0415
     from theano.compile.mode import Mode  # noqa: PLC0415
     from theano.gof.graph import io_toposort  # noqa: PLC0415
 
     inputs, outputs = function.maker._as_written
-    specs = [each if isinstance(each, In) else In(each) for each in inputs]
+    specs = [spec if isinstance(spec, In) else In(spec) for spec in inputs]
     ends = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    ends = [getattr(each, "variable", each) for each in ends if each is not None]
-    ends += [each.update for each in specs if each.update is not None]
+    ends = [getattr(end, "variable", end) for end in ends if end is not None]
+    ends += [spec.update for spec in specs if spec.update is not None]
     variables, names, undefined = [], [], set()
-    for number, node in enumerate(io_toposort([each.variable for each in specs], ends)):
-        # Memory as it is found, and such of which a part is set: what a scan writes to.
+    for number, node in enumerate(io_toposort([spec.variable for spec in specs], ends)):
+        # Skip uninitialized memory, such as the buffers of a scan, also if a part of it is set.
         kind = type(node.op).__name__
         if kind == "AllocEmpty" or (kind == "IncSubtensor" and node.inputs[0] in undefined):
             undefined.update(node.outputs)
@@ -180,9 +191,9 @@ def every_node(function: Any) -> tuple[Any, list[str]]:
             if hasattr(output.type, "dtype"):
                 variables.append(output)
                 trace = getattr(output.tag, "trace", None) or ()
-                names.append(f"{number} {node.op}{at_line(trace)}")
-    fresh = [In(each.variable) for each in specs]
-    # Optimizers would make nodes others.
+                names.append(f"{number} {node.op}{format_line(trace)}")
+    fresh = [In(spec.variable) for spec in specs]
+    # Most optimizers are off, because they replace nodes.
     mode = Mode(config.linker, "fast_compile")
     maker = type(function.maker)(
         fresh, variables, mode=mode, accept_inplace=True, on_unused_input="ignore"
@@ -190,8 +201,8 @@ def every_node(function: Any) -> tuple[Any, list[str]]:
     return maker.create([None] * len(fresh)), names
 
 
-def at_line(trace: Any) -> str:
-    """Return the file and line of a variable's trace, the innermost outside of packages."""
+def format_line(trace: Any) -> str:
+    """Return " (FILE:LINE)" of the innermost call in a variable's trace outside of packages."""
     for stack in trace:
         for file, line, *_ in reversed(stack):
             if "site-packages" not in file:
@@ -199,8 +210,8 @@ def at_line(trace: Any) -> str:
     return ""
 
 
-def caller() -> str:
-    """Return the file and line that calls a function, outside of packages and of this file."""
+def find_caller() -> str:
+    """Return FILE:LINE of the innermost frame outside of packages and of this file."""
     frame = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename
@@ -211,7 +222,7 @@ def caller() -> str:
 
 
 def summary(value: Any) -> dict[str, Any]:
-    """Return what is kept of a value: its hash, some of its values, and means of all parts."""
+    """Return a value's summary for the record: its hash, VALUES values, and means of parts."""
     import numpy  # noqa: PLC0415
 
     stored = value.data if hasattr(value, "toarray") else value
@@ -221,7 +232,7 @@ def summary(value: Any) -> dict[str, Any]:
         array = numpy.empty(0, object)
     if array.dtype.kind not in "biufc":
         return {"dtype": type(value).__name__}
-    told: dict[str, Any] = {
+    tree: dict[str, Any] = {
         "dtype": str(array.dtype),
         "shape": list(numpy.shape(value)),
         "sha256": hashlib.sha256(array.tobytes()).hexdigest(),
@@ -233,16 +244,16 @@ def summary(value: Any) -> dict[str, Any]:
             wide = array.astype("float64")
             count = min(wide.size, VALUES)
             finite = numpy.abs(wide[numpy.isfinite(wide)])
-            told["largest"] = float(finite.max()) if finite.size else 0.0
-            told["finite"] = int(finite.size)
-            told["sample"] = wide[numpy.linspace(0, wide.size - 1, count).astype(int)].tolist()
+            tree["largest"] = float(finite.max()) if finite.size else 0.0
+            tree["finite"] = int(finite.size)
+            tree["sample"] = wide[numpy.linspace(0, wide.size - 1, count).astype(int)].tolist()
             if count < wide.size:
-                told["means"] = [float(part.mean()) for part in numpy.array_split(wide, count)]
-    return told
+                tree["means"] = [float(part.mean()) for part in numpy.array_split(wide, count)]
+    return tree
 
 
 def main() -> None:
-    """Run what the command line names."""
+    """Run the program of the command line, and write its record at its end."""
     _, options, program, *arguments = sys.argv
     recorder = Recorder(json.loads(options))
     sys.meta_path.insert(0, recorder)

@@ -10,14 +10,14 @@ STACK = stack.Stack("openblas", {"blas": "openblas"})
 
 
 @pytest.fixture
-def built(monkeypatch):
-    """An environment whose checks were run: their records are given to the test to choose."""
-    records = []
-    known = {"host": {"cpu": "A CPU", "cpus_usable": 2}, "versions": {"python": "3.11.2"}}
+def records(monkeypatch):
+    """Replace the checks; the test adds their records to the returned list."""
+    results = []
+    tree = {"host": {"cpu": "A CPU", "cpus_usable": 2}, "versions": {"python": "3.11.2"}}
     monkeypatch.setattr(stack, "load", lambda: STACK)
-    monkeypatch.setattr(cli, "gather_facts", lambda flags: known)
-    monkeypatch.setattr(cli.verify, "run", lambda *_: iter(records))
-    return records
+    monkeypatch.setattr(cli, "gather_facts", lambda flags: tree)
+    monkeypatch.setattr(cli.verify, "run", lambda *_: iter(results))
+    return results
 
 
 def test_list(capsys):
@@ -36,6 +36,14 @@ def test_wrong_usage(arguments):
     assert raised.value.code == cli.USAGE
 
 
+@pytest.mark.parametrize("name", [name for name, *_ in cli.WITH_PARSERS])
+def test_a_command_with_its_own_parser_has_help(name, capsys):
+    with pytest.raises(SystemExit) as raised:
+        cli.main([name, "--help"])
+    assert raised.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: theano-fast {name}")
+
+
 def test_no_stack(monkeypatch, capsys):
     def refuse():
         raise stack.StackError("no such file")
@@ -45,17 +53,17 @@ def test_no_stack(monkeypatch, capsys):
     assert capsys.readouterr().err == "theano-fast: no such file\n"
 
 
-def test_a_verified_environment(built, capsys, tmp_path):
-    built.append(Record("blas", "passed", 2.0, "OpenBLAS 0.3.29"))
+def test_a_verified_environment(records, capsys, tmp_path):
+    records.append(Record("blas", "passed", 2.0, "OpenBLAS 0.3.29"))
     assert cli.main(["verify", "--json", str(tmp_path / "report.json")]) == cli.VERIFIED
     assert "blas        passed       2.0  OpenBLAS 0.3.29" in capsys.readouterr().out
     assert '"verified": true' in (tmp_path / "report.json").read_text()
 
 
-def test_a_task_of_several_tells_of_its_node(built, capsys, monkeypatch, tmp_path):
+def test_a_task_of_several_names_its_node(records, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SLURMD_NODENAME", "node3")
     monkeypatch.setenv("SLURM_NTASKS", "2")
-    built.append(Record("blas", "failed", 2.0, "wrong"))
+    records.append(Record("blas", "failed", 2.0, "wrong"))
     assert cli.main(["verify", "--json", str(tmp_path / "report.json")]) == cli.FAILED
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("node3: ")
@@ -64,8 +72,8 @@ def test_a_task_of_several_tells_of_its_node(built, capsys, monkeypatch, tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == ["report-node3.json"]
 
 
-def test_a_failed_check(built, capsys):
-    built.append(Record("blas", "failed", 2.0, "wrong", details=("a line",), traceback="Trace"))
+def test_a_failed_check(records, capsys):
+    records.append(Record("blas", "failed", 2.0, "wrong", details=("a line",), traceback="Trace"))
     assert cli.main(["verify"]) == cli.FAILED
     captured = capsys.readouterr()
     assert "NOT verified (0 passed, 1 failed, 0 skipped)" in captured.out
@@ -73,7 +81,7 @@ def test_a_failed_check(built, capsys):
     assert "Trace" in captured.err
 
 
-def test_an_interruption(built, monkeypatch, capsys):
+def test_an_interruption(records, monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -82,10 +90,10 @@ def test_an_interruption(built, monkeypatch, capsys):
     assert "nothing was verified" in capsys.readouterr().err
 
 
-def test_a_compiledir_is_removed_unless_it_was_named(tmp_path):
-    with cli.compiledir(None) as folder:
+def test_only_a_named_compiledir_is_kept(tmp_path):
+    with cli.make_compiledir(None) as folder:
         assert folder.is_dir()
     assert not folder.exists()
-    with cli.compiledir(tmp_path / "kept"):
+    with cli.make_compiledir(tmp_path / "kept"):
         pass
     assert (tmp_path / "kept").is_dir()

@@ -6,26 +6,26 @@ from theano_fast import completion
 
 @pytest.fixture
 def parser():
-    """A command with two commands, one of which leaves its words to another parser."""
-    made = argparse.ArgumentParser(prog="theano-fast")
-    commands = made.add_subparsers()
+    """Return the parser of a command with two subcommands, one of which has its own parser."""
+    parser = argparse.ArgumentParser(prog="theano-fast")
+    commands = parser.add_subparsers()
     check = commands.add_parser("check")
     check.add_argument("--full", action="store_true")
     check.add_argument("preset", choices=["fast", "slow"])
     commands.add_parser("profile", add_help=False).add_argument("words", nargs="...")
-    return made
+    return parser
 
 
 @pytest.fixture
 def others():
-    """The other parser."""
-    made = argparse.ArgumentParser(prog="theano-fast profile")
-    made.add_subparsers().add_parser("read").add_argument("--html")
-    return {"profile": made}
+    """Return the subcommand's own parser."""
+    parser = argparse.ArgumentParser(prog="theano-fast profile")
+    parser.add_subparsers().add_parser("read").add_argument("--html")
+    return {"profile": parser}
 
 
-def test_words_are_those_of_each_command(parser, others):
-    assert dict(completion.words(parser, others)) == {
+def test_each_command_has_its_words(parser, others):
+    assert dict(completion.list_words(parser, others)) == {
         "theano-fast": ("-h", "--help", "check", "profile"),
         "theano-fast check": ("-h", "--help", "--full", "fast", "slow"),
         "theano-fast profile": ("-h", "--help", "read"),
@@ -33,8 +33,8 @@ def test_words_are_those_of_each_command(parser, others):
     }
 
 
-def test_fish_tells_a_command_from_those_below_it(parser, others):
-    lines = completion.script("fish", parser, others).splitlines()
+def test_fish_distinguishes_a_command_from_its_subcommands(parser, others):
+    lines = completion.make_script("fish", parser, others).splitlines()
     assert (
         "complete -c theano-fast -n '__fish_seen_subcommand_from profile; and not"
         " __fish_seen_subcommand_from read' -a '-h --help read'"
@@ -43,5 +43,5 @@ def test_fish_tells_a_command_from_those_below_it(parser, others):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_a_function_has_each_command(parser, others, shell):
-    made = completion.script(shell, parser, others)
-    assert "'theano-fast profile read') found='-h --help --html' ;;" in made
+    script = completion.make_script(shell, parser, others)
+    assert "'theano-fast profile read') words='-h --help --html' ;;" in script

@@ -1,4 +1,4 @@
-"""What the device check counts as different, with the CPU in a device's place."""
+"""The device check detects wrong results and memory leaks; the CPU replaces the device."""
 
 import pytest
 
@@ -12,34 +12,34 @@ CONV2D = T.nnet.conv2d
 
 @pytest.fixture(autouse=True)
 def nothing_starts():
-    """Unlike other unit tests, these start a program: Theano's compiler."""
+    """Allow processes: unlike other unit tests, these start Theano's compiler."""
 
 
 @pytest.mark.parametrize("wrong", [1.5, np.nan])
-def test_the_worst_of_the_results_is_told(wrong):
+def test_the_worst_result_is_reported(wrong):
     expected = np.array([[1.0, 2.0], [100.0, 4.0]])
     allowed = expected / 100
-    assert device.differs("it", expected + allowed / 2, expected, allowed) == []
+    assert device.compare("it", expected + allowed / 2, expected, allowed) == []
     got = expected + np.array([[0, wrong], [1.5, 0]])
-    (message,) = device.differs("it", got, expected, allowed)
-    assert message == f"it errs by {wrong:.2g}, allowed are 0.02"
-    assert device.differs("it", got, expected, 0.02) != []
+    (message,) = device.compare("it", got, expected, allowed)
+    assert message == f"it: the error is {wrong:.2g}, allowed is 0.02"
+    assert device.compare("it", got, expected, 0.02) != []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_a_convolution_that_errs_is_named(dtype, monkeypatch):
+def test_a_wrong_convolution_is_named(dtype, monkeypatch):
     factor = 1.0
 
     def conv2d(x, w, **options):
         if x.dtype == "float64":
             return CONV2D(x, w, **options)
-        # The CPU has none in float16: one that sums in float32, as cuDNN's.
+        # Theano has no float16 convolution on the CPU. Sum in float32, like cuDNN.
         y = CONV2D(T.cast(x, "float32"), T.cast(w, "float32"), **options)
         return T.cast(y * np.float32(factor), dtype) if x.dtype == dtype else T.cast(y, x.dtype)
 
     def errors():
-        failures, _ = device.convolutions()
-        return [message.split(" errs")[0] for message in failures if "is not used" not in message]
+        failures, _ = device.check_convolutions()
+        return [message.split(":")[0] for message in failures if "is not used" not in message]
 
     monkeypatch.setattr(T.nnet, "conv2d", conv2d)
     assert errors() == []
@@ -53,19 +53,19 @@ class Context:
 
 
 @pytest.mark.parametrize(("lost", "kept"), [([9, 0], 0), ([9, 0.01], 0.01), ([0, 9], 9)])
-def test_what_is_kept_the_second_time_is_not_given_back(lost, kept):
+def test_memory_that_the_second_run_keeps_is_a_leak(lost, kept):
     context = Context()
-    rest = iter(lost)
+    sizes = iter(lost)
 
     def proof():
-        context.free_gmem -= int(next(rest) * 2**30)
+        context.free_gmem -= int(next(sizes) * 2**30)
         return [], {"gflops": 1}
 
     failures, measurements = device.prove(context, (proof,))
     assert measurements == {"gflops": 1, "kept": int(kept * 2**30)}
-    told = ["9216 MiB of the device's memory are not given back"]
-    assert failures == (told if kept == 9 else [])
+    leaks = ["9216 MiB of the device's memory are not freed"]
+    assert failures == (leaks if kept == 9 else [])
 
 
-def test_a_proof_that_fails_is_told_once():
+def test_a_failed_proof_is_reported_once():
     assert device.prove(Context(), (lambda: (["it errs"], {}),))[0] == ["it errs"]

@@ -38,97 +38,126 @@ HOST = {"cpus": 4, "cpus_usable": 2, "thread_variables": {"OMP_NUM_THREADS": "2"
 
 @pytest.fixture
 def examined(monkeypatch):
-    """A function: what is told of a user's flags, where Theano ends with an error for some."""
+    """Return a function that diagnoses a user's flags; Theano fails with the broken ones."""
 
-    def examine(users, broken=(), measured=False):
+    def examine(users, broken=(), measure=False):
         def probe(self, flags):
             flags = users if flags is None else flags
             if wrong := [flag for flag in flags if flag in broken]:
                 return {"error": f"ValueError: {wrong[0]}"}
             return {**SOUND, "flags": {**STACKS, **flags}}
 
-        def cost(self, flags):
+        def measure(self, flags):
             return {"first": 2.0 if flags else 1.0, "call": 0.01}
 
-        found = tuple(Setting(*item, "THEANO_FLAGS") for item in users.items())
-        monkeypatch.setattr(doctor.settings, "users", lambda _: found)
+        settings = tuple(Setting(*item, "THEANO_FLAGS") for item in users.items())
+        monkeypatch.setattr(doctor.settings, "read_users", lambda _: settings)
         monkeypatch.setattr(doctor.Bench, "probe", probe)
-        monkeypatch.setattr(doctor.Bench, "cost", cost)
+        monkeypatch.setattr(doctor.Bench, "measure", measure)
+        monkeypatch.delenv("VIRTUAL_ENV", raising=False)
         monkeypatch.setattr(doctor.facts, "host", lambda: HOST)
-        return doctor.examine(None, measured)
+        return doctor.examine(None, measure)
 
     return examine
 
 
 def test_the_stacks_own_settings_are_no_findings(examined):
-    known = examined({"floatX": "float64", "openmp": "False"})
-    assert known["findings"] == []
-    assert doctor.healthy(known)
-    assert doctor.render(known).splitlines()[-1] == "nothing undoes the stack"
+    diagnosis = examined({"floatX": "float64", "openmp": "False"})
+    assert diagnosis["findings"] == []
+    assert doctor.is_healthy(diagnosis)
+    assert doctor.render(diagnosis).splitlines()[-1] == "nothing disables a part of the stack"
 
 
-def test_a_choice_is_told_and_healthy(examined):
-    known = examined({"floatX": "float32"})
-    assert doctor.healthy(known)
-    assert "- floatX=float32 in THEANO_FLAGS, the stack's is float64" in doctor.render(known)
+def test_a_choice_is_listed_and_healthy(examined):
+    diagnosis = examined({"floatX": "float32"})
+    assert doctor.is_healthy(diagnosis)
+    assert "- floatX=float32 in THEANO_FLAGS, the stack's is float64" in doctor.render(diagnosis)
 
 
-def test_a_flag_that_undoes_the_stack_is_told_with_its_cost_and_mend(examined):
-    known = examined({"blas.ldflags": ""}, measured=True)
-    assert not doctor.healthy(known)
-    lines = doctor.render(known).splitlines()
+def test_a_disabling_flag_is_listed_with_its_cost_and_fix(examined):
+    diagnosis = examined({"blas.ldflags": ""}, measure=True)
+    assert not doctor.is_healthy(diagnosis)
+    lines = doctor.render(diagnosis).splitlines()
     assert lines[0] == "! blas.ldflags= in THEANO_FLAGS, the stack's is -lopenblas"
-    assert "until its first result 2 s, not 1: 2 times" in lines[2]
-    assert lines[3].strip() == "mend: take it out of THEANO_FLAGS"
-    assert lines[-1] == "1 to mend"
+    assert "first result after 2 s, 2 times the stack's 1 s" in lines[2]
+    assert lines[3].strip() == "fix: remove it from THEANO_FLAGS"
+    assert lines[-1] == "1 to fix"
 
 
-def test_what_one_flag_breaks_the_others_are_still_seen_in(examined):
-    known = examined({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
-    told = {each["setting"]["flag"]: each["verdict"] for each in known["findings"]}
-    assert list(told) == ["device", "floatX", "cxx"]
-    assert told["device"]["effect"] == "of before Theano 1.0: ValueError: device"
-    assert told["cxx"]["effect"] == "Theano does not start: ValueError: cxx"
+def test_a_flag_that_breaks_theano_does_not_hide_others(examined):
+    diagnosis = examined({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
+    verdicts = {finding["setting"]["flag"]: finding["verdict"] for finding in diagnosis["findings"]}
+    assert list(verdicts) == ["device", "floatX", "cxx"]
+    assert verdicts["device"]["effect"] == "from before Theano 1.0: ValueError: device"
+    assert verdicts["cxx"]["effect"] == "Theano does not start: ValueError: cxx"
 
 
-def test_a_stack_that_does_not_start_is_told(examined):
-    known = {"error": "ImportError: no numpy"}
-    assert not doctor.healthy(known)
-    assert doctor.render(known) == "Theano does not start: ImportError: no numpy"
+def test_findings_have_the_documented_keys(examined):
+    (finding,) = examined({"floatX": "float32"})["findings"]
+    assert set(finding) == {"setting", "stacks", "verdict", "costs"}
+    assert finding["setting"] == {"flag": "floatX", "value": "float32", "place": "THEANO_FLAGS"}
+    assert set(finding["verdict"]) == {"undoes", "effect", "mend"}
+
+
+def test_a_stack_that_does_not_start_is_reported(examined):
+    diagnosis = {"error": "ImportError: no numpy"}
+    assert not doctor.is_healthy(diagnosis)
+    assert doctor.render(diagnosis) == "Theano does not start: ImportError: no numpy"
 
 
 @pytest.mark.parametrize(
     ("flag", "value", "effect"),
     [
         ("blas.ldflags", "", "no BLAS is linked"),
-        ("blas.ldflags", "-lmkl_rt", "MKL with threads of its own choice"),
-        ("blas.ldflags", "-lblas", "another BLAS"),
-        ("openmp", "True", "no module fits"),
+        ("blas.ldflags", "-lmkl_rt", "MKL chooses its own OpenMP"),
+        ("blas.ldflags", "-lblas", "not the stack's BLAS"),
+        ("openmp", "True", "no shipped module"),
         ("cxx", "", "everything runs in Python"),
-        ("device", "gpu0", "of before Theano 1.0"),
-        ("lib.cnmem", "0.8", "of before Theano 1.0"),
-        ("gcc.cxxflags", "-O3", "no module fits"),
+        ("device", "gpu0", "from before Theano 1.0"),
+        ("lib.cnmem", "0.8", "from before Theano 1.0"),
+        ("gcc.cxxflags", "-O3", "no shipped module"),
         ("flaotX", "float32", "Theano has no such flag"),
     ],
 )
-def test_these_undo_the_stack(flag, value, effect):
+def test_flags_that_disable_a_part_of_the_stack(flag, value, effect):
     verdict = doctor.judge(Setting(flag, value, "~/.theanorc:1"), STACKS, "")
     assert verdict.undoes
     assert verdict.effect.startswith(effect)
     assert verdict.mend
 
 
-def test_flags_of_our_own_preset_are_a_choice():
+def test_flags_of_a_preset_are_a_choice():
     verdict = doctor.judge(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACKS, "")
     assert not verdict.undoes
-    assert "g++ makes them all" in verdict.effect
+    assert "g++ compiles all modules" in verdict.effect
 
 
-def test_old_flags_of_a_gpu_are_mended_by_the_stacks_device():
+def test_the_fix_of_old_gpu_flags_depends_on_the_stacks_device():
     old = Setting("device", "gpu0", "~/.theanorc:1")
-    assert "take it out of ~/.theanorc:1" in doctor.judge(old, STACKS, "").mend
+    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACKS, "").mend
     on_gpu = {**STACKS, "device": "cuda"}
     assert doctor.judge(old, on_gpu, "").mend == "device=gpu0 is now device=cuda0"
+
+
+def test_missing_names_are_listed_with_their_replacement(examined, monkeypatch):
+    missing = (
+        doctor.imports.Missing("sklearn.lda", "a.py:3", 2, "write B", required=True),
+        doctor.imports.Missing("numpy.bool", "a.py:4", 1, "write bool", required=False),
+    )
+    diagnosis = {**examined({}), "gone": [name.to_json() for name in missing]}
+    assert not doctor.is_healthy(diagnosis)
+    lines = doctor.render(diagnosis).splitlines()
+    assert lines[:2] == ["! sklearn.lda is missing here: a.py:3 and 1 more", "    fix: write B"]
+    assert lines[2].startswith("- numpy.bool")
+    assert lines[-1] == "1 to fix"
+
+
+def test_a_virtual_environment_of_another_python_is_reported(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to("/bin/sh")
+    (problem,) = doctor.find_other_venv({"VIRTUAL_ENV": str(tmp_path)})
+    assert "-m venv DIR" in problem
+    assert not list(doctor.find_other_venv({}))
 
 
 def changed(**parts):
@@ -136,24 +165,24 @@ def changed(**parts):
 
 
 @pytest.mark.parametrize(
-    ("known", "problem"),
+    ("probed", "text"),
     [
         ({**SOUND, "compiler": {"cxx": "g++"}}, "no compiler: cxx=g\\+\\+ cannot be run"),
         (changed(compiler={"error": "no space left"}), "g\\+\\+ fails: no space left"),
         (changed(cache={"writable": False}), "/cache is read-only"),
-        (changed(cache={"free": 2**20}), "1 MB left"),
+        (changed(cache={"free": 2**20}), "only 1 MB"),
         ({**SOUND, "blas": SOUND["blas"] * 2}, "more than one BLAS"),
         ({**SOUND, "blas": [{**SOUND["blas"][0], "threads": 8}]}, "8 threads on 2 CPUs"),
         (changed(flags={"device": "cuda"}), "device=cuda is not in use"),
     ],
 )
-def test_problems_that_are_no_flags(known, problem):
-    (told,) = doctor.problems(known, 2)
-    assert re.search(problem, told)
-    assert doctor.problems(SOUND, 2) == []
+def test_problems_that_are_no_flags(probed, text):
+    (problem,) = doctor.find_problems(probed, 2)
+    assert re.search(text, problem)
+    assert doctor.find_problems(SOUND, 2) == []
 
 
-def test_of_a_compilers_failure_the_essence_is_told():
+def test_a_compilers_error_is_shortened():
     error = "Exception: ('node', X, '\\n', 'Compilation failed (status=1): ld: no -lx. ', '[X]')"
-    assert doctor._essence(error) == "Compilation failed (status=1): ld: no -lx."
-    assert doctor._essence("ImportError: x") == "ImportError: x"
+    assert doctor._shorten_error(error) == "Compilation failed (status=1): ld: no -lx."
+    assert doctor._shorten_error("ImportError: x") == "ImportError: x"

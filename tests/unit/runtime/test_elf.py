@@ -15,8 +15,8 @@ def test_reads_a_real_library(libc):
     assert any(name.startswith("ld-linux") for name in read.needed)
 
 
-def test_needing_finds_the_users_of_a_library(libc):
-    users = libraries.needing(libc, [libc])
+def test_find_dependents(libc):
+    users = libraries.find_dependents(libc, [libc])
     assert users == ()
 
 

@@ -13,26 +13,26 @@ def test_host_names_the_thread_variables(monkeypatch):
     assert facts.host()["thread_variables"]["OMP_NUM_THREADS"] == "7"
 
 
-def test_versions_of_what_is_not_installed(monkeypatch):
+def test_a_missing_package_has_no_version(monkeypatch):
     monkeypatch.setattr(facts, "DISTRIBUTIONS", ("no-such-distribution",))
     assert facts.versions()["no-such-distribution"] == "not installed"
 
 
-def test_fixes_are_told_by_package(tmp_path):
+def test_fixes_are_listed_by_package(tmp_path):
     assert facts.fixes(tmp_path) == {}
     lists = tmp_path / facts.FIXES
     lists.mkdir(parents=True)
     (lists / "zlib").write_text("# PATCH CVE...\na.patch CVE-2024-1000 CVE-2023-20000\nb.patch\n")
     (lists / "openssl").write_text("c.patch CVE-2024-999\nd.patch CVE-2024-1000 CVE-2024-999\n")
-    found = facts.fixes(tmp_path)
-    assert list(found) == ["openssl", "zlib"]
-    assert found == {
+    fixes = facts.fixes(tmp_path)
+    assert list(fixes) == ["openssl", "zlib"]
+    assert fixes == {
         "openssl": ["CVE-2024-999", "CVE-2024-1000"],
         "zlib": ["CVE-2023-20000", "CVE-2024-1000"],
     }
 
 
-def test_amds_functions_are_told_by_why(tmp_path):
+def test_amds_functions_are_grouped_by_reason(tmp_path):
     assert facts.amdlibm(tmp_path) == {}
     record = tmp_path / facts.AMDLIBM
     record.parent.mkdir(parents=True)

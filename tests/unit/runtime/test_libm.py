@@ -10,7 +10,7 @@ libm = pytest.importorskip("theano_fast.libm")
 FUNCTIONS = {function.name: function for function in libm.FUNCTIONS}
 
 
-def test_every_function_of_the_header_is_judged():
+def test_every_function_of_the_header_is_checked():
     header = Path(__file__).parents[3] / "recipes" / "amdlibm" / "src" / "amdlibm.h"
     names = re.findall(r"(?:UNARY|BINARY)\((\w+)\)", header.read_text())
     assert set(names) - {"name"} == set(FUNCTIONS)
@@ -41,7 +41,7 @@ def test_special_arguments_are_all_kinds_in_all_pairs():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_is_exact_is_what_the_c_library_computes(name, dtype):
+def test_exact_results_agree_with_the_c_library(name, dtype):
     function = FUNCTIONS[name]
     arguments = libm.sample(function, 30, dtype)
     exact = libm.exact(function, arguments)
@@ -85,5 +85,5 @@ def test_errors_count_neighbours():
     ],
 )
 def test_special_results_are_right_or_wrong(got, right, error):
-    found = libm.errors(np.array([got], "float32"), np.array([right], np.longdouble))
-    assert found[0] == pytest.approx(error, abs=0.01)
+    errors = libm.errors(np.array([got], "float32"), np.array([right], np.longdouble))
+    assert errors[0] == pytest.approx(error, abs=0.01)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 from theano_fast import libraries
 
 MAPS = """\
@@ -19,6 +21,20 @@ def test_parse_keeps_files_with_code():
     )
 
 
+def test_where_no_mapping_is_executable_elf_files_have_code(monkeypatch, tmp_path):
+    library, fonts = tmp_path / "libopenblas.so", tmp_path / "fonts"
+    library.write_bytes(b"\x7fELF\x02\x01")
+    fonts.write_bytes(b"fonts")
+    lines = [f"4000000000-4000001000 r--p 00000000 08:01 1 {file}" for file in (library, fonts)]
+    read_text = Path.read_text
+    monkeypatch.setattr(
+        Path,
+        "read_text",
+        lambda path: "\n".join(lines) if "maps" in str(path) else read_text(path),
+    )
+    assert libraries.mapped() == (str(library),)
+
+
 class TestBlasInstances:
     def test_knows_each_family(self):
         files = [
@@ -37,7 +53,7 @@ class TestBlasInstances:
             "openblas",
         ]
 
-    def test_takes_the_files_of_one_mkl_for_one(self):
+    def test_counts_the_files_of_an_mkl_once(self):
         files = ["/e/lib/libmkl_rt.so.2", "/e/lib/libmkl_core.so.2", "/other/libmkl_rt.so.2"]
         assert libraries.blas_instances(files) == (("mkl", "/e/lib"), ("mkl", "/other"))
 
@@ -47,8 +63,8 @@ def test_openmp_runtimes():
     assert libraries.openmp_runtimes(files) == ("/e/lib/libgomp.so.1.0.0", "/e/lib/libiomp5.so")
 
 
-def test_foreign_is_neither_the_environments_nor_glibcs():
-    ours = ["/env/lib/libz.so.1"]
+def test_foreign_files_are_neither_the_environments_nor_glibcs():
+    own = ["/env/lib/libz.so.1"]
     glibcs = [
         "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
         "/usr/lib/x86_64-linux-gnu/libc.so.6",
@@ -62,4 +78,4 @@ def test_foreign_is_neither_the_environments_nor_glibcs():
         "/usr/lib/x86_64-linux-gnu/libcrypt.so.1",
         "/usr/lib/x86_64-linux-gnu/libmount.so.1",
     ]
-    assert list(libraries.foreign(ours + glibcs + hosts, ["/env"])) == hosts
+    assert list(libraries.find_foreign(own + glibcs + hosts, ["/env"])) == hosts

@@ -1,4 +1,4 @@
-"""theano_fast.nn against its formulas in NumPy, whose exact slopes are complex-step derivatives."""
+"""theano_fast.nn agrees with its formulas in NumPy, and with complex-step derivatives."""
 
 import itertools
 import pickle
@@ -17,12 +17,12 @@ TIME, BATCH, INPUTS, UNITS = 4, 3, 5, 7
 
 @pytest.fixture(autouse=True)
 def nothing_starts():
-    """Unlike other unit tests, these start a program: Theano's compiler."""
+    """Allow processes: unlike other unit tests, these start Theano's compiler."""
 
 
 @pytest.fixture
 def few_optimizations(monkeypatch):
-    """Functions are made in a second, and the steps of their scans run in Python."""
+    """Compile functions in a second; the steps of their scans run in Python."""
     quick = theano.compile.mode.predefined_modes["FAST_COMPILE"]
     monkeypatch.setattr(theano.compile.mode, "instantiated_default_mode", quick)
 
@@ -32,7 +32,7 @@ def sigmoid(x):
 
 
 def step(mode, seen, kept, h, c):
-    """One step: the parts of the input and of the state, for gates in cuDNN's order."""
+    """Compute a step from the parts of the input and of the state, for gates in cuDNN's order."""
     both = [a + b for a, b in zip(seen, kept, strict=True)]
     if mode == "rnn_tanh":
         return np.tanh(both[0]), c
@@ -46,7 +46,7 @@ def step(mode, seen, kept, h, c):
 
 
 def network(layer, weights, x, h0, c0):
-    """The layer's outputs, by its definition."""
+    """Compute the layer's outputs from its definition."""
     gates, units = GATES[layer.mode], layer.units
     position = 0
 
@@ -80,8 +80,8 @@ def network(layer, weights, x, h0, c0):
         outputs.append(np.array(states[::turn]))
         last.append((h, c))
         x = np.concatenate(outputs, axis=2)
-    found = [x, *map(np.array, zip(*last, strict=True))]
-    return found if layer.mode == "lstm" else found[:2]
+    outputs = [x, *map(np.array, zip(*last, strict=True))]
+    return outputs if layer.mode == "lstm" else outputs[:2]
 
 
 def compiled(layer, kind=None):
@@ -226,9 +226,9 @@ def test_a_layer_can_be_pickled():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"mode": "LSTM"}, "unknown mode 'LSTM'; known are rnn_relu, rnn_tanh, lstm, gru"),
-        ({"input_mode": "none"}, "unknown input_mode 'none'; known are linear, skip"),
-        ({"dtype": "float16"}, "unknown dtype 'float16'; known are float32, float64"),
+        ({"mode": "LSTM"}, "unknown mode 'LSTM'; choose one of rnn_relu, rnn_tanh, lstm, gru"),
+        ({"input_mode": "none"}, "unknown input_mode 'none'; choose one of linear, skip"),
+        ({"dtype": "float16"}, "unknown dtype 'float16'; choose one of float32, float64"),
         ({"units": 0}, "units is 0, not a positive integer"),
         ({"layers": 1.5}, "layers is 1.5, not a positive integer"),
         ({"input_mode": "skip"}, "input_mode 'skip' needs inputs = units, not 5 and 7"),
@@ -270,13 +270,13 @@ def test_wrong_parts(change, message):
         ((T.ftensor3(), T.fvector()), "h0 has 1 dimensions of float32, not 3 of float32"),
         (
             (T.ftensor3(), None, T.ftensor3()),
-            "c0 is given, and mode 'gru' has no cells: only 'lstm' has",
+            "c0 is given, but mode 'gru' has no cells: only 'lstm' has",
         ),
         (
             (T.ftensor3(), None, None, "cudnn"),
             "the backend 'cudnn' cannot be used: no device is in use",
         ),
-        ((T.ftensor3(), None, None, "gpu"), "unknown backend 'gpu'; known are scan, cudnn"),
+        ((T.ftensor3(), None, None, "gpu"), "unknown backend 'gpu'; choose one of scan, cudnn"),
     ],
 )
 def test_wrong_variables(arguments, message):

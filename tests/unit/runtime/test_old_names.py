@@ -1,4 +1,4 @@
-"""Names that Python and NumPy took away are restored, and no other is touched."""
+"""Names that Python, NumPy and Theano removed are restored; others do not change."""
 
 import collections
 import importlib
@@ -12,14 +12,16 @@ from theano_fast import old_names
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """An importable package, which the finder waits for, that has one of two names."""
+    """Yield the name of an importable package that lacks one of its two old names."""
     (tmp_path / "of_old.py").write_text("here = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    names = {"of_old": lambda: {"gone": 2, "here": 2}}
+    names = {"of_old": {"gone": lambda module: module.here + 1, "here": lambda _: 2}}
     monkeypatch.setattr(old_names, "PACKAGES", names)
+    monkeypatch.setattr(old_names, "MODULES", {"of_older": "of_old"})
     monkeypatch.setattr(sys, "meta_path", [old_names.Finder(), *sys.meta_path])
     yield "of_old"
     sys.modules.pop("of_old", None)
+    sys.modules.pop("of_older", None)
 
 
 def test_names_are_added_and_none_replaced():
@@ -34,13 +36,23 @@ def test_packages_names_are_added_when_they_are_imported(package):
     assert module.__spec__.origin.endswith("of_old.py")
 
 
-def test_what_was_taken_away_is_what_it_was():
-    def function(a, b=1, *rest, **others):
-        """Have one of each."""
+def test_a_module_is_found_under_its_old_name(package):
+    assert importlib.import_module("of_older") is importlib.import_module(package)
 
-    found = old_names.getargspec(function)
-    assert found == (["a", "b"], "rest", "others", (1,))
-    assert found.keywords == "others"
+
+def test_the_restored_names_are_listed():
+    names = old_names.list_names()
+    assert {"collections.Iterable", "numpy.bool", "numpy.testing.utils"} <= set(names)
+    assert "theano.Updates" in names
+
+
+def test_restored_names_behave_as_before():
+    def function(a, b=1, *values, **others):
+        """Have arguments of each kind."""
+
+    spec = old_names.getargspec(function)
+    assert spec == (["a", "b"], "values", "others", (1,))
+    assert spec.keywords == "others"
     with pytest.raises(ValueError, match="keyword-only"):
         old_names.getargspec(lambda *, a: a)
     assert old_names.STANDARD["collections"][1]["Mapping"] is collections.abc.Mapping
@@ -48,6 +60,6 @@ def test_what_was_taken_away_is_what_it_was():
         old_names.Tester(__file__).test()
 
 
-def test_nothing_is_restored_unasked():
+def test_nothing_is_restored_by_default():
     assert not hasattr(collections, "Iterable")
     assert not hasattr(inspect, "getargspec") or sys.version_info < (3, 11)

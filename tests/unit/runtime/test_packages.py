@@ -1,4 +1,4 @@
-"""What pip may have put in the place of a stack's packages."""
+"""The check packages fails if pip replaced one of the stack's packages."""
 
 from types import SimpleNamespace
 
@@ -9,26 +9,26 @@ from theano_fast.checks.result import Options
 CONSTRAINTS = """# A comment.
 numpy ==1.26.4
 theano ==1.0.5
-theano-pymc <0
+theano-pymc ===1.1.2+theano.1.0.5
 """
 
 
 @pytest.fixture
 def installed(monkeypatch, tmp_path):
-    """The versions installed, and by whom, by name; in an environment with CONSTRAINTS."""
+    """Return the version and installer of installed packages by name; write CONSTRAINTS."""
     (tmp_path / "etc").mkdir()
     (tmp_path / packages.CONSTRAINTS).write_text(CONSTRAINTS)
-    monkeypatch.setattr(packages.sys, "prefix", str(tmp_path))
-    found = {"numpy": ("1.26.4", "conda\n"), "theano": ("1.0.5", "conda\n")}
+    monkeypatch.setattr(packages.sys, "base_prefix", str(tmp_path))
+    distributions = {"numpy": ("1.26.4", "conda\n"), "theano": ("1.0.5", "conda\n")}
 
     def distribution(name):
-        if name not in found:
+        if name not in distributions:
             raise packages.metadata.PackageNotFoundError(name)
-        version, by = found[name]
-        return SimpleNamespace(version=version, read_text=lambda _: by)
+        version, installer = distributions[name]
+        return SimpleNamespace(version=version, read_text=lambda _: installer)
 
     monkeypatch.setattr(packages.metadata, "distribution", distribution)
-    return found
+    return distributions
 
 
 def check():
@@ -41,20 +41,29 @@ def test_the_stacks_own(installed):
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "failure"),
+    ("name", "other", "words"),
     [
-        ("numpy", ("2.4.6", "pip\n"), "numpy 2.4.6, by pip, is not the stack's 1.26.4"),
-        # With a BLAS of its own.
-        ("numpy", ("1.26.4", "uv"), "numpy 1.26.4, by uv, is not the stack's 1.26.4"),
-        ("numpy", ("1.26.4", None), "numpy 1.26.4, by another, is not the stack's 1.26.4"),
-        ("theano-pymc", ("1.1.2", "pip"), "theano-pymc 1.1.2 writes over files of the stack's"),
+        ("numpy", ("2.4.6", "pip\n"), ("2.4.6", "pip", "1.26.4")),
+        # The same version, but its wheel has another BLAS.
+        ("numpy", ("1.26.4", "uv"), ("1.26.4", "uv")),
+        ("numpy", ("1.26.4", None), ("1.26.4", "unknown")),
+        # It overwrites Theano's files.
+        ("theano-pymc", ("1.1.2", "pip"), ("1.1.2", "pip", "1.1.2+theano.1.0.5")),
     ],
 )
-def test_another(installed, name, other, failure):
+def test_a_replaced_package(installed, name, other, words):
     installed[name] = other
-    assert check().failures == (failure, packages.REMEDY)
+    failure, remedy = check().failures
+    assert failure.startswith(f"{name} ")
+    assert all(word in failure for word in words)
+    assert remedy == packages.REMEDY
 
 
-def test_one_that_is_gone(installed):
+def test_the_stacks_own_theano_pymc(installed):
+    installed["theano-pymc"] = ("1.1.2+theano.1.0.5", "conda\n")
+    assert check().failures == ()
+
+
+def test_a_removed_package(installed):
     del installed["numpy"]
-    assert check().failures[0] == "numpy 1.26.4 of the stack is gone"
+    assert "numpy 1.26.4 is not installed" in check().failures[0]

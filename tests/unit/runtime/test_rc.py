@@ -21,7 +21,7 @@ def test_multi_gpu_names_each_device():
 
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_multi_gpu_needs_two(gpus):
-    with pytest.raises(rc.RcError, match=f"two devices or more, and Theano can use {gpus}"):
+    with pytest.raises(rc.RcError, match=f"at least two devices, and Theano can use {gpus} here"):
         rc.preset("multi-gpu", gpus)
 
 
@@ -32,7 +32,7 @@ def test_old_flags_are_translated_with_a_message_each():
     assert messages == (
         "device=gpu0 is now device=cuda0",
         "lib.cnmem=0.8 is now gpuarray.preallocate=0.8",
-        "nvcc.fastmath=True is now nothing: it has no effect",
+        "nvcc.fastmath=True was removed: Theano 1.0.5 has no such flag",
     )
 
 

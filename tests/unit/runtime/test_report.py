@@ -37,17 +37,17 @@ def test_the_heading_is_over_its_columns():
     assert report.header().index("result") == report.INDENT
 
 
-def test_summary_counts_what_was_skipped():
+def test_summary_counts_skipped_checks():
     text = report.summary(STACK, [PASSED, SKIPPED], True)
     assert text == "openblas: verified (1 passed, 0 failed, 1 skipped)"
     assert "NOT verified" in report.summary(STACK, [FAILED], False)
 
 
-def test_a_node_has_its_failed_checks_in_lines_of_its_own():
-    told = report.of_node(
+def test_each_line_of_a_node_has_its_name():
+    text = report.format_node(
         "node3", "a CPU", [PASSED, Record("blas", "failed", 1, "none", details=("x",))]
     )
-    assert told.splitlines() == ["node3: a CPU", "node3: blas failed: none", "node3: x"]
+    assert text.splitlines() == ["node3: a CPU", "node3: blas failed: none", "node3: x"]
 
 
 def test_write_replaces_a_file_whole(tmp_path):
@@ -84,8 +84,8 @@ def test_a_failure_outweighs_all(result, status, message):
     assert (made.status, made.message) == (status, message)
 
 
-def test_progress_tells_what_is_left(monkeypatch, capsys):
+def test_progress_estimates_the_remaining_time(monkeypatch, capsys):
     monkeypatch.setattr(report.time, "monotonic", lambda: 130.0)
     report.progress(3, 9, 100.0, "mkl")
     report.progress(4, 9, 100.0, "cuda", "failed")
-    assert capsys.readouterr().err == "3 of 9, mkl: some 60 s left\n4 of 9, cuda: failed\n"
+    assert capsys.readouterr().err == "3 of 9, mkl: about 60 s left\n4 of 9, cuda: failed\n"

@@ -41,8 +41,8 @@ def test_parse_names_what_is_wrong(text, message):
         stack.parse(text)
 
 
-def test_load_says_what_to_do_where_there_is_no_stack(tmp_path):
-    with pytest.raises(stack.StackError, match="install the metapackage"):
+def test_without_a_stack_load_names_the_next_step(tmp_path):
+    with pytest.raises(stack.StackError, match="make a virtual environment"):
         stack.load(tmp_path)
 
 
@@ -59,11 +59,11 @@ def test_load(tmp_path):
     assert stack.load(tmp_path).name == "openblas"
 
 
-def test_stacks_beside(tmp_path):
+def test_siblings_have_the_same_python(tmp_path):
     python2 = TEXT.replace('python = "3.11"', 'python = "2.7"')
     assert python2 != TEXT
     for name, text in (("openblas", TEXT), ("mkl", TEXT), ("2017-mkl", python2)):
         (tmp_path / name / "etc").mkdir(parents=True)
         (tmp_path / name / "etc" / "theano-fast.toml").write_text(text)
     (tmp_path / "notes").mkdir()
-    assert [path.name for path in stack.beside(tmp_path / "mkl")] == ["mkl", "openblas"]
+    assert [path.name for path in stack.find_siblings(tmp_path / "mkl")] == ["mkl", "openblas"]

@@ -15,7 +15,7 @@ Archive = Callable[[Path], None]
 
 @pytest.fixture
 def make() -> Archive:
-    """Write what an archive holds into a directory."""
+    """Return a function that writes an archive's files into a directory."""
 
     def write(prefix: Path) -> None:
         files = {
@@ -23,8 +23,8 @@ def make() -> Archive:
             "lib/binary": f"\x7fELF\0{OLD}/a:{OLD}/b\0end".encode(),
             "lib/module.py": f"HOME = '{OLD}'\n".encode(),
         }
-        listed = {"placeholder": OLD, "files": sorted(files)}
-        files[str(unpack.LIST)] = json.dumps(listed).encode()
+        state = {"placeholder": OLD, "files": sorted(files)}
+        files[str(unpack.LIST)] = json.dumps(state).encode()
         for name, content in files.items():
             (prefix / name).parent.mkdir(parents=True, exist_ok=True)
             (prefix / name).write_bytes(content)
@@ -50,7 +50,7 @@ def test_every_kind_of_file_gets_the_path(make: Archive, tmp_path: Path) -> None
     assert bytecode[8:16] == importlib.util.source_hash(module.read_bytes())
 
 
-def test_what_was_interrupted_goes_on_and_what_is_done_stays(
+def test_an_interrupted_unpacking_continues(
     make: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(tmp_path)
@@ -78,7 +78,7 @@ def test_a_longer_path_is_refused(make: Archive, tmp_path: Path) -> None:
     assert OLD in (prefix / "etc/theanorc").read_text()
 
 
-def test_what_is_missing_is_told_in_a_line(
+def test_a_missing_list_is_a_message_of_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.prefix", str(tmp_path))

@@ -1,4 +1,4 @@
-"""What users measured in 2017: a Neural Turing Machine under three BLAS and libm."""
+"""Profiles of a Neural Turing Machine from 2017, with three choices of BLAS and libm."""
 
 from pathlib import Path
 
@@ -11,11 +11,11 @@ STACKS = ("openblas-numpy", "mkl", "mkl-amdlibm")
 
 @pytest.fixture
 def files():
-    """A function: the files of a function or scan, one for each of STACKS."""
+    """Return a function that lists the files of a function or scan, one for each of STACKS."""
     return lambda name: [FILES / f"theano-0.8.2-ntm-{stack}.{name}.txt" for stack in STACKS]
 
 
 @pytest.fixture
 def read(files):
-    """A function: the profiles in these files."""
+    """Return a function that parses the profiles in these files."""
     return lambda name: [profiles.parse(file.read_text()) for file in files(name)]

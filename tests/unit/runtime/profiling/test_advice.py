@@ -16,57 +16,59 @@ def profile(*ops, applies=()):
     return profiles.Profile("Function profiling", 1, 2.0, {}, "step", tables)
 
 
-def test_what_ran_in_python_is_named_by_node():
-    read = profile(
+def test_suggestions_name_the_nodes_that_ran_in_python():
+    parsed = profile(
         row("Split{2}", "Py", 0.1),
         row("dot", "Py", 0.2),
         row("Elemwise{exp}", "Py", 0.3),
         row("RandomFunction{normal}", "C", 0.4),
         applies=(row("dot(x, y)", "", 0.2, 7, ("input 0: (2, 2)", "train.py:3: dot")),),
     )
-    first, second = advice.of_profiles([read])
-    assert first.startswith("0.200 s, 50% of step: dot ran in Python: BLAS is not bound")
+    first, second = advice.find_python_ops([parsed])
+    assert first.startswith("0.200 s, 50% of step: dot ran in Python: no BLAS is linked")
     assert first.endswith("(node 7 train.py:3: dot)")
     assert "Split{2}" in second
 
 
 @pytest.fixture
-def alone(monkeypatch):
-    """Other environments, of which there is one on the CPU and one not."""
+def siblings(monkeypatch):
+    """Replace the sibling environments by a CPU stack and a cuda stack."""
     axes = {"/envs/mkl": "cpu", "/envs/cuda": "cuda"}
-    monkeypatch.setattr(stack, "beside", lambda: tuple(map(Path, axes)))
+    monkeypatch.setattr(stack, "find_siblings", lambda: tuple(map(Path, axes)))
     monkeypatch.setattr(
         stack, "load", lambda prefix: stack.Stack(prefix.name, {"device": axes[str(prefix)]})
     )
 
 
 @pytest.mark.parametrize(("cpus", "counts"), [(1, []), (2, ["1"]), (3, ["1"]), (8, ["1", "4"])])
-def test_remedies_are_those_of_the_machine(alone, cpus, counts):
-    tried = list(advice.remedies(cpus))
-    assert [each.environment["OMP_NUM_THREADS"] for each in tried if each.environment] == counts
-    assert ("openmp = True" in [each.name for each in tried]) == (cpus > 1)
-    assert [each.name for each in tried if each.name.startswith("stack")] == ["stack mkl"]
-    assert tried[-1].python == "/envs/mkl/bin/python"
+def test_remedies_depend_on_the_machine(siblings, cpus, counts):
+    remedies = list(advice.list_remedies(cpus))
+    names = [remedy.name for remedy in remedies]
+    environments = [remedy.environment for remedy in remedies if remedy.environment]
+    assert [variables["OMP_NUM_THREADS"] for variables in environments] == counts
+    assert ("openmp = True" in names) == (cpus > 1)
+    assert [name for name in names if name.startswith("stack")] == ["stack mkl"]
+    assert remedies[-1].python == "/envs/mkl/bin/python"
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    """A function: what is told of remedies a, b and c, of runs of so many seconds or an error."""
+    """Return a function that measures remedies a, b and c; its arguments are seconds or errors."""
 
-    def measure(*seconds):
-        each = iter(seconds)
+    def measure(*results):
+        remaining = iter(results)
 
         def run(words, remedy, limit):
             assert words == ["train.py"]
-            took = next(each)
-            if isinstance(took, BaseException):
-                raise took
-            return took
+            result = next(remaining)
+            if isinstance(result, BaseException):
+                raise result
+            return result
 
         monkeypatch.setattr(advice, "run", run)
-        tries = advice.measure(["train.py"], [advice.Remedy(name, "there") for name in "abc"])
-        assert next(each, None) is None
-        return {tried.name.split(",")[-1].strip(): tried for tried in tries}
+        trials = advice.measure(["train.py"], [advice.Remedy(name, "there") for name in "abc"])
+        assert next(remaining, None) is None
+        return {trial.name.split(",")[-1].strip(): trial for trial in trials}
 
     return measure
 
@@ -74,45 +76,45 @@ def measured(monkeypatch):
 FAILS = profiles.ProfileError("ended with exit status 1 no floatX")
 
 
-def test_a_factor_is_to_the_faster_of_both_runs_without(measured, capsys):
-    tries = measured(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
-    assert [(name, tried.factor) for name, tried in tries.items()] == [
+def test_the_faster_unchanged_run_is_the_baseline(measured, capsys):
+    trials = measured(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
+    assert [(name, trial.factor) for name, trial in trials.items()] == [
         ("a", 2.0),
-        ("once more", 0.5),
+        ("again", 0.5),
         ("b", None),
         ("c", None),
     ]
-    assert str(tries["a"]).split() == ["2.00", "x", "a", "there"]
-    assert "no floatX" in str(tries["b"])
-    assert "took more than" in tries["c"].told
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "1 of 5, as it is: some 0 s left"
-    assert told[2] == "3 of 5, b: ended with exit status 1 no floatX"
+    assert str(trials["a"]).split() == ["2.00", "x", "a", "there"]
+    assert "no floatX" in str(trials["b"])
+    assert "took more than" in trials["c"].reason
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "1 of 5, unchanged: about 0 s left"
+    assert lines[2] == "3 of 5, b: ended with exit status 1 no floatX"
 
 
-def test_where_it_fails_as_it_is_nothing_else_is_tried(measured):
-    tries = measured(FAILS)
-    assert {tried.factor for tried in tries.values()} == {None}
-    told = "not tried: as it is, it ended with exit status 1 no floatX"
-    assert [tried.told for tried in tries.values()] == [told] * 4
+def test_if_the_unchanged_program_fails_nothing_is_tried(measured):
+    trials = measured(FAILS)
+    assert {trial.factor for trial in trials.values()} == {None}
+    reason = "not tried: unchanged, it ended with exit status 1 no floatX"
+    assert [trial.reason for trial in trials.values()] == [reason] * 4
 
 
-def test_what_was_measured_before_an_interrupt_stays(measured):
-    tries = measured(4.0, 2.0, KeyboardInterrupt())
-    assert (tries["a"].factor, tries["b"].told) == (2.0, advice.INTERRUPTED)
-    assert tries["c"].told == tries["once more"].told == "not tried: interrupted"
+def test_measurements_before_an_interrupt_stay(measured):
+    trials = measured(4.0, 2.0, KeyboardInterrupt())
+    assert (trials["a"].factor, trials["b"].reason) == (2.0, advice.INTERRUPTED)
+    assert trials["c"].reason == trials["again"].reason == "not tried: interrupted"
 
 
 def test_the_run_at_the_end_may_fail(measured):
-    tries = measured(4.0, 2.0, 8.0, 1.0, FAILS)
-    assert [tried.factor for tried in tries.values()] == [4.0, 2.0, 0.5, None]
-    assert "no floatX" in tries["once more"].told
+    trials = measured(4.0, 2.0, 8.0, 1.0, FAILS)
+    assert [trial.factor for trial in trials.values()] == [4.0, 2.0, 0.5, None]
+    assert "no floatX" in trials["again"].reason
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_a_run_is_in_the_calls_of_functions(monkeypatch, files, status):
+def test_a_run_takes_the_seconds_of_its_calls(monkeypatch, files, status):
     def run(words, env, **_):
-        flags = dict(each.split("=") for each in env["THEANO_FLAGS"].split(","))
+        flags = dict(flag.split("=") for flag in env["THEANO_FLAGS"].split(","))
         assert (words, flags["floatX"], env["OMP_NUM_THREADS"]) == (["py", "a.py"], "float32", "1")
         Path(flags["profiling.destination"]).write_text(files("train_fn")[0].read_text())
         return Made(returncode=status, stderr="Traceback\nTypeError: x\n" if status else "")
@@ -126,8 +128,8 @@ def test_a_run_is_in_the_calls_of_functions(monkeypatch, files, status):
         assert advice.run(["a.py"], remedy, None) == pytest.approx(55.918, abs=0.01)
 
 
-def test_the_page_has_both():
-    page = pages.of_advice(["a < b"], [advice.Tried("floatX", "theanorc", 1.5)])
+def test_the_page_has_suggestions_and_trials():
+    page = pages.render_advice(["a < b"], [advice.Trial("floatX", "theanorc", 1.5)])
     assert "a &lt; b" in page
     assert ">1.50<" in page
-    assert pages.of_advice([], []) == ""
+    assert pages.render_advice([], []) == ""

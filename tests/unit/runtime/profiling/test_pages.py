@@ -3,14 +3,14 @@ import re
 from html.parser import HTMLParser
 
 from theano_fast import profiles
-from theano_fast.profiling import comparing, pages
-from theano_fast.profiling.frames import Frame
+from theano_fast.profiling import pages, profile_comparison
+from theano_fast.profiling.flame_graph import Frame
 
 from tests.unit.runtime.profiling.conftest import STACKS
 
 
 class Reader(HTMLParser):
-    """Collects a page's cells, and what it would fetch."""
+    """Collect a page's cells, and the addresses that it would fetch."""
 
     def __init__(self):
         super().__init__()
@@ -40,31 +40,39 @@ def parsed(page):
 
 def test_a_page_has_every_number_of_a_real_file_and_fetches_nothing(read):
     for name in ("train_fn", "grad_of_scan"):
-        for profile in (each for file in read(name) for each in file):
-            reader = parsed(pages.of_read("ntm", [profile]))
+        for profile in (profile for file in read(name) for profile in file):
+            reader = parsed(pages.render_profiles("ntm", [profile]))
             assert reader.fetched == []
             for table in profile.tables.values():
                 for row in table.rows:
                     cells = [row.name, f"{row.percent:.1f}", f"{row.seconds:.3f}", "", row.kind]
-                    at = reader.cells.index(row.name)
-                    while reader.cells[at : at + 5] != cells:
-                        at = reader.cells.index(row.name, at + 1)
-            for value in profile.numbers.values():
-                assert f"{value:.15g}" in reader.cells
+                    start = reader.cells.index(row.name)
+                    while reader.cells[start : start + 5] != cells:
+                        start = reader.cells.index(row.name, start + 1)
+            for key, value in profile.numbers.items():
+                start = reader.cells.index(pages.LABELS[key])
+                assert reader.cells[start + 1] == pages.format_number(key, value)
+
+
+def test_numbers_are_rounded_and_have_units():
+    assert set(pages.LABELS) == set(profiles.NUMBERS)
+    assert pages.format_number("compile", 1077.7184) == "1,077.718 s"
+    assert pages.format_number("nodes", 1288.0) == "1,288"
 
 
 def test_a_comparisons_page_has_its_numbers(read):
-    compared = comparing.compare(read("train_fn"))
-    reader = parsed(pages.of_compared(compared, STACKS))
+    comparisons = profile_comparison.compare(read("train_fn"))
+    reader = parsed(pages.render_comparison(comparisons, STACKS))
     assert reader.fetched == []
-    at = reader.cells.index("calls")
-    assert reader.cells[at + 2 : at + 5] == ["55.918 1.00x", "49.395 0.88x", "48.985 0.88x"]
+    start = reader.cells.index("calls")
+    cells = reader.cells[start + 2 : start + 5]
+    assert cells == ["55.918 1.00x", "49.395 0.88x", "48.985 0.88x"]
 
 
 def test_the_frames_of_a_page_are_json(read):
-    page = pages.of_read("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
-    found = re.search(r'<script type="application/json" id="frames">(.*?)</script>', page)
-    tree = json.loads(found[1])
+    page = pages.render_profiles("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
+    script = re.search(r'<script type="application/json" id="frames">(.*?)</script>', page)
+    tree = json.loads(script[1])
     assert tree["n"] == "ntm"
     assert [child["k"] for child in tree["c"]] == ["compile", ""]
 
@@ -75,12 +83,12 @@ def test_names_cannot_become_elements():
     profile = profiles.Profile(
         "Function profiling", 1, 1.0, {}, name, {"Ops": profiles.Table((row,))}
     )
-    page = pages.of_read(name, [profile])
+    page = pages.render_profiles(name, [profile])
     assert "<b>" not in page
     assert name in parsed(page).cells
 
 
 def test_a_page_is_for_light_and_dark_screens():
-    page = pages.document("a", ["b"], Frame("c", 1.0))
+    page = pages.make_page("a", ["b"], Frame("c", 1.0))
     assert "color-scheme: light dark" in page
     assert "http" not in page

@@ -3,7 +3,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from theano_fast.recording import command, comparing
+from theano_fast.recording import command, record_comparison
 from theano_fast.recording.recorder import FORMAT
 
 ONE = {
@@ -19,31 +19,33 @@ ONE = {
 
 @pytest.fixture
 def files(tmp_path):
-    """A record, and one whose function is another."""
-    found = []
+    """Write two records of different functions; return their paths."""
+    paths = []
     for name in "fg":
         file = tmp_path / f"{name}.json"
         file.write_text(
             json.dumps({"format": FORMAT, "functions": [{**ONE, "name": name, "calls": []}]})
         )
-        found.append(str(file))
-    return found
+        paths.append(str(file))
+    return paths
 
 
-def test_exit_status_tells_what_differs(files, capsys):
+def test_the_exit_status_of_different_records(files, capsys):
     assert command.main(["compare", files[0], files[0]]) == 0
     assert command.main(["compare", *files]) == command.DIFFERS
-    assert "differs first: 1 f: is another function: 1 g" in capsys.readouterr().out
+    assert "first difference: 1 f: is another function: 1 g" in capsys.readouterr().out
 
 
 def test_json(files, capsys):
     command.main(["compare", *files, "--json"])
-    assert json.loads(capsys.readouterr().out)["first"]["function"] == "1 f"
+    first = json.loads(capsys.readouterr().out)["first"]
+    assert first["function"] == "1 f"
+    assert set(first) == {"function", "call", "value", "told"}
 
 
 @pytest.fixture
 def ended(monkeypatch):
-    """What a program's run is replaced by: a function of its command line."""
+    """Return a function that replaces the program's process by a function of its words."""
 
     def use(run):
         monkeypatch.setattr(command.subprocess, "run", lambda words, **_: run(words))
@@ -51,22 +53,24 @@ def ended(monkeypatch):
     return use
 
 
-def test_what_cannot_be_recorded_is_told(tmp_path, ended):
+def test_errors_of_a_recording(tmp_path, ended):
     def missing(words):
         raise FileNotFoundError(2, "No such file")
 
     program = tmp_path / "program.py"
-    with pytest.raises(comparing.RecordError, match="is no file"):
+    with pytest.raises(record_comparison.RecordError, match="is not a file"):
         command.main([str(program)])
     program.write_text("")
-    with pytest.raises(comparing.RecordError, match="is no directory"):
+    with pytest.raises(record_comparison.RecordError, match="is not a directory"):
         command.main(["run", "--out", "/no/folder/out.json", str(program)])
     ended(missing)
     words = ["run", "--python", "/no/python", "--out", str(tmp_path / "out.json"), str(program)]
-    with pytest.raises(comparing.RecordError, match="--python: /no/python: No such file"):
+    with pytest.raises(record_comparison.RecordError, match="--python: /no/python: No such file"):
         command.main(words)
     ended(lambda words: SimpleNamespace(returncode=-9))
-    with pytest.raises(comparing.RecordError, match=r"killed by SIGKILL, and left no record"):
+    with pytest.raises(
+        record_comparison.RecordError, match=r"killed by SIGKILL, and wrote no record"
+    ):
         command.main(["run", "--out", str(tmp_path / "out.json"), str(program)])
 
 

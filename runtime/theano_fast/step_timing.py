@@ -1,7 +1,7 @@
-"""What a small training step costs under the flags at hand: ``-m theano_fast.costs`` prints it.
+"""Time a small training step under the current flags: ``-m theano_fast.step_timing`` prints JSON.
 
-It has what programs of the time have: products inside a scan and outside, elementwise operations,
-their gradients, and updates.
+The step has the operations of typical programs: products inside and outside a scan, elementwise
+operations, their gradients, and updates.
 """
 
 import json
@@ -13,29 +13,29 @@ import theano
 import theano.tensor as T
 
 STEPS, BATCH, INPUTS, UNITS = 30, 32, 256, 64
-# Calls are repeated for so many seconds; five calls, unless they take longer than the last number.
-LONG_ENOUGH, TOO_LONG = 0.5, 5.0
+# Seconds: make five calls, and more until LEAST; but stop after MOST.
+LEAST, MOST = 0.5, 5.0
 
 
 def measure() -> dict[str, float]:
-    """Return the seconds until the step's first result, and of one more call."""
+    """Return the seconds until the step's first result (``first``) and of a later ``call``."""
     random = np.random.RandomState(0)
     started = time.perf_counter()
-    step = compiled(random)
+    step = compile_step(random)
     x = random.standard_normal((STEPS, BATCH, INPUTS)).astype(theano.config.floatX)
     step(x)
     first = time.perf_counter() - started
     calls: list[float] = []
-    while sum(calls) < (LONG_ENOUGH if len(calls) >= 5 else TOO_LONG):
+    while sum(calls) < (LEAST if len(calls) >= 5 else MOST):
         started = time.perf_counter()
         step(x)
         calls.append(time.perf_counter() - started)
-    # Other programs only ever make a call slower.
+    # The least time, because other programs can only slow a call down.
     return {"first": first, "call": min(calls)}
 
 
-def compiled(random: np.random.RandomState) -> Any:
-    """Return the training step, a function of a batch of sequences."""
+def compile_step(random: np.random.RandomState) -> Any:
+    """Compile the training step, a function of a batch of sequences."""
 
     def shared(*shape: int) -> Any:
         values = random.standard_normal(shape) * 0.1
@@ -50,7 +50,7 @@ def compiled(random: np.random.RandomState) -> Any:
     cost = T.nnet.sigmoid(T.dot(states[-1], weights[2])).sum() + T.exp(-(x**2)).mean()
     slopes = zip(weights, theano.grad(cost, weights), strict=True)
     return theano.function(
-        [x], cost, updates=[(each, each - 0.01 * slope) for each, slope in slopes]
+        [x], cost, updates=[(weight, weight - 0.01 * slope) for weight, slope in slopes]
     )
 
 

@@ -1,4 +1,4 @@
-"""Which of the stacks built on this machine multiplies matrices fastest on its CPU, and why."""
+"""Compare the speed of matrix products between the stacks that are built on this machine."""
 
 import json
 import subprocess
@@ -14,16 +14,16 @@ ROUNDS = 3
 
 
 class ComparisonError(Exception):
-    """A stack's environment could not be measured."""
+    """The products of a stack's environment could not be measured."""
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure the environments of stacks in turns; return the best rates of each.
+    """Measure the environments of stacks in turns; return the JSON of ``gemm`` by stack.
 
-    Other programs only ever make a round slower.
+    Keep the best rate of all rounds, because other programs can only slow a round down.
 
     Raises:
-        ComparisonError: an environment's interpreter failed.
+        ComparisonError: the measurement failed in an environment.
     """
     best: dict[str, dict[str, Any]] = {}
     turns, started = [*prefixes.items()] * ROUNDS, time.monotonic()
@@ -33,16 +33,16 @@ def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
         if done.returncode != 0:
             last = done.stderr.strip().splitlines()[-1:]
             raise ComparisonError(f"{prefix} cannot be measured: {' '.join(last)}")
-        told = json.loads(done.stdout)
-        before = best.get(name, told)["rates"]
-        told["rates"] = {key: max(rate, before[key]) for key, rate in told["rates"].items()}
-        best[name] = told
+        measured = json.loads(done.stdout)
+        before = best.get(name, measured)["rates"]
+        measured["rates"] = {key: max(rate, before[key]) for key, rate in measured["rates"].items()}
+        best[name] = measured
         report.progress(number, len(turns), started, name)
     return best
 
 
 def render(best: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of GFLOP/s, a column for each stack, and which stack is the fastest."""
+    """Return a table of GFLOP/s with a column for each stack, and the name of the fastest stack."""
     names = sorted(best)
     lines = [f"{'GFLOP/s of gemm':<24}" + "".join(f"{name:>20}" for name in names)]
     for key in best[names[0]]["rates"]:
@@ -53,16 +53,16 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
     lines.append(f"{'geometric mean':<24}" + "".join(f"{means[name]:>20.1f}" for name in names))
     lines += [f"{name}: {best[name]['blas']}" for name in names]
     if len(names) == 1:
-        return "\n".join([*lines, "no other stack is built beside this one to compare it with"])
+        return "\n".join([*lines, "no other stack is built next to this one"])
     first, second = sorted(names, key=means.__getitem__, reverse=True)[:2]
     ratio = means[first] / means[second]
-    return "\n".join([*lines, f"{first} is the fastest here, by {ratio:.2f} x before {second}"])
+    return "\n".join([*lines, f"{first} is the fastest here: {ratio:.2f} times {second}"])
 
 
-def built() -> dict[str, Path]:
-    """Return this environment and those of other stacks beside it, by stack.
+def find_built_stacks() -> dict[str, Path]:
+    """Return the prefixes of this environment and of the stacks next to it, by stack.
 
     Raises:
-        stack.StackError: this environment is of no stack.
+        stack.StackError: this environment contains no stack.
     """
-    return {stack.load(prefix).name: prefix for prefix in stack.beside()}
+    return {stack.load(prefix).name: prefix for prefix in stack.find_siblings()}

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from theano_fast.profiling import comparing
+from theano_fast.profiling import profile_comparison
 
 from tests.unit.runtime.profiling.conftest import STACKS
 
@@ -11,54 +11,56 @@ def seconds(lines):
 
 
 def test_the_numbers_of_2017(read):
-    (train,) = comparing.compare(read("train_fn"))
+    (train,) = profile_comparison.compare(read("train_fn"))
     assert train.calls == (100, 100, 100)
     numbers = seconds(train.numbers)
     assert numbers["calls"] == (55.91766, 49.3949, 48.98488)
     assert numbers["compile"] == (934.346, 1077.718, 991.8714)
     assert numbers["optimizer"] == (883.4189, 1013.889, 934.045)
     assert train.numbers[0].ratios == pytest.approx((1, 0.883, 0.876), abs=5e-4)
-    (scan,) = comparing.compare(read("grad_of_scan"))
+    (scan,) = profile_comparison.compare(read("grad_of_scan"))
     assert seconds(scan.numbers)["calls"] == (48.28692, 43.61261, 43.26865)
     classes = seconds(scan.classes)
     assert classes["Elemwise"] == (8.227, 9.692, 9.022)
     assert classes["Dot22"] == (5.229, 2.925, 2.958)
     assert classes["Split"] == (4.985, 5.517, 5.757)
-    # What the table leaves out is not told, rather than nothing.
+    # A class that a table omits has no seconds, which differs from 0 s.
     assert classes["ConvOp"] == (5.25, None, None)
-    assert classes[comparing.OTHERS] == (0.93, 1.48, 1.33)
+    assert classes[profile_comparison.OTHERS] == (0.93, 1.48, 1.33)
 
 
-def test_types_that_changed_are_told(read):
-    (scan,) = comparing.compare(read("grad_of_scan"))
+def test_a_class_has_the_types_of_all_files(read):
+    (scan,) = profile_comparison.compare(read("grad_of_scan"))
     kinds = {line.name: line.kinds for line in scan.classes}
     assert kinds["Dot22"] == ("Py", "C", "C")
     assert kinds["Split"] == ("Py", "Py", "Py")
 
 
-def test_profiles_are_paired_by_name_and_else_by_place(read):
+def test_profiles_are_paired_by_name_or_index(read):
     trains, scans = read("train_fn"), read("grad_of_scan")
-    both = comparing.compare([(*trains[0], *scans[0]), (*scans[1], *trains[1])])
-    assert [each.name for each in both] == [
+    both = profile_comparison.compare([(*trains[0], *scans[0]), (*scans[1], *trains[1])])
+    assert [comparison.name for comparison in both] == [
         "examples/run_tasks.py:376",
         "grad_of_scan_fn&grad_of_scan_fn",
     ]
     assert seconds(both[1].numbers)["calls"] == (48.28692, 43.61261)
 
 
-def test_files_that_have_nothing_in_common_are_refused(read):
-    with pytest.raises(comparing.ComparisonError, match=r"run_tasks\.py:376; grad_of_scan_fn"):
-        comparing.compare([read("train_fn")[0], read("grad_of_scan")[0]])
+def test_files_without_a_common_profile_are_refused(read):
+    with pytest.raises(
+        profile_comparison.ComparisonError, match=r"run_tasks\.py:376; grad_of_scan_fn"
+    ):
+        profile_comparison.compare([read("train_fn")[0], read("grad_of_scan")[0]])
 
 
-def test_files_are_told_by_what_differs_in_their_names(files):
-    assert comparing.labels(files("train_fn")) == STACKS
-    assert comparing.labels([Path("a/x.txt"), Path("b/x.txt")]) == ("x", "x")
+def test_labels_have_the_words_that_differ(files):
+    assert profile_comparison.make_labels(files("train_fn")) == STACKS
+    assert profile_comparison.make_labels([Path("a/x.txt"), Path("b/x.txt")]) == ("x", "x")
 
 
 def test_the_table_has_a_column_for_each_file(read):
-    (train,) = comparing.compare(read("train_fn"))
-    lines = list(comparing.table(train, STACKS))
+    (train,) = profile_comparison.compare(read("train_fn"))
+    lines = list(profile_comparison.make_table(train, STACKS))
     assert lines[1].split() == ["seconds", *STACKS]
     assert lines[2].split() == ["calls", "55.918", "1.00x", "49.395", "0.88x", "48.985", "0.88x"]
     assert next(line for line in lines if line.startswith("DeepCopyOp")).split() == [

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from theano_fast.profiling.frames import Frame, of_profiles, speedscope, together
+from theano_fast.profiling.flame_graph import Frame, build_frames, group_frames, to_speedscope
 
 
 def walk(frame):
@@ -11,25 +11,25 @@ def walk(frame):
 
 
 def find(frame, name):
-    return next(each for each in walk(frame) if each.name == name)
+    return next(child for child in walk(frame) if child.name == name)
 
 
-def test_a_scans_profile_stands_in_its_op(read):
-    root = of_profiles("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
+def test_a_scans_profile_is_below_its_op(read):
+    root = build_frames("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
     scan = find(root, "forall_inplace,cpu,grad_of_scan_fn&grad_of_scan_fn}")
     assert (scan.kind, scan.seconds) == ("scan", 43.985)
     (inner,) = scan.children
     assert inner.seconds == 43.61261
     assert find(inner, "Split{4}").kind == "Py"
     assert find(inner, "Dot22").seconds == 2.925
-    assert [each.name for each in root.children] == [
+    assert [child.name for child in root.children] == [
         "compile examples/run_tasks.py:376",
         "100 calls of examples/run_tasks.py:376",
     ]
 
 
-def test_a_scan_without_its_function_stands_alone(read):
-    (scan,) = of_profiles("ntm", read("grad_of_scan")[0]).children
+def test_a_scan_without_its_function_is_below_the_root(read):
+    (scan,) = build_frames("ntm", read("grad_of_scan")[0]).children
     assert scan.name == "100 calls of grad_of_scan_fn&grad_of_scan_fn"
 
 
@@ -38,27 +38,27 @@ def test_the_sum_of_all_functions_is_no_function(read):
     both = replace(
         train, message="Sum of all(1) printed profiles at exit excluding Scan op profile."
     )
-    assert of_profiles("ntm", [train, both]).tree() == of_profiles("ntm", [train]).tree()
+    assert build_frames("ntm", [train, both]).to_json() == build_frames("ntm", [train]).to_json()
 
 
 def test_no_frame_is_shorter_than_its_children(read):
-    root = of_profiles("ntm", [*read("train_fn")[0], *read("grad_of_scan")[0]])
+    root = build_frames("ntm", [*read("train_fn")[0], *read("grad_of_scan")[0]])
     for frame in walk(root):
         assert frame.seconds >= sum(child.seconds for child in frame.children) - 1e-9
 
 
-def test_the_longest_is_first_and_the_rest_is_the_frames_own():
-    frame = together("f", [Frame("a", 1.0), Frame("b", 2.0)], 4.0)
+def test_children_are_sorted_and_a_frame_keeps_its_own_time():
+    frame = group_frames("f", [Frame("a", 1.0), Frame("b", 2.0)], 4.0)
     assert [child.name for child in frame.children] == ["b", "a"]
     assert frame.seconds == 4.0
-    assert together("f", [Frame("a", 1.0)]).seconds == pytest.approx(1.0)
-    assert frame.tree()["c"][0] == {"n": "b", "s": 2.0, "k": "", "d": [], "c": []}
+    assert group_frames("f", [Frame("a", 1.0)]).seconds == pytest.approx(1.0)
+    assert frame.to_json()["c"][0] == {"n": "b", "s": 2.0, "k": "", "d": [], "c": []}
 
 
-def test_speedscope_has_what_each_frame_takes_itself():
-    told = speedscope(Frame("f", 3.0, children=(Frame("a", 1.0), Frame("b", 1.5))))
-    assert [each["name"] for each in told["shared"]["frames"]] == ["f", "a", "b"]
-    (profile,) = told["profiles"]
+def test_speedscopes_samples_are_each_frames_own_time():
+    tree = to_speedscope(Frame("f", 3.0, children=(Frame("a", 1.0), Frame("b", 1.5))))
+    assert [frame["name"] for frame in tree["shared"]["frames"]] == ["f", "a", "b"]
+    (profile,) = tree["profiles"]
     assert profile["samples"] == [[0], [0, 1], [0, 2]]
     assert profile["weights"] == [0.5, 1.0, 1.5]
     assert profile["endValue"] == 3.0

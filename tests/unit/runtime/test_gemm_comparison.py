@@ -4,42 +4,42 @@ import pytest
 
 pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
 
-from theano_fast import comparison
+from theano_fast import gemm_comparison
 
-TOLD = {
+RATES = {
     "mkl": {"blas": "oneMKL", "rates": {"float32 64 on 1": 40.0, "float32 64 on 2": 90.0}},
     "openblas": {"blas": "OpenBLAS", "rates": {"float32 64 on 1": 10.0, "float32 64 on 2": 40.0}},
 }
 
 
 def test_the_fastest_by_geometric_mean():
-    lines = comparison.render(TOLD).splitlines()
+    lines = gemm_comparison.render(RATES).splitlines()
     assert lines[0].split() == ["GFLOP/s", "of", "gemm", "mkl", "openblas"]
     assert lines[1].startswith("float32, 64, 1 thread ")
     assert lines[2].split()[-2:] == ["90.0", "40.0"]
     assert lines[3].split()[-2:] == ["60.0", "20.0"]
-    assert lines[-1] == "mkl is the fastest here, by 3.00 x before openblas"
+    assert lines[-1] == "mkl is the fastest here: 3.00 times openblas"
 
 
-def test_one_stack_has_nothing_to_be_compared_with():
-    assert "no other stack" in comparison.render({"mkl": TOLD["mkl"]})
+def test_a_single_stack_is_not_compared():
+    assert "no other stack" in gemm_comparison.render({"mkl": RATES["mkl"]})
 
 
 @pytest.fixture
 def ended(monkeypatch):
-    """How the interpreters that are asked end, one after another."""
+    """Replace the measuring processes; the test adds their results to the returned list."""
     processes = []
-    monkeypatch.setattr(comparison.subprocess, "run", lambda *_, **__: processes.pop(0))
+    monkeypatch.setattr(gemm_comparison.subprocess, "run", lambda *_, **__: processes.pop(0))
     return processes
 
 
-def told(rate):
+def measured(rate):
     return CompletedProcess([], 0, f'{{"blas": "b", "rates": {{"x": {rate}}}}}', "")
 
 
 def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
-    ended += [told(rate) for rate in (1, 5, 3, 4, 2, 4)]
-    best = comparison.compare({"a": tmp_path, "b": tmp_path})
+    ended += [measured(rate) for rate in (1, 5, 3, 4, 2, 4)]
+    best = gemm_comparison.compare({"a": tmp_path, "b": tmp_path})
     assert best["a"]["rates"] == {"x": 3}
     assert best["b"]["rates"] == {"x": 5}
     assert [line[:9] for line in capsys.readouterr().err.splitlines()] == [
@@ -49,5 +49,5 @@ def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
 
 def test_an_environment_that_fails(ended, tmp_path):
     ended.append(CompletedProcess([], 1, "", "Traceback\nno numpy\n"))
-    with pytest.raises(comparison.ComparisonError, match="cannot be measured: no numpy"):
-        comparison.compare({"a": tmp_path})
+    with pytest.raises(gemm_comparison.ComparisonError, match="cannot be measured: no numpy"):
+        gemm_comparison.compare({"a": tmp_path})

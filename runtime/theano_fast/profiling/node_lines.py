@@ -1,0 +1,71 @@
+"""Run a program unchanged, and write the source line that made each profiled node.
+
+``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes JSON: the line that called
+Theano, by the profile's name and the node's index. If the program does not import Theano, no file
+is written.
+"""
+
+import atexit
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def write(file: Path) -> None:
+    """Write the lines of all nodes of profiled functions; write nothing without Theano."""
+    profiling = sys.modules.get("theano.compile.profiling")
+    if profiling is not None:
+        profiles = profiling._atexit_print_list
+        file.write_text(json.dumps({name_of(stats): find_lines(stats) for stats in profiles}))
+
+
+def name_of(stats: Any) -> str:
+    """Return the name that profiles.Profile has for a ProfileStats."""
+    return str(getattr(stats, "name", None) or stats.message)
+
+
+def find_lines(stats: Any) -> dict[int, str]:
+    """Return the lines that made the nodes of a ProfileStats, by the node's index."""
+    orders: dict[Any, dict[Any, int]] = {}
+    lines = {}
+    for node in stats.apply_time:
+        if node.fgraph not in orders:
+            nodes = node.fgraph.toposort()
+            orders[node.fgraph] = {other: index for index, other in enumerate(nodes)}
+        if line := find_nearest_line(node):
+            lines[orders[node.fgraph][node]] = line
+    return lines
+
+
+def find_nearest_line(node: Any) -> str:
+    """Return the line that made a node, or a line of its nearest ancestor that has one.
+
+    Nodes that an optimizer made may have no line. "" if no ancestor has one.
+    """
+    waiting, seen = [node], {node}
+    for ancestor in waiting:
+        if line := format_line(getattr(ancestor.outputs[0].tag, "trace", ())):
+            return line if ancestor is node else f"after {line}"
+        owners = {variable.owner for variable in ancestor.inputs} - {None} - seen
+        seen |= owners
+        waiting += sorted(owners, key=str)
+    return ""
+
+
+def format_line(trace: Any) -> str:
+    """Return FILE:LINE: CODE of the innermost call in a variable's trace outside of packages."""
+    for stack in trace or ():
+        for file, line, _, code in reversed(stack):
+            if "site-packages" not in Path(file).parts:
+                return f"{file}:{line}: {code}"
+    return ""
+
+
+if __name__ == "__main__":
+    _, answer, program, *arguments = sys.argv
+    atexit.register(write, Path(answer))
+    sys.argv = [program, *arguments]
+    sys.path[0] = str(Path(program).resolve().parent)
+    runpy.run_path(program, run_name="__main__")

@@ -1,0 +1,70 @@
+import pytest
+
+pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's and 3.13 lack it")
+
+from theano_fast.porting import imports, sources
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Replace the import of names: those with "gone" are missing. Return the imported names."""
+    imported = []
+
+    def import_names(names):
+        imported.extend(names)
+        return {name: "No module" for name in names if "gone" in name or name == "sklearn.lda"}
+
+    monkeypatch.setattr(imports, "import_names", import_names)
+    monkeypatch.delenv("THEANO_FAST_OLD_NAMES", raising=False)
+    return imported
+
+
+def examine(folder, **files):
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return {name.name: name for name in imports.examine(folder / "main.py")}
+
+
+def test_names_of_the_program_and_of_modules_beside_it(imported, tmp_path):
+    missing = examine(
+        tmp_path,
+        main="from helper import run\nimport numpy as np\nnp.bool\n",
+        helper="import sklearn.lda\nimport gone_package.inner\n",
+    )
+    assert missing["sklearn.lda"].mend == "write sklearn.discriminant_analysis"
+    assert missing["sklearn.lda"].location.endswith("helper.py:1")
+    assert missing["gone_package"].mend.endswith("pip install gone_package")
+    assert missing["numpy.bool"].mend == "export THEANO_FAST_OLD_NAMES=1"
+    assert "helper.run" not in imported
+
+
+def test_an_import_that_may_fail_is_no_error(imported, tmp_path):
+    missing = examine(
+        tmp_path, main="try:\n    import gone\nexcept ImportError:\n    gone = None\n"
+    )
+    assert not missing["gone"].required
+
+
+def test_python_2_is_parsed_and_reported(imported, tmp_path):
+    missing = examine(tmp_path, main="import cPickle, gone\nprint 1\n")
+    assert missing["Python 2"].mend == f"theano-fast port {tmp_path / 'main.py'}"
+    assert missing["gone"].required
+    assert "cPickle" not in missing
+
+
+def test_a_path_that_the_program_adds_is_searched(imported, tmp_path):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "gone.py").touch()
+    assert not examine(tmp_path, main="import sys\nsys.path.append('lib')\nimport gone\n")
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(sources.SourceError, match="No such file"):
+        imports.examine(tmp_path / "no.py")
+
+
+def test_a_name_that_python_lacks_has_an_error():
+    assert imports.find_error("os.path.join") == imports.find_error("json") == ""
+    assert "gone" in imports.find_error("os.gone")
+    assert "no_such_package" in imports.find_error("no_such_package.name")

@@ -1,0 +1,107 @@
+import os
+import stat
+
+import pytest
+
+pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's and 3.13 lack it")
+
+from theano_fast.porting import port, sources
+
+OLD = "import cPickle\nfor i in xrange(3):\n    print i, raw_input()\n"
+
+
+@pytest.fixture
+def program(tmp_path):
+    file = tmp_path / "train.py"
+    file.write_text(OLD)
+    file.chmod(0o755)
+    return file
+
+
+def run(*paths, dry=False):
+    return [line for line, _ in port.run(paths, dry)]
+
+
+def test_a_program_is_converted_once_and_kept(program):
+    assert run(program)[-1] == "1 files converted, 0 lines to check by hand"
+    converted = program.read_text()
+    assert converted == "import pickle\nfor i in range(3):\n    print(i, input())\n"
+    assert program.with_name("train.py.bak").read_text() == OLD
+    assert stat.S_IMODE(program.stat().st_mode) == 0o755
+    assert run(program) == ["0 files converted, 0 lines to check by hand"]
+    assert program.read_text() == converted
+
+
+def test_a_dry_run_writes_nothing(program):
+    lines = run(program, dry=True)
+    assert "+    print(i, input())" in lines
+    assert program.read_text() == OLD
+    assert [file.name for file in program.parent.iterdir()] == ["train.py"]
+
+
+def test_python_3_stays_as_it_is(tmp_path):
+    file = tmp_path / "new.py"
+    file.write_text("a = input()\nb = dict(a=1).items()\nprint(zip(b, b))\n")
+    assert run(file) == ["0 files converted, 0 lines to check by hand"]
+
+
+def test_next_to_an_init_imports_stay(program, tmp_path):
+    (tmp_path / "__init__.py").touch()
+    (tmp_path / "utils.py").touch()
+    program.write_text("from utils import x\nprint x\n")
+    run(program)
+    assert program.read_text() == "from utils import x\nprint(x)\n"
+
+
+def test_true_division_of_the_future_stays_known(program):
+    program.write_text("from __future__ import division\nprint range(7 / x)\n")
+    run(program)
+    assert program.read_text().startswith("from __future__ import division\n")
+
+
+def test_tabs_are_as_wide_as_python_2_saw_them(program):
+    program.write_text('if 1:\n        a = """\n\tb"""\n\tprint a\n')
+    run(program)
+    assert program.read_text() == 'if 1:\n        a = """\n\tb"""\n        print(a)\n'
+
+
+@pytest.mark.parametrize("source", ["def f(:\n    print 1\n", "print 'a\n", "x = (1\n", "a\0b\n"])
+def test_what_is_no_python_is_told_and_left(program, source):
+    program.write_text(source)
+    (line, wrong), _ = port.run([program], False)
+    assert wrong
+    assert line.startswith(f"{program}:")
+    assert "\n" not in line
+    assert program.read_text() == source
+    assert len(list(program.parent.iterdir())) == 1
+
+
+def test_a_path_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(sources.SourceError, match=r"no\.py does not exist"):
+        run(tmp_path / "no.py")
+    with pytest.raises(sources.SourceError, match="has no Python file"):
+        run(tmp_path)
+
+
+def test_a_directory_that_is_read_only_is_told(program):
+    program.parent.chmod(0o555)
+    try:
+        if os.access(program.parent, os.W_OK):
+            pytest.skip("this user writes everywhere")
+        (line, wrong), _ = port.run([program], False)
+    finally:
+        program.parent.chmod(0o755)
+    assert wrong
+    assert line.endswith("cannot be ported: Permission denied")
+
+
+def test_a_write_that_fails_leaves_the_file(program, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(port.shutil, "copymode", refuse)
+    (line, wrong), _ = port.run([program], False)
+    assert wrong
+    assert "No space left" in line
+    assert program.read_text() == OLD
+    assert [file.name for file in program.parent.iterdir()] == ["train.py"]

@@ -1,0 +1,56 @@
+import sys
+from types import SimpleNamespace as Made
+
+from theano_fast.profiling import node_lines
+
+PACKAGE = ("/env/lib/python3.11/site-packages/theano/tensor/opt.py", 3, "f", "code")
+OWN = ("/home/me/train.py", 7, "<module>", "y = x * 2")
+OUTER = ("/home/me/train.py", 9, "<module>", "main()")
+
+
+class Node(Made):
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+def node(trace, *before, graph=None):
+    inputs = [Made(owner=owner) for owner in (*before, None)]
+    return Node(outputs=[Made(tag=Made(trace=trace))], inputs=inputs, fgraph=graph)
+
+
+def test_the_innermost_line_outside_of_packages():
+    assert node_lines.format_line([[OUTER, OWN, PACKAGE]]) == "/home/me/train.py:7: y = x * 2"
+    assert node_lines.format_line([[PACKAGE], [OUTER]]) == "/home/me/train.py:9: main()"
+    assert (
+        node_lines.format_line([])
+        == node_lines.format_line(None)
+        == node_lines.format_line([[PACKAGE]])
+        == ""
+    )
+
+
+def test_a_node_without_a_line_has_its_ancestors_line():
+    first = node([[OWN]])
+    made = node([], node([], first))
+    assert node_lines.find_nearest_line(first) == "/home/me/train.py:7: y = x * 2"
+    assert node_lines.find_nearest_line(made) == "after /home/me/train.py:7: y = x * 2"
+    assert node_lines.find_nearest_line(node([], node([]))) == ""
+
+
+def test_lines_are_by_the_nodes_index_in_its_graph():
+    class Graph:
+        def toposort(self):
+            return nodes
+
+    graph = Graph()
+    nodes = [node([], graph=graph), node([[OWN]], graph=graph)]
+    stats = Made(apply_time=dict.fromkeys(nodes, 1.0), name=None, message="train.py:9")
+    assert node_lines.find_lines(stats) == {1: "/home/me/train.py:7: y = x * 2"}
+    assert node_lines.name_of(stats) == "train.py:9"
+    assert node_lines.name_of(Made(name="scan_fn", message=None)) == "scan_fn"
+
+
+def test_a_program_without_theano_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "theano.compile.profiling", raising=False)
+    node_lines.write(tmp_path / "traces.json")
+    assert not (tmp_path / "traces.json").exists()

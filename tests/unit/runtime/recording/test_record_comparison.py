@@ -1,0 +1,141 @@
+import copy
+import json
+import math
+
+import pytest
+from theano_fast.recording import record_comparison, recorder
+
+
+def array(*values, dtype="float32", **others):
+    """Return the recorder's summary of an array, without NumPy, which may be missing here."""
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    tree = {"dtype": dtype, "shape": [len(values)], "sha256": repr(values), "sample": list(values)}
+    return {**tree, "largest": max(finite, default=0), "finite": len(finite), **others}
+
+
+def call(number, at, outputs, inputs=()):
+    return {"call": number, "at": at, "inputs": list(inputs), "outputs": outputs, "updates": []}
+
+
+def function(number, name, *calls, called=None, **others):
+    names = {"inputs": ["x"] * len(calls[0]["inputs"]), "outputs": ["cost"], "updates": []}
+    tree = {"number": number, "name": name, "line": "train.py:3", "called": called or len(calls)}
+    return {**tree, **names, "calls": list(calls), **others}
+
+
+def record(*functions):
+    return {"format": recorder.FORMAT, "functions": list(functions)}
+
+
+@pytest.fixture
+def one():
+    """Return a record of two functions that were called in turns."""
+    first = function(1, "step", call(1, 1, [array(1, 2)]), call(2, 3, [array(3, 4)]))
+    return record(first, function(2, "look", call(1, 2, [array(5, 6)])))
+
+
+def output(tree, index, number=0):
+    return tree["functions"][index]["calls"][number]["outputs"]
+
+
+def test_the_same_and_rounding_do_not_differ(one):
+    other = copy.deepcopy(one)
+    output(other, 0)[0] = array(1, 2.00001)
+    comparison = record_comparison.compare(one, other)
+    assert comparison.first is None
+    counts = [(function.values, function.equal) for function in comparison.functions]
+    assert counts == [(2, 1), (1, 1)]
+    assert 0 < comparison.functions[0].far < 1
+    lines = list(record_comparison.make_table(comparison, ("a", "b")))
+    assert "nothing differs beyond rounding" in lines
+
+
+def test_the_first_in_time_is_named(one):
+    other = copy.deepcopy(one)
+    output(other, 0, 1)[0] = array(3, 5)
+    output(other, 1)[0] = array(5, 7)
+    first = record_comparison.compare(one, other).first
+    assert str(first).startswith("2 look train.py:3, call 1: output 0 cost differs by 1.4e-01")
+    assert record_comparison.compare(one, other, factor=1e5).first is None
+
+
+@pytest.mark.parametrize(
+    ("value", "description"),
+    [
+        (array(1, 2, dtype="float64"), "has dtype float32, float64 in the other record"),
+        (array(1, 2, 3), "has shape [2], [3] in the other record"),
+        (array(1, math.nan), "has 2 finite values, 1 in the other record"),
+    ],
+)
+def test_values_of_another_kind(one, value, description):
+    other = copy.deepcopy(one)
+    output(other, 0)[0] = value
+    assert record_comparison.compare(one, other).first.description == description
+
+
+def test_integers_have_no_tolerance():
+    assert (
+        record_comparison.differ(array(1, dtype="int64"), array(2, dtype="int64"))[0]
+        == "of int64 differs"
+    )
+
+
+def test_means_show_differences_between_samples():
+    one, other = (array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
+    assert record_comparison.differ(one, other)[1] > 1
+
+
+def test_nan_and_infinity_equal_themselves():
+    assert (
+        record_comparison.differ(array(math.nan, math.inf, 1), array(math.nan, math.inf, 1.00001))[
+            1
+        ]
+        < 1
+    )
+    assert record_comparison.differ(array(math.inf, 1), array(-math.inf, 1))[1] > 1
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda tree: tree["functions"][1].update(name="other"), "another function: 2 other"),
+        (lambda tree: tree["functions"].pop(), "calls 2 functions, and 1 in the other"),
+        (lambda tree: tree["functions"][0].update(called=9), "is called 2 times, and 9 times"),
+    ],
+)
+def test_another_program(one, change, text):
+    other = copy.deepcopy(one)
+    change(other)
+    assert text in str(record_comparison.compare(one, other).first)
+
+
+def test_nodes_come_before_outputs():
+    def compare(node, value):
+        return record_comparison.compare(make(1, 1), make(node, value))
+
+    def make(node, value):
+        with_nodes = {**call(1, 1, [array(value)]), "nodes": [array(1), array(node)]}
+        return record(function(1, "step", with_nodes, nodes=["0 exp", "1 dot (train.py:2)"]))
+
+    assert compare(2, 2).first.value == "node 1 dot (train.py:2)"
+    comparison = compare(1, 2)
+    assert comparison.first.value == "output 0 cost"
+    assert "no node" in comparison.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be read: No such file"),
+        ('{"format": ', "is not a record, or is truncated"),
+        ('{"format": "theano"}', "is not a record of"),
+        (json.dumps({"format": recorder.FORMAT, "functions": []}), "called no function"),
+    ],
+)
+def test_the_message_of_a_bad_file_has_one_line(tmp_path, text, message):
+    file = tmp_path / "a.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(record_comparison.RecordError, match=message) as raised:
+        record_comparison.read(file)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,14 @@
+import pytest
+
+loops = pytest.importorskip("theano_fast.checks.loops")
+
+NOTES = """\
+mod.cpp:41:22: optimized: loop vectorized using 32 byte vectors
+mod.cpp:41:22: optimized:  loop versioned for vectorization because of possible aliasing
+mod.cpp:63:20: optimized: loop vectorized using 16 byte vectors
+"""
+
+
+def test_notes_name_the_widths_of_vectors():
+    assert loops.parse(NOTES) == {16, 32}
+    assert loops.parse("mod.cpp:9:1: optimized: basic block part vectorized") == set()
