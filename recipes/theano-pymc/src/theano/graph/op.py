@@ -1,0 +1,12 @@
+"""theano.graph.op of Theano-PyMC: alias module of Theano's own objects."""
+
+from theano.gof.op import (
+    COp as ExternalCOp,
+    Op,
+    Op as COp,
+    OpenMPOp,
+    get_debug_values as get_test_values,
+    get_test_value,
+    missing_test_message,
+    ops_with_inner_function,
+)

@@ -1,0 +1,36 @@
+"""theano.link.c.cmodule of Theano-PyMC: alias module of Theano's own objects."""
+
+from theano.gof.cmodule import (
+    Compiler,
+    DynamicModule,
+    ExtFunction,
+    GCC_compiler,
+    KeyData,
+    METH_NOARGS,
+    METH_VARARGS,
+    ModuleCache,
+    debug_counter,
+    dlimport,
+    dlimport_workdir,
+    gcc_llvm,
+    gcc_version,
+    get_gcc_shared_library_arg,
+    get_lib_extension,
+    get_module_cache,
+    get_module_hash,
+    get_safe_part,
+    icc_module_compile_str,
+    is_same_entry,
+    last_access_time,
+    module_name_from_dir,
+    std_include_dirs,
+    std_lib_dirs,
+    std_lib_dirs_and_libs,
+    std_libs,
+    try_march_flag,
+)
+from theano.configdefaults import (
+    check_mkl_openmp,
+    default_blas_ldflags,
+    try_blas_flag,
+)

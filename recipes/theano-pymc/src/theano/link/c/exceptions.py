@@ -1,0 +1,5 @@
+"""theano.link.c.exceptions of Theano-PyMC: alias module of Theano's own objects."""
+
+from theano.gof.cmodule import (
+    MissingGXX,
+)

@@ -1,0 +1,12 @@
+"""theano.link.c.interface of Theano-PyMC: alias module of Theano's own objects."""
+
+from theano.gof.op import (
+    CLinkerObject,
+    CLinkerOp,
+)
+from theano.gof.type import (
+    CLinkerType,
+)
+from theano.gof.cc import (
+    HideC,
+)

@@ -1,0 +1,8 @@
+"""theano.scan.views of Theano-PyMC: alias module of Theano's own objects."""
+
+from theano.scan_module.scan_views import (
+    foldl,
+    foldr,
+    map,
+    reduce,
+)
