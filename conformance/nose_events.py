@@ -1,9 +1,9 @@
-"""Runs one file of Theano 0.8.2's tests by nose, and records what happens as theano_events.py does.
+"""Run one file of Theano 0.8.2's tests with nose; record the same events as theano_events.py.
 
     nose_events.py DIRECTORY FILE --events FILE --part FIRST:STEP
 
-runs FILE of DIRECTORY, in Python 2.7. nose knows a generator's tests only as it runs them, so that
-the list of all comes last; a test is named as pytest would name it.
+runs FILE of DIRECTORY, in Python 2.7. nose knows the tests of a generator only when it runs them,
+so that the list of all tests comes last. Tests have pytest's names.
 """
 
 import inspect
@@ -23,7 +23,7 @@ from nose.plugins.base import Plugin
 
 # The pipe to the caller.
 CALLER = os.dup(0)
-# What a test raises that is not to be run, or known to fail, as NumPy's decorators say.
+# The exceptions of NumPy's decorators for skipped tests and known failures.
 SKIPPED = ("SkipTest", "KnownFailureException")
 ORDER = ("failed", "skipped", "passed")
 
@@ -32,7 +32,7 @@ class Events(Plugin):
     """Writes the events, each at once."""
 
     name = "events"
-    # It hears of what is skipped before nose's own plugin does.
+    # A higher score makes nose report skipped tests to this plugin first.
     score = 10000
 
     def options(self, parser, env):
@@ -54,7 +54,7 @@ class Events(Plugin):
             stream.write(json.dumps(event).encode() + b"\n")
 
     def prepareTestCase(self, test):
-        """Run none but those of the part asked for that have no outcome."""
+        """Run only selected tests without an outcome."""
         number = len(self.collected)
         name = self.identify(test.test)
         self.collected.append(name)
@@ -65,7 +65,7 @@ class Events(Plugin):
         return None
 
     def identify(self, case):
-        """The name of a test, which no other of the file has."""
+        """Return the unique name of a test within the file."""
         if isinstance(case, Failure):
             call = (case.address() or (None, None, None))[2]
             parts = call.split(".") if call else []
@@ -89,13 +89,13 @@ class Events(Plugin):
         self.ended("skipped" if err[0].__name__ in SKIPPED else "failed", err)
 
     def ended(self, outcome, err):
-        """A phase of a test, or what is done before all those of a class or file, did not pass."""
+        """Record a phase of a test, or of a class's or file's setup, that did not pass."""
         lines = traceback.format_exception_only(*err[:2])[-1].strip().splitlines()
         reason = "".join(lines[:1])[:300].decode("utf-8", "replace")
         if self.current is None:
             self.write(id=FILE, outcome=outcome, seconds=0, reason=reason)
         else:
-            self.worst = min(self.worst, (outcome, reason), key=lambda each: ORDER.index(each[0]))
+            self.worst = min(self.worst, (outcome, reason), key=lambda pair: ORDER.index(pair[0]))
 
     def afterTest(self, test):
         if self.current is not None:
@@ -109,7 +109,7 @@ class Events(Plugin):
 
 
 def cpu_seconds():
-    """CPU seconds, with those of the compilers that a test starts."""
+    """Return the CPU seconds, with those of the compilers that a test starts."""
     return sum(os.times()[:4])
 
 

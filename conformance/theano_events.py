@@ -1,4 +1,4 @@
-"""A pytest plugin that records what happens to tests as lines of JSON.
+"""Record the outcomes of tests as lines of JSON: a pytest plugin.
 
 It runs in the interpreter whose Theano is tested, which may be a CPython 3.9. One process runs one
 file; its events go to a file that outlives a crash:
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-# The pipe to the caller; pytest puts something else in its place later.
+# The pipe to the caller, before pytest replaces standard input.
 CALLER = os.dup(0)
 
 
@@ -32,7 +32,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Record from here on."""
+    """Start the recorder."""
     threading.Thread(target=_end_with_caller, daemon=True).start()
     config.pluginmanager.register(Recorder(config.option.events, config.option.part))
 
@@ -59,30 +59,30 @@ class Recorder:
             stream.write(json.dumps(event) + "\n")
 
     def pytest_collectreport(self, report):
-        """A file could not be imported, or skips itself."""
+        """Record a file that could not be imported, or that skips itself."""
         if not report.passed:
             self.write(id=report.nodeid, outcome=report.outcome, seconds=0, reason=_reason(report))
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
-        """Keep the part asked for, less what has an outcome."""
+        """Keep the requested part, without tests that have an outcome."""
         self.write(collected=[item.nodeid for item in items])
         lines = self.events.read_text(encoding="utf-8").splitlines()
         done = {event["id"] for event in map(json.loads, lines) if "id" in event}
         items[:] = [item for item in items[self.part] if item.nodeid not in done]
 
     def pytest_runtest_logstart(self, nodeid):
-        """A test begins."""
+        """Record the start of a test."""
         self.write(started=nodeid)
         self.reports = []
         self.began = _cpu_seconds()
 
     def pytest_runtest_logreport(self, report):
-        """A test's setup, call or teardown ended."""
+        """Record the end of a test's setup, call or teardown."""
         self.reports.append(report)
 
     def pytest_runtest_logfinish(self, nodeid):
-        """A test ended: it failed or was skipped where one of its phases did."""
+        """Record the end of a test: failed or skipped if one of its phases was."""
         worst = min(self.reports, key=lambda report: ORDER.index(report.outcome))
         self.write(
             id=nodeid,
@@ -100,7 +100,7 @@ ORDER = ("failed", "skipped", "passed")
 
 
 def _reason(report):
-    """Why a test failed or was skipped, in one line."""
+    """Return the reason why a test failed or was skipped, in one line."""
     if report.passed:
         return ""
     if hasattr(report, "wasxfail"):

@@ -1,6 +1,7 @@
-"""Random programs of Theano's, held against what they mean; ``./invoke fuzz`` runs it.
+"""Generate random Theano programs and compare their results; ``./invoke fuzz`` runs it.
 
-``generating`` writes programs by ``grammar``, ``worker`` runs them inside an environment,
-``comparing`` says where two runs differ, and ``shrinking`` makes a program that differs smaller. It
-needs nothing but Theano, and runs on stock Theano's Python 3.9 too.
+``generator`` writes programs with ``grammar``. ``worker`` runs them in an environment. ``twins``
+computes their results with NumPy. ``oracles`` compares the results with ``differences``.
+``shrinker`` makes a differing program smaller. The package needs only Theano and runs on Python 3.9
+and later.
 """

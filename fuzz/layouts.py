@@ -1,4 +1,4 @@
-"""Arrays of other layouts in memory than NumPy makes by itself."""
+"""Copy arrays into unusual memory layouts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 def reversed_axes(array: Any) -> Any:
-    """The same elements, all strides negative."""
+    """Return the same elements with negative strides."""
     turned = (..., *(slice(None, None, -1),) * array.ndim)
     return array[turned].copy()[turned]
 
 
 def stepped(array: Any) -> Any:
-    """The same elements, every second of a larger array."""
+    """Return the same elements as every second element of a larger array."""
     wide = np.zeros([2 * length for length in array.shape], array.dtype)
     every = (..., *(slice(None, None, 2),) * array.ndim)
     wide[every] = array
@@ -22,24 +22,24 @@ def stepped(array: Any) -> Any:
 
 
 def unaligned(array: Any) -> Any:
-    """The same elements, one byte beyond an aligned address."""
+    """Return the same elements one byte after an aligned address."""
     buffer = np.zeros(array.nbytes + 1, "uint8")
-    found = np.frombuffer(buffer.data, array.dtype, array.size, 1).reshape(array.shape)
-    found[...] = array
-    return found
+    result = np.frombuffer(buffer.data, array.dtype, array.size, 1).reshape(array.shape)
+    result[...] = array
+    return result
 
 
 def frozen(array: Any) -> Any:
-    """The same elements, not to be written to."""
+    """Return the array, read-only."""
     array.flags.writeable = False
     return array
 
 
 def repeated(array: Any) -> Any:
-    """The first row for each row, in no memory of their own."""
+    """Return the first row repeated, all rows in the same memory."""
     return np.broadcast_to(array[:1], array.shape) if array.ndim and len(array) else array
 
 
 def spread(array: Any) -> Any:
-    """The first row for each row, each in its own memory."""
+    """Return the first row repeated, each row in its own memory."""
     return repeated(array).copy()

@@ -1,4 +1,4 @@
-"""A program: what is compiled and called, as text that can be read, run and made smaller."""
+"""Represent a program as text that can be read, run and made smaller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-# Every name that a program may use, and where it comes from; the first three are always there.
+# The imports of all names that a program may use; the first three are always imported.
 IMPORTS = {
     "np": "import numpy as np",
     "theano": "import theano",
@@ -27,9 +27,9 @@ IMPORTS = {
     "nlinalg": "from theano.tensor import nlinalg",
     "typed_list": "from theano import typed_list",
 }
-# As in fuzz.layouts; "C" and "F" are NumPy's.
+# The functions of fuzz.layouts; "C" and "F" are NumPy's orders.
 LAYOUTS = ("C", "F", "reversed_axes", "stepped", "unaligned", "frozen", "repeated")
-# How Theano compiles: its usual way, and others that a user may choose.
+# Theano's modes: the default one, and others that a user may choose.
 MODES = {
     "fast_run": "None",
     "unfused": "theano.compile.mode.get_mode('FAST_RUN').excluding('fusion')",
@@ -41,7 +41,7 @@ MODES = {
     "debug": "theano.compile.debugmode.DebugMode(check_isfinite=False, stability_patience=2)",
     "unoptimized": "theano.compile.mode.Mode('py', None)",
 }
-# What can be done to a compiled function that changes nothing of what it returns.
+# Operations on a compiled function that must not change its results.
 SITUATIONS = {
     "copy": "f = f.copy()",
     "copy_sharing": "f = f.copy(share_memory=True)",
@@ -61,7 +61,7 @@ SITUATIONS = {
 
 @dataclass(frozen=True)
 class Value:
-    """An array: its elements in C order, those of complex types as [real, imaginary]."""
+    """An array, with its elements in C order; a complex element is a pair (real, imaginary)."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ class Value:
     layout: str = "C"
 
     def source(self) -> str:
-        """The text that makes it; after LAYOUTS a number n is the n-th value of the same call."""
+        """Return an expression that makes the array."""
         words = ", ".join(_number(element) for element in self.data)
         text = f"np.array([{words}], {self.dtype!r})"
         if self.shape != (len(self.data),):
@@ -82,7 +82,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Input:
-    """A symbolic input; ``borrow`` and ``mutable`` are theano.In's."""
+    """A symbolic input; ``borrow`` and ``mutable`` are arguments of theano.In."""
 
     name: str
     dtype: str
@@ -91,23 +91,26 @@ class Input:
     mutable: bool = False
 
     def source(self) -> str:
-        """The text that makes it."""
+        """Return the statement that makes the input."""
         return f"{self.name} = T.TensorType({self.dtype!r}, {self.broadcastable})({self.name!r})"
 
     def argument(self) -> str:
-        """As theano.function gets it."""
+        """Return the expression that passes the input to theano.function."""
         if not (self.borrow or self.mutable):
             return self.name
-        # What is mutable must be borrowed.
+        # Theano requires borrow=True for mutable inputs.
         return f"theano.In({self.name}, mutable={self.mutable}, borrow=True)"
 
 
 @dataclass(frozen=True)
 class Program:
-    """A function and how it is called.
+    """A function and its calls.
 
-    ``updates`` are pairs of a shared variable and its new value, or of "" and a name of updates
-    that a scan returned. ``tolerance`` is the relative error that floats may have.
+    Args:
+        updates: pairs of a shared variable and its new value, or of "" and the name of the updates
+            that a scan returned.
+        aliases: pairs of arguments that are the same array in every call.
+        tolerance: the allowed relative error of floats.
     """
 
     category: str
@@ -125,17 +128,17 @@ class Program:
     tolerance: float = 1e-7
 
     def names(self) -> set[str]:
-        """The names that statements, outputs, updates and givens read."""
+        """Return all names that statements, outputs, updates and givens read."""
         texts = [text for _, text in self.statements]
         texts += [*self.outputs, *(text for pair in self.updates for text in pair if text)]
         texts += [text for pair in self.givens for text in pair]
         return {name for text in texts for name in read(text)}
 
     def graph(self) -> str:
-        """The text that makes ``inputs, outputs, updates, givens`` and the shared variables."""
+        """Return the imports, and the statements that make the graph."""
         names = self.names() | {"np", "theano", "T"}
         lines = [line for name, line in IMPORTS.items() if name in names]
-        lines += [each.source() for each in self.inputs]
+        lines += [variable.source() for variable in self.inputs]
         lines += [
             f"{name} = theano.shared({value.source()}, {name!r})" for name, value in self.shared
         ]
@@ -143,11 +146,11 @@ class Program:
         return "\n".join(lines)
 
     def function(self, mode: str) -> str:
-        """The text that compiles it."""
+        """Return the expression that compiles the function."""
         outputs = list(self.outputs)
         if self.borrow:
             outputs = [f"theano.Out({name}, borrow=True)" for name in outputs]
-        arguments = [f"[{', '.join(each.argument() for each in self.inputs)}]"]
+        arguments = [f"[{', '.join(variable.argument() for variable in self.inputs)}]"]
         arguments += [f"[{', '.join(outputs)}]"]
         pairs = ", ".join(f"({s}, {new})" for s, new in self.updates if s)
         dictionaries = [f"list({new}.items())" for s, new in self.updates if not s]
@@ -162,18 +165,18 @@ class Program:
         return f"theano.function({', '.join(arguments)})"
 
     def call(self, number: int) -> list[str]:
-        """The texts of a call's arguments."""
+        """Return the expressions that make a call's arguments."""
         return [value.source() for value in self.calls[number]]
 
     def question(self, mode: str, situations: Iterable[str]) -> dict[str, Any]:
-        """What a worker is asked."""
+        """Return the question to fuzz.worker, which converts to JSON."""
         return {
             "graph": self.graph(),
             "function": self.function(mode),
             "shared": [name for name, _ in self.shared],
             "calls": [self.call(number) for number in range(len(self.calls))],
             "aliases": list(self.aliases),
-            "free": [each.mutable for each in self.inputs],
+            "free": [variable.mutable for variable in self.inputs],
             "borrow": self.borrow,
             "outputs": len(self.outputs),
             "updates": bool(self.updates),
@@ -181,9 +184,9 @@ class Program:
         }
 
     def evaluation(self) -> dict[str, Any]:
-        """What fuzz.twins is asked; a program with givens has nothing that it could tell."""
+        """Return the question to fuzz.twins, which cannot compute programs with givens."""
         return {
-            "inputs": [each.name for each in self.inputs],
+            "inputs": [variable.name for variable in self.inputs],
             "shared": [(name, value.source()) for name, value in self.shared],
             "statements": [] if self.givens else list(self.statements),
             "outputs": list(self.outputs),
@@ -194,17 +197,17 @@ class Program:
 
 
 def read(text: str) -> set[str]:
-    """The names in an expression."""
+    """Return the names in an expression."""
     return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
 def targets(text: str) -> list[str]:
-    """The names that a statement binds."""
+    """Return the names that a statement binds."""
     return [name.strip() for name in text.split(",")]
 
 
 def live(program: Program) -> Program:
-    """The program without statements, shared variables and inputs that nothing reads."""
+    """Remove statements, shared variables and inputs that nothing reads."""
     needed = {
         name
         for text in (
@@ -218,14 +221,16 @@ def live(program: Program) -> Program:
         if needed & set(targets(target)):
             kept.append((target, text))
             needed |= read(text)
-    chosen = [place for place, each in enumerate(program.inputs) if each.name in needed]
+    chosen = [
+        position for position, variable in enumerate(program.inputs) if variable.name in needed
+    ]
     places = {old: new for new, old in enumerate(chosen)}
     return replace(
         program,
         statements=tuple(reversed(kept)),
-        inputs=tuple(program.inputs[place] for place in chosen),
-        shared=tuple(each for each in program.shared if each[0] in needed),
-        calls=tuple(tuple(values[place] for place in chosen) for values in program.calls),
+        inputs=tuple(program.inputs[position] for position in chosen),
+        shared=tuple(pair for pair in program.shared if pair[0] in needed),
+        calls=tuple(tuple(values[position] for position in chosen) for values in program.calls),
         aliases=tuple(
             (places[a], places[b]) for a, b in program.aliases if a in places and b in places
         ),
@@ -233,29 +238,36 @@ def live(program: Program) -> Program:
 
 
 def to_json(program: Program) -> dict[str, Any]:
-    """The program, for a report."""
+    """Convert the program to a dictionary for a report."""
     return asdict(program)
 
 
 def script(program: Program, kind: str, expected: Iterable[str], comment: str) -> str:
-    """The program as a file that can be run: a test that fails where it was found to differ.
+    """Return a Python file: a test that fails while the program differs.
 
     Args:
-        kind: of the difference; where it is "returned", the last call should raise.
-        expected: the statements that follow the calls, which assert what is expected.
-        comment: what was found.
+        kind: the kind of the difference; for "returned", the last call must raise.
+        expected: the statements after the calls, which assert the expected results.
+        comment: a description of the difference.
     """
     calls = [
-        f"    found.append(f({', '.join(program.call(n))}))" for n in range(len(program.calls))
+        f"    results.append(f({', '.join(program.call(n))}))" for n in range(len(program.calls))
     ]
     if kind == "returned":
-        last = calls.pop().removeprefix("    found.append(")[:-1]
+        last = calls.pop().removeprefix("    results.append(")[:-1]
         calls += ["    try:", f"        {last}", "    except Exception:", "        return"]
         expected = [*expected, 'raise AssertionError("no exception")']
     if program.aliases:
         calls.insert(0, f"    # aliased: {program.aliases}")
-    situation = [f"    {SITUATIONS[each]}" for each in program.situations]
-    body = ["", "", "def test_same() -> None:", "    f = compiled()", *situation, "    found = []"]
+    situation = [f"    {SITUATIONS[name]}" for name in program.situations]
+    body = [
+        "",
+        "",
+        "def test_same() -> None:",
+        "    f = compiled()",
+        *situation,
+        "    results = []",
+    ]
     body += [*calls, *(f"    {line}" for line in expected), "", "", 'if __name__ == "__main__":']
     body += ["    test_same()", ""]
     helpers = _helpers(name for name in LAYOUTS if any(f"{name}(" in line for line in calls))
@@ -271,16 +283,16 @@ def script(program: Program, kind: str, expected: Iterable[str], comment: str) -
 
 
 def _helpers(names: Iterable[str]) -> list[str]:
-    """The lines that define layouts."""
+    """Return the lines that define functions of fuzz.layouts."""
     text = Path(__file__).with_name("layouts.py").read_text(encoding="utf-8")
     chosen = set(names)
-    found = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name in chosen]
-    for node in found:
-        # What annotations name is not imported.
+    nodes = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name in chosen]
+    for node in nodes:
+        # The script does not import the names in annotations.
         node.returns = None
         for argument in node.args.args:
             argument.annotation = None
-    return [line for node in found for line in ["", "", *ast.unparse(node).splitlines()]]
+    return [line for node in nodes for line in ["", "", *ast.unparse(node).splitlines()]]
 
 
 def _number(element: Any) -> str:

@@ -1,11 +1,11 @@
-"""What NumPy makes of a program: its statements, run on arrays.
+"""Compute the results of a program with NumPy: run its statements on arrays.
 
-What Theano's operations are called here are functions of NumPy (of SciPy where NumPy has none), and
-types are converted by the rules of fuzz.grammar.types. A scan is a loop over its function's twin, a
-derivative one by differences of the statements before it. What has no twin has no value, nor has
-what is computed from it. A line of JSON for each program on standard input, one back:
-as a worker's, {"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}, with the
-"tolerance" that derivatives need.
+Theano's names are bound to twins: functions of NumPy, or of SciPy if NumPy has no equivalent. Types
+follow the rules of fuzz.grammar.types. A scan becomes a loop; a derivative is computed by
+differences of the statements before it. An operation without a twin, and everything computed from
+it, has no value. Each line of standard input is a question in JSON. Each answer is a line of JSON:
+{"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}, with a "tolerance" if the
+program has derivatives.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ import numpy as np
 from scipy import special
 
 from fuzz import derivatives, layouts
-from fuzz.encoding import encoded
+from fuzz.encoding import encode
 from fuzz.grammar import types
 from fuzz.program import read, targets
 
 
-class Untwinned(Exception):
-    """There is no twin, or its result is not defined."""
+class NoTwin(Exception):
+    """NumPy has no equivalent of an operation, or its result is undefined."""
 
 
 def constant(value: Any) -> np.ndarray[Any, Any]:
-    """A number, of the smallest type that has it."""
+    """Return a number in the smallest type that can hold it."""
     if isinstance(value, bool):
         return np.array(value)
     kinds = types.SIGNED if isinstance(value, int) else ("float32", "float64")
@@ -45,25 +45,25 @@ def constant(value: Any) -> np.ndarray[Any, Any]:
 
 
 def plain(value: Any) -> Any:
-    """NumPy's array of a value; a list of values is one of arrays."""
+    """Return the NumPy array of a value; a list of integers becomes an array of int64."""
     if isinstance(value, Array):
         return value.array
     if isinstance(value, (list, tuple)):
-        return np.array([int(plain(each)) for each in value], "int64")
+        return np.array([int(plain(item)) for item in value], "int64")
     return constant(value) if isinstance(value, (bool, int, float)) else value
 
 
 def name_of(array: Any) -> str:
-    """Its type's name."""
+    """Return the name of an array's type."""
     return str(array.dtype)
 
 
-def whole(value: Any) -> Any:
-    """Integers for a shape, an axis, an index."""
+def to_integers(value: Any) -> Any:
+    """Convert a shape, an axis or an index to integers."""
     if isinstance(value, slice):
-        return slice(*(whole(each) for each in (value.start, value.stop, value.step)))
+        return slice(*(to_integers(bound) for bound in (value.start, value.stop, value.step)))
     if isinstance(value, (list, tuple)):
-        return type(value)(whole(each) for each in value)
+        return type(value)(to_integers(item) for item in value)
     if not isinstance(value, Array):
         return value
     if value.array.ndim:
@@ -75,8 +75,8 @@ class Array:
     """An array with Theano's operators.
 
     Args:
-        array: NumPy's.
-        part: where it is a part of another one, that and the index.
+        array: the NumPy array.
+        part: for a part of another array, that array and the index; else None.
     """
 
     def __init__(self, array: Any, part: tuple[Array, Any] | None = None) -> None:
@@ -84,75 +84,75 @@ class Array:
         self.part = part
 
     def __getitem__(self, index: Any) -> Array:
-        index = whole(index)
+        index = to_integers(index)
         return Array(self.array[index].copy(), (self, index))
 
     @property
     def shape(self) -> Array:
-        """The lengths."""
+        """Return the lengths of the dimensions."""
         return Array(np.array(self.array.shape, "int64"))
 
     @property
     def size(self) -> Array:
-        """How many elements."""
+        """Return the number of elements."""
         return Array(np.array(self.array.size, "int64"))
 
     @property
     def T(self) -> Array:
-        """The transpose."""
+        """Return the transpose."""
         return Array(self.array.T)
 
     @property
     def ndim(self) -> int:
-        """How many dimensions."""
+        """Return the number of dimensions."""
         return int(self.array.ndim)
 
     @property
     def dtype(self) -> str:
-        """The type's name."""
+        """Return the name of the type."""
         return name_of(self.array)
 
     def dimshuffle(self, *order: Any) -> Array:
-        """Dimensions in another order, new ones ("x") among them."""
-        kept = [place for place in order if place != "x"]
-        left = [place for place in range(self.ndim) if place not in kept]
-        turned = self.array.transpose([*kept, *left])
+        """Return the array with its dimensions in another order; "x" is a new dimension."""
+        kept = [axis for axis in order if axis != "x"]
+        dropped = [axis for axis in range(self.ndim) if axis not in kept]
+        turned = self.array.transpose([*kept, *dropped])
         turned = turned.reshape(turned.shape[: len(kept)])
-        return Array(turned[tuple(None if place == "x" else slice(None) for place in order)])
+        return Array(turned[tuple(None if axis == "x" else slice(None) for axis in order)])
 
     def flatten(self, ndim: int = 1) -> Array:
-        """The last dimensions made one."""
+        """Join the last dimensions."""
         shape = self.array.shape[: ndim - 1]
         length = int(np.prod(self.array.shape[ndim - 1 :], dtype="int64"))
         return Array(self.array.reshape((*shape, length)))
 
     def reshape(self, shape: Any, ndim: int | None = None) -> Array:
-        """In another shape."""
-        lengths = shape.array.tolist() if isinstance(shape, Array) else whole(shape)
+        """Return the array in another shape."""
+        lengths = shape.array.tolist() if isinstance(shape, Array) else to_integers(shape)
         return Array(self.array.reshape(lengths))
 
     def swapaxes(self, one: int, other: int) -> Array:
-        """Two axes in each other's place."""
+        """Swap two axes."""
         return Array(self.array.swapaxes(one, other))
 
     def nonzero(self) -> tuple[Array, ...]:
-        """The places of what is not 0."""
+        """Return the positions of non-zero elements."""
         return tuple(map(Array, self.array.nonzero()))
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Array:
-        """The sum."""
+        """Return the sum."""
         return _sum(self, axis, keepdims)
 
     def prod(self, axis: Any = None, keepdims: bool = False) -> Array:
-        """The product."""
+        """Return the product."""
         return _prod(self, axis, keepdims)
 
     def max(self) -> Array:
-        """The largest element."""
+        """Return the largest element."""
         return _max(self)
 
     def norm(self, order: int) -> Array:
-        """The length of a vector."""
+        """Return the length of a vector."""
         return Array(np.linalg.norm(self.array, order))
 
     def __abs__(self) -> Array:
@@ -163,37 +163,40 @@ class Array:
 
 
 def upcast(*arrays: Any) -> str:
-    """The type that they are converted to."""
+    """Return the common type of several types."""
     return types.upcast(*map(name_of, arrays))
 
 
 def elementwise(
     function: Callable[..., Any], result: Callable[..., str] = upcast, *, boolean: bool = False
 ) -> Callable[..., Array]:
-    """An operation on elements, computed in its result's type, or all's if that is boolean."""
+    """Make the twin of an elementwise operation.
+
+    It computes in the type of the result, or in the common type of the operands if ``boolean``.
+    """
 
     def twin(*values: Any) -> Array:
-        arrays = [plain(each) for each in values]
+        arrays = [plain(value) for value in values]
         dtype = upcast(*arrays) if boolean else result(*arrays)
-        found = function(*(each.astype(dtype) for each in arrays))
-        return Array(np.asarray(found).astype("bool" if boolean else dtype))
+        computed_array = function(*(array.astype(dtype) for array in arrays))
+        return Array(np.asarray(computed_array).astype("bool" if boolean else dtype))
 
     return twin
 
 
 def floating(*arrays: Any) -> str:
-    """The type of a function that has no integer values."""
+    """Return the type of a function without integer values."""
     return types.floating(upcast(*arrays))
 
 
 def divided(*arrays: Any) -> str:
-    """The type of a quotient."""
+    """Return the type of a quotient."""
     dtype = upcast(*arrays)
     return "float64" if dtype in types.DISCRETE else dtype
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
-    raise Untwinned
+    raise NoTwin
 
 
 def _chi_squared(x: Any, k: Any) -> Any:
@@ -205,9 +208,9 @@ def _away(x: Any) -> Any:
 
 
 def _floor_divided(x: Any, y: Any) -> Any:
-    # Of integers, where one divides by 0 C and NumPy differ, and for the least integer over -1.
-    told = x.dtype.kind == "f" or (np.all(y) and not _overflows(x, y))
-    return x // y if told else _refuse()
+    # C and NumPy differ for integers divided by 0, and for the smallest integer divided by -1.
+    defined = x.dtype.kind == "f" or (np.all(y) and not _overflows(x, y))
+    return x // y if defined else _refuse()
 
 
 def _overflows(x: Any, y: Any) -> bool:
@@ -233,7 +236,7 @@ def _log_softmax(x: Any) -> Any:
 
 
 def rows(function: Callable[[Any], Any]) -> Callable[[Any], Array]:
-    """A function of each row; a vector is a row. Narrow floats are computed in wide ones."""
+    """Make the twin of a function of rows: it takes a matrix or vector and computes in float64."""
 
     def twin(x: Any) -> Array:
         array = plain(x)
@@ -246,51 +249,51 @@ def rows(function: Callable[[Any], Any]) -> Callable[[Any], Array]:
 def _categorical(p: Any, y: Any) -> Array:
     chosen = plain(y)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-        raise Untwinned
+        raise NoTwin
     return Array(-np.log(p.array[np.arange(len(chosen)), chosen]))
 
 
 _binary = elementwise(
     lambda o, t: -(t * np.log(o) + (1 - t) * np.log1p(-o)),
-    # It has a 1.0, which is of 32 bits.
+    # The expression contains the constant 1.0, a float32.
     lambda *arrays: types.upcast(upcast(*arrays), "float32"),
 )
 
 
 def switch(test: Any, x: Any, y: Any) -> Array:
-    """One where it is true, the other one elsewhere."""
+    """Select from two arrays by a condition."""
     arrays = plain(x), plain(y)
-    return Array(np.where(plain(test) != 0, *(each.astype(upcast(*arrays)) for each in arrays)))
+    return Array(np.where(plain(test) != 0, *(array.astype(upcast(*arrays)) for array in arrays)))
 
 
-def places(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Axes, as numbers from 0 on."""
+def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Return axes as sorted numbers that are not negative; None means all axes."""
     if axis is None:
         return tuple(range(ndim))
-    listed = axis if isinstance(axis, (list, tuple)) else [axis]
-    return tuple(sorted(each % ndim for each in listed))
+    axes = axis if isinstance(axis, (list, tuple)) else [axis]
+    return tuple(sorted(number % ndim for number in axes))
 
 
 def reduction(
     function: Callable[..., Any], result: Callable[[str], str], *, several: bool = True
 ) -> Callable[..., Array]:
-    """A reduction, of several axes at once or of one; accumulated in wide types."""
+    """Make the twin of a reduction, which reduces several axes at once in a wide type."""
 
     def twin(x: Any, axis: Any = None, keepdims: bool = False, dtype: str | None = None) -> Array:
         array = plain(x)
-        chosen = places(axis, array.ndim)
-        kept = [place for place in range(array.ndim) if place not in chosen]
+        chosen = normalize_axes(axis, array.ndim)
+        kept = [number for number in range(array.ndim) if number not in chosen]
         to = dtype or result(name_of(array))
         if dtype and array.dtype.kind in "fc" and dtype in types.DISCRETE:
-            raise Untwinned
-        # What is reduced comes last, as one axis.
+            raise NoTwin
+        # Move the reduced axes to the end, and join them to one axis.
         turned = array.transpose([*kept, *chosen])
         flat = turned.reshape(*turned.shape[: len(kept)], int(np.prod(turned.shape[len(kept) :])))
         wide = {"f": "float64", "c": "complex128"}.get(flat.dtype.kind, name_of(flat))
-        found = np.asarray(function(flat.astype(wide), to))
+        reduced = np.asarray(function(flat.astype(wide), to))
         if keepdims:
-            found = np.expand_dims(found, chosen)
-        return Array(found.astype(to))
+            reduced = np.expand_dims(reduced, chosen)
+        return Array(reduced.astype(to))
 
     return twin
 
@@ -310,7 +313,7 @@ def _wide(x: Any, to: str) -> Any:
 
 
 def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of what has an order: no nan."""
+    """Refuse nan, which has no order."""
     return lambda x, _: function(x, axis=-1) if not np.isnan(x).any() else _refuse()
 
 
@@ -322,130 +325,134 @@ _argmax = reduction(_ordered(np.argmax), lambda _: "int64")
 
 
 def cumulated(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A cumulation, of the type that there was."""
+    """Make the twin of a cumulative sum or product, computed in the operand's type."""
 
     def twin(x: Any, axis: int | None = None) -> Array:
         array = plain(x)
         if array.dtype.kind == "b":
-            raise Untwinned
+            raise NoTwin
         return Array(function(array, axis=axis, dtype=array.dtype))
 
     return twin
 
 
 def changed(added: bool) -> Callable[..., Array]:
-    """A part of an array set, or what is given added to it."""
+    """Make the twin of inc_subtensor if ``added``, else of set_subtensor."""
 
     def twin(part: Array, value: Any) -> Array:
         if part.part is None:
-            raise Untwinned
+            raise NoTwin
         of, index = part.part
-        found = of.array.copy()
-        new = plain(value).astype(found.dtype)
+        copied = of.array.copy()
+        new = plain(value).astype(copied.dtype)
         if added:
-            np.add.at(found, index, new)
+            np.add.at(copied, index, new)
         else:
-            found[index] = new
-        return Array(found)
+            copied[index] = new
+        return Array(copied)
 
     return twin
 
 
 def structural(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A function that changes no element."""
+    """Make the twin of a function that moves or copies elements."""
     return lambda x, *more, **named: Array(
-        function(plain(x), *map(whole, more), **{key: whole(each) for key, each in named.items()})
+        function(
+            plain(x),
+            *map(to_integers, more),
+            **{key: to_integers(value) for key, value in named.items()},
+        )
     )
 
 
 def triangle(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A triangle, which Theano multiplies by 1 and the rest by 0."""
+    """Make the twin of tril or triu; Theano multiplies the triangle by 1, other elements by 0."""
 
     def twin(x: Array, offset: int) -> Array:
         if x.array.dtype.kind == "b" or not np.isfinite(x.array).all():
-            raise Untwinned
+            raise NoTwin
         return Array(function(x.array, offset))
 
     return twin
 
 
 def joined(values: Sequence[Any], axis: int = 0, function: Any = np.concatenate) -> Array:
-    """Arrays in one, of the type of all."""
-    arrays = [plain(each) for each in values]
-    return Array(function([each.astype(upcast(*arrays)) for each in arrays], axis))
+    """Join arrays in their common type."""
+    arrays = [plain(value) for value in values]
+    return Array(function([array.astype(upcast(*arrays)) for array in arrays], axis))
 
 
 def split(x: Array, sizes: Any, count: int, axis: int) -> list[Array]:
-    """Parts of these lengths."""
+    """Split an array into parts of the lengths ``sizes``."""
     lengths = plain(sizes).tolist()
     if min(lengths) < 0 or sum(lengths) != x.array.shape[axis]:
-        raise Untwinned
-    return [Array(each) for each in np.split(x.array, np.cumsum(lengths)[:-1], axis)]
+        raise NoTwin
+    return [Array(part) for part in np.split(x.array, np.cumsum(lengths)[:-1], axis)]
 
 
 def arange(*bounds: Any) -> Array:
-    """A range of integers."""
-    return Array(np.arange(*map(whole, bounds), dtype="int64"))
+    """Return a range of integers."""
+    return Array(np.arange(*map(to_integers, bounds), dtype="int64"))
 
 
 def alloc(x: Any, *shape: Any) -> Array:
-    """An array repeated."""
-    return Array(np.broadcast_to(plain(x), whole(shape)).copy())
+    """Repeat an array."""
+    return Array(np.broadcast_to(plain(x), to_integers(shape)).copy())
 
 
 def filled(x: Array, value: Any) -> Array:
-    """One value for each element."""
+    """Fill an array with one value."""
     return Array(np.broadcast_to(plain(value), x.array.shape).copy())
 
 
 def product(function: Callable[..., Any]) -> Callable[..., Array]:
-    """A product, in the type of both; that of narrow floats is computed in wide ones."""
+    """Make the twin of a product: it takes the common type and computes floats in float64."""
 
     def twin(x: Any, y: Any, **named: Any) -> Array:
         arrays = plain(x), plain(y)
         dtype = upcast(*arrays)
-        if dtype in types.COMPLEX and not all(np.isfinite(each).all() for each in arrays):
-            # What is infinite times what is not is nan or not, by how it is multiplied.
-            raise Untwinned
+        if dtype in types.COMPLEX and not all(np.isfinite(array).all() for array in arrays):
+            # Whether an infinite complex number times a finite one is nan depends on the algorithm.
+            raise NoTwin
         wide = "float64" if dtype in types.FLOATS else dtype
-        return Array(function(*(each.astype(wide) for each in arrays), **named).astype(dtype))
+        return Array(function(*(array.astype(wide) for array in arrays), **named).astype(dtype))
 
     return twin
 
 
 def batched_tensordot(x: Any, y: Any, axes: Any) -> Any:
-    """The products of what has the same number."""
+    """Multiply the matrices at equal positions of two batches."""
     if axes != [2, 1] or x.ndim != 3 or y.ndim != 3:
-        raise Untwinned
+        raise NoTwin
     return np.matmul(x, y)
 
 
 def topk(x: Array, k: int, axis: int = -1) -> Array:
-    """The largest elements, or the smallest of k is negative, in order."""
+    """Return the k largest elements in order, or the smallest if k is negative."""
     length = x.array.shape[axis]
     if np.isnan(x.array).any() or not 0 < abs(k) <= length:
-        raise Untwinned
+        raise NoTwin
     chosen = range(length - k, length) if k > 0 else range(-k)
     return Array(np.take(np.sort(x.array, axis), list(chosen), axis))
 
 
 def argtopk(x: Array, k: int) -> Array:
-    """Their places."""
+    """Return the positions of the k largest elements."""
     if np.isnan(x.array).any() or not 0 < abs(k) <= len(x.array):
-        raise Untwinned
+        raise NoTwin
     order = np.argsort(x.array, kind="stable")
     return Array(order[-k:] if k > 0 else order[:-k])
 
 
 def convolution(x: Array, k: Array, **options: Any) -> Array:
-    """A convolution of images of any number of dimensions with filters."""
+    """Convolve images of any number of dimensions with filters."""
     border_mode = options.get("border_mode", "valid")
     subsample = options.get("subsample", 1)
     gaps = options.get("filter_dilation", 1)
     images, filters = x.array.astype("float64"), k.array.astype("float64")
     if not (np.isfinite(images).all() and np.isfinite(filters).all()):
-        # What is multiplied by a padding's 0, or a gap's, depends on the method.
-        raise Untwinned
+        # Whether a non-finite number is multiplied by a 0 of the padding depends on the method.
+        raise NoTwin
     ndim = filters.ndim - 2
     lengths = np.array(filters.shape[2:])
     dilated = (lengths - 1) * gaps + 1
@@ -453,32 +460,32 @@ def convolution(x: Array, k: Array, **options: Any) -> Array:
     pads = named[border_mode] if isinstance(border_mode, str) else [border_mode]
     pads = np.broadcast_to(np.ravel(pads), ndim)
     if filters.shape[1] != images.shape[1]:
-        raise Untwinned
+        raise NoTwin
     padded = np.pad(images, [(0, 0), (0, 0), *((n, n) for n in pads)])
     steps = np.broadcast_to(subsample, ndim)
     shape = (np.array(padded.shape[2:]) - dilated) // steps + 1
     if np.any(shape <= 0):
-        raise Untwinned
+        raise NoTwin
     if options.get("filter_flip", True):
         filters = filters[(..., *[slice(None, None, -1)] * ndim)]
-    found = np.zeros((images.shape[0], filters.shape[0], *shape))
+    sums = np.zeros((images.shape[0], filters.shape[0], *shape))
     gaps = np.broadcast_to(gaps, ndim)
-    for place in itertools.product(*map(range, lengths)):
+    for position in itertools.product(*map(range, lengths)):
         seen = tuple(
             slice(p * gap, p * gap + (n - 1) * step + 1, step)
-            for p, gap, n, step in zip(place, gaps, shape, steps)
+            for p, gap, n, step in zip(position, gaps, shape, steps)
         )
-        taps = filters[(slice(None), slice(None), *place)]
-        found += np.einsum("bc...,kc->bk...", padded[(slice(None), slice(None), *seen)], taps)
-    return Array(found.astype(upcast(x.array, k.array)))
+        taps = filters[(slice(None), slice(None), *position)]
+        sums += np.einsum("bc...,kc->bk...", padded[(slice(None), slice(None), *seen)], taps)
+    return Array(sums.astype(upcast(x.array, k.array)))
 
 
 def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
-    """The largest, sum or mean of windows."""
+    """Return the maximum, sum or mean of windows."""
     mode, pad = options["mode"], options.get("pad", (0, 0))
     ignore_border, steps = options["ignore_border"], options.get("stride", ws)
     if not ignore_border and (any(pad) or any(s > w for s, w in zip(steps, ws))):
-        raise Untwinned
+        raise NoTwin
     empty = -np.inf if mode == "max" else 0
     sides = [(0, 0), (0, 0), *((n, n) for n in pad)]
     padded = np.pad(x.array.astype("float64"), sides, constant_values=empty)
@@ -487,58 +494,58 @@ def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
         counts = [max(0, (n - w) // s + 1) for n, w, s in zip(inside, ws, steps)]
     else:
         counts = [-(-max(0, n - w) // s) + 1 for n, w, s in zip(inside, ws, steps)]
-    found = np.zeros((*padded.shape[:2], *counts))
+    pooled = np.zeros((*padded.shape[:2], *counts))
     for i, j in np.ndindex(*counts):
         (a, b), (c, d) = (
             (n * s, min(n * s + w, top)) for n, s, w, top in zip((i, j), steps, ws, inside)
         )
         window = padded[:, :, a:b, c:d]
-        # Of a window, what is no padding.
+        # The lengths of the window without its padding.
         high, wide = (
             min(to, top - n) - max(by, n)
             for by, to, top, n in ((a, b, inside[0], pad[0]), (c, d, inside[1], pad[1]))
         )
         here = high * wide
         if mode == "max":
-            found[:, :, i, j] = window.max(axis=(2, 3))
+            pooled[:, :, i, j] = window.max(axis=(2, 3))
         else:
             counted = {"sum": 1, "average_inc_pad": (b - a) * (d - c)}.get(mode, here)
-            found[:, :, i, j] = window.sum(axis=(2, 3)) / counted
-    return Array(found.astype(x.array.dtype))
+            pooled[:, :, i, j] = window.sum(axis=(2, 3)) / counted
+    return Array(pooled.astype(x.array.dtype))
 
 
 def ifelse(test: Any, x: Any, y: Any) -> Any:
-    """One branch."""
+    """Return the selected branch."""
     chosen = x if plain(test) else y
     return chosen if isinstance(chosen, (Array, list)) else Array(plain(chosen))
 
 
 def rounded(x: Any, mode: str = "half_to_even") -> Array:
-    """The nearest integer."""
+    """Round to the nearest integer."""
     return elementwise(np.round if mode == "half_to_even" else _away)(x)
 
 
 def max_and_argmax(x: Any, **named: Any) -> tuple[Array, Array]:
-    """Both."""
+    """Return the maximum and its position."""
     return _max(x, **named), _argmax(x, **named)
 
 
 @dataclass(frozen=True)
 class Until:
-    """What ends a scan, where it is true."""
+    """The condition that ends a scan when it is true."""
 
     condition: Array
 
 
-def listed(values: Any) -> list[Any]:
-    """A list, of one value if there is no list."""
+def to_list(values: Any) -> list[Any]:
+    """Return a list; a single value becomes a list of one."""
     if isinstance(values, (list, tuple)):
         return list(values)
     return [] if values is None else [values]
 
 
 def tapped(value: Any, key: str, tap: int) -> tuple[Any, list[int]]:
-    """A sequence or first state, and its taps."""
+    """Return a sequence or an initial state, and its taps."""
     return (value[key], value["taps"]) if isinstance(value, dict) else (value, [tap])
 
 
@@ -548,17 +555,17 @@ def scan(
     outputs_info: Any = None,
     **options: Any,
 ) -> tuple[Any, dict[Array, Array]]:
-    """What the function gives at each step, and the updates of what it updates."""
+    """Run the function of a scan at each step; return the results and the updates."""
     rows = []
-    for sequence, taps in (tapped(each, "input", 0) for each in listed(sequences)):
+    for sequence, taps in (tapped(entry, "input", 0) for entry in to_list(sequences)):
         array, low, high = plain(sequence), min(0, *taps, 0), max(0, *taps, 0)
         parts = [array[tap - low : len(array) + tap - high] for tap in taps]
         rows += [part[::-1] if options.get("go_backwards") else part for part in parts]
-    steps = whole(options.get("n_steps", min(map(len, rows), default=0)))
+    steps = to_integers(options.get("n_steps", min(map(len, rows), default=0)))
     if steps < 1 or any(len(row) < steps for row in rows):
-        raise Untwinned
+        raise NoTwin
     states: list[tuple[list[Any], list[int]]] = []
-    for initial, taps in (tapped(each, "initial", -1) for each in listed(outputs_info)):
+    for initial, taps in (tapped(entry, "initial", -1) for entry in to_list(outputs_info)):
         if initial is None:
             states.append(([], []))
         else:
@@ -568,24 +575,24 @@ def scan(
     for step in range(steps):
         values = [row[step] for row in rows]
         values += [past[tap] for past, taps in states for tap in taps]
-        with swapped(variables):
-            found = function(*map(Array, values), *listed(options.get("non_sequences")))
-        outputs, *more = found if isinstance(found, tuple) else (found,)
-        for (past, taps), output in zip(states, map(plain, listed(outputs)), strict=True):
+        with replaced_values(variables):
+            returned = function(*map(Array, values), *to_list(options.get("non_sequences")))
+        outputs, *more = returned if isinstance(returned, tuple) else (returned,)
+        for (past, taps), output in zip(states, map(plain, to_list(outputs)), strict=True):
             if taps and (past[-1].shape, past[-1].dtype) != (output.shape, output.dtype):
-                raise Untwinned
+                raise NoTwin
             past.append(output)
-        for pairs in (each for each in more if isinstance(each, list)):
+        for pairs in (item for item in more if isinstance(item, list)):
             variables.update(pairs)
-        if any(plain(each.condition) for each in more if isinstance(each, Until)):
+        if any(plain(item.condition) for item in more if isinstance(item, Until)):
             break
     results = [Array(np.stack(past[-min(taps, default=0) :])) for past, taps in states]
     return results if options.get("return_list") or len(results) > 1 else results[0], variables
 
 
 @contextlib.contextmanager
-def swapped(new: Mapping[Array, Array]) -> Iterator[None]:
-    """Meanwhile variables are what others are."""
+def replaced_values(new: Mapping[Array, Array]) -> Iterator[None]:
+    """Give variables other values inside the block."""
     old = {variable: variable.array for variable in new}
     for variable, other in new.items():
         variable.array = other.array
@@ -708,8 +715,8 @@ T: dict[str, Any] = {
     "arange": arange,
     "alloc": alloc,
     "constant": lambda x, dtype=None: Array(plain(x) if dtype is None else np.asarray(x, dtype)),
-    "eye": lambda n, m, k: Array(np.eye(whole(n), whole(m), whole(k))),
-    "zeros": lambda shape, dtype: Array(np.zeros(whole(shape), dtype)),
+    "eye": lambda n, m, k: Array(np.eye(to_integers(n), to_integers(m), to_integers(k))),
+    "zeros": lambda shape, dtype: Array(np.zeros(to_integers(shape), dtype)),
     "zeros_like": structural(np.zeros_like),
     "ones_like": structural(np.ones_like),
     "fill": filled,
@@ -735,12 +742,12 @@ T: dict[str, Any] = {
 
 
 for _name in ("lt", "le", "gt", "ge", "neg"):
-    # As operators look them up.
+    # Operators look methods up in the class.
     setattr(Array, f"__{_name}__", lambda *values, twin=T[_name]: twin(*values))
 
 
 class Twins:
-    """Theano's names with those that have a twin, of nnet too."""
+    """Theano's names, mapped to their NumPy equivalents."""
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
@@ -751,7 +758,7 @@ class Twins:
         try:
             return T[self.prefix + name]
         except KeyError:
-            raise Untwinned(name) from None
+            raise NoTwin(name) from None
 
 
 NAMES = {
@@ -762,59 +769,61 @@ NAMES = {
     "theano": python_types.SimpleNamespace(scan=scan),
     "until": Until,
 }
-# What derivatives are called.
+# The functions that compute derivatives.
 DERIVATIVES = ("T.grad", "T.Rop", "T.Lop", "theano.gradient.jacobian", "theano.gradient.hessian")
-# Of what is larger, differences tell too little.
+# Differences are too inexact for larger numbers.
 LARGE = 2.0**20
 
 
 @functools.lru_cache
 def code(text: str) -> python_types.CodeType:
-    """A statement, compiled."""
+    """Compile a statement."""
     return compile(text, "program", "exec")
 
 
 @functools.lru_cache
 def derivative(text: str) -> list[str]:
-    """The name of a derivative and the texts of its arguments; nothing if it is none."""
+    """Return the function of a derivative and the texts of its arguments; [] if it is none."""
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in DERIVATIVES:
         return []
-    return [ast.unparse(each) for each in (call.func, *call.args)]
+    return [ast.unparse(node) for node in (call.func, *call.args)]
 
 
-def computed(statements: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The names with those that the statements bind, as far as they have a value."""
-    names = dict(given)
+def run_statements(
+    statements: Sequence[tuple[str, str]], values: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run statements; return the values of all names, without those that have no twin."""
+    names = dict(values)
     for number, (target, text) in enumerate(statements):
         try:
             if parts := derivative(text):
-                names[target] = derive(parts, statements[:number], given)
+                names[target] = derive(parts, statements[:number], values)
             else:
                 exec(code(f"{target} = {text}"), names)
         except Exception:
-            # Whether it should raise, other judges say.
+            # Only the other oracles decide whether a statement should raise.
             continue
     return names
 
 
 def derive(
-    parts: Sequence[str], statements: Sequence[tuple[str, str]], given: Mapping[str, Any]
+    parts: Sequence[str], statements: Sequence[tuple[str, str]], values: Mapping[str, Any]
 ) -> Array:
-    """A derivative of what the statements compute."""
+    """Compute a derivative by differences of the statements before it."""
     name, of, by, *more = parts
-    arrays = [each.array for each in given.values() if isinstance(each, Array)]
-    x = given[by].array
+    arrays = [value.array for value in values.values() if isinstance(value, Array)]
+    x = values[by].array
     if (
         x.dtype != "float64"
         or any("truncate_gradient" in text for _, text in statements)
-        or not all(np.all(np.abs(each) <= LARGE) for each in arrays)
+        or not all(np.all(np.abs(array) <= LARGE) for array in arrays)
     ):
-        raise Untwinned
-    kept = needed(statements, " + ".join([of, *more]))
+        raise NoTwin
+    kept = find_needed(statements, " + ".join([of, *more]))
 
     def value(array: Any, text: str = of) -> Any:
-        names = computed(kept, {**given, by: Array(array)})
+        names = run_statements(kept, {**values, by: Array(array)})
         return plain(eval(text, names)).astype("float64")
 
     slopes = functools.partial(derivatives.jacobian, value)
@@ -828,8 +837,8 @@ def derive(
     return Array(slopes(x))
 
 
-def needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
-    """The statements that an expression reads, or that these read."""
+def find_needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
+    """Return the statements on which an expression depends."""
     names, kept = set(read(text)), []
     for target, part in reversed(statements):
         if names & set(targets(target)):
@@ -838,23 +847,23 @@ def needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, 
     return kept[::-1]
 
 
-def rough(statements: Sequence[tuple[str, str]]) -> set[str]:
-    """The names of what is computed from a derivative, which may be less exact than that."""
+def find_imprecise(statements: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the names computed from a derivative, which are less exact than the derivative."""
     derived: set[str] = set()
-    found: set[str] = set()
+    imprecise: set[str] = set()
     for target, text in statements:
         if derivative(text):
             derived.add(target)
-        elif read(text) & (derived | found):
-            found.update(targets(target))
-    return found
+        elif read(text) & (derived | imprecise):
+            imprecise.update(targets(target))
+    return imprecise
 
 
 def answer(asked: dict[str, Any]) -> list[list[Any]]:
-    """What each call returns; None for what has no twin."""
+    """Return the results of all calls; None for a result without a twin."""
     values = {**vars(layouts), "np": np}
     shared = {name: Array(eval(source, values)) for name, source in asked["shared"]}
-    untold = rough(asked["statements"])
+    imprecise = find_imprecise(asked["statements"])
     calls = []
     for texts in asked["calls"]:
         arrays = [eval(text, values) for text in texts]
@@ -862,36 +871,38 @@ def answer(asked: dict[str, Any]) -> list[list[Any]]:
             if (arrays[one].dtype, arrays[one].shape) == (arrays[other].dtype, arrays[other].shape):
                 arrays[other] = arrays[one]
         inputs = {name: Array(array) for name, array in zip(asked["inputs"], arrays)}
-        names = computed(asked["statements"], {**NAMES, **shared, **inputs})
-        for name in untold:
+        names = run_statements(asked["statements"], {**NAMES, **shared, **inputs})
+        for name in imprecise:
             names.pop(name, None)
-        found = (names.get(name) for name in asked["outputs"])
-        calls.append([encoded(e.array) if isinstance(e, Array) else None for e in found])
+        results = (names.get(name) for name in asked["outputs"])
+        calls.append([encode(e.array) if isinstance(e, Array) else None for e in results])
         new: dict[str, Any] = {}
         for name, text in asked["updates"]:
             value = names.get(text)
             if isinstance(value, dict):
-                # A scan tells the variables themselves.
-                new.update({key: value[each] for key, each in shared.items() if each in value})
+                # The keys of a scan's updates are the variables.
+                new.update(
+                    {key: value[variable] for key, variable in shared.items() if variable in value}
+                )
             else:
                 new[name] = value
-        if any(not isinstance(each, Array) for each in new.values()):
+        if any(not isinstance(value, Array) for value in new.values()):
             break
         shared.update(new)
     return calls
 
 
 def main() -> None:
-    """Answer each line."""
+    """Answer the questions on standard input."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     for line in sys.stdin:
         asked = json.loads(line)
         calls = [{"outputs": outputs} for outputs in answer(asked)]
-        told: dict[str, Any] = {"runs": {"plain": {"calls": calls}}}
+        answer_line: dict[str, Any] = {"runs": {"plain": {"calls": calls}}}
         if any(derivative(text) for _, text in asked["statements"]):
-            told["tolerance"] = derivatives.TOLERANCE
-        print(json.dumps(told), flush=True)
+            answer_line["tolerance"] = derivatives.TOLERANCE
+        print(json.dumps(answer_line), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Runs programs inside an environment: a line of JSON for each on standard input, one back.
+"""Compile and call programs in an environment: read questions and write answers, as lines of JSON.
 
-A process that compiles and calls is forked off, so that what dies or hangs is known and the next
-program goes on; it keeps its modules from program to program. An answer is
-{"runs": {situation: run}, "logged": [...]}, {"refused": why it could not be compiled}, or
+A forked child compiles and calls, so that the worker survives a crash or a hang and reports it. The
+child keeps its compiled modules from program to program. An answer is
+{"runs": {situation: run}, "logged": [...]}, {"refused": the exception of the compilation}, or
 {"died": the signal}.
 """
 
@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import copy
 import json
-import logging
 import os
 import pickle
-import re
 import signal
 import sys
 import threading
@@ -23,54 +21,42 @@ from typing import Any
 import numpy as np
 import theano
 
+from conformance.logged_failures import LoggedFailures
 from fuzz import layouts
-from fuzz.encoding import encoded
+from fuzz.encoding import encode
 
-# Seconds of its own processor time for one program, and all seconds, in which g++ works too and
-# other processes.
+# The limit for one program, in seconds of the child's processor time. The limit of elapsed time is
+# ten times as long, because g++ and other processes run too.
 LIMIT = int(os.environ.get("FUZZ_LIMIT", "60"))
 TIMERS = {signal.ITIMER_PROF: LIMIT, signal.ITIMER_REAL: 10 * LIMIT}
 EXPIRED = ("SIGPROF", "SIGALRM")
-# A process that compiled so many programs gives way to a new one.
+# The number of programs after which a new child starts.
 LIFE = 400
 ROUNDS = 4
 
 
-class Logged(logging.Handler):
-    """Keeps the first lines of errors that Theano logs."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep one."""
-        first = record.getMessage().partition("\n")[0]
-        self.lines.append(re.sub(r" object at 0x\w+", "", first))
-
-
-def why(error: BaseException) -> str:
-    """An exception in a line."""
+def describe_error(error: BaseException) -> str:
+    """Return the exception's type and message, at most 300 characters of the first line."""
     return f"{type(error).__name__}: {error}".splitlines()[0][:300]
 
 
 class Task:
-    """One program."""
+    """A compiled program; the methods named after situations run it in this situation."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.asked = asked
         self.names: dict[str, Any] = {}
         exec(asked["graph"], self.names)
-        # As the helpers of the program's values are called.
+        # The names that the expressions of values use.
         self.values = {**vars(layouts), "np": np}
         self.function = eval(asked["function"], self.names)
         self.initial = [
-            (each, copy.deepcopy(each.get_value(borrow=True)))
-            for each in self.function.get_shared()
+            (variable, copy.deepcopy(variable.get_value(borrow=True)))
+            for variable in self.function.get_shared()
         ]
 
     def arguments(self, number: int) -> list[Any]:
-        """The arguments of a call."""
+        """Make the arguments of a call."""
         made = [eval(text, self.values) for text in self.asked["calls"][number]]
         for one, other in self.asked["aliases"]:
             if made[one].dtype == made[other].dtype and made[one].shape == made[other].shape:
@@ -78,12 +64,12 @@ class Task:
         return made
 
     def restore(self) -> None:
-        """Give shared variables their first values back."""
+        """Reset shared variables to their initial values."""
         for variable, value in self.initial:
             variable.set_value(copy.deepcopy(value), borrow=True)
 
     def run(self, function: Any, failing: bool = False, subset: bool = False) -> dict[str, Any]:
-        """Call a function as the program says; what each call did, and what is left."""
+        """Make all calls of the program; return their results and the shared variables' values."""
         answers: list[Any] = []
         kept: list[tuple[Any, Any]] = []
         for number in range(len(self.asked["calls"])):
@@ -94,35 +80,35 @@ class Task:
             try:
                 if subset:
                     places = range(self.asked["outputs"])
-                    found = [function(*values, output_subset=[place])[0] for place in places]
+                    outputs = [function(*values, output_subset=[output])[0] for output in places]
                 else:
-                    found = function(*values)
+                    outputs = function(*values)
             except Exception as error:
-                answers.append({"error": why(error)})
+                answers.append({"error": describe_error(error)})
                 continue
-            answer: dict[str, Any] = {"outputs": [encoded(each) for each in found]}
+            answer: dict[str, Any] = {"outputs": [encode(output) for output in outputs]}
             changed = [
-                place
-                for place, (old, new) in enumerate(zip(before, values))
-                if not self.asked["free"][place] and repr(encoded(old)) != repr(encoded(new))
+                position
+                for position, (old, new) in enumerate(zip(before, values))
+                if not self.asked["free"][position] and repr(encode(old)) != repr(encode(new))
             ]
             if changed:
                 answer["changed"] = changed
             answers.append(answer)
-            kept.append((answer, found))
+            kept.append((answer, outputs))
         if not self.asked["borrow"]:
-            for answer, found in kept:
-                now = [encoded(each) for each in found]
+            for answer, outputs in kept:
+                now = [encode(output) for output in outputs]
                 if repr(now) != repr(answer["outputs"]):
                     answer["overwritten"] = now
         return {"calls": answers, "shared": self.shared()}
 
     def shared(self) -> list[Any]:
-        """The shared variables' values."""
-        return [encoded(self.names[name].get_value()) for name in self.asked["shared"]]
+        """Return the values of the shared variables."""
+        return [encode(self.names[name].get_value()) for name in self.asked["shared"]]
 
     def fail(self, function: Any, number: int) -> None:
-        """Call a function so that it fails, as far as that changes no shared variable."""
+        """Make calls that fail, but none that may change a shared variable."""
         values = self.arguments(number)
         if not values:
             return
@@ -138,87 +124,89 @@ class Task:
                 continue
 
     def situations(self) -> dict[str, Any]:
-        """The runs of all situations, by name."""
+        """Run the program in all situations; return the runs by situation."""
         runs = {"plain": self.run(self.function)}
         for name in self.asked["situations"]:
             self.restore()
             try:
-                found = getattr(self, name)()
+                run = getattr(self, name)()
             except Exception as error:
-                found = {"raised": why(error)}
-            if found is not None:
-                runs[name] = found
+                run = {"raised": describe_error(error)}
+            if run is not None:
+                runs[name] = run
         return runs
 
     def copy(self) -> Any:
-        """A copy, while the function itself is called too."""
+        """Call a copy, then the original function."""
         function = self.function.copy()
-        found = self.run(function)
+        copied = self.run(function)
         self.restore()
         after = self.run(self.function)
-        return found if repr(found) != repr(after) else after
+        return copied if repr(copied) != repr(after) else after
 
     def copy_sharing(self) -> Any:
-        """A copy that shares what is between calls."""
+        """Call a copy that shares intermediate storage with the function."""
         return self.run(self.function.copy(share_memory=True))
 
     def swap(self) -> Any:
-        """A copy on other shared variables of the same values."""
+        """Call a copy with other shared variables of the same values."""
         swapped = {name: self.names[name] for name in self.asked["shared"]}
         if not swapped:
             return None
-        others = {name: theano.shared(each.get_value(), name) for name, each in swapped.items()}
+        others = {
+            name: theano.shared(variable.get_value(), name) for name, variable in swapped.items()
+        }
         function = self.function.copy(swap={swapped[name]: others[name] for name in swapped})
         before = self.shared()
-        found = self.run(function)
-        if repr(found["shared"]) != repr(before):
+        run = self.run(function)
+        if repr(run["shared"]) != repr(before):
             return {"raised": "the copy changed the shared variable that was swapped out"}
-        return {**found, "shared": [encoded(others[name].get_value()) for name in others]}
+        return {**run, "shared": [encode(others[name].get_value()) for name in others]}
 
     def pickle(self) -> Any:
-        """A function that was pickled."""
+        """Call the function after pickling and unpickling it."""
         return {**self.run(pickle.loads(pickle.dumps(self.function))), "shared": None}
 
     def deepcopy(self) -> Any:
-        """A deep copy."""
+        """Call a deep copy."""
         return {**self.run(copy.deepcopy(self.function)), "shared": None}
 
     def twice(self) -> Any:
-        """A function compiled of the same graph made anew."""
+        """Call a second function, compiled from a new graph of the same program."""
         again = Task(self.asked)
         return again.run(again.function)
 
     def failing(self) -> Any:
-        """Calls that fail between the others."""
+        """Call the function, with failing calls in between."""
         return self.run(self.function, failing=True)
 
     def trusting(self) -> Any:
-        """Inputs are not checked."""
+        """Call the function with trust_input, so that it does not check inputs."""
         self.function.trust_input = True
         try:
-            # Of the right type they are all.
+            # All arguments have the right type.
             return self.run(self.function)
         finally:
             self.function.trust_input = False
 
     def subset(self) -> Any:
-        """Outputs asked for one by one."""
+        """Compute each output in a call of its own."""
         return (
             None if self.asked["updates"] or self.initial else self.run(self.function, subset=True)
         )
 
     def threads(self) -> Any:
-        """The function and a copy, called at once."""
-        return None if self.initial else self.together(self.function, self.function.copy())
+        """Call the function and a copy at the same time."""
+        return None if self.initial else self.run_in_threads(self.function, self.function.copy())
 
     def two_threads(self) -> Any:
-        """Two functions of the same graph, called at once."""
+        """Call two functions of the same program at the same time."""
         if self.initial:
             return None
-        return self.together(self.function, Task(self.asked).function)
+        return self.run_in_threads(self.function, Task(self.asked).function)
 
-    def together(self, *functions: Any) -> Any:
-        """Call functions at once in a thread each; the first run unlike a plain one."""
+    def run_in_threads(self, *functions: Any) -> Any:
+        """Call functions at the same time, each in a thread; return the first run that differs."""
         plain = self.run(functions[0])
         runs: list[Any] = []
 
@@ -228,67 +216,69 @@ class Task:
         interval = sys.getswitchinterval()
         sys.setswitchinterval(1e-5)
         try:
-            threads = [threading.Thread(target=work, args=[each]) for each in functions]
+            threads = [threading.Thread(target=work, args=[function]) for function in functions]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
         finally:
             sys.setswitchinterval(interval)
-        return next((each for each in runs if repr(each) != repr(plain)), plain)
+        return next((run for run in runs if repr(run) != repr(plain)), plain)
 
 
-def reply(asked: dict[str, Any], logged: Logged) -> dict[str, Any]:
-    """The answer to a program."""
+def reply(asked: dict[str, Any], logged: LoggedFailures) -> dict[str, Any]:
+    """Compile and run a program; return the answer."""
     logged.lines = []
     try:
         task = Task(asked)
     except Exception as error:
-        return {"refused": why(error), "logged": logged.lines}
+        return {"refused": describe_error(error), "logged": logged.lines}
     return {"runs": task.situations(), "logged": logged.lines}
 
 
 def serve(questions: int, answers: int) -> None:
-    """Answer programs until there are no more, or the process is old."""
+    """Answer questions until the pipe ends, or LIFE questions."""
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    logged = Logged()
-    logging.getLogger("theano").addHandler(logged)
-    with os.fdopen(questions) as asked, os.fdopen(answers, "w") as told:
+    with (
+        LoggedFailures() as logged,
+        os.fdopen(questions) as asked,
+        os.fdopen(answers, "w") as replies,
+    ):
         for _, line in zip(range(LIFE), asked):
             for timer, seconds in TIMERS.items():
                 signal.setitimer(timer, seconds)
             text = json.dumps(reply(json.loads(line), logged))
             for timer in TIMERS:
                 signal.setitimer(timer, 0)
-            print(text, file=told, flush=True)
+            print(text, file=replies, flush=True)
 
 
 class Child:
-    """The process that compiles and calls."""
+    """A forked process that compiles and calls."""
 
     def __init__(self) -> None:
         asked, self._ask = os.pipe()
-        self._hear, told = os.pipe()
+        self._hear, answers = os.pipe()
         self.process = os.fork()
         if not self.process:
             os.close(self._ask)
             os.close(self._hear)
-            # What a program prints is no answer.
+            # Programs may print; keep their output apart from the answers.
             os.dup2(2, 1)
             status = 1
             try:
-                serve(asked, told)
+                serve(asked, answers)
                 status = 0
             finally:
                 os._exit(status)
         os.close(asked)
-        os.close(told)
+        os.close(answers)
         self.questions = os.fdopen(self._ask, "w")
         self.answers = os.fdopen(self._hear)
 
     def ask(self, line: str) -> str:
-        """The answer to a line; empty if the process ended."""
+        """Return the answer to a line; "" if the process ended."""
         try:
             self.questions.write(line)
             self.questions.flush()
@@ -297,7 +287,7 @@ class Child:
         return self.answers.readline()
 
     def end(self) -> int:
-        """Wait for its end; its status, negative for a signal."""
+        """Wait until the process ends; return its status, or the negative number of its signal."""
         for stream in (self.questions, self.answers):
             try:
                 stream.close()
@@ -308,7 +298,7 @@ class Child:
 
 
 def main() -> None:
-    """Pass lines on to a child, and its answers back."""
+    """Pass questions to a child, and return its answers."""
     child = Child()
     asked = 0
     for line in sys.stdin:

@@ -1,1 +1,1 @@
-"""What programs are made of, a module for each kind of operations."""
+"""Write random statements: one module for each kind of operation."""

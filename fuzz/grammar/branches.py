@@ -1,4 +1,4 @@
-"""IfElse: lazy branches, of one variable and of several."""
+"""Write IfElse statements: lazy branches of one or several variables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def condition(writer: Writer) -> str:
-    """A condition without dimensions."""
-    x = writer.some(types.REAL, (0, 1, 2), lambda each: each.exact)
+    """Write a scalar condition."""
+    x = writer.some(types.REAL, (0, 1, 2), lambda variable: variable.exact)
     if not x.exact:
         x = writer.input("int64", writer.dims(1))
     if x.ndim:
@@ -18,7 +18,7 @@ def condition(writer: Writer) -> str:
 
 
 def write(writer: Writer) -> Variable:
-    """A branch."""
+    """Write an IfElse."""
     x = writer.some(types.REAL, (0, 1, 2))
     same = [e for e in writer.variables if e.dims == x.dims and e.dtype == x.dtype and e != x]
     y = writer.choice(same) if same and writer.chance(70) else elementwise.unary(writer)
@@ -29,17 +29,17 @@ def write(writer: Writer) -> Variable:
     test = condition(writer)
     if writer.chance(30):
         text = f"ifelse({test}, [{x.name}, {y.name}], [{y.name}, {x.name}])"
-        both = writer.say(text)
+        both = writer.add_statement(text)
         writer.add(f"{both}[1]", x.dtype, x.dims, x, y, exact=True)
         return writer.add(f"{both}[0]", x.dtype, x.dims, x, y, exact=True)
     pair = [x.name, other]
     if x.ndim and writer.chance(25):
-        # Branches of other lengths, one of which may fail.
+        # The branches have different lengths, and one of them may fail.
         pair[1] = f"{x.name}[{subtensors.part(writer, x.dims[0])[0]}]"
-        found = writer.add(
+        branch = writer.add(
             f"ifelse({test}, {pair[0]}, {pair[1]})", x.dtype, ("if" + pair[1], *x.dims[1:]), x
         )
-        return found
+        return branch
     writer.random.shuffle(pair)
     text = f"ifelse({test}, {pair[0]}, {pair[1]})"
     return writer.add(text, x.dtype, x.dims, x, y, exact=True)

@@ -1,4 +1,4 @@
-"""Convolutions and pooling, and their gradients."""
+"""Write convolutions and pooling, and their gradients."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """A convolution or pooling."""
+    """Write a convolution or a pooling."""
     return writer.choice((convolved, convolved, pooled, pooled, other))(writer)
 
 
 def _images(writer: Writer, dtype: str, sizes: tuple[str, ...]) -> Variable:
-    known = [each for each in writer.inputs if each.dtype == dtype and each.dims == sizes]
-    return writer.choice(known) if known else writer.input(dtype, sizes)
+    same = [
+        variable for variable in writer.inputs if variable.dtype == dtype and variable.dims == sizes
+    ]
+    return writer.choice(same) if same else writer.input(dtype, sizes)
 
 
-def _or_gradient(writer: Writer, text: str, dtype: str, *of: Variable) -> Variable:
-    dims = tuple(f"{text}{place}" for place in range(4))
+def _add_with_gradient(writer: Writer, text: str, dtype: str, *of: Variable) -> Variable:
+    dims = tuple(f"{text}{axis}" for axis in range(4))
     if writer.chance(40):
-        wrt = writer.choice([each for each in of if each in writer.inputs])
+        wrt = writer.choice([variable for variable in of if variable in writer.inputs])
         text = f"T.grad(({text} ** 2).sum(), {wrt.name})"
         return writer.add(text, dtype, wrt.dims, *of)
     return writer.add(text, dtype, dims, *of, exact=True)
 
 
 def convolved(writer: Writer) -> Variable:
-    """A convolution of images with filters."""
+    """Write a convolution of images with filters."""
     dtype = writer.choice(("float64", "float32"))
     rows, columns = writer.choice("3456"), writer.choice("345")
     channels = writer.choice(("1", "2", "2"))
@@ -44,11 +46,11 @@ def convolved(writer: Writer) -> Variable:
         more += f", filter_dilation=({writer.choice((1, 2))}, 1)"
     if writer.chance(30):
         more += f", filter_shape=({', '.join(k.dims)})"
-    return _or_gradient(writer, f"T.nnet.conv2d({x.name}, {k.name}, {more})", dtype, x, k)
+    return _add_with_gradient(writer, f"T.nnet.conv2d({x.name}, {k.name}, {more})", dtype, x, k)
 
 
 def pooled(writer: Writer) -> Variable:
-    """Pooling of images."""
+    """Write a pooling of images."""
     dtype = writer.choice(("float64", "float32"))
     dims = (writer.choice("a2"), writer.choice("12"), writer.choice("3456"), writer.choice("3456"))
     x = _images(writer, dtype, dims)
@@ -60,11 +62,11 @@ def pooled(writer: Writer) -> Variable:
     elif writer.chance(30) and "True" in more:
         ws = "(2, 3)"
         more += f", pad=({writer.choice((0, 1))}, 1)"
-    return _or_gradient(writer, f"pool_2d({x.name}, {ws}, {more})", dtype, x)
+    return _add_with_gradient(writer, f"pool_2d({x.name}, {ws}, {more})", dtype, x)
 
 
 def other(writer: Writer) -> Variable:
-    """A convolution in one or three dimensions, or images to neighbourhoods."""
+    """Write a convolution in one or three dimensions, or images2neibs."""
     dtype = writer.choice(("float64", "float32"))
     form = writer.choice(("conv3d", "neibs", "neibs", "bilinear", "one"))
     if form == "conv3d":
@@ -72,7 +74,7 @@ def other(writer: Writer) -> Variable:
         k = writer.input(dtype, ("2", "1", writer.choice("12"), "2", writer.choice("12")))
         mode = writer.choice(("'valid'", "'full'", "'half'"))
         text = f"T.nnet.conv3d({x.name}, {k.name}, border_mode={mode})"
-        dims = tuple(f"{text}{place}" for place in range(5))
+        dims = tuple(f"{text}{axis}" for axis in range(5))
         return writer.add(text, dtype, dims, x, k, exact=True)
     x = _images(writer, dtype, ("a", "2", "4", "6"))
     if form == "neibs":
@@ -86,4 +88,4 @@ def other(writer: Writer) -> Variable:
         return writer.add(text, dtype, tuple(f"{text}{p}" for p in range(4)), x, exact=True)
     k = writer.input(dtype, ("2", "2", "1", writer.choice("123")))
     text = f"T.nnet.conv2d({x.name}, {k.name}, border_mode='valid')"
-    return _or_gradient(writer, text, dtype, x, k)
+    return _add_with_gradient(writer, text, dtype, x, k)

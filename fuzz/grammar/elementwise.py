@@ -1,11 +1,11 @@
-"""Operations on elements: all of them, on all types."""
+"""Write elementwise operations of all kinds on all types."""
 
 from __future__ import annotations
 
 from fuzz.grammar import types
 from fuzz.grammar.writer import Variable, Writer
 
-# By the types they take: of what the result's type is, is told below.
+# Functions of one real variable.
 FUNCTIONS = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cos", "sin", "tan"),
     *("arccos", "arcsin", "arctan", "cosh", "sinh", "tanh", "arccosh", "arcsinh", "arctanh"),
@@ -13,36 +13,40 @@ FUNCTIONS = (
     *("erfcx", "tri_gamma", "i0", "i1", "j0", "j1"),
     *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
 )
-# Of two that are not negative.
+# Functions of two variables that are not negative.
 INCOMPLETE = ("gammainc", "gammaincc", "gammau", "gammal", "chi2sf")
 OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
-# What jumps is computed of what is exact, or one bit of rounding decides.
+# Functions with jumps take exact variables only, because rounding would decide the result.
 STEPS = ("floor", "ceil", "trunc", "round", "sgn", "iround")
 COMPARISONS = ("eq", "neq", "lt", "le", "gt", "ge")
 BITWISE = ("and_", "or_", "xor")
 ARITHMETIC = ("+", "-", "*")
 
 
-def joined(*variables: Variable) -> tuple[str, ...]:
-    """The dimensions of what they are broadcast to."""
-    longest = max(each.ndim for each in variables)
+def broadcast_dims(*variables: Variable) -> tuple[str, ...]:
+    """Compute the dimensions after broadcasting."""
+    longest = max(variable.ndim for variable in variables)
     dims = []
-    for place in range(longest):
-        here = {each.dims[place - longest] for each in variables if each.ndim >= longest - place}
-        rest = sorted(here - {"1"})
-        dims.append(rest[0] if rest else "1")
+    for axis in range(longest):
+        here = {
+            variable.dims[axis - longest]
+            for variable in variables
+            if variable.ndim >= longest - axis
+        }
+        lengths = sorted(here - {"1"})
+        dims.append(lengths[0] if lengths else "1")
     return tuple(dims)
 
 
 def write(writer: Writer) -> Variable:
-    """An operation on elements."""
+    """Write an elementwise operation."""
     return writer.choice((arithmetic, arithmetic, unary, binary, cast, chosen, powers, discrete))(
         writer
     )
 
 
 def arithmetic(writer: Writer) -> Variable:
-    """A sum, difference or product, of two variables or with a constant."""
+    """Write a sum, difference or product of two variables, or of a variable and a constant."""
     x = writer.some()
     sign = writer.choice(ARITHMETIC)
     if writer.chance(25):
@@ -55,18 +59,18 @@ def arithmetic(writer: Writer) -> Variable:
         return writer.add(f" {sign} ".join(pair), dtype, x.dims, x, exact=abs(number) < 4)
     y = writer.like(x)
     dtype = types.upcast(x.dtype, y.dtype)
-    return writer.add(f"{x.name} {sign} {y.name}", dtype, joined(x, y), x, y, exact=True)
+    return writer.add(f"{x.name} {sign} {y.name}", dtype, broadcast_dims(x, y), x, y, exact=True)
 
 
 def unary(writer: Writer) -> Variable:
-    """A function of one variable."""
+    """Write a function of one variable."""
     kind = writer.choice(("function", "function", "function", "step", "sign", "test", "complex"))
     if kind == "function":
         x = writer.some(types.REAL)
         name = writer.choice(FUNCTIONS)
         return writer.add(f"T.{name}({x.name})", types.floating(x.dtype), x.dims, x)
     if kind == "step":
-        x = writer.some(types.REAL, where=lambda each: each.exact)
+        x = writer.some(types.REAL, where=lambda variable: variable.exact)
         if not x.exact:
             return arithmetic(writer)
         name = writer.choice(STEPS)
@@ -91,17 +95,17 @@ def unary(writer: Writer) -> Variable:
 
 
 def binary(writer: Writer) -> Variable:
-    """A function of two variables."""
+    """Write a function of two variables."""
     x = writer.some(types.REAL)
     y = writer.like(x, types.REAL)
     name = writer.choice(
         ("maximum", "minimum", "/", "arctan2", "//", "%", "complex", "outer", "incomplete")
     )
-    dims, dtype = joined(x, y), types.upcast(x.dtype, y.dtype)
+    dims, dtype = broadcast_dims(x, y), types.upcast(x.dtype, y.dtype)
     if name in ("maximum", "minimum"):
         return writer.add(f"T.{name}({x.name}, {y.name})", dtype, dims, x, y, exact=True)
     if name in ("//", "%"):
-        # What is divided by is exact and of few values.
+        # The result has jumps: both operands must be exact.
         divisor = writer.choice((y.name, f"T.maximum({y.name}, 1)", "2", "3", "-2"))
         if not (x.exact and y.exact):
             return arithmetic(writer)
@@ -110,11 +114,11 @@ def binary(writer: Writer) -> Variable:
     if name == "complex":
         if dtype not in ("float32", "float64") or x.dtype != y.dtype:
             return arithmetic(writer)
-        found = {"float32": "complex64", "float64": "complex128"}[dtype]
-        return writer.add(f"T.complex({x.name}, {y.name})", found, dims, x, y)
+        complex_dtype = {"float32": "complex64", "float64": "complex128"}[dtype]
+        return writer.add(f"T.complex({x.name}, {y.name})", complex_dtype, dims, x, y)
     if name == "incomplete":
-        # Of very large numbers they do not converge.
-        first, second = (f"T.minimum(abs({each.name}), 100)" for each in (x, y))
+        # The functions do not converge for very large numbers.
+        first, second = (f"T.minimum(abs({variable.name}), 100)" for variable in (x, y))
         text = f"T.{writer.choice(INCOMPLETE)}(0.5 + {first}, {second})"
         return writer.add(text, types.floating(dtype), dims, x, y)
     if name == "arctan2":
@@ -127,7 +131,7 @@ def binary(writer: Writer) -> Variable:
 
 
 def cast(writer: Writer) -> Variable:
-    """A conversion to another type."""
+    """Write a conversion to another type."""
     x = writer.some(types.REAL)
     if x.discrete:
         dtype = writer.dtype(types.REAL)
@@ -140,21 +144,21 @@ def cast(writer: Writer) -> Variable:
 
 
 def condition(writer: Writer) -> Variable:
-    """A comparison of what is exact."""
-    x = writer.some(types.REAL, where=lambda each: each.exact)
+    """Write a comparison of exact variables."""
+    x = writer.some(types.REAL, where=lambda variable: variable.exact)
     y = writer.like(x, types.REAL)
     if not (x.exact and y.exact):
         x = writer.input(writer.dtype(types.REAL[:-3]), writer.dims(1))
         y = x
     other = y.name if writer.chance(70) else writer.choice(("0", "1", "-1", "2", "100"))
-    dims = joined(x, y) if other == y.name else x.dims
+    dims = broadcast_dims(x, y) if other == y.name else x.dims
     return writer.add(f"T.{writer.choice(COMPARISONS)}({x.name}, {other})", "bool", dims, x)
 
 
 def chosen(writer: Writer) -> Variable:
-    """A comparison, and what it chooses."""
+    """Write a switch: a comparison that selects from two variables."""
     if writer.chance(15):
-        x = writer.some(types.REAL, where=lambda each: each.exact)
+        x = writer.some(types.REAL, where=lambda variable: variable.exact)
         low, high = writer.choice((("-1", "1"), ("0", "2"), ("2", "-2"), ("-3", "1000")))
         return writer.add(f"T.clip({x.name}, {low}, {high})", x.dtype, x.dims, x, exact=True)
     test = condition(writer)
@@ -162,14 +166,14 @@ def chosen(writer: Writer) -> Variable:
         return test
     x = writer.like(test, types.REAL)
     y = writer.like(test, types.REAL)
-    # Each fits the condition, not always the other.
-    dims = joined(test, x, y)
+    # Both variables broadcast with the condition, but maybe not with each other.
+    dims = broadcast_dims(test, x, y)
     text = f"T.switch({test.name}, {x.name}, {y.name})"
     return writer.add(text, types.upcast(x.dtype, y.dtype), dims, test, x, y, exact=True)
 
 
 def powers(writer: Writer) -> Variable:
-    """A power: to a constant, or of small numbers."""
+    """Write a power with a constant exponent."""
     x = writer.some(types.REAL)
     power = writer.choice((0, 1, 2, 2, 3, 3, 4, 5, -1, -2, 0.5, -0.5, 1.5))
     if power in (0, 1, 2, 3, 4, 5):
@@ -180,7 +184,7 @@ def powers(writer: Writer) -> Variable:
 
 
 def discrete(writer: Writer) -> Variable:
-    """Bits of integers; or one value in two types, compared."""
+    """Write a bitwise operation, or a comparison of one value in two types."""
     x = writer.some(types.DISCRETE)
     if writer.chance(30):
         return writer.add(f"~{x.name}", x.dtype, x.dims, x)
@@ -188,10 +192,10 @@ def discrete(writer: Writer) -> Variable:
         y = writer.like(x, types.DISCRETE)
         dtype = types.upcast(x.dtype, y.dtype)
         if dtype not in types.DISCRETE:
-            # A float, which has no bits.
+            # Bitwise operations need integers.
             return arithmetic(writer)
         text = f"T.{writer.choice(BITWISE)}({x.name}, {y.name})"
-        return writer.add(text, dtype, joined(x, y), x, y)
+        return writer.add(text, dtype, broadcast_dims(x, y), x, y)
     wide = writer.choice(("int64", "int64", "int32", "uint64", "float64"))
     w = f"T.cast({x.name}, {wide!r})"
     form = writer.choice(
@@ -219,22 +223,22 @@ def discrete(writer: Writer) -> Variable:
 
 
 def broadcast(writer: Writer) -> Variable:
-    """An operation of variables of other dimensions, some broadcast."""
+    """Write an operation on variables of other dimensions, some of them broadcast."""
     x = writer.some(types.REAL, (1, 2, 3))
     if writer.chance(40):
         order: list[object] = list(range(x.ndim))
         writer.random.shuffle(order)
-        kept = [place for place in order if x.dims[int(str(place))] != "1" or writer.chance(50)]
+        kept = [axis for axis in order if x.dims[int(str(axis))] != "1" or writer.chance(50)]
         for _ in range(writer.choice((0, 1, 1, 2))):
             kept.insert(writer.random.randrange(len(kept) + 1), "x")
         if len(kept) > 4:
             return arithmetic(writer)
-        dims = tuple("1" if each == "x" else x.dims[int(str(each))] for each in kept)
-        text = f"{x.name}.dimshuffle({', '.join(repr(each) for each in kept)})"
+        dims = tuple("1" if axis == "x" else x.dims[int(str(axis))] for axis in kept)
+        text = f"{x.name}.dimshuffle({', '.join(repr(axis) for axis in kept)})"
         return writer.add(text, x.dtype, dims, x, exact=True)
     if writer.chance(30):
         axis = writer.random.randrange(x.ndim)
-        one = ["1" if place == axis else dim for place, dim in enumerate(x.dims)]
+        one = ["1" if position == axis else dim for position, dim in enumerate(x.dims)]
         y = writer.input(writer.dtype(types.REAL), tuple(one))
     else:
         y = writer.like(x, types.REAL)
@@ -243,4 +247,4 @@ def broadcast(writer: Writer) -> Variable:
     if sign == "/":
         dtype = "float64" if dtype in types.DISCRETE else dtype
     exact = sign != "/"
-    return writer.add(f"{x.name} {sign} {y.name}", dtype, joined(x, y), x, y, exact=exact)
+    return writer.add(f"{x.name} {sign} {y.name}", dtype, broadcast_dims(x, y), x, y, exact=exact)

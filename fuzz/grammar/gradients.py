@@ -1,4 +1,4 @@
-"""Derivatives: grad, Rop, Lop, Jacobians and Hessians of small expressions."""
+"""Write derivatives: grad, Rop, Lop, Jacobians and Hessians of small expressions."""
 
 from __future__ import annotations
 
@@ -48,33 +48,33 @@ SMOOTH = (
 
 
 def write(writer: Writer) -> Variable:
-    """A derivative."""
+    """Write a derivative."""
     x, y = (writer.input("float64", ("a",)) for _ in range(2))
     names = [x.name, y.name]
     of = [x, y]
     text = names[0]
     for _ in range(writer.choice((1, 1, 2, 3))):
         form = writer.choice(SMOOTH)
-        name = writer.say(form.format(text, names[1]))
+        name = writer.add_statement(form.format(text, names[1]))
         text = name
     kind = writer.choice(("grad", "grad", "grad", "rop", "lop", "hessian", "jacobian", "twice"))
     wrt = writer.choice((x, x, y))
     ignored = "disconnected_inputs='ignore'"
     if kind == "grad":
-        found = f"T.grad(T.sum({text}), {wrt.name}, {ignored})"
+        derivative = f"T.grad(T.sum({text}), {wrt.name}, {ignored})"
     elif kind == "twice":
-        first = writer.say(f"T.grad(T.sum({text}), {x.name}, {ignored})")
-        found = f"T.grad(T.sum({first} ** 2), {wrt.name}, {ignored})"
+        first = writer.add_statement(f"T.grad(T.sum({text}), {x.name}, {ignored})")
+        derivative = f"T.grad(T.sum({first} ** 2), {wrt.name}, {ignored})"
     elif kind == "rop":
         v = writer.input("float64", ("a",))
-        found = f"T.Rop({text}, {x.name}, {v.name})"
-        return writer.add(found, "float64", (f"rop{text}",), *of)
+        derivative = f"T.Rop({text}, {x.name}, {v.name})"
+        return writer.add(derivative, "float64", (f"rop{text}",), *of)
     elif kind == "lop":
-        found = f"T.Lop({text}, {x.name}, T.ones_like({text}) * 2)"
+        derivative = f"T.Lop({text}, {x.name}, T.ones_like({text}) * 2)"
     elif kind == "jacobian":
-        found = f"theano.gradient.jacobian({text}, {x.name})"
-        return writer.add(found, "float64", (f"j{text}", "a"), *of)
+        derivative = f"theano.gradient.jacobian({text}, {x.name})"
+        return writer.add(derivative, "float64", (f"j{text}", "a"), *of)
     else:
-        found = f"theano.gradient.hessian(T.sum({text}), {x.name}, {ignored})"
-        return writer.add(found, "float64", ("a", "a"), *of)
-    return writer.add(found, "float64", wrt.dims, *of)
+        derivative = f"theano.gradient.hessian(T.sum({text}), {x.name}, {ignored})"
+        return writer.add(derivative, "float64", ("a", "a"), *of)
+    return writer.add(derivative, "float64", wrt.dims, *of)

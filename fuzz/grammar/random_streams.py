@@ -1,4 +1,4 @@
-"""Random streams: the same bits whatever is optimized."""
+"""Write draws from random streams; optimizations must not change their bits."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Draws of a stream."""
+    """Write draws from a stream."""
     seed = writer.choice((1, 7, 1234))
     kind = writer.choice(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
-    stream = writer.say(f"{kind}({seed})")
+    stream = writer.add_statement(f"{kind}({seed})")
     writer.rounding = False
     x = writer.some(("float64", "float32"), (1, 2))
     size = writer.choice(
@@ -22,11 +22,11 @@ def write(writer: Writer) -> Variable:
             f"({x.name}.shape[0],)",
             "(17,)",
             f"({x.name}.shape[0], 3)",
-            f"({subtensors.place(writer, 0, 4).name}, 2)",
+            f"({subtensors.position(writer, 0, 4).name}, 2)",
         )
     )
     ndim = size.count(",") + (0 if size.endswith(",)") else 1)
-    dims = tuple(f"{size}{place}" for place in range(ndim))
+    dims = tuple(f"{size}{axis}" for axis in range(ndim))
     dtype = writer.choice(("float64", "float32"))
     forms = [
         (f"uniform({size}, dtype={dtype!r})", dtype),
@@ -39,12 +39,12 @@ def write(writer: Writer) -> Variable:
             (f"permutation(({size[1:-1].rstrip(',')},), 4)", "int64"),
             (f"normal({size}, 1.0, 2.0, dtype={dtype!r})", dtype),
         ]
-    text, found = writer.choice(forms)
+    text, drawn_dtype = writer.choice(forms)
     if "permutation" in text:
-        text, dims, found = "permutation((2,), 4)", ("2", "4"), "int64"
-    drawn = writer.add(f"{stream}.{text}", found, dims)
+        text, dims, drawn_dtype = "permutation((2,), 4)", ("2", "4"), "int64"
+    drawn = writer.add(f"{stream}.{text}", drawn_dtype, dims)
     if writer.chance(40):
-        again = writer.add(f"{stream}.{text}", found, dims)
+        again = writer.add(f"{stream}.{text}", drawn_dtype, dims)
         writer.outputs.append(again.name)
     writer.outputs.append(drawn.name)
     return drawn

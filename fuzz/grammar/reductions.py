@@ -1,4 +1,4 @@
-"""Reductions and cumulations along axes."""
+"""Write reductions and cumulations along axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ EXACT = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
 
 
 def write(writer: Writer) -> Variable:
-    """A reduction."""
+    """Write a reduction."""
     if writer.chance(15):
         return cumulated(writer)
     x = writer.some(types.ALL, (1, 2, 2, 3, 3))
@@ -23,7 +23,7 @@ def write(writer: Writer) -> Variable:
     if x.dtype in types.COMPLEX and name not in ("sum", "prod", "mean"):
         name = "sum"
     if name in ("max", "min", "argmax", "argmin", "ptp", "max_and_argmax") and not x.exact:
-        # Which of two that are nearly equal is the first rounding decides.
+        # Rounding would decide which of two nearly equal elements is selected.
         name = "sum"
     if name in ("any", "all") and not x.discrete:
         name = "max" if x.exact else "sum"
@@ -36,9 +36,9 @@ def write(writer: Writer) -> Variable:
         axis, axes = "None", places
     keep = name != "ptp" and writer.chance(25)
     dims = [
-        "1" if place in axes else dim
-        for place, dim in enumerate(x.dims)
-        if keep or place not in axes
+        "1" if position in axes else dim
+        for position, dim in enumerate(x.dims)
+        if keep or position not in axes
     ]
     more = f", keepdims={keep}" if keep else ""
     if name in ("sum", "prod") and x.dtype not in types.COMPLEX and writer.chance(25):
@@ -51,7 +51,7 @@ def write(writer: Writer) -> Variable:
             return writer.add(text, x.dtype, dims, x)
     if name == "max_and_argmax":
         text = f"T.max_and_argmax({x.name}, axis={axis}{more})"
-        both = writer.say(text)
+        both = writer.add_statement(text)
         writer.add(f"{both}[1]", "int64", dims, x)
         return writer.add(f"{both}[0]", x.dtype, dims, x, exact=True)
     dtype = _dtype(name, x.dtype)
@@ -72,13 +72,13 @@ def _dtype(name: str, dtype: str) -> str:
 
 
 def cumulated(writer: Writer) -> Variable:
-    """Cumulated sums and products, differences, counts."""
+    """Write a cumulative sum or product, differences, or counts."""
     x = writer.some(types.REAL, (1, 2))
     name = writer.choice(("cumsum", "cumprod", "diff", "bincount", "repeat", "cumsum"))
     axis = writer.random.randrange(x.ndim)
     dtype = _dtype("sum", x.dtype)
     if name == "diff":
-        dims = [f"{dim}-1" if place == axis else dim for place, dim in enumerate(x.dims)]
+        dims = [f"{dim}-1" if position == axis else dim for position, dim in enumerate(x.dims)]
         if x.dims[axis] == "1" or x.dtype == "bool":
             name = "cumsum"
         else:
@@ -88,7 +88,9 @@ def cumulated(writer: Writer) -> Variable:
         return writer.add(f"T.bincount({counted.name})", "int64", (f"n{counted.name}",), counted)
     if name == "repeat":
         count = writer.choice((0, 1, 2, 3))
-        dims = [f"{dim}x{count}" if place == axis else dim for place, dim in enumerate(x.dims)]
+        dims = [
+            f"{dim}x{count}" if position == axis else dim for position, dim in enumerate(x.dims)
+        ]
         text = f"T.repeat({x.name}, {count}, axis={axis})"
         return writer.add(text, x.dtype, dims, x, exact=True)
     return writer.add(f"T.{name}({x.name}, axis={axis})", dtype, x.dims, x, exact=name == "cumsum")

@@ -1,4 +1,4 @@
-"""Scans: of sequences and states with taps, nested, until, backwards, truncated, with updates."""
+"""Write scans: with taps, nested, with until, backwards, with truncated gradients, with updates."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ FLOAT = ("float64", "float64", "float32")
 
 
 def write(writer: Writer) -> Variable:
-    """A scan, and some of what it returns."""
+    """Write a scan, and statements that use some of its results."""
     kind = writer.choice(("map", "fold", "taps", "until", "nested", "grad", "empty", "shared"))
     return _scan(writer, kind)
 
 
 def _sequence(writer: Writer, dtype: str) -> Variable:
-    found = writer.some((dtype,), (1, 2), lambda each: each.dims[0] != "1", new=50)
-    return found
+    return writer.some((dtype,), (1, 2), lambda variable: variable.dims[0] != "1", new=50)
 
 
 def _initial(writer: Writer, dtype: str, dims: tuple[str, ...]) -> str:
-    """A state's first value."""
-    known = [each for each in writer.variables if each.dtype == dtype and each.dims == dims]
-    if known and writer.chance(40):
-        return str(writer.choice(known).name)
+    """Write the initial value of a state."""
+    same = [
+        variable
+        for variable in writer.variables
+        if variable.dtype == dtype and variable.dims == dims
+    ]
+    if same and writer.chance(40):
+        return str(writer.choice(same).name)
     if not dims and writer.chance(60):
         return f"T.constant({writer.choice((0.0, 1.0, -0.5))}, dtype={dtype!r})"
     if dims and all(dim != "1" for dim in dims) and writer.chance(40):
@@ -52,7 +55,7 @@ def _scan(writer: Writer, kind: str) -> Variable:
     options = []
     sequences, arguments = x.name, ["a"]
     if writer.chance(20):
-        y = writer.some((dtype,), x.ndim, lambda each: each.dims[1:] == inner)
+        y = writer.some((dtype,), x.ndim, lambda variable: variable.dims[1:] == inner)
         if y.dims[1:] == inner:
             sequences, arguments = f"[{x.name}, {y.name}]", ["a", "b"]
             mapped = writer.choice(("a * b", "a + p", "b - p"))
@@ -63,9 +66,9 @@ def _scan(writer: Writer, kind: str) -> Variable:
         mapped = "a * b"
     more = ""
     if kind == "empty":
-        more = ", n_steps=" + writer.choice(("0", subtensors.place(writer, 0, 3).name, "1"))
+        more = ", n_steps=" + writer.choice(("0", subtensors.position(writer, 0, 3).name, "1"))
     elif writer.chance(20):
-        more = f", n_steps={subtensors.place(writer, 0, 3).name}"
+        more = f", n_steps={subtensors.position(writer, 0, 3).name}"
     if writer.chance(20):
         more += ", go_backwards=True"
     if kind == "grad" and writer.chance(40):
@@ -74,8 +77,10 @@ def _scan(writer: Writer, kind: str) -> Variable:
         more += ", strict=True"
     if kind == "map":
         text = f"theano.scan(lambda {', '.join(arguments)}: [{'a * 2'}, {'a + 1'}]"
-        h = writer.say(f"{text}, sequences={sequences}, outputs_info=[None, None]{more})[0]")
-        return _read(writer, h, 2, dtype, inner, x, kind)
+        h = writer.add_statement(
+            f"{text}, sequences={sequences}, outputs_info=[None, None]{more})[0]"
+        )
+        return _use_results(writer, h, 2, dtype, inner, x, kind)
     start = _initial(writer, dtype, inner)
     if not start:
         start = f"T.zeros_like({x.name}[0])"
@@ -108,11 +113,11 @@ def _scan(writer: Writer, kind: str) -> Variable:
         results = f"({results}, [({s.name}, {s.name} + T.sum(a))])"
         names = ", ".join([*arguments, *states])
         text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
-        both = writer.say(f"{text}, outputs_info=[{state}, None]{more})")
-        updates = writer.say(f"{both}[1]")
+        both = writer.add_statement(f"{text}, outputs_info=[{state}, None]{more})")
+        updates = writer.add_statement(f"{both}[1]")
         writer.updates.append(("", updates))
-        h = writer.say(f"{both}[0]")
-        return _read(writer, h, 2, dtype, inner, x, kind)
+        h = writer.add_statement(f"{both}[0]")
+        return _use_results(writer, h, 2, dtype, inner, x, kind)
     options = [state, "None"]
     if writer.chance(20) and kind == "fold":
         results = f"[{body}]"
@@ -128,42 +133,42 @@ def _scan(writer: Writer, kind: str) -> Variable:
             re.sub(r"\ba\b", "(a * w)", results, count=1) if "lambda" not in results else results
         )
     text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
-    h = writer.say(f"{text}, outputs_info=[{', '.join(options)}]{extra}{more})[0]")
-    return _read(writer, h, len(options), dtype, inner, x, kind)
+    h = writer.add_statement(f"{text}, outputs_info=[{', '.join(options)}]{extra}{more})[0]")
+    return _use_results(writer, h, len(options), dtype, inner, x, kind)
 
 
-def _read(
+def _use_results(
     writer: Writer, h: str, count: int, dtype: str, inner: tuple[str, ...], x: Variable, kind: str
 ) -> Variable:
-    """Parts of what a scan returned, or its gradient."""
-    found = None
+    """Write a statement that uses the results of a scan, or their gradient."""
+    result = None
     steps = f"steps{h}"
     for number in range(count):
-        if found and writer.chance(30):
+        if result and writer.chance(30):
             continue
         history = f"{h}[{number}]"
         form = writer.choice(("all", "last", "slice", "slice", "chain", "chain", "sum"))
         if form == "all":
-            found = writer.add(history, dtype, (steps, *inner), x)
+            result = writer.add(history, dtype, (steps, *inner), x)
         elif form == "last":
-            found = writer.add(f"{history}[{writer.choice((-1, -1, -2, 0))}]", dtype, inner, x)
+            result = writer.add(f"{history}[{writer.choice((-1, -1, -2, 0))}]", dtype, inner, x)
         elif form == "sum":
-            found = writer.add(f"{history}.sum()", dtype, (), x)
+            result = writer.add(f"{history}.sum()", dtype, (), x)
         else:
             text, dim = subtensors.part(writer, steps)
             history += f"[{text}]"
             if form == "chain":
                 text, dim = subtensors.part(writer, dim)
                 history += f"[{text}]"
-            found = writer.add(history, dtype, (dim, *inner), x)
-    assert found is not None
+            result = writer.add(history, dtype, (dim, *inner), x)
+    assert result is not None
     if (kind == "grad" or writer.chance(15)) and x in writer.inputs:
-        cost = f"{found.name}.sum()"
+        cost = f"{result.name}.sum()"
         text = f"T.grad({cost}, {x.name}, disconnected_inputs='ignore')"
-        return writer.add(text, dtype, x.dims, found)
-    return found
+        return writer.add(text, dtype, x.dims, result)
+    return result
 
 
 def types_of_states() -> tuple[str, ...]:
-    """The types that states have."""
-    return tuple(dict.fromkeys(each for each in FLOAT if each in types.FLOATS))
+    """Choose the types of the states."""
+    return tuple(dict.fromkeys(dtype for dtype in FLOAT if dtype in types.FLOATS))

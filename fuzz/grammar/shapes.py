@@ -1,4 +1,4 @@
-"""Shapes: reshaped, joined, split, allocated and rolled variables, and computations of lengths."""
+"""Write changes of shapes (reshape, join, split, roll), allocations, and arithmetic of lengths."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ COMPARED = ("<", ">", "<=", ">=")
 
 
 def write(writer: Writer) -> Variable:
-    """A change of a shape, or a computation of lengths."""
+    """Write a change of a shape, or arithmetic of lengths."""
     return writer.choice((reshaped, joined, lengths, lengths, allocated, moved, picked))(writer)
 
 
 def reshaped(writer: Writer) -> Variable:
-    """A variable in another shape, or flattened."""
+    """Write a variable in another shape, or flattened."""
     x = writer.some(types.ALL, (1, 2, 3))
     name, n = x.name, f"n{x.dims}"
     forms = [
@@ -34,16 +34,20 @@ def reshaped(writer: Writer) -> Variable:
     ]
     text, dims = writer.choice(forms)
     if "1" in x.dims:
-        # Whether a length is known to be 1 depends on the form.
-        dims = tuple(f"?{place}{dim}" for place, dim in enumerate(dims))
+        # It depends on the form whether Theano knows that a length is 1.
+        dims = tuple(f"?{axis}{dim}" for axis, dim in enumerate(dims))
     return writer.add(text, x.dtype, dims, x, exact=True)
 
 
 def joined(writer: Writer) -> Variable:
-    """Variables joined, stacked, tiled, or split again."""
+    """Write a variable that is joined, stacked or tiled with others, or split."""
     x = writer.some(types.REAL, (1, 2))
     axis = writer.random.randrange(x.ndim)
-    same = [each for each in writer.variables if each.dims == x.dims and each.dtype in types.REAL]
+    same = [
+        variable
+        for variable in writer.variables
+        if variable.dims == x.dims and variable.dtype in types.REAL
+    ]
     y = writer.choice(same) if same else x
     z = writer.choice(same) if same else x
     dtype = types.upcast(x.dtype, y.dtype, z.dtype)
@@ -58,23 +62,25 @@ def joined(writer: Writer) -> Variable:
         dims = [*x.dims[:-1], f"{x.dims[-1]}*{count}"]
         return writer.add(f"T.tile({x.name}, ({counts},))", x.dtype, dims, x, exact=True)
     if form == "split":
-        first = subtensors.place(writer, 0, 3)
+        first = subtensors.position(writer, 0, 3)
         text = (
             f"T.split({x.name}, [{first.name}, {x.name}.shape[{axis}] - {first.name}], 2, {axis})"
         )
-        both = writer.say(text)
-        dims = [f"{dim}{first.name}" if place == axis else dim for place, dim in enumerate(x.dims)]
+        both = writer.add_statement(text)
+        dims = [
+            f"{dim}{first.name}" if position == axis else dim for position, dim in enumerate(x.dims)
+        ]
         if x.dims[axis] == "1":
             dims[axis] = f"?{both}"
         return writer.add(f"{both}[{writer.choice((0, 1))}]", x.dtype, dims, x, exact=True)
-    dims = [f"3{dim}" if place == axis else dim for place, dim in enumerate(x.dims)]
+    dims = [f"3{dim}" if position == axis else dim for position, dim in enumerate(x.dims)]
     names = f"{x.name}, {y.name}, {z.name}"
     text = f"T.join({axis}, {names})" if form == "join" else f"T.concatenate([{names}], {axis})"
     return writer.add(text, dtype, dims, x, y, z, exact=True)
 
 
 def lengths(writer: Writer) -> Variable:
-    """A comparison or arithmetic of lengths, with constants that may overflow."""
+    """Write a comparison or arithmetic of lengths, with constants that may overflow."""
     x = writer.some(types.ALL, (1, 2, 3))
 
     def length() -> str:
@@ -82,7 +88,7 @@ def lengths(writer: Writer) -> Variable:
             text, _ = subtensors.index(writer, x)
             return f"{x.name}[{text}].size"
         if writer.chance(25):
-            return subtensors.place(writer).name
+            return subtensors.position(writer).name
         return f"{x.name}.shape[{writer.random.randrange(x.ndim)}]"
 
     def term() -> str:
@@ -126,10 +132,10 @@ def lengths(writer: Writer) -> Variable:
 
 
 def allocated(writer: Writer) -> Variable:
-    """A variable filled: zeros, ones, a range, an identity, one repeated."""
+    """Write a filled variable: zeros, ones, a range, an identity matrix, a repeated value."""
     x = writer.some(types.REAL, (1, 2))
-    n = subtensors.place(writer, 0, 4)
-    low = subtensors.place(writer)
+    n = subtensors.position(writer, 0, 4)
+    low = subtensors.position(writer)
     size = writer.choice((n.name, f"{x.name}.shape[0]", "3", f"{x.name}.shape[0] + {n.name}"))
     forms = [
         (f"T.zeros_like({x.name})", x.dtype, x.dims),
@@ -159,7 +165,7 @@ def allocated(writer: Writer) -> Variable:
 
 
 def moved(writer: Writer) -> Variable:
-    """Elements or dimensions in another order."""
+    """Write elements or dimensions in another order."""
     x = writer.some(types.ALL, (1, 2, 3))
     axis = writer.random.randrange(x.ndim)
     n = writer.choice((0, 1, -1, 2, 5))
@@ -180,7 +186,7 @@ def moved(writer: Writer) -> Variable:
 
 
 def picked(writer: Writer) -> Variable:
-    """A diagonal, a triangle, or elements chosen by a mask."""
+    """Write a diagonal, a triangle, or elements selected by a mask."""
     x = writer.some(types.REAL, 2)
     offset = writer.choice((0, 0, 1, -1, 2))
     forms = [

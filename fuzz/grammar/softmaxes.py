@@ -1,4 +1,4 @@
-"""Softmax, its logarithm and cross-entropies, with their gradients."""
+"""Write softmax, its logarithm and cross-entropies, with their gradients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """A softmax, or a cross-entropy of one."""
+    """Write a softmax, or its cross-entropy."""
     dtype = writer.choice(("float64", "float64", "float32", "float16"))
     x = writer.some((dtype,), 2, new=40)
     form = writer.choice(
@@ -31,7 +31,7 @@ def write(writer: Writer) -> Variable:
     if form == "bias":
         v = writer.like(x, (dtype,))
         text = f"T.nnet.softmax({name} + {v.name})"
-        dims = elementwise.joined(x, v)
+        dims = elementwise.broadcast_dims(x, v)
         return writer.add(text, dtype, dims, x, v)
     if form == "logsumexp":
         axis = writer.choice((0, 1, None))
@@ -43,7 +43,7 @@ def write(writer: Writer) -> Variable:
     if form == "binary":
         t = writer.input(dtype, tuple(d if d in "abcd1" else "a" for d in x.dims), (0, 1))
         text = f"T.nnet.binary_crossentropy(T.nnet.sigmoid({name}), {t.name})"
-        return _or_gradient(writer, text, dtype, x, x.dims)
+        return _add_with_gradient(writer, text, dtype, x, x.dims)
     if form in ("crossentropy", "one_hot"):
         y = writer.input(
             writer.choice(("int64", "int32", "int8")),
@@ -54,14 +54,14 @@ def write(writer: Writer) -> Variable:
             text = f"T.nnet.categorical_crossentropy(T.nnet.softmax({name}), {y.name})"
         else:
             text = f"-T.log(T.nnet.softmax({name}))[T.arange({y.name}.shape[0]), {y.name}]"
-        return _or_gradient(writer, text, dtype, x, x.dims[:1])
+        return _add_with_gradient(writer, text, dtype, x, x.dims[:1])
     call = f"T.nnet.softmax({name})" if form == "softmax" else f"T.nnet.logsoftmax({name})"
     if form == "log" and writer.chance(50):
         call = f"T.log(T.nnet.softmax({name}))"
-    return _or_gradient(writer, call, dtype, x, x.dims)
+    return _add_with_gradient(writer, call, dtype, x, x.dims)
 
 
-def _or_gradient(
+def _add_with_gradient(
     writer: Writer, text: str, dtype: str, x: Variable, dims: tuple[str, ...]
 ) -> Variable:
     assert dtype in types.FLOATS

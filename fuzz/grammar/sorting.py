@@ -1,4 +1,4 @@
-"""Sorting, and the largest elements."""
+"""Write sorts, and selections of the largest elements."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Sorted elements, their places, or the k largest."""
-    x = writer.some(types.REAL, (1, 2, 2, 3), lambda each: each.exact)
+    """Write sorted elements, their positions, or the k largest."""
+    x = writer.some(types.REAL, (1, 2, 2, 3), lambda variable: variable.exact)
     if not x.exact or x.dtype == "bool":
         x = writer.input(writer.dtype(types.INTEGERS), writer.dims(2))
     axis = writer.choice((*range(x.ndim), -1))
@@ -18,18 +18,20 @@ def write(writer: Writer) -> Variable:
         dims = x.dims if "None" not in text else (f"n{x.dims}",)
         return writer.add(text, x.dtype, dims, x, exact=True)
     if form == "argsort":
-        # Of equal ones any may come first, but where sorting is stable.
+        # Only a stable sort defines the order of equal elements.
         text = f"T.argsort({x.name}, axis={axis}, kind='mergesort')"
         return writer.add(text, "int64", x.dims, x)
     k = writer.choice(("1", "2", "-1", "-2", "3"))
-    left = [f"k{k}" if place == axis % x.ndim else dim for place, dim in enumerate(x.dims)]
+    dims_of_k = [
+        f"k{k}" if position == axis % x.ndim else dim for position, dim in enumerate(x.dims)
+    ]
     if form in ("topk", "partition"):
         text = f"T.sort(T.topk({x.name}, {k}, axis={axis}), axis={axis})"
-        return writer.add(text, x.dtype, left, x, exact=True)
+        return writer.add(text, x.dtype, dims_of_k, x, exact=True)
     if form in ("argtopk", "both") and x.ndim == 1:
-        # Places differ among equal elements; what is there does not.
+        # The positions of equal elements may differ, but not the elements.
         text = f"T.sort({x.name}[T.argtopk({x.name}, {k})])"
-        return writer.add(text, x.dtype, left, x, exact=True)
+        return writer.add(text, x.dtype, dims_of_k, x, exact=True)
     text = f"T.sort({x.name}, axis={axis})"
     sorted_ = writer.add(text, x.dtype, x.dims, x, exact=True)
     index = ", ".join([":"] * (axis % x.ndim) + ["::-1"])

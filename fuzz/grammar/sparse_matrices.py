@@ -1,26 +1,26 @@
-"""Sparse matrices, made of dense ones and made dense again."""
+"""Write sparse matrices that are made from dense ones and converted back."""
 
 from __future__ import annotations
 
-from fuzz.grammar.products import operand
+from fuzz.grammar.products import choose_operand
 from fuzz.grammar.writer import Variable, Writer
 
 DTYPES = ("float64", "float64", "float32", "int64", "int32", "int8", "complex128")
 
 
 def write(writer: Writer) -> Variable:
-    """An operation on sparse matrices."""
+    """Write an operation on sparse matrices."""
     dtype = writer.choice(DTYPES)
     a, b, c = (writer.choice("abc") for _ in range(3))
-    x = operand(writer, dtype, (a, b))
+    x = choose_operand(writer, dtype, (a, b))
     s = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({x.name})"
-    y = operand(writer, dtype, (b, c))
-    z = operand(writer, dtype, (a, b))
-    w = operand(writer, dtype, (b,))
+    y = choose_operand(writer, dtype, (b, c))
+    z = choose_operand(writer, dtype, (a, b))
+    w = choose_operand(writer, dtype, (b,))
     t = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({z.name})"
     u = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({y.name})"
     back = "sparse.dense_from_sparse({0})"
-    row = operand(writer, dtype, (a,))
+    row = choose_operand(writer, dtype, (a,))
     forms = [
         (f"sparse.structured_dot({s}, {y.name})", (a, c)),
         (f"sparse.dot({s}, {y.name})", (a, c)),
@@ -62,9 +62,9 @@ def write(writer: Writer) -> Variable:
         (f"sparse.usmm(2, {s}, {y.name}, T.dot({x.name}, {y.name}))", (a, c)),
     ]
     text, dims = writer.choice(forms)
-    found = dtype if "cast" not in text else "float64"
-    found = "int32" if "nnz" in text else found
+    result_dtype = dtype if "cast" not in text else "float64"
+    result_dtype = "int32" if "nnz" in text else result_dtype
     exact = "sigmoid" not in text
-    used = [each for each in (x, y, z, w, row) if each.name in text]
-    dims = tuple(f"?{text}{place}" if dim == "?" else dim for place, dim in enumerate(dims))
-    return writer.add(text, found, dims, *used, exact=exact)
+    used = [variable for variable in (x, y, z, w, row) if variable.name in text]
+    dims = tuple(f"?{text}{axis}" if dim == "?" else dim for axis, dim in enumerate(dims))
+    return writer.add(text, result_dtype, dims, *used, exact=exact)

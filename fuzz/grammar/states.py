@@ -1,4 +1,4 @@
-"""Shared variables that a function updates: by each other's values, in place, in part."""
+"""Write shared variables with updates: mutual, in-place and partial ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Shared variables and their updates."""
+    """Write shared variables and their updates."""
     dtype = writer.choice(("float64", "float64", "float32", "int64", "int8"))
     shape = writer.choice(((), (3,), (3,), (2, 3), (0,), (1, 3)))
     s, t = writer.share(dtype, shape), writer.share(dtype, shape)
@@ -33,18 +33,18 @@ def write(writer: Writer) -> Variable:
             for one, other in ((s, t), (t, s))
         ]
     )
-    known = {name for name, _ in writer.updates}
-    for each, text in zip((s, t), new):
-        if each.name in known or writer.chance(15):
+    updated = {name for name, _ in writer.updates}
+    for variable, text in zip((s, t), new):
+        if variable.name in updated or writer.chance(15):
             continue
-        if text == each.name:
+        if text == variable.name:
             continue
-        name = writer.say(text) if text not in (s.name, t.name) else text
-        writer.updates.append((each.name, name))
+        name = writer.add_statement(text) if text not in (s.name, t.name) else text
+        writer.updates.append((variable.name, name))
     exact = dtype != "float16"
     text = writer.choice(("{0} + {1}", "{0} * 2", "{0} - {2}", "{1}", "{0}")).format(
         s.name, t.name, x.name
     )
-    found = writer.add(text, dtype, tuple(map(str, shape)), s, t, x, exact=exact)
-    writer.outputs.append(found.name)
-    return found
+    output = writer.add(text, dtype, tuple(map(str, shape)), s, t, x, exact=exact)
+    writer.outputs.append(output.name)
+    return output

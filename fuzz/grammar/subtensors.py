@@ -1,4 +1,4 @@
-"""Parts of variables, read, set and incremented, and chains of them."""
+"""Write indexing that reads, sets or increments parts of variables, and chains of indexing."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 
 def number(writer: Writer) -> str:
-    """A place: a constant, or known only when the function is called."""
+    """Return a position: a constant, or an input of the function."""
     if writer.chance(65):
         return str(writer.choice(NUMBERS))
-    return place(writer).name
+    return position(writer).name
 
 
-def place(writer: Writer, low: int = -4, high: int = 5) -> Variable:
-    """An integer input of no dimension, for an index."""
-    known = [
-        each
-        for each in writer.inputs
-        if not each.dims and writer.bounds.get(each.name) == (low, high)
+def position(writer: Writer, low: int = -4, high: int = 5) -> Variable:
+    """Return a scalar integer input for an index."""
+    same = [
+        variable
+        for variable in writer.inputs
+        if not variable.dims and writer.bounds.get(variable.name) == (low, high)
     ]
-    if known and not writer.chance(40):
-        return writer.choice(known)
+    if same and not writer.chance(40):
+        return writer.choice(same)
     dtype = writer.choice(("int64", "int64", "int64", "int32", "int8", "int16"))
     return writer.input(dtype, (), (low, high))
 
 
 def part(writer: Writer, dim: str) -> tuple[str, str]:
-    """A slice's text, and the dimension it leaves."""
+    """Return the text of a slice, and the dimension of its result."""
     parts = [number(writer) if writer.chance(60) else "" for _ in range(2)]
     step = writer.choice(("", "", "", "-1", "2", "-2", "3", "-3"))
     if not step and writer.chance(5):
-        step = place(writer).name
+        step = position(writer).name
     text = ":".join([*parts, step]) if step else ":".join(parts)
     if not any(parts) and step in ("", "-1"):
         return text, dim
@@ -41,15 +41,15 @@ def part(writer: Writer, dim: str) -> tuple[str, str]:
 
 
 def index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
-    """A basic index's text, and the dimensions of what it leaves."""
+    """Return the text of a basic index, and the dimensions of its result."""
     texts, dims = [], []
     for dim in x.dims[: writer.choice(range(1, x.ndim + 1))]:
         if writer.chance(25):
             texts.append(number(writer))
             continue
-        text, left = part(writer, dim)
+        text, result_dim = part(writer, dim)
         texts.append(text)
-        dims.append(left)
+        dims.append(result_dim)
     if writer.chance(6):
         texts.append("None")
         dims.append("1")
@@ -57,21 +57,21 @@ def index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
 
 
 def write(writer: Writer) -> Variable:
-    """A part, of a part perhaps; or a variable with other values in one."""
+    """Write a subtensor, a chain of them, or a variable with a part changed."""
     return writer.choice(
         (read, read, chain, changed, changed, advanced, advanced_changed, lengths)
     )(writer)
 
 
 def read(writer: Writer, x: Variable | None = None) -> Variable:
-    """A part."""
+    """Write a subtensor."""
     x = x or writer.some(types.ALL, (1, 1, 2, 2, 3))
     text, dims = index(writer, x)
     return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
 
 
 def chain(writer: Writer) -> Variable:
-    """A part of a part."""
+    """Write a subtensor of a subtensor."""
     x = writer.some(types.ALL, (1, 1, 2, 3))
     for _ in range(writer.choice((2, 2, 3))):
         if x.ndim:
@@ -80,32 +80,36 @@ def chain(writer: Writer) -> Variable:
 
 
 def changed(writer: Writer) -> Variable:
-    """A variable with a part set or incremented."""
+    """Write a variable with a part set or incremented."""
     x = writer.some(types.REAL, (1, 1, 2, 2, 3))
     text, dims = index(writer, x)
     name = writer.choice(("set_subtensor", "inc_subtensor"))
     if x.dtype == "bool":
         name = "set_subtensor"
     fits = [
-        each
-        for each in writer.variables
-        if each.dims == tuple(dims) and types.upcast(each.dtype, x.dtype) == x.dtype
+        variable
+        for variable in writer.variables
+        if variable.dims == tuple(dims) and types.upcast(variable.dtype, x.dtype) == x.dtype
     ]
     options = ["1", "0"]
     if x.dtype != "bool":
         options += ["-3", f"{x.name}[{text}] * 2", f"{x.name}[{text}] + 1"]
     if dims and text.count(":") == 1 and text.startswith(":") and x.ndim == 1:
         options.append(f"{x.name}[{text}][::-1]")
-    value = writer.choice([*options, *(each.name for each in fits)])
-    found = f"T.{name}({x.name}[{text}], {value})"
-    return writer.add(found, x.dtype, x.dims, x, exact=True)
+    value = writer.choice([*options, *(variable.name for variable in fits)])
+    statement = f"T.{name}({x.name}[{text}], {value})"
+    return writer.add(statement, x.dtype, x.dims, x, exact=True)
 
 
 def indices(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
-    """A vector or matrix of places."""
-    known = [each for each in writer.inputs if writer.bounds.get(each.name) == bounds and each.dims]
-    if known and writer.chance(60):
-        return writer.choice(known)
+    """Return a vector or matrix of positions."""
+    same = [
+        variable
+        for variable in writer.inputs
+        if writer.bounds.get(variable.name) == bounds and variable.dims
+    ]
+    if same and writer.chance(60):
+        return writer.choice(same)
     dtype = writer.choice(("int64", "int64", "int32", "int8", "uint8", "int16"))
     if dtype == "uint8":
         bounds = (0, bounds[1])
@@ -113,7 +117,7 @@ def indices(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
 
 
 def picked(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
-    """An advanced index's text, and the dimensions of what it leaves if they are known."""
+    """Return the text of an advanced index, and the dimensions of its result; None if unknown."""
     i = indices(writer)
     kind = writer.choice(("first", "first", "two", "last", "mask", "constant", "mixed"))
     if kind == "two" and x.ndim >= 2:
@@ -122,8 +126,8 @@ def picked(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
     if kind == "last" and x.ndim >= 2:
         return f":, {i.name}", [x.dims[0], *i.dims, *x.dims[2:]]
     if kind == "mixed" and x.ndim >= 2 and i.ndim == 1:
-        text, left = part(writer, x.dims[0])
-        return f"{text}, {i.name}", [left, *i.dims, *x.dims[2:]]
+        text, result_dim = part(writer, x.dims[0])
+        return f"{text}, {i.name}", [result_dim, *i.dims, *x.dims[2:]]
     if kind == "constant":
         return writer.choice(("[0, 0]", "[1, 0]", "[0, -1, 0]", "[]")), None
     if kind == "mask" and x.discrete:
@@ -132,7 +136,7 @@ def picked(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
 
 
 def advanced(writer: Writer) -> Variable:
-    """Elements or rows that are listed."""
+    """Write elements or rows selected by positions."""
     x = writer.some(types.ALL, (1, 2, 2, 3))
     text, dims = picked(writer, x)
     if dims is None:
@@ -143,7 +147,7 @@ def advanced(writer: Writer) -> Variable:
 
 
 def advanced_changed(writer: Writer) -> Variable:
-    """A variable with listed elements or rows set or incremented, some repeatedly."""
+    """Write a variable with selected elements or rows set or incremented, some repeatedly."""
     x = writer.some([d for d in types.REAL if d != "bool"], (1, 2, 2, 3))
     text, dims = picked(writer, x)
     name = writer.choice(("set_subtensor", "inc_subtensor", "inc_subtensor"))
@@ -152,16 +156,16 @@ def advanced_changed(writer: Writer) -> Variable:
         options.append(f"{x.name}[{text}]")
     if dims:
         options += [
-            each.name
-            for each in writer.variables
-            if each.dims == tuple(dims) and types.upcast(each.dtype, x.dtype) == x.dtype
+            variable.name
+            for variable in writer.variables
+            if variable.dims == tuple(dims) and types.upcast(variable.dtype, x.dtype) == x.dtype
         ]
-    found = f"T.{name}({x.name}[{text}], {writer.choice(options)})"
-    return writer.add(found, x.dtype, x.dims, x, exact=True)
+    statement = f"T.{name}({x.name}[{text}], {writer.choice(options)})"
+    return writer.add(statement, x.dtype, x.dims, x, exact=True)
 
 
 def lengths(writer: Writer) -> Variable:
-    """A length of a part, or a comparison of lengths."""
+    """Write a length of a part."""
     x = writer.some(types.ALL, (1, 2, 3))
     text, _ = index(writer, x)
     inner = f"{x.name}[{text}]"

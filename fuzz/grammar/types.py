@@ -1,4 +1,4 @@
-"""NumPy's types, as far as a writer of programs must know what Theano makes of them."""
+"""Compute the types of results from the types of operands, as Theano does."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ WEIGHTS = {
 
 
 def bits(dtype: str) -> int:
-    """How many bits an element has."""
+    """Return the number of bits of an element."""
     return 8 if dtype == "bool" else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def upcast(*dtypes: str) -> str:
-    """The type that all are converted to."""
-    found = dtypes[0]
+    """Return the common type to which all types are converted."""
+    common = dtypes[0]
     for dtype in dtypes[1:]:
-        found = _upcast(found, dtype)
-    return found
+        common = _upcast(common, dtype)
+    return common
 
 
 def _upcast(one: str, other: str) -> str:
@@ -48,7 +48,7 @@ def _upcast(one: str, other: str) -> str:
     if one == "bool":
         return other
     if one in COMPLEX or other in COMPLEX:
-        parts = [_part(each) for each in (one, other)]
+        parts = [_part(dtype) for dtype in (one, other)]
         return "complex64" if upcast(*parts) in ("float16", "float32") else "complex128"
     if one in FLOATS and other in FLOATS:
         return one if bits(one) > bits(other) else other
@@ -69,7 +69,7 @@ def _part(dtype: str) -> str:
 
 
 def floating(dtype: str) -> str:
-    """The type of a function's value that has no integer values, as the exponential's."""
+    """Return the type of the result of a function without integer values, such as exp."""
     if dtype in FLOATS + COMPLEX:
         return dtype
     return "float32" if bits(dtype) <= 16 else "float64"

@@ -1,4 +1,4 @@
-"""Writes a program, variable by variable."""
+"""Write a random program, variable by variable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from fuzz.grammar import types
 from fuzz.program import Input, Program, Value, live, read
 
-# Lengths that are known when a function is called, and how often each is one of LENGTHS.
+# Symbols for the lengths that a call chooses from LENGTHS, with these FREQUENCIES.
 SIZES = ("a", "b", "c", "d")
 LENGTHS = (0, 1, 2, 3, 4, 5, 7)
 FREQUENCIES = (4, 4, 6, 8, 4, 3, 1)
@@ -23,10 +23,10 @@ class Variable:
     """A variable of the program.
 
     Args:
-        dims: for each dimension "1" if it is broadcastable, a number if the length is known, one of
-            SIZES or a text that is the same for lengths which are.
-        exact: floats are computed without rounding from inputs of few bits.
-        depth: how many operations it is away from inputs.
+        dims: one text for each dimension: "1" if it is broadcastable, a number if its length is
+            fixed, an element of SIZES, or another text; equal texts mean equal lengths.
+        exact: whether floats are computed without rounding from inputs of few bits.
+        depth: the number of operations between the inputs and the variable.
     """
 
     name: str
@@ -37,18 +37,18 @@ class Variable:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """Return the number of dimensions."""
         return len(self.dims)
 
     @property
     def discrete(self) -> bool:
-        """Whether it holds integers or booleans."""
+        """Return whether the elements are integers or booleans."""
         return self.dtype in types.DISCRETE
 
 
 @dataclass
 class Writer:
-    """The program so far; ``extreme`` says that values may overflow, and be nan and infinite."""
+    """Builds a program; with ``extreme``, values may overflow, be nan or infinite."""
 
     random: random.Random
     extreme: bool = False
@@ -62,20 +62,20 @@ class Writer:
     rounding: bool = True
 
     def chance(self, percent: int) -> bool:
-        """Yes, so often."""
+        """Return True with a probability of ``percent`` / 100."""
         return self.random.randrange(100) < percent
 
     def choice(self, options: Sequence[Option]) -> Option:
-        """One of them."""
+        """Choose one of several options."""
         return options[self.random.randrange(len(options))]
 
     def dtype(self, among: Sequence[str] = types.ALL) -> str:
-        """A type for an input."""
+        """Choose a type for an input."""
         names = [name for name in types.WEIGHTS if name in among]
         return self.random.choices(names, [types.WEIGHTS[name] for name in names])[0]
 
     def dims(self, ndim: int, broadcastable: int = 12) -> tuple[str, ...]:
-        """Dimensions for an input, so many percent of them broadcastable."""
+        """Choose the dimensions of an input; ``broadcastable`` is a probability in percent."""
         return tuple(
             "1" if self.chance(broadcastable) else self.choice(SIZES[:3]) for _ in range(ndim)
         )
@@ -83,9 +83,9 @@ class Writer:
     def input(
         self, dtype: str, dims: tuple[str, ...], bounds: tuple[int, int] | None = None
     ) -> Variable:
-        """A new input, of integers within bounds if they are given.
+        """Add an input; its elements are integers within the bounds, if there are any.
 
-        A length that another variable was computed to have is one of its own.
+        An input cannot depend on a computed length: its dimension becomes SIZES[0].
         """
         dims = tuple(dim if dim in SIZES or dim.isdigit() else SIZES[0] for dim in dims)
         variable = Variable(f"x{len(self.inputs)}", dtype, dims, dtype != "float16")
@@ -102,57 +102,61 @@ class Writer:
         where: Callable[[Variable], bool] = lambda _: True,
         new: int = 25,
     ) -> Variable:
-        """A variable of one of these types, a new input if there is none or by chance."""
+        """Choose a variable of one of these types; sometimes, or if there is none, add an input."""
         allowed = (ndim,) if isinstance(ndim, int) else tuple(ndim)
-        found = [
-            each
-            for each in self.variables
-            if each.dtype in among and each.ndim in allowed and where(each)
+        candidates = [
+            variable
+            for variable in self.variables
+            if variable.dtype in among and variable.ndim in allowed and where(variable)
         ]
-        if found and not self.chance(new):
-            # Late ones more often, so that there are chains.
-            return found[max(self.random.randrange(len(found)) for _ in range(2))]
+        if candidates and not self.chance(new):
+            # Prefer later variables, so that operations form chains.
+            return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
         return self.input(self.dtype(among), self.dims(self.choice(allowed)))
 
     def like(self, variable: Variable, among: Sequence[str] = types.ALL) -> Variable:
-        """A variable that can be broadcast with another one: of its lengths, or a scalar."""
+        """Choose a variable that broadcasts with another variable."""
 
         def fits(other: Variable) -> bool:
             pairs = zip(reversed(other.dims), reversed(variable.dims))
             return all(one == two or "1" in (one, two) for one, two in pairs)
 
-        found = [each for each in self.variables if each.dtype in among and fits(each)]
-        if variable in found and not self.chance(12):
-            # Of a variable and itself there is little to compute.
-            found.remove(variable)
-        if found and not self.chance(25):
-            return found[max(self.random.randrange(len(found)) for _ in range(2))]
-        known = [each in SIZES or each.isdigit() for each in variable.dims]
-        if not all(known):
-            first = len(known) - known[::-1].index(False)
+        candidates = [
+            candidate
+            for candidate in self.variables
+            if candidate.dtype in among and fits(candidate)
+        ]
+        if variable in candidates and not self.chance(12):
+            # An operation on a variable and itself is rarely of interest.
+            candidates.remove(variable)
+        if candidates and not self.chance(25):
+            return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
+        is_symbol = [dim in SIZES or dim.isdigit() for dim in variable.dims]
+        if not all(is_symbol):
+            first = len(is_symbol) - is_symbol[::-1].index(False)
             return self.input(self.dtype(among), variable.dims[first:])
-        dims = tuple("1" if self.chance(20) else each for each in variable.dims)
+        dims = tuple("1" if self.chance(20) else dim for dim in variable.dims)
         return self.input(self.dtype(among), dims[self.choice((0, 0, 0, len(dims))) :])
 
     def add(
         self, text: str, dtype: str, dims: Sequence[str], *of: Variable, exact: bool = False
     ) -> Variable:
-        """A statement that computes a variable from others, exactly if these are exact."""
-        depth = 1 + max((each.depth for each in of), default=0)
+        """Add a statement that computes a variable; it is exact if the operands are exact."""
+        depth = 1 + max((operand.depth for operand in of), default=0)
         exact = dtype in types.DISCRETE or (exact and depth < 5 and all(e.exact for e in of))
         variable = Variable(f"v{len(self.statements)}", dtype, tuple(dims), exact, depth)
         self.statements.append((variable.name, text))
         self.variables.append(variable)
         return variable
 
-    def say(self, text: str) -> str:
-        """A statement whose value is no variable; its name."""
+    def add_statement(self, text: str) -> str:
+        """Add a statement whose value is not a variable; return its name."""
         name = f"v{len(self.statements)}"
         self.statements.append((name, text))
         return name
 
     def share(self, dtype: str, shape: tuple[int, ...]) -> Variable:
-        """A new shared variable."""
+        """Add a shared variable."""
         dims = tuple(map(str, shape))
         variable = Variable(f"s{len(self.shared)}", dtype, dims, dtype != "float16")
         self.shared.append((variable, self.value(dtype, shape)))
@@ -162,18 +166,18 @@ class Writer:
     def value(
         self, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
     ) -> Value:
-        """An array of elements that a program of this kind is called with."""
+        """Make a random array for a call."""
         size = 1
         for length in shape:
             size *= length
         return Value(dtype, shape, tuple(self.element(dtype, bounds) for _ in range(size)))
 
     def element(self, dtype: str, bounds: tuple[int, int] | None = None) -> Any:
-        """An element of an array."""
+        """Make a random element of an array."""
         pick = self.random
         if bounds:
-            found = pick.randint(*bounds)
-            return float(found) if dtype in types.FLOATS else found
+            integer = pick.randint(*bounds)
+            return float(integer) if dtype in types.FLOATS else integer
         if dtype == "bool":
             return pick.random() < 0.5
         if dtype in types.COMPLEX:
@@ -189,34 +193,38 @@ class Writer:
         return pick.randint(max(low, -5), 5)
 
     def sizes(self) -> dict[str, int]:
-        """Lengths of a call."""
+        """Choose the lengths of a call."""
         return {name: self.random.choices(LENGTHS, FREQUENCIES)[0] for name in SIZES}
 
     def call(self, sizes: dict[str, int]) -> tuple[Value, ...]:
-        """The values of a call."""
+        """Make the values of a call."""
         return tuple(
             self.value(
-                each.dtype,
-                tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in each.dims),
-                self.bounds.get(each.name),
+                variable.dtype,
+                tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in variable.dims),
+                self.bounds.get(variable.name),
             )
-            for each in self.inputs
+            for variable in self.inputs
         )
 
     def program(self, category: str, calls: int) -> Program:
-        """What was written, called so often; without outputs all that nothing reads are."""
-        outputs = self.outputs or self._ends()
-        last = max((each for each in self.variables), key=lambda each: each.depth, default=None)
+        """Return the program; by default its outputs are the variables that nothing reads."""
+        outputs = self.outputs or self._choose_outputs()
+        last = max(
+            (variable for variable in self.variables),
+            key=lambda variable: variable.depth,
+            default=None,
+        )
         if not outputs and last:
             outputs = [last.name]
         return live(
             Program(
                 category,
                 tuple(
-                    Input(each.name, each.dtype, tuple(dim == "1" for dim in each.dims))
-                    for each in self.inputs
+                    Input(variable.name, variable.dtype, tuple(dim == "1" for dim in variable.dims))
+                    for variable in self.inputs
                 ),
-                tuple((each.name, value) for each, value in self.shared),
+                tuple((variable.name, value) for variable, value in self.shared),
                 tuple(self.statements),
                 tuple(outputs),
                 tuple(self.updates),
@@ -227,25 +235,27 @@ class Writer:
         )
 
     def tolerance(self) -> float:
-        """The relative error that floats may have, by the smallest type there is."""
+        """Return the relative error allowed for floats, from the smallest type in the program."""
         if not self.rounding:
             return 0.0
         text = " ".join(text for _, text in self.statements)
-        dtypes = {each.dtype for each in self.variables}
+        dtypes = {variable.dtype for variable in self.variables}
         if "float16" in dtypes or "float16" in text:
             return 2e-2
         if dtypes & {"float32", "complex64"} or "float32" in text:
             return 2e-4
-        # Integers of few bits become float32.
+        # Functions of integers of at most 16 bits return float32.
         small = {name for name in types.DISCRETE if types.bits(name) <= 16}
         return 2e-4 if dtypes & small else 1e-8
 
-    def _ends(self) -> list[str]:
-        known = {each.name for each in self.variables} - {each.name for each in self.inputs}
-        known -= {each.name for each, _ in self.shared}
+    def _choose_outputs(self) -> list[str]:
+        computed = {variable.name for variable in self.variables} - {
+            variable.name for variable in self.inputs
+        }
+        computed -= {variable.name for variable, _ in self.shared}
         used = {name for _, text in self.statements for name in read(text)}
-        ends = [name for name, _ in self.statements if name in known - used]
-        # And some of what is computed on the way.
-        ends += [name for name in sorted(known & used) if self.chance(25)]
+        ends = [name for name, _ in self.statements if name in computed - used]
+        # Add some intermediate variables.
+        ends += [name for name in sorted(computed & used) if self.chance(25)]
         self.random.shuffle(ends)
         return ends[:4]

@@ -1,4 +1,4 @@
-"""A notebook computes with Theano, shows its graphs and plots inline, and goes on once interrupted.
+"""A notebook computes with Theano, shows graphs and plots inline, and continues after an interrupt.
 
 It runs in an environment with Jupyter: ./invoke build --stack=openblas --with=jupyter
 """
@@ -17,7 +17,7 @@ x = T.vector()
 powers, updates = theano.scan(lambda last: last * 1.0000001, outputs_info=x, n_steps=10**6)
 f = theano.function([x], powers[-1], updates=updates)
 """
-# d3viz asks for dot too.
+# d3viz needs the program dot too.
 GRAPHS = """
 import theano.d3viz, pydot
 from IPython.display import SVG
@@ -35,7 +35,7 @@ pyplot.plot([1, 2]);
 
 @pytest.fixture
 def kernel(tmp_path):
-    """What runs a cell, for its reply and what it shows; and what interrupts one."""
+    """Start a kernel; return a function that runs a cell, and a function that interrupts it."""
     manager, client = start_new_kernel(cwd=str(tmp_path))
 
     def run(code):
@@ -94,5 +94,5 @@ def test_a_notebook_is_executed(tmp_path):
     (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
     command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "a.ipynb"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=300)
-    found = json.loads((tmp_path / "a.nbconvert.ipynb").read_text())
-    assert "array([2." in found["cells"][0]["outputs"][0]["data"]["text/plain"][0]
+    notebook = json.loads((tmp_path / "a.nbconvert.ipynb").read_text())
+    assert "array([2." in notebook["cells"][0]["outputs"][0]["data"]["text/plain"][0]

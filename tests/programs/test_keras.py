@@ -1,4 +1,4 @@
-"""Keras on Theano computes what NumPy does by hand, learns, and is the same once it is read again.
+"""Keras on Theano computes like NumPy code and learns, and a saved model computes the same.
 
 It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras, or keras-2.2
 """
@@ -18,7 +18,7 @@ def sigmoid(x):
 def convolve(images, kernels, bias):
     """Convolve (batch, height, width, channels) with (h, w, channels, filters).
 
-    Kernels are flipped on Theano, as they are not on TensorFlow.
+    Theano flips kernels; TensorFlow does not.
     """
     height, width, *_ = kernels.shape
     kernels = kernels[::-1, ::-1]
@@ -31,7 +31,7 @@ def convolve(images, kernels, bias):
 
 
 def lstm(sequences, kernel, recurrent, bias):
-    """Run an LSTM over (batch, time, features); its last output. Gates are i, f, c, o."""
+    """Run an LSTM over (batch, time, features); return its last output. Gates are i, f, c, o."""
     units = len(recurrent)
     h = c = np.zeros((len(sequences), units))
     for x in sequences.swapaxes(0, 1):
@@ -41,7 +41,7 @@ def lstm(sequences, kernel, recurrent, bias):
     return h
 
 
-# Keras 2.2's gates are straight lines unless it is told.
+# Keras 2.2's gates are piecewise linear by default.
 SIGMOID = {"bias_initializer": "glorot_uniform", "recurrent_activation": "sigmoid"}
 CASES = [
     (layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3)), convolve),
@@ -51,7 +51,7 @@ CASES = [
 
 @pytest.fixture(params=CASES, ids=["conv", "lstm"])
 def case(request):
-    """A compiled model of one layer, what computes the same by hand, and inputs."""
+    """Return a compiled model of one layer, the same computation in NumPy, and inputs."""
     layer, by_hand = request.param
     model = models.Sequential([layer])
     model.compile("adam", "mse")
@@ -73,13 +73,13 @@ def test_it_learns_and_is_read_again(case, tmp_path):
     model.save(str(tmp_path / "model.h5"))
     again = models.load_model(str(tmp_path / "model.h5"))
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
-    # With the optimizer's state: training goes on as if it had not stopped.
+    # The file contains the optimizer's state, so that training continues unchanged.
     assert again.train_on_batch(x, target) == pytest.approx(model.train_on_batch(x, target))
     np.testing.assert_allclose(again.get_weights()[0], model.get_weights()[0], rtol=1e-5)
 
 
 def test_two_strands_share_layers(tmp_path):
-    """As in DeepVirFinder: the mean of what a sequence and its reverse complement give."""
+    """As in DeepVirFinder: the mean of the outputs for a sequence and its reverse complement."""
     shared = [
         layers.Conv1D(6, 4, activation="relu"),
         layers.GlobalMaxPooling1D(),
@@ -95,27 +95,27 @@ def test_two_strands_share_layers(tmp_path):
     bases = np.eye(4)[RNG.randint(4, size=(64, 30))]
     both = [bases, bases[:, ::-1, ::-1]]
 
-    known = (bases[..., 0].sum(1) > 7).astype(float)
-    losses = model.fit(both, known, epochs=40, verbose=0).history["loss"]
+    labels = (bases[..., 0].sum(1) > 7).astype(float)
+    losses = model.fit(both, labels, epochs=40, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     model.save(str(tmp_path / "model.h5"))
     again = models.load_model(str(tmp_path / "model.h5"))
     kernel, bias, v, b, w, c = model.get_weights()
     expected = 0
     for strand in both:
-        found = convolve(strand[:, :, None], kernel[:, None], bias).max((1, 2))
-        expected += sigmoid(np.maximum(np.maximum(found, 0) @ v + b, 0) @ w + c) / 2
-    for each in model, again:
-        np.testing.assert_allclose(each.predict(both), expected, rtol=1e-4, atol=1e-5)
+        maxima = convolve(strand[:, :, None], kernel[:, None], bias).max((1, 2))
+        expected += sigmoid(np.maximum(np.maximum(maxima, 0) @ v + b, 0) @ w + c) / 2
+    for network in model, again:
+        np.testing.assert_allclose(network.predict(both), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_weights_of_tensorflow_are_read(tmp_path):
-    """Its convolutions do not flip their kernels."""
+    """TensorFlow's convolutions do not flip their kernels."""
     model = models.Sequential([layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3))])
     model.save(str(tmp_path / "model.h5"))
     with h5py.File(str(tmp_path / "model.h5"), "a") as file:
         file["model_weights"].attrs["backend"] = b"tensorflow"
     [kernel, _], [flipped, _] = (
-        each.get_weights() for each in (model, models.load_model(str(tmp_path / "model.h5")))
+        network.get_weights() for network in (model, models.load_model(str(tmp_path / "model.h5")))
     )
     np.testing.assert_array_equal(flipped, kernel[::-1, ::-1])

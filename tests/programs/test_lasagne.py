@@ -1,4 +1,4 @@
-"""Lasagne computes and learns what NumPy does by hand: a perceptron and a convolutional network.
+"""Lasagne's perceptron and convolutional network compute like NumPy code, and learn.
 
 A Neural Turing Machine of its layers learns to copy.
 
@@ -37,7 +37,7 @@ def cnn(incoming):
 
 
 def cnn_by_hand(images, kernels, b, v, c):
-    """A true convolution: kernels are flipped."""
+    """Compute true convolutions, which flip the kernels."""
     kernels = kernels[:, :, ::-1, ::-1]
     made = np.zeros((len(images), 3, SIZE - 2, SIZE - 2))
     for i, j in np.ndindex(made.shape[2:]):
@@ -49,7 +49,7 @@ def cnn_by_hand(images, kernels, b, v, c):
 
 
 def data(count):
-    """Noisy images, with one bright corner that is the class."""
+    """Make noisy images; the position of a bright corner is the class."""
     classes = RNG.randint(CLASSES, size=count)
     images = RNG.standard_normal((count, 1, SIZE, SIZE))
     for at, which in enumerate(classes):
@@ -80,7 +80,7 @@ def test_by_hand_and_it_learns(network, by_hand):
 
 
 def test_a_step_by_hand():
-    """Of softmax regression, whose gradient is known."""
+    """A step of softmax regression, whose gradient has a closed form."""
     x, y = tensor.matrix(), tensor.ivector()
     top = layers.DenseLayer(
         layers.InputLayer((None, 5), x), CLASSES, nonlinearity=lasagne.nonlinearities.softmax
@@ -92,11 +92,11 @@ def test_a_step_by_hand():
     seen = RNG.standard_normal((10, 5)).astype(theano.config.floatX)
     target = RNG.randint(CLASSES, size=10).astype("int32")
     w, b = layers.get_all_param_values(top)
-    found = softmax(seen @ w + b)
+    probabilities = softmax(seen @ w + b)
     np.testing.assert_allclose(
-        step(seen, target), -np.log(found[range(10), target]).mean(), rtol=1e-5
+        step(seen, target), -np.log(probabilities[range(10), target]).mean(), rtol=1e-5
     )
-    error = (found - np.eye(CLASSES)[target]) / 10
+    error = (probabilities - np.eye(CLASSES)[target]) / 10
     new_w, new_b = layers.get_all_param_values(top)
     np.testing.assert_allclose(new_w, w - 0.5 * seen.T @ error, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(new_b, b - 0.5 * error.sum(0), rtol=1e-4, atol=1e-6)
@@ -106,9 +106,9 @@ BITS, CELLS, WIDTH, UNITS = 4, 10, 6, 32
 
 
 def address(weighting, memory, head):
-    """Where a head of a Neural Turing Machine turns to: by content, then by place."""
+    """Compute a head's addresses in a Neural Turing Machine: by content, then by location."""
     key, shift, *columns = head
-    strength, gate, sharpness = (tensor.addbroadcast(each, 1) for each in columns)
+    strength, gate, sharpness = (tensor.addbroadcast(column, 1) for column in columns)
     products = (memory * key[:, None]).sum(2)
     lengths = tensor.sqrt(((memory**2).sum(2) + 1e-6) * ((key**2).sum(1, keepdims=True) + 1e-6))
     content = tensor.nnet.softmax(strength * products / lengths)
@@ -119,7 +119,7 @@ def address(weighting, memory, head):
 
 
 def turing_machine(inputs):
-    """The outputs of one with a read head and a write head, and its parameters.
+    """Return the outputs and parameters of a machine with a read head and a write head.
 
     Inputs are (time, batch, BITS + 1).
     """
@@ -134,21 +134,23 @@ def turing_machine(inputs):
         (1, tensor.nnet.softplus),
     ]
     wanted = [*head, *head, (WIDTH, nonlinear.sigmoid), (WIDTH, nonlinear.tanh)]
-    told = [layers.DenseLayer(controller, size, nonlinearity=f) for size, f in wanted]
-    known = layers.InputLayer((None, UNITS + WIDTH))
-    answer = layers.DenseLayer(known, BITS, nonlinearity=nonlinear.sigmoid)
+    heads = [layers.DenseLayer(controller, size, nonlinearity=f) for size, f in wanted]
+    memory_layer = layers.InputLayer((None, UNITS + WIDTH))
+    answer = layers.DenseLayer(memory_layer, BITS, nonlinearity=nonlinear.sigmoid)
 
     def step(x, memory, read_at, write_at, read):
-        hidden, *found = layers.get_output(
-            [controller, *told], {seen: tensor.concatenate([x, read], axis=1)}
+        hidden, *parts = layers.get_output(
+            [controller, *heads], {seen: tensor.concatenate([x, read], axis=1)}
         )
-        write_at = address(write_at, memory, found[5:10])
-        erase, add = (each[:, None] for each in found[10:])
+        write_at = address(write_at, memory, parts[5:10])
+        erase, add = (vector[:, None] for vector in parts[10:])
         at = write_at[:, :, None]
         memory = memory * (1 - at * erase) + at * add
-        read_at = address(read_at, memory, found[:5])
+        read_at = address(read_at, memory, parts[:5])
         read = (read_at[:, :, None] * memory).sum(1)
-        output = layers.get_output(answer, {known: tensor.concatenate([hidden, read], axis=1)})
+        output = layers.get_output(
+            answer, {memory_layer: tensor.concatenate([hidden, read], axis=1)}
+        )
         return memory, read_at, write_at, read, output
 
     batch = inputs.shape[1]
@@ -157,7 +159,7 @@ def turing_machine(inputs):
     memory = tensor.zeros((batch, CELLS, WIDTH)) + 1e-3
     begin = [memory, first, first, tensor.zeros((batch, WIDTH)), None]
     (*_, outputs), _ = theano.scan(step, sequences=inputs, outputs_info=begin)
-    return outputs, layers.get_all_params([*told, answer], trainable=True)
+    return outputs, layers.get_all_params([*heads, answer], trainable=True)
 
 
 def test_a_turing_machine_copies():

@@ -1,4 +1,4 @@
-"""Theano's MPI ops and the example of docs/clusters.md, on the MPI that the machine has.
+"""Theano's MPI ops and the example of docs/clusters.md run on this machine's MPI.
 
 It runs in an environment with mpi4py: ./invoke build --stack=openblas --with=mpi4py
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 CLUSTERS = Path(__file__).parents[2] / "docs" / "clusters.md"
-# Each passes what it has to the next one, which doubles it.
+# Each process sends its value to the next process, which doubles it.
 RING = """
 import numpy as np, theano, theano.tensor as T
 from mpi4py import MPI
@@ -41,10 +41,10 @@ def run(*command, **env):
 
 
 def start(number, program):
-    """The output of a program that so many processes run."""
+    """Run a program in so many processes; return its output."""
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not on PATH (apt-get install openmpi-bin)")
-    # Of these, Open MPI wants to be asked.
+    # Open MPI needs options for root and for more processes than CPUs.
     env = dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1")
     env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     return run("mpirun", "-n", str(number), sys.executable, "-c", program, **env)

@@ -1,4 +1,4 @@
-"""nolearn trains Lasagne's networks as scikit-learn's estimators, within its tools too.
+"""nolearn trains Lasagne's networks as scikit-learn's estimators, also inside scikit-learn's tools.
 
 It runs in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
 """

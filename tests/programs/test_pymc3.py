@@ -1,23 +1,32 @@
-"""PyMC3 finds what least squares and NumPy do by hand, and its traces are the same once read again.
+"""PyMC3's models agree with NumPy and closed forms, and its saved traces load unchanged.
 
-It runs in an environment with PyMC3: ./invoke build --stack=openblas --with=pymc3, or pymc3-3.7
+It runs in an environment with PyMC3: ./invoke build --stack=openblas --with=pymc3, pymc3-3.7 or
+pymc3-3.11
 """
 
 import arviz
 import numpy as np
+import pandas as pd
 import pymc3 as pm
 import pytest
+import theano
+import theano.tensor as tt
 
 RNG = np.random.RandomState(1)
 DRAWS = {"random_seed": 3, "progressbar": False}
+CHAIN = {"chains": 1, "cores": 1, "compute_convergence_checks": False, **DRAWS}
 NOISE = 0.5
 X = np.column_stack([np.ones(200), RNG.standard_normal((200, 2))])
 Y = X @ [1.0, -2.0, 0.5] + NOISE * RNG.standard_normal(len(X))
 
+of_3_11 = pytest.mark.skipif(
+    not pm.__version__.startswith("3.11"), reason="it is written for PyMC3 3.11"
+)
+
 
 @pytest.fixture
 def regression():
-    """Y on X, with flat priors: the posterior is least squares' estimate, and its covariance."""
+    """Regress Y on X with flat priors: the posterior has least squares' mean and covariance."""
     with pm.Model() as model:
         beta = pm.Flat("beta", shape=X.shape[1])
         pm.Normal("y", pm.math.dot(X, beta), NOISE, observed=Y)
@@ -25,7 +34,7 @@ def regression():
 
 
 def least_squares():
-    """The estimate, and its standard errors."""
+    """Return the estimate and its standard errors."""
     covariance = np.linalg.inv(X.T @ X) * NOISE**2
     return covariance @ X.T @ Y / NOISE**2, np.sqrt(np.diag(covariance))
 
@@ -40,11 +49,11 @@ def test_nuts_in_two_processes(regression, tmp_path):
     beta = drawn.posterior.beta.values
     assert beta.shape == (2, 1000, 3)
     assert not np.array_equal(beta[0], beta[1])
-    # Six Monte Carlo errors of 2,000 draws, were they independent; these are close to that.
+    # Six standard errors of 2,000 independent draws; the draws are nearly independent.
     beta = beta.reshape(-1, 3)
     np.testing.assert_array_less(abs(beta.mean(0) - estimate), 6 * errors / np.sqrt(2000))
     np.testing.assert_allclose(beta.std(0), errors, rtol=0.1)
-    # ArviZ rounds them.
+    # ArviZ rounds the values.
     np.testing.assert_allclose(summary["mean"], beta.mean(0), atol=1e-3)
     np.testing.assert_allclose(summary["sd"], beta.std(0), atol=1e-3)
     assert arviz.summary(drawn).r_hat.max() < 1.02
@@ -56,13 +65,13 @@ def test_nuts_in_two_processes(regression, tmp_path):
 def test_advi(regression):
     estimate, errors = least_squares()
     with regression:
-        found = pm.fit(
+        approximation = pm.fit(
             8000, obj_optimizer=pm.adam(learning_rate=0.02), start={"beta": estimate}, **DRAWS
         )
-    np.testing.assert_allclose(found.mean.eval(), estimate, atol=errors.max())
-    # What a normal distribution without correlations has, nearest to the posterior.
+    np.testing.assert_allclose(approximation.mean.eval(), estimate, atol=errors.max())
+    # The nearest normal distribution without correlations has these variances.
     alone = NOISE / np.sqrt((X**2).sum(0))
-    np.testing.assert_allclose(found.std.eval(), alone, rtol=0.2)
+    np.testing.assert_allclose(approximation.std.eval(), alone, rtol=0.2)
 
 
 def test_gaussian_process():
@@ -78,7 +87,7 @@ def test_gaussian_process():
         mean, cov = process.predict(new, point={})
         logp = y.logp({})
     exact = covariance(old, old) + 0.1**2 * np.eye(len(old))
-    # What PyMC3 adds, so that there is a Cholesky decomposition.
+    # PyMC3 adds this term to the diagonal, for the Cholesky decomposition.
     own = exact + 1e-6 * np.eye(len(old))
     between = covariance(new, old)
     np.testing.assert_allclose(mean, between @ np.linalg.solve(own, seen), rtol=1e-5)
@@ -99,7 +108,7 @@ def test_minibatches_are_rows_of_the_data(kept):
 
 
 def test_mixture():
-    """Of two normal distributions far apart: each is its half of the data."""
+    """Two normal distributions far apart: each fits its half of the data."""
     halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
     with pm.Model():
         w = pm.Dirichlet("w", np.ones(2))
@@ -109,12 +118,12 @@ def test_mixture():
         trace = pm.sample(500, tune=500, chains=1, cores=1, start=start, **DRAWS)
     np.testing.assert_allclose(trace["mu"].mean(0), [half.mean() for half in halves], atol=0.05)
     np.testing.assert_allclose(trace["mu"].std(0), 1 / np.sqrt([100, 300]), rtol=0.25)
-    # The mean of a Dirichlet distribution of the counts.
+    # The mean of the Dirichlet distribution with these counts.
     np.testing.assert_allclose(trace["w"].mean(0), [101 / 402, 301 / 402], atol=0.01)
 
 
 def test_a_climate_without_its_trend(tmp_path):
-    """As in ATTRICI: what temperatures would be, had the global mean not risen."""
+    """As in ATTRICI: temperatures without the rise of the global mean."""
     years = np.arange(0, 3, 1 / 73)
     warming = years / 3
     season = np.column_stack([np.sin(2 * np.pi * years), np.cos(2 * np.pi * years)])
@@ -135,9 +144,9 @@ def test_a_climate_without_its_trend(tmp_path):
         again = pm.load_trace(str(tmp_path / "trace"))
         pm.set_data({"predictor": np.zeros_like(warming)})
         without = pm.sample_posterior_predictive(again, 1000, random_seed=3, progressbar=False)
-    found = [best["intercept"], best["slope"], *best["cycle"]]
-    # The priors are as wide as nothing beside this.
-    np.testing.assert_allclose(found, estimate, atol=1e-3)
+    estimates = [best["intercept"], best["slope"], *best["cycle"]]
+    # The priors are so wide that they do not matter.
+    np.testing.assert_allclose(estimates, estimate, atol=1e-3)
     table = pm.trace_to_dataframe(again)
     errors = NOISE * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     columns = ["intercept", "slope", "cycle__0", "cycle__1"]
@@ -148,9 +157,149 @@ def test_a_climate_without_its_trend(tmp_path):
 
 
 def test_plots(regression):
-    """A trace is drawn, and the mode of whole numbers."""
+    """A trace is drawn, and the mode of integers."""
     with regression:
         trace = pm.sample(20, tune=20, chains=1, cores=1, **DRAWS)
         assert pm.traceplot(trace).shape[1] == 2
     drawn = arviz.plot_posterior({"n": np.array([[1, 2, 2, 3]])}, point_estimate="mode")
     assert "mode=2" in [text.get_text() for text in np.ravel(drawn)[0].texts]
+
+
+@of_3_11
+def test_glm():
+    """A logistic regression's mode is the maximum of the likelihood."""
+    x = RNG.standard_normal(300)
+    y = (RNG.uniform(size=300) < 1 / (1 + np.exp(1 - 2 * x))).astype(int)
+    with pm.Model():
+        flat = {"Intercept": pm.Flat.dist(), "x": pm.Flat.dist()}
+        pm.glm.GLM.from_formula(
+            "y ~ x", pd.DataFrame({"x": x, "y": y}), family=pm.glm.families.Binomial(), priors=flat
+        )
+        mode = pm.find_MAP(progressbar=False)
+    # Newton's method.
+    design, beta = np.column_stack([np.ones_like(x), x]), np.zeros(2)
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-design @ beta))
+        beta += np.linalg.solve(design.T @ (design * (p * (1 - p))[:, None]), design.T @ (y - p))
+    np.testing.assert_allclose([mode["Intercept"], mode["x"]], beta, atol=1e-3)
+
+
+@of_3_11
+def test_hierarchical():
+    """Means of groups shrink to the common mean by the ratio of the variances."""
+    groups, size, spread = 6, 5, 1.0
+    group = np.repeat(np.arange(groups), size)
+    y = RNG.normal(0, spread, groups)[group] + NOISE * RNG.standard_normal(groups * size)
+    with pm.Model(coords={"group": np.arange(groups)}):
+        mu = pm.Flat("mu")
+        offset = pm.Normal("offset", 0, 1, dims="group")
+        mean = pm.Deterministic("mean", mu + spread * offset, dims="group")
+        pm.Normal("y", mean[group], NOISE, observed=y)
+        trace = pm.sample(1500, tune=700, **CHAIN)
+    means = y.reshape(groups, size).mean(1)
+    weight = spread**2 / (spread**2 + NOISE**2 / size)
+    expected = weight * means + (1 - weight) * means.mean()
+    np.testing.assert_allclose(trace["mean"].mean(0), expected, atol=0.05)
+    np.testing.assert_allclose(trace["mu"].mean(), means.mean(), atol=0.1)
+
+
+@of_3_11
+def test_advi_with_minibatches():
+    """The approximation of a mean from minibatches is the posterior of all the data."""
+    data = RNG.normal(2, 1, 1000)
+    with pm.Model():
+        mu = pm.Normal("mu", 0, 10)
+        batch = pm.Minibatch(data, batch_size=100)
+        pm.Normal("y", mu, 1, observed=batch, total_size=len(data))
+        approximation = pm.fit(
+            6000,
+            method="advi",
+            obj_optimizer=pm.adam(learning_rate=0.01),
+            random_seed=3,
+            progressbar=False,
+        )
+    np.testing.assert_allclose(approximation.mean.eval(), [data.mean()], atol=0.1)
+    np.testing.assert_allclose(approximation.std.eval(), [1 / np.sqrt(len(data))], rtol=0.5)
+
+
+@of_3_11
+def test_ode():
+    """Exponential decay and its derivatives equal the closed form."""
+    times = np.linspace(0.5, 3, 6)
+    decay = pm.ode.DifferentialEquation(
+        func=lambda y, t, p: [-p[0] * y[0]], times=times, n_states=1, n_theta=1, t0=0
+    )
+    rate, start = tt.dvector("rate"), tt.dvector("start")
+    rate.tag.test_value, start.tag.test_value = np.ones(1), np.ones(1)
+    with theano.config.change_flags(compute_test_value="ignore"):
+        states = decay(y0=start, theta=rate)
+        gradient = theano.grad(states.sum(), [rate, start])
+    states, by_rate, by_start = theano.function([rate, start], [states, *gradient])([0.7], [3.0])
+    expected = np.exp(-0.7 * times)
+    np.testing.assert_allclose(states[:, 0], 3 * expected, rtol=1e-5)
+    np.testing.assert_allclose(by_rate, [(-3 * times * expected).sum()], rtol=1e-4)
+    np.testing.assert_allclose(by_start, [expected.sum()], rtol=1e-4)
+
+
+@of_3_11
+def test_smc():
+    """Sequential Monte Carlo finds the posterior and the evidence of a normal mean."""
+    y = RNG.normal(1, 1, 10)
+    with pm.Model():
+        mu = pm.Normal("mu", 0, 2)
+        pm.Normal("y", mu, 1, observed=y)
+        trace = pm.sample_smc(1000, chains=1, cores=1, parallel=False, random_seed=3)
+    variance = 1 / (1 / 2**2 + len(y))
+    np.testing.assert_allclose(trace["mu"].mean(), variance * y.sum(), atol=0.06)
+    np.testing.assert_allclose(trace["mu"].std(), np.sqrt(variance), rtol=0.15)
+    covariance = np.eye(len(y)) + 2**2 * np.ones((len(y), len(y)))
+    evidence = (
+        -(y @ np.linalg.solve(covariance, y) + np.linalg.slogdet(2 * np.pi * covariance)[1]) / 2
+    )
+    np.testing.assert_allclose(np.mean(trace.report.log_marginal_likelihood), evidence, atol=0.3)
+
+
+class LogLikelihood(theano.Op):
+    """The log-likelihood of normal data in NumPy, with its gradient, as in PyMC3's examples."""
+
+    itypes, otypes = [tt.dscalar], [tt.dscalar]
+
+    def __init__(self, data):
+        self.data = data
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.array(-((self.data - inputs[0]) ** 2).sum() / 2)
+
+    def infer_shape(self, fgraph, node, shapes):
+        return [()]
+
+    def grad(self, inputs, gradients):
+        return [gradients[0] * Derivative(self.data)(inputs[0])]
+
+
+class Derivative(theano.Op):
+    def __init__(self, data):
+        self.data = data
+
+    def make_node(self, mean):
+        return theano.Apply(self, [tt.as_tensor_variable(mean)], [tt.dscalar()])
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.array((self.data - inputs[0]).sum())
+
+    def infer_shape(self, fgraph, node, shapes):
+        return [()]
+
+
+@of_3_11
+def test_op_of_a_user():
+    """Sampling with Ops in Theano-PyMC's signatures finds the posterior of a normal mean."""
+    assert issubclass(LogLikelihood, theano.graph.op.Op)
+    data = RNG.normal(1, 1, 50)
+    with pm.Model():
+        mu = pm.Flat("mu", testval=0.0)
+        pm.Potential("likelihood", LogLikelihood(data)(mu))
+        trace = pm.sample(1500, tune=500, **CHAIN)
+    error = 1 / np.sqrt(len(data))
+    np.testing.assert_allclose(trace["mu"].mean(), data.mean(), atol=error / 3)
+    np.testing.assert_allclose(trace["mu"].std(), error, rtol=0.15)

@@ -1,4 +1,4 @@
-"""The programs of a seed: each depends on the seed, its category and its number alone."""
+"""Generate random programs; a program depends only on the seed, its category and its number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from fuzz.grammar.writer import Variable, Writer
 from fuzz.program import LAYOUTS, Program
 
 Write = Callable[[Writer], Variable]
-# What a category's programs are made of, the first of it most of all; each program has so many.
+# For each category: the functions that write statements, of which the first is used most often, and
+# the minimum and maximum of the number of statements.
 CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
     "elementwise": ((elementwise.write,), (1, 6)),
     "broadcasting": ((elementwise.broadcast, elementwise.write), (1, 5)),
@@ -57,7 +58,7 @@ OFTEN = (
     *("copy", "copy_sharing", "swap", "pickle", "deepcopy", "twice", "failing", "trusting"),
     *("threads", "two_threads", "subset", "unshipped"),
 )
-# Functions of these have no copies, nor outputs of their own.
+# Functions with these linkers cannot be copied, and they may reuse the memory of outputs.
 LINKERS = ("c_linker", "python", "debug", "kept")
 OF_ALL_LINKERS = ("twice", "failing", "unshipped")
 MODES = (
@@ -68,7 +69,7 @@ MODES = (
 
 
 def generate(seed: int, category: str, number: int) -> Program:
-    """The number-th program of a category."""
+    """Generate the number-th program of a category."""
     chosen = random.Random(f"{seed} {category} {number}")
     writer = Writer(chosen, extreme=chosen.random() < 0.3)
     makers, (fewest, most) = CATEGORIES[category]
@@ -79,11 +80,11 @@ def generate(seed: int, category: str, number: int) -> Program:
             maker = makers[0] if chosen.random() < 0.7 else chosen.choice(makers)
         maker(writer)
     program = writer.program(category, 4)
-    return _called(chosen, program, writer)
+    return _add_options(chosen, program, writer)
 
 
-def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
-    """The program with layouts, a mode, options and situations."""
+def _add_options(chosen: random.Random, program: Program, writer: Writer) -> Program:
+    """Add memory layouts, a mode, options of the function and situations to a program."""
     if chosen.random() < 0.4:
         program = replace(
             program,
@@ -105,13 +106,13 @@ def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
     if chosen.random() < 0.1:
         program = replace(program, borrow=True)
     if chosen.random() < 0.06 and count and not program.aliases:
-        program = _given(program, chosen.randrange(count))
+        program = _replace_by_shared(program, chosen.randrange(count))
         count = len(program.inputs)
     if chosen.random() < 0.12 and count and not program.aliases:
-        place = chosen.randrange(count)
-        # What is mutable may be written to: no layout that cannot be.
+        position = chosen.randrange(count)
+        # A mutable input may be overwritten, so its layout must be writable.
         inputs = list(program.inputs)
-        inputs[place] = replace(inputs[place], borrow=True, mutable=chosen.random() < 0.5)
+        inputs[position] = replace(inputs[position], borrow=True, mutable=chosen.random() < 0.5)
         calls = tuple(
             tuple(
                 replace(value, layout="C") if value.layout in ("frozen", "repeated") else value
@@ -122,7 +123,7 @@ def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
         program = replace(program, inputs=tuple(inputs), calls=calls)
     mode = chosen.choice(MODES)
     if mode == "debug" and writer.extreme:
-        # It compares by itself, and not all of what is nan.
+        # DebugMode compares values itself, and its comparison fails for some nan.
         mode = "fast_run"
     situations = [*ALWAYS]
     if chosen.random() < 0.35:
@@ -130,24 +131,24 @@ def _called(chosen: random.Random, program: Program, writer: Writer) -> Program:
     return replace(program, mode=mode, situations=tuple(situations))
 
 
-def _given(program: Program, place: int) -> Program:
-    """The program with a shared variable in the place of an input, where it has its type."""
-    given = program.inputs[place]
-    if any(given.broadcastable):
+def _replace_by_shared(program: Program, position: int) -> Program:
+    """Replace an input by a shared variable of the same type, through ``givens``."""
+    replaced = program.inputs[position]
+    if any(replaced.broadcastable):
         return program
 
-    def without(each: tuple[Any, ...]) -> tuple[Any, ...]:
-        return each[:place] + each[place + 1 :]
+    def without(values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return values[:position] + values[position + 1 :]
 
-    value = program.calls[0][place]
-    name = f"given_{given.name}"
-    target, _, text = given.source().partition(" = ")
+    value = program.calls[0][position]
+    name = f"given_{replaced.name}"
+    target, _, text = replaced.source().partition(" = ")
     return replace(
         program,
         inputs=without(program.inputs),
-        # Of other lengths are others' values.
-        calls=tuple(without(call) for call in program.calls if call[place].shape == value.shape),
+        # The shared variable has one value: drop calls with other lengths.
+        calls=tuple(without(call) for call in program.calls if call[position].shape == value.shape),
         shared=(*program.shared, (name, replace(value, layout="C"))),
         statements=((target, text), *program.statements),
-        givens=(*program.givens, (given.name, name)),
+        givens=(*program.givens, (replaced.name, name)),
     )

@@ -1,0 +1,18 @@
+"""A pytest plugin that fails a test in which Theano logs that an optimizer failed.
+
+A test that expects a failure silences the logger ``theano.gof.opt``, as some of Theano's own do.
+Programs that a test starts are not observed. It runs on CPython 3.9 too.
+"""
+
+import pytest
+from logged_failures import LoggedFailures
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Run a test; fail it, unless it failed, with a line for each optimizer."""
+    with LoggedFailures() as failures:
+        result = yield
+    if failures.lines:
+        pytest.fail(f"failed optimizers: {'; '.join(failures.lines)}", pytrace=False)
+    return result

@@ -1,0 +1,79 @@
+"""Read the known differences from known.toml."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from fuzz.differences import Difference
+from fuzz.program import Program
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """A row of known.toml.
+
+    Args:
+        kinds: the kinds of differences that the row matches.
+        pattern: a regular expression that the text of the smallest program must contain.
+        message: a regular expression that the text of the difference must contain.
+        finite: if false, the row matches only if one of the differing elements is not finite.
+        situations: the situations that the row matches.
+        stock: whether stock Theano has the same difference.
+        reason: why the difference stays.
+    """
+
+    kinds: tuple[str, ...]
+    pattern: str
+    message: str
+    finite: bool
+    situations: tuple[str, ...]
+    stock: bool
+    reason: str
+
+    def matches(self, program: Program, difference: Difference, on_stock: bool | None) -> bool:
+        """Return whether the row matches.
+
+        ``on_stock`` says whether stock Theano has the difference too; None if unknown.
+        """
+        return (
+            difference.kind in self.kinds
+            and difference.situation in self.situations
+            and (self.finite or not difference.finite)
+            and (on_stock is None or on_stock == self.stock)
+            and re.search(self.message, str(difference)) is not None
+            and re.search(self.pattern, f"{program.graph()}\n{program.function(program.mode)}")
+            is not None
+        )
+
+
+def parse(table: Mapping[str, Any]) -> tuple[KnownDifference, ...]:
+    """Parse the rows of known.toml.
+
+    Raises:
+        ValueError: a row has other keys than KnownDifference, or an invalid regular expression.
+    """
+    rows = []
+    names = {field.name for field in fields(KnownDifference)}
+    for row in table.get("known", []):
+        if set(row) != names:
+            raise ValueError(f"{row}: expected the keys {', '.join(sorted(names))}")
+        for expression in (row["pattern"], row["message"]):
+            try:
+                re.compile(expression)
+            except re.error as error:
+                raise ValueError(f"{expression}: {error}") from error
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in row.items()
+        }
+        rows.append(KnownDifference(**values))
+    return tuple(rows)
+
+
+def find_row(
+    rows: Iterable[KnownDifference], program: Program, difference: Difference, on_stock: bool | None
+) -> KnownDifference | None:
+    """Return the first matching row, or None."""
+    return next((row for row in rows if row.matches(program, difference, on_stock)), None)

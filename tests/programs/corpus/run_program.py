@@ -1,0 +1,48 @@
+"""Run a program; print as JSON its results, the seconds to the first, and logged failures.
+
+``python run_program.py NAME`` runs on stock Theano's Python 3.9 too. Seconds count from the start
+of this script. With ``--old-names`` it adds the names that Theano 1.0.5 itself lacks.
+"""
+
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+
+STARTED = time.perf_counter()
+CONFORMANCE = Path(__file__).resolve().parents[3] / "conformance"
+
+
+def supply_old_names():
+    """Add theano.tensor.signal.downsample, as of Theano 0.8, where it is missing."""
+    from theano.tensor import signal
+    from theano.tensor.signal import pool
+
+    module = type(sys)("theano.tensor.signal.downsample")
+    module.max_pool_2d = pool.pool_2d
+    sys.modules[module.__name__] = signal.downsample = module
+
+
+def main(name):
+    """Run a program, and return its outcome.
+
+    Returns:
+        A dictionary: ``results``, ``seconds`` to the first of them, and ``failures``, a line for
+        each optimizer that failed.
+    """
+    sys.path.insert(0, str(CONFORMANCE))
+    from logged_failures import LoggedFailures
+
+    results, seconds = [], 0.0
+    with LoggedFailures() as failures:
+        for result in importlib.import_module(name).results():
+            seconds = seconds or time.perf_counter() - STARTED
+            results.append(result)
+    return {"results": results, "seconds": seconds, "failures": failures.lines}
+
+
+if __name__ == "__main__":
+    if "--old-names" in sys.argv:
+        supply_old_names()
+    print(json.dumps(main(sys.argv[1])))

@@ -1,0 +1,42 @@
+"""Programs in the style of public ones give stock Theano's results, and no optimizer fails.
+
+They run in a stack's environment. stock.json contains stock Theano's results; beside_stock.py
+writes it, and runs programs on both.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import beside_stock
+import programs
+
+RECORD = beside_stock.record()
+
+
+@pytest.mark.parametrize("name", programs.NAMES)
+def test_results_equal_stocks(name, tmp_path, seconds_to_first_result):
+    # sentence_cnn imports theano.tensor.signal.downsample, which Theano 1.0.5 lacks.
+    values = programs.run(name, tmp_path)
+    seconds_to_first_result[name] = values["seconds"]
+    assert values["failures"] == []
+    assert RECORD[name]["digest"] == beside_stock.digest(name), "run beside_stock.py: it changed"
+    for number, (here, stock) in enumerate(zip(values["results"], RECORD[name]["results"])):
+        assert programs.agree(here, stock), f"result {number}: {here}, not {stock}"
+    assert len(values["results"]) == len(RECORD[name]["results"])
+
+
+def test_results_that_differ_do_not_agree():
+    assert programs.agree([1.0, ["a"]], [1.0 + 1e-9, ["a"]])
+    for other in (
+        [1.0001, ["a"]],
+        [1.0, ["b"]],
+        [1.0],
+        [1.0, "a"],
+        [1.0, ["a"], 2],
+        [float("nan"), ["a"]],
+    ):
+        assert not programs.agree([1.0, ["a"]], other)
