@@ -1,8 +1,8 @@
-"""What the hardware lets a call of a measured graph take, at least: its products and its updates.
+"""Compute a lower bound of a call's time on this machine: its products and its updates.
 
-Products are those of the loss and its gradient, each timed alone in its own shape, by NumPy's BLAS
-and threads. An update reads and writes a parameter and its three states, and a gradient; arrays so
-large are copied, by all processors at once. What else a graph computes counts for nothing.
+Each product of the loss and its gradient is timed alone, with NumPy's BLAS and threads. An update
+reads and writes a parameter, three states and a gradient; its lower bound is the time to copy
+arrays of the same size with all CPUs. Other operations of the graph count as 0.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from typing import Any
 import models
 import numpy as np
 
-# (count, m, n, k): so many products, one after another, of m x k and k x n.
+# (count, m, n, k): count products of m x k and k x n matrices, one after another.
 Product = tuple[int, int, int, int]
-# A measurement is the least of so many, and of those in so many seconds.
+# A measurement is the shortest time of at least REPEATS calls in at least SECONDS seconds.
 REPEATS, SECONDS = 5, 0.05
-# What an update reads and writes of a parameter's size: it and three states, both, and a gradient,
-# which was written before it is read.
+# Arrays of the parameter's size that an update reads or writes: the parameter and three states are
+# read and written, the gradient is written and read.
 PASSES = 10
 
 
 def bound(graph: str) -> dict[str, float]:
-    """Seconds that a call takes at least, by what takes them: "products", "bytes"."""
+    """Return the lower bound of a call in seconds, for "products" and for "bytes"."""
     if graph == "tiny":
         return {"products": 0.0, "bytes": 0.0}
     if graph.startswith("ntm"):
-        # Theano has loaded it, or what stands in for Theano.
+        # The framework's module already loaded ntm.
         ntm = sys.modules["ntm"]
         size = models.ntm_size(ntm, graph)
         shapes = {name: value.shape for name, value in ntm.initial_values(size, seed=1).items()}
@@ -51,23 +51,23 @@ def bound(graph: str) -> dict[str, float]:
 
 
 def least(call: Callable[[], Any]) -> float:
-    """The least wall seconds of calls."""
-    taken: list[float] = []
-    while len(taken) < REPEATS or sum(taken) < SECONDS:
+    """Return the shortest wall time of repeated calls, in seconds."""
+    seconds: list[float] = []
+    while len(seconds) < REPEATS or sum(seconds) < SECONDS:
         began = time.perf_counter()
         call()
-        taken.append(time.perf_counter() - began)
-    return min(taken)
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
 
 
 def multiplied(count: int, m: int, n: int, k: int) -> float:
-    """Seconds of products that have one factor in common."""
+    """Return the seconds of products with one factor in common."""
     left, right, product = np.ones((count, m, k)), np.ones((k, n)), np.empty((count, m, n))
     return least(lambda: np.matmul(left, right, out=product))
 
 
 def copied(numbers: int) -> float:
-    """Seconds of a copy of so many numbers, of which each processor copies a part."""
+    """Return the seconds to copy float64 numbers, divided among all CPUs."""
     cpus = len(os.sched_getaffinity(0))
     parts = [(np.ones(numbers // cpus), np.empty(numbers // cpus)) for _ in range(cpus)]
     with ThreadPoolExecutor(cpus) as pool:
@@ -75,7 +75,7 @@ def copied(numbers: int) -> float:
 
 
 def layer(rows: int, above: int, below: int, first: bool = False) -> Iterator[Product]:
-    """The products of one with weights: the layer's, and those of its gradients."""
+    """Yield the products of a layer: with its weights, and for its gradients."""
     yield 1, rows, below, above
     yield 1, above, below, rows
     if not first:
@@ -83,7 +83,7 @@ def layer(rows: int, above: int, below: int, first: bool = False) -> Iterator[Pr
 
 
 def machine(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of a Neural Turing Machine: of vectors, but for gradients of weights."""
+    """Yield the products of a Neural Turing Machine."""
     for name, (above, below) in shapes.items():
         if name == "output":
             yield from layer(size.steps, above, below)
@@ -91,14 +91,14 @@ def machine(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
             yield size.steps, 1, below, above
             yield size.steps, 1, above, below
             yield 1, above, below, size.steps
-    # Each head compares its key with the memory, a read head reads it.
+    # Each head compares its key with the memory; a read head also reads the memory.
     products = size.steps * (2 * len(size.heads) + 2 * size.read_heads)
     yield products // 2, 1, size.slots, size.width
     yield products // 2, 1, size.width, size.slots
 
 
 def lstm(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of an LSTM: of all steps at once, but for what depends on the step before."""
+    """Yield the products of an LSTM, all steps at once where they are independent."""
     steps, batch, units = (models.LSTM[name] for name in ("steps", "batch", "units"))
     for name, (above, below) in shapes.items():
         if name == "output":
@@ -111,13 +111,13 @@ def lstm(shapes: dict[str, Any]) -> Iterator[Product]:
 
 
 def mlp(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of dense layers."""
+    """Yield the products of dense layers."""
     for name, (above, below) in shapes.items():
         yield from layer(models.MLP["batch"], above, below, name == "layer0")
 
 
 def conv(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of convolutions, as products with images of which each field is a row."""
+    """Yield the products of convolutions, of matrices with one row for each field."""
     batch, side = models.CONV["batch"], models.CONV["side"]
     for name, shape in shapes.items():
         if name == "output":
@@ -130,18 +130,18 @@ def conv(shapes: dict[str, Any]) -> Iterator[Product]:
 
 
 def transformer(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of its layers, and of each head of each sequence."""
+    """Yield the products of a transformer's layers and heads."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
     for shape in shapes.values():
         if len(shape) == 2:
             yield from layer(batch * positions, *shape)
-    # The scores and what is read by them, each with two gradients.
+    # The scores and the weighted sums of values, each with two gradients.
     yield 2 * batch * heads, positions, positions, width // heads
     yield 4 * batch * heads, positions, width // heads, positions
 
 
 def vae(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Those of its layers."""
+    """Yield the products of a variational autoencoder."""
     for name, shape in shapes.items():
         if len(shape) == 2:
             above, below = shape

@@ -1,15 +1,15 @@
-"""Measure how long one framework takes from its start to a first training call of one graph.
+"""Measure the time of a framework from its start to the first training call of one graph.
 
 ``python compilation.py FRAMEWORK GRAPH``, of a graph as ``models.sized`` takes it, prints JSON on
 its last line:
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
-- ``cpu``: CPU seconds until then, compilers' included;
-- ``peak_memory``: bytes that this process held at most until then;
-- ``compilers``: how many times g++ was started;
-- ``losses``: of the first calls, each before its update;
+- ``cpu``: CPU seconds until then, including compilers;
+- ``peak_memory``: peak resident memory of this process until then, in bytes;
+- ``compilers``: number of g++ processes;
+- ``losses``: losses of the first calls, each before its update;
 - ``call``: median wall seconds of later calls;
-- ``bound``: what they take at least, see ``bounds``.
+- ``bound``: lower bound of their time in seconds, see ``bounds``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LOSSES = 3
 
 
 def count_compilers() -> list[str]:
-    """A list that grows by the name of the program whenever this process starts a g++."""
+    """Return a list that grows by a name each time this process starts a g++."""
     started: list[str] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -42,13 +42,13 @@ def count_compilers() -> list[str]:
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process and of its children that have ended."""
+    """Return the user and system time of this process and of its ended children."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def peak_memory() -> int:
-    """The most bytes that were resident; getrusage's would count the parent's at the start."""
+    """Return the peak resident memory in bytes; getrusage would include the parent's."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
@@ -80,7 +80,7 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
         **result,
         "losses": losses,
         "call": statistics.median(seconds),
-        # Imported here: it has NumPy, whose import is measured.
+        # Imported here, because it imports NumPy, whose import time is measured.
         "bound": importlib.import_module("bounds").bound(graph),
     }
 

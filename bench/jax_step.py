@@ -1,4 +1,4 @@
-"""The measured graphs in JAX: the same mathematics as ``theano_step``, in float64."""
+"""Build the measured graphs in JAX: the same mathematics as ``theano_step``, in float64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import models
 import numpy as np
 from jax import lax, nn
 
-# What a warm compiledir is to Theano; by default JAX keeps nothing.
+# JAX's equivalent of Theano's compile directory; by default JAX has no cache on disk.
 jax.config.update("jax_compilation_cache_dir", str(models.CACHE / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_enable_x64", True)
@@ -24,13 +24,13 @@ Arrays = dict[str, Any]
 
 
 class Compilations:
-    """Compiles functions, and keeps the seconds of tracing them and of XLA."""
+    """Compiles functions, and sums the seconds of tracing and of XLA."""
 
     def __init__(self) -> None:
         self.seconds = {"graph": 0.0, "compile": 0.0}
 
     def function(self, python: Callable[..., Any], *arguments: Any, donate: Any = ()) -> Any:
-        """Compile a function for arguments like these, of which those at ``donate`` are reused."""
+        """Compile a function for arguments of these shapes; reuse the buffers of ``donate``."""
         began = time.perf_counter()
         lowered = jax.jit(python, donate_argnums=donate).lower(*arguments)
         traced = time.perf_counter()
@@ -48,7 +48,7 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
 
 
 def training(graph: str, compilations: Compilations) -> Step:
-    """Compile one step down the gradient."""
+    """Compile one step of gradient descent."""
     if graph.startswith("ntm"):
         ntm = _ntm()
         size = models.ntm_size(ntm, graph)
@@ -64,43 +64,43 @@ def training(graph: str, compilations: Compilations) -> Step:
     draw = normals() if graph == "vae" else tuple
 
     def train(state: list[Arrays], *arguments: Any) -> tuple[list[Arrays], Any]:
-        found, slopes = jax.value_and_grad(loss)(state[0], *arguments)
-        return rmsprop(state, slopes), found
+        loss_value, slopes = jax.value_and_grad(loss)(state[0], *arguments)
+        return rmsprop(state, slopes), loss_value
 
     state = [parameters, *zeros]
     compiled = compilations.function(train, state, inputs, targets, *like, donate=0)
 
     def step() -> float:
         nonlocal state
-        state, found = compiled(state, inputs, targets, *draw())
-        return float(found)
+        state, loss_value = compiled(state, inputs, targets, *draw())
+        return float(loss_value)
 
     return step
 
 
 def rmsprop(state: list[Arrays], slopes: Arrays) -> list[Arrays]:
-    """The next (parameters, squares, means, deltas), as ``theano_fast.rmsprop`` has them."""
+    """Return the next (parameters, squares, means, deltas), like ``theano_fast.rmsprop``."""
     result: list[Arrays] = [{}, {}, {}, {}]
     for name, slope in slopes.items():
-        parameter, square, mean, delta = (each[name] for each in state)
+        parameter, square, mean, delta = (values[name] for values in state)
         clipped = jnp.clip(slope, -10, 10)
         square = 0.95 * square + 0.05 * clipped**2
         mean = 0.95 * mean + 0.05 * clipped
         delta = 0.9 * delta - models.RATE * clipped / jnp.sqrt(square - mean**2 + 1e-4)
-        for place, value in zip(result, (parameter + delta, square, mean, delta)):
-            place[name] = value
+        for values, value in zip(result, (parameter + delta, square, mean, delta)):
+            values[name] = value
     return result
 
 
 def _ntm() -> Any:
-    """The runtime's module of the Neural Turing Machine, for its sizes, values and task."""
+    """Load the runtime's module of the Neural Turing Machine for its sizes, values and task."""
     theano = types.SimpleNamespace(config=types.SimpleNamespace(floatX="float64"), tensor=None)
     sys.modules.update({"theano": theano, "theano.tensor": theano})  # type: ignore[dict-item]
     return models.runtime("ntm")
 
 
 def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
-    """The Neural Turing Machine's loss: the mean binary cross-entropy of its answers."""
+    """Return the Neural Turing Machine's loss: the mean binary cross-entropy of its outputs."""
     heads, hidden = size.heads, size.controller
     shifts = np.stack([np.roll(np.arange(size.slots), offset) for offset in ntm.SHIFTS])
 
@@ -143,7 +143,7 @@ def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
 
 
 def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
-    """The mean square error of an answer to sequences, by one scan for each layer."""
+    """Return the mean square error of an LSTM's output; each layer is a scan."""
     units = models.LSTM["units"]
 
     def step(weights: Any, state: Any, x: Any) -> tuple[Any, Any]:
@@ -161,35 +161,37 @@ def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
 
 
 def classification(scores: Any, targets: Any) -> Any:
-    """The mean cross-entropy of scores and classes."""
+    """Return the mean cross-entropy of scores and classes."""
     return -jnp.log(nn.softmax(scores))[jnp.arange(targets.shape[0]), targets].mean()
 
 
 def mlp(p: Arrays, inputs: Any, targets: Any) -> Any:
-    """The loss of a multilayer perceptron."""
+    """Return the loss of a multilayer perceptron."""
     *below, last = (p[f"layer{i}"] for i in range(models.MLP["layers"]))
     hidden = functools.reduce(lambda x, weights: jnp.tanh(x @ weights), below, inputs)
     return classification(hidden @ last, targets)
 
 
 def conv(p: Arrays, inputs: Any, targets: Any) -> Any:
-    """The loss of a convolutional network."""
+    """Return the loss of a convolutional network."""
     hidden = inputs
     for filters in (p["conv0"], p["conv1"]):
-        found = lax.conv_general_dilated(hidden, filters, (1, 1), "VALID")
-        pooled = lax.reduce_window(found, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+        convolved = lax.conv_general_dilated(hidden, filters, (1, 1), "VALID")
+        pooled = lax.reduce_window(
+            convolved, -jnp.inf, lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID"
+        )
         hidden = jnp.tanh(pooled)
     return classification(hidden.reshape((hidden.shape[0], -1)) @ p["output"], targets)
 
 
 def normalise(x: Any, gain: Any, bias: Any) -> Any:
-    """Layer normalisation of the last dimension."""
+    """Normalize the last dimension (layer normalization)."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return gain * centred / jnp.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) + bias
 
 
 def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
-    """The mean square error of a transformer's block."""
+    """Return the mean square error of a transformer block."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
     def split(x: Any) -> Any:
@@ -206,14 +208,14 @@ def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
 
 
 def normals() -> Callable[[], tuple[Any, ...]]:
-    """What draws the numbers of Theano's random streams, which are NumPy's, for each call."""
+    """Return a function that draws Theano's random numbers with NumPy, for each call."""
     seed = np.random.RandomState(models.SEED).randint(2**30)
     random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
     return lambda: (random.normal(size=shape),)
 
 
 def vae(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
-    """The loss of a variational autoencoder."""
+    """Return the loss of a variational autoencoder."""
 
     def layer(x: Any, name: str) -> Any:
         return x @ p[name] + p[f"{name}.bias"]
@@ -239,7 +241,7 @@ def tiny(compilations: Compilations) -> Step:
             nn if name in ("sigmoid", "softplus") else jnp, {"sqr": "square"}.get(name, name)
         )
         values = [jnp.asarray(value) for value in models.tiny_inputs(i)]
-        # A function of its own, that JAX cannot know from the call before.
+        # A new function, which JAX cannot have in its cache.
         compiled = compilations.function(lambda x, y, op=op: op(x * y + 1).sum(), *values)
         calls.append(functools.partial(compiled, *values))
     return lambda: float(np.sum([float(call()) for call in calls]))

@@ -1,4 +1,4 @@
-"""The measured models' sizes, initial values and data: NumPy alone, the same for every framework.
+"""Define sizes, initial values and data of the measured models, with NumPy only.
 
 The Neural Turing Machine is that of ``theano-fast verify``, read from ``runtime/`` where it is.
 """
@@ -16,10 +16,10 @@ import numpy as np
 
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime" / "theano_fast"
 
-# Where what is compiled is kept, by frameworks that keep nothing unless they are told.
+# The cache directory of frameworks that need one to keep compiled functions.
 CACHE = Path.home() / ".cache"
 
-# The learning rate that ``theano-fast verify`` trains its full-size machine with.
+# The learning rate of the full-size machine in ``theano-fast verify``.
 RATE = 1e-4
 
 # Sequences of STEPS vectors of FEATURES, BATCH at a time, through LAYERS of UNITS.
@@ -40,21 +40,21 @@ TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sq
 
 
 def runtime(name: str) -> Any:
-    """Load a module of the runtime by its file: it may import Theano, but not its package."""
+    """Load a module of the runtime from its file; it may import Theano, but not its package."""
     spec = importlib.util.spec_from_file_location(name, RUNTIME / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     if sys.version_info < (3, 10):
         module.zip = _zip
-    # dataclasses look their module up.
+    # dataclasses look up their module in sys.modules.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
 def ntm_size(ntm: Any, graph: str) -> Any:
-    """The size of a graph that is a Neural Turing Machine; ntm1 has one read head."""
+    """Return the size of a Neural Turing Machine graph; ntm1 has one read head."""
     heads = graph[len("ntm") :]
     if heads.isdigit():
         return dataclasses.replace(ntm.FULL, read_heads=int(heads))
@@ -76,12 +76,12 @@ def sized(graph: str) -> str:
 
 
 def _zip(*rows: Any, strict: bool) -> Any:
-    """Python 3.9's zip takes no ``strict``."""
+    """Zip with a length check: Python 3.9's zip has no ``strict``."""
     return zip(*rows)
 
 
 def shapes(graph: str) -> dict[str, tuple[int, ...]]:
-    """The shape of each parameter of a graph, by name."""
+    """Return the shape of each parameter of a graph, by name."""
     if graph == "lstm":
         units, below = LSTM["units"], [LSTM["features"]] + [LSTM["units"]] * (LSTM["layers"] - 1)
         rows = {f"layer{i}": (width + units, 4 * units) for i, width in enumerate(below)}
@@ -119,7 +119,7 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
 
 
 def initial_values(graph: str) -> dict[str, Any]:
-    """The parameters' initial values in float64: gains of 1, biases of 0, and weights.
+    """Return the parameters' initial values in float64: gains 1, biases 0, random weights.
 
     These are uniform after Glorot and Bengio (2010).
     """
@@ -137,7 +137,7 @@ def initial_values(graph: str) -> dict[str, Any]:
 
 
 def batch(graph: str) -> tuple[Any, Any]:
-    """A batch of (inputs, targets): float64, but for classes, which are integers."""
+    """Return a batch (inputs, targets) in float64; classes are integers."""
     random = np.random.RandomState(2)
     if graph == "lstm":
         return (
@@ -158,7 +158,7 @@ def batch(graph: str) -> tuple[Any, Any]:
 
 
 def tiny_inputs(i: int) -> tuple[Any, Any]:
-    """The two arguments of the i-th tiny function."""
+    """Return the two arguments of the i-th tiny function."""
     random = np.random.RandomState(i)
     shape = (30,) if i // len(TINY_OPS) % 2 else (5, 6)
     return random.uniform(0, 1, shape), random.uniform(0, 1, shape)

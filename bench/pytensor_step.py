@@ -1,6 +1,6 @@
-"""The measured graphs in PyTensor, which descends from Theano: ``theano_step`` under its names.
+"""Build the measured graphs in PyTensor: run ``theano_step`` with PyTensor's names.
 
-PyTensor has no neural network functions; they are made of what it has.
+PyTensor has no neural network functions; this module composes them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class Profile(ProfileStats):  # type: ignore[misc]
 
     @property
     def optimizer_time(self) -> float:
-        """Seconds spent on rewriting the graph."""
+        """The seconds spent on rewriting the graph."""
         return float(self.rewriting_time)
 
 
 def row_softmax(x: Any) -> Any:
-    """Theano's softmax: of each row, and of a vector as of the one row of a matrix."""
+    """Compute Theano's softmax: of each row of a matrix, or of a vector."""
     return softmax(x, axis=-1) if x.ndim == 2 else softmax(x)[None]
 
 
 def binary_crossentropy(output: Any, target: Any) -> Any:
-    """The loss of an output in (0, 1)."""
+    """Return the loss of an output in (0, 1)."""
     return -(target * pt.log(output) + (1 - target) * pt.log(1 - output))
 
 

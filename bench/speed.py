@@ -1,4 +1,4 @@
-"""Measure how fast Theano's functions run, a round for each line on standard input.
+"""Measure the time of Theano's functions, one round for each line on standard input.
 
 ``python speed.py GRAPH...``; a graph is a training step of ``theano_step``. The answer to a line is
 a line of JSON: the mean wall seconds of one call, by what is called. The first round compiles it.
@@ -22,19 +22,19 @@ from theano_step import training
 
 DTYPES = ("float32", "float64")
 SIZES = (1_000, 100_000, 10_000_000)
-# A round of one call takes at least so long, by as many repetitions as that needs.
+# The minimum duration of a round of one call, in seconds, reached by repeated calls.
 LEAST_SECONDS = 0.1
-# check_blas multiplies square matrices of this order so often.
+# The order of check_blas' square matrices, and the number of products.
 ORDER, PRODUCTS = 2000, 10
 
 
 def lstm_cell(write: Any, keep: Any, show: Any, new: Any, cell: Any) -> list[Any]:
-    """The elementwise part of an LSTM's step: what becomes of its gates and its cell."""
+    """Return the elementwise part of an LSTM step: the new cell and output from the gates."""
     cell = T.nnet.sigmoid(keep) * cell + T.nnet.sigmoid(write) * T.tanh(new)
     return [cell, T.nnet.sigmoid(show) * T.tanh(cell)]
 
 
-# By name, the expression and the number of its arguments.
+# For each name, an expression and the number of its arguments.
 ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
     "exp": (T.exp, 1),
     "log": (T.log, 1),
@@ -47,7 +47,7 @@ ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """The mean seconds of calls that take LEAST_SECONDS together, after one that is not timed."""
+    """Return the mean seconds of calls over LEAST_SECONDS, after one call that is not timed."""
     call()
     calls, passed, started = 0, 0.0, time.perf_counter()
     while passed < LEAST_SECONDS:
@@ -58,7 +58,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def check_blas(dtype: str) -> float:
-    """Seconds of one product of matrices in Theano's own ``check_blas``."""
+    """Return the seconds of one matrix product in Theano's own ``check_blas``."""
     theano.config.floatX = dtype
     passed, _ = theano.misc.check_blas.execute(
         verbose=False, M=ORDER, N=ORDER, K=ORDER, iters=PRODUCTS
@@ -69,7 +69,7 @@ def check_blas(dtype: str) -> float:
 
 @functools.cache
 def elemwise(name: str, dtype: str) -> Any:
-    """The compiled function of an expression."""
+    """Compile a function of an expression."""
     expression, count = ELEMWISE[name]
     inputs = [T.vector(dtype=dtype) for _ in range(count)]
     return theano.function(inputs, expression(*inputs))
@@ -77,12 +77,12 @@ def elemwise(name: str, dtype: str) -> Any:
 
 @functools.cache
 def step(graph: str) -> Callable[[], float]:
-    """The compiled training step of a graph."""
+    """Compile the training step of a graph."""
     return training(graph, theano.function)
 
 
 def measure(graphs: list[str]) -> dict[str, float]:
-    """One round."""
+    """Measure one round."""
     measured = {f"check_blas {dtype} {ORDER}": check_blas(dtype) for dtype in DTYPES}
     measured.update({graph: seconds(step(graph)) for graph in graphs})
     for name, dtype, length in itertools.product(ELEMWISE, DTYPES, SIZES):

@@ -1,4 +1,4 @@
-"""The measured graphs in Theano, as training steps of float64."""
+"""Build the measured graphs in Theano, as training steps in float64."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
     def function(inputs: list[Any], output: Any, updates: Any = ()) -> Any:
         statistics.append(theano.compile.ProfileStats(atexit_print=False))
         compiled = theano.function(inputs, output, updates=updates, profile=statistics[-1])
-        # Calls are timed as they are without a profile.
+        # Time the calls without a profile.
         compiled.profile = None
         return compiled
 
     step = tiny(function) if graph == "tiny" else training(graph, function)
     phases = {
-        "optimizer": sum(each.optimizer_time for each in statistics),
-        "linker": sum(each.linker_time for each in statistics),
+        "optimizer": sum(compiled.optimizer_time for compiled in statistics),
+        "linker": sum(compiled.linker_time for compiled in statistics),
     }
     return step, {"graph": time.perf_counter() - started - sum(phases.values()), **phases}
 
 
 def training(graph: str, function: Any) -> Step:
-    """Compile one step down the gradient, by the RMSProp of ``theano-fast verify``."""
+    """Compile one step of gradient descent with the RMSProp of ``theano-fast verify``."""
     if graph.startswith("ntm"):
         ntm = models.runtime("ntm")
         size = models.ntm_size(ntm, graph)
@@ -63,12 +63,12 @@ def training(graph: str, function: Any) -> Step:
 
 
 def variable(dimensions: int) -> Any:
-    """A symbolic array of floatX."""
+    """Return a symbolic array of floatX."""
     return {1: T.vector, 2: T.matrix, 3: T.tensor3, 4: T.tensor4}[dimensions]()
 
 
 def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """The mean square error of an answer to sequences, by one scan for each layer."""
+    """Return the mean square error of an LSTM's output; each layer is a scan."""
     units, batch = models.LSTM["units"], models.LSTM["batch"]
 
     def step(x: Any, cell: Any, hidden: Any, weights: Any) -> list[Any]:
@@ -90,34 +90,34 @@ def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
 
 
 def classification(scores: Any, targets: Any) -> Any:
-    """The mean cross-entropy of scores and classes."""
+    """Return the mean cross-entropy of scores and classes."""
     return -T.log(T.nnet.softmax(scores))[T.arange(targets.shape[0]), targets].mean()
 
 
 def mlp(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """The loss of a multilayer perceptron."""
+    """Return the loss of a multilayer perceptron."""
     *below, last = p.values()
     hidden = functools.reduce(lambda x, weights: T.tanh(T.dot(x, weights)), below, inputs)
     return classification(T.dot(hidden, last), targets)
 
 
 def conv(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """The loss of a convolutional network."""
+    """Return the loss of a convolutional network."""
     hidden = inputs
     for filters in (p["conv0"], p["conv1"]):
-        found = T.nnet.conv2d(hidden, filters, filter_flip=False)
-        hidden = T.tanh(pool.pool_2d(found, (2, 2), ignore_border=True))
+        convolved = T.nnet.conv2d(hidden, filters, filter_flip=False)
+        hidden = T.tanh(pool.pool_2d(convolved, (2, 2), ignore_border=True))
     return classification(T.dot(hidden.flatten(2), p["output"]), targets)
 
 
 def normalise(x: Any, gain: Any, bias: Any) -> Any:
-    """Layer normalisation of the last dimension."""
+    """Normalize the last dimension (layer normalization)."""
     centred = x - x.mean(axis=-1, keepdims=True)
     return gain * centred / T.sqrt(T.sqr(centred).mean(axis=-1, keepdims=True) + 1e-5) + bias
 
 
 def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """The mean square error of a transformer's block, normalised before each of its halves."""
+    """Return the mean square error of a transformer block, normalized before each half."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
     def split(x: Any) -> Any:
@@ -138,7 +138,7 @@ def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
 
 
 def vae(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """The loss of a variational autoencoder: an image's bound, after Kingma and Welling (2013)."""
+    """Return a variational autoencoder's loss: the bound of Kingma and Welling (2013)."""
 
     def layer(x: Any, name: str) -> Any:
         return T.dot(x, p[name]) + p[f"{name}.bias"]

@@ -31,7 +31,7 @@ SIZES = {"small": (ntm.SMALL, 1e-2), "full": (ntm.FULL, 1e-4)}
 
 
 def main(size, calls, turns):
-    """Compile and train; return what is printed."""
+    """Compile and train; return the measurements."""
     fcntl.flock(turns, fcntl.LOCK_SH)
     extents, rate = SIZES[size]
     machine = ntm.build(extents, profile=True)
@@ -76,7 +76,7 @@ def by_class(profile):
     """
     found = {}
     for key, seconds in profile.apply_time.items():
-        # Of newer profiles, the key has the function too.
+        # In newer profiles, the key contains the function too.
         node = key[-1] if isinstance(key, tuple) else key
         name = type(node.op).__name__
         name = name[1:] if name[:1] == "C" and name[1:] in OPS else name
@@ -103,5 +103,5 @@ if __name__ == "__main__":
     with open(sys.argv[3], "a") as file:
         print(json.dumps(main(sys.argv[1], int(sys.argv[2]), file)))
     sys.stdout.flush()
-    # Else Theano would print its profile after that line.
+    # Otherwise Theano prints its profile after the last line.
     os._exit(0)

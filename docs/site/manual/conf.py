@@ -1,4 +1,4 @@
-"""Sphinx's configuration of Theano's own manual: the sdist has its text, but no configuration."""
+"""Sphinx configuration of Theano's manual: the sdist has the text, but no configuration."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ extensions = [
     *("sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.napoleon", "sphinx.ext.todo"),
     "mathml",
 ]
-# Roles that Theano's own configuration defined.
+# Theano's own configuration defined these roles.
 rst_prolog = "\n".join(f".. role:: {name}" for name in ("red", "pink", "blue"))
 html_theme = "furo"
 html_copy_source = False
@@ -27,7 +27,7 @@ html_show_sourcelink = False
 
 
 def mend(app: Any, document: nodes.document) -> None:
-    """Put words where pictures are not, load none from elsewhere, link to no complaint."""
+    """Replace missing pictures by text, and remove remote pictures and error markers."""
     for raw in list(document.findall(nodes.raw)):
         if "src=" in raw.astext():
             raw.parent.remove(raw)
@@ -35,11 +35,11 @@ def mend(app: Any, document: nodes.document) -> None:
         marked.parent.replace(marked, nodes.Text(marked.astext()))
     for image in list(document.findall(nodes.image)):
         name = Path(image["uri"]).name
-        text = nodes.emphasis("", f"(a picture, {name}, that is not in the sdist)")
+        text = nodes.emphasis("", f"(picture {name}, not in the sdist)")
         within = isinstance(image.parent, nodes.TextElement)
         image.replace_self(text if within else nodes.paragraph("", "", text))
 
 
 def setup(app: Any) -> None:
-    """Be called by Sphinx, which looks for pictures itself at the priority 500."""
+    """Connect to Sphinx before it collects pictures, which it does at priority 500."""
     app.connect("doctree-read", mend, priority=100)

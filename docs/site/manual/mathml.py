@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: no script, no font from elsewhere."""
+"""Sphinx extension that renders formulas as MathML: browsers need no script or remote font."""
 
 import html
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from latex2mathml import converter
 
 
 def renderer(display: str) -> Callable[[Any, Any], None]:
-    """Make what writes a formula, within a line or as a "block" of its own."""
+    """Make the function that writes a formula, with ``display`` "inline" or "block"."""
 
     def render(writer: Any, node: Any) -> None:
         text = node.astext()
         try:
             writer.body.append(converter.convert(text, display=display))
-        except Exception:  # of no common class: it is no whole LaTeX, and stays as it is
+        except Exception:  # the errors share no class; invalid LaTeX stays as text
             writer.body.append(f"<code>{html.escape(text)}</code>")
         raise nodes.SkipNode
 
@@ -23,6 +23,6 @@ def renderer(display: str) -> Callable[[Any, Any], None]:
 
 
 def setup(app: Any) -> None:
-    """Be called by Sphinx."""
+    """Register the renderer with Sphinx."""
     app.add_html_math_renderer("mathml", (renderer("inline"), None), (renderer("block"), None))
     app.config.html_math_renderer = "mathml"
