@@ -1,128 +1,115 @@
-"""The images of stacks: their verbs, from a stack's lock on."""
+"""Build a stack's image from its lock: base image, context, layers, verification, tag, report."""
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterable
 from pathlib import Path
 
-from builder import pipeline, report
+from builder import report
 from builder.common import paths, progress
-from builder.common.errors import ImageFailed, NotReproducible, UsageError
-from builder.image import base, build_context, daemon, images, registry, sif
+from builder.common.errors import NotReproducible, UsageError
+from builder.image import base, build_context, daemon, images, sif
 from builder.image.images import Image
-from builder.pipeline import Options, load, lock
+from builder.options import Options
+from builder.pipeline import Build, Target, load_stack
 from builder.stack import stacks, toolchain
-
-# The media type of a bill of materials.
-BILL = "application/vnd.cyclonedx+json"
 
 
 def build_base() -> str:
-    """The base image, made anew from the host's Debian mirrors; its reference."""
-    reference = base.create(daemon.connect())
+    """Build the base image from the host's Debian mirrors; return its reference."""
+    reference = base.create_base(daemon.connect())
     progress.say(reference)
     return reference
 
 
-def build(name: str, options: Options, base_name: str = "", save: Path | None = None) -> Image:
-    """The stack's image: built, verified in a container, tagged, reported, and saved to ``save``.
+def build_image(
+    name: str, options: Options, base_name: str = "", save: Path | None = None
+) -> Image:
+    """Build a stack's image, verify it in a container, tag it, and write its report.
 
-    An image that verified before is not verified again.
+    An image that was verified before is not verified again.
+
+    Args:
+        base_name: the base image's reference; by default the image of ``build_base``.
+        save: also write the image to this file, as an OCI archive.
     """
-    stack = load(name, options)
+    stack = load_stack(name, options)
     if save and not save.parent.is_dir():
         raise UsageError(f"{save.parent} is not a directory")
     docker = daemon.connect()
-    images.claim(docker, stack.name)
-    planned, resolved = lock(name, options, then=("image",))
-    found = base.find(docker, base_name, offline=options.offline)
-    base.require(found, toolchain.floor())
-    directory = paths.IMAGES / stack.name
-    progress.say(f"building {images.reference(stack.name)} on {found.reference}")
-    with planned.steps.step("image") as step:
+    images.require_free_tag(docker, stack.name)
+    build = Build.of_stack(name, options, Target.IMAGE)
+    lock = build.lock()
+    base_image = base.find_base(docker, base_name, offline=options.offline)
+    base.require_glibc(base_image, toolchain.oldest_glibc())
+    context = paths.IMAGES / stack.name
+    progress.say(f"building {images.format_reference(stack.name)} on {base_image.reference}")
+    with build.steps.step("image") as step:
         began = time.monotonic()
-        build_context.write(resolved, directory)
-        written = time.monotonic()
-        built = images.build(docker, resolved, found, directory)
+        build_context.write_context(lock, context)
+        context_written = time.monotonic()
+        image = images.build_image(docker, lock, base_image, context)
         ended = time.monotonic()
-        step.did = f"{built.size / 1e6:.0f} MB"
-    seconds = {"context": round(written - began, 1), "build": round(ended - written, 1)}
-    document = report.image_document(built, resolved)
+        step.result = f"{image.size / 1e6:.0f} MB"
+    seconds = {
+        "context": round(context_written - began, 1),
+        "build": round(ended - context_written, 1),
+    }
+    document = report.describe_image(image, lock)
     file = report.image_file(stack.name)
-    before = report.read(file)
-    if before.get("id") == built.id:
-        document |= {key: before[key] for key in ("seconds", "verify")}
+    previous = report.read(file)
+    if previous.get("id") == image.id:
+        document |= {key: previous[key] for key in ("seconds", "verify")}
     else:
-        document |= {"seconds": seconds, "verify": images.prove(docker, built)}
-    images.tag(docker, built)
+        document |= {"seconds": seconds, "verify": images.verify_image(docker, image)}
+    images.tag_image(docker, image)
     report.write(document, file)
-    progress.table(
-        ["layer", "MB"], [[layer, f"{size / 1e6:.1f}"] for layer, size in built.layers.items()]
+    progress.print_table(
+        ["layer", "MB"], [[layer, f"{size / 1e6:.1f}"] for layer, size in image.layers.items()]
     )
     if save:
-        images.save(docker, built, save)
-        progress.say(f"{built.reference}: saved as {save}")
-    progress.say(f"{built.reference}: verified; {built.size / 1e6:.0f} MB; report: {file}")
-    return built
+        images.save_image(docker, image, save)
+        progress.say(f"{image.reference}: saved as {save}")
+    progress.say(f"{image.reference}: verified; {image.size / 1e6:.0f} MB; report: {file}")
+    return image
 
 
-def rebuild(name: str, options: Options, base_name: str = "", save: Path | None = None) -> None:
-    """The stack's image built once more, none of its layers from before, and compared.
+def rebuild_image(
+    name: str, options: Options, base_name: str = "", save: Path | None = None
+) -> None:
+    """Build a stack's image twice, the second time without Docker's cache, and compare them.
 
     Raises:
         ImageFailed: the image was not built.
         NotReproducible: the digests of the two manifests differ.
     """
     docker = daemon.connect()
-    first = build(name, options, base_name, save)
-    _, resolved = lock(name, options)
-    second = images.build(docker, resolved, first.base, paths.IMAGES / resolved.stack, anew=True)
+    first = build_image(name, options, base_name, save)
+    lock = Build.of_stack(name, options).lock()
+    second = images.build_image(docker, lock, first.base, paths.IMAGES / lock.stack, anew=True)
     with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
-        digests = [
-            images.save(docker, one, Path(directory, "image.tar")) for one in (first, second)
-        ]
+        archive = Path(directory, "image.tar")
+        digests = [images.save_image(docker, image, archive) for image in (first, second)]
     if second.id != first.id:
         docker.image.remove(second.id)
     if digests[0] != digests[1]:
         changed = [a for a, b in zip(first.diff_ids, second.diff_ids, strict=True) if a != b]
         raise NotReproducible(
             f"two builds of {first.reference} differ: {digests[0]}, {digests[1]}",
-            f"layers that differ: {', '.join(changed) or 'none, but the configuration does'}",
+            f"layers that differ: {', '.join(changed) or 'none; the configurations differ'}",
         )
     progress.say(f"{first.reference}: two builds have the manifest {digests[0]}")
 
 
-def for_apptainer(archive: Path, target: Path) -> None:
-    """A SIF file of a saved image, and its definition file."""
-    sif.build(archive, target)
+def convert_to_sif(archive: Path, target: Path) -> None:
+    """Convert an OCI archive of an image to a SIF file, with a definition file."""
+    sif.build_sif(archive, target)
     progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
 
 
-def publish(names: Iterable[str], options: Options, to: str) -> None:
-    """Push the images of stacks to a repository of a registry, their bills of materials attached.
-
-    Args:
-        names: the stacks; none for all that have an image.
-        to: its URL.
-    """
-    repository = registry.Repository(to)
-    made = [stack.name for stack in stacks.load_all() if report.image_file(stack.name).exists()]
-    if not (chosen := list(names) or made):
-        raise ImageFailed("no stack has an image", "./invoke image --stack=openblas")
-    for name in chosen:
-        with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
-            file = Path(directory, "image.tar")
-            built = build(name, options, save=file)
-            tag = built.reference.partition(":")[2]
-            digest = repository.push(file, tag)
-        repository.attach(digest, pipeline.bill(name, options).read_bytes(), BILL)
-        progress.say(f"{repository.address}:{tag}@{digest}")
-
-
-def build_all(options: Options, base_name: str = "") -> None:
-    """The image of each stack that needs no GPU, but for those of 2017."""
+def build_all_images(options: Options, base_name: str = "") -> None:
+    """Build the images of all stacks that need neither a GPU nor Python 2.7."""
     for stack in stacks.load_all():
-        if stack.device == "cpu" and not stack.old:
-            build(stack.name, options, base_name)
+        if stack.device == "cpu" and not stack.has_python_2:
+            build_image(stack.name, options, base_name)

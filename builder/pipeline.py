@@ -1,33 +1,24 @@
-"""The stages in order, stopping at the first failure."""
+"""Build a stack in stages: sources, packages, channel, lock, environment, checks, report."""
 
 from __future__ import annotations
 
-import re
+import enum
 import shlex
 import shutil
-import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from builder import report
+from builder import report, verification
 from builder.common import paths, processes, progress
-from builder.common.errors import (
-    EnvironmentFailed,
-    HostToolMissing,
-    NotReproducible,
-    UsageError,
-    VerifyFailed,
-)
-from builder.environment import envs, packs, sbom
+from builder.common.errors import HostToolMissing, UsageError
+from builder.environment import envs
 from builder.environment.envs import Environment, Lock
-from builder.package import builds, bundles, channel, engine, published, rebuilds, steps
-from builder.package import packages as store
+from builder.options import Options
+from builder.package import builds, bundles, channel, engine, package_cache, steps
 from builder.package.channel import Package
-from builder.package.packages import Plan
-from builder.package.steps import Step, Steps
+from builder.package.package_cache import Plan
+from builder.package.steps import Steps
 from builder.source import aocl, sources
 from builder.stack import recipes, stacks, toolchain
 from builder.stack.recipes import METAPACKAGE, Recipe
@@ -35,513 +26,302 @@ from builder.stack.stacks import Stack
 from builder.timing import forecast, timings
 from builder.timing.timings import Span
 
+# The step of a command that fetches sources outside of a build.
+FETCH_ONLY = Steps(("fetch",))
 
-@dataclass(frozen=True)
-class Options:
-    """How to build; the defaults suit a machine with a network."""
 
-    sources: Path | None = None
-    offline: bool = False
-    engine: str = engine.ENGINES[0]
-    jobs: int = 0
-    bundle: Path | None = None
-    amdlibm_archive: Path | None = None
-    locked: bool = False
-    timings: bool = False
+class Target(enum.Enum):
+    """The result of a command; the value names the steps after the packages.
 
-    def __post_init__(self) -> None:
-        if self.engine not in engine.ENGINES:
-            raise UsageError(
-                f"unknown engine {self.engine!r}", f"choose one of: {', '.join(engine.ENGINES)}"
+    Strings, because Enum before Python 3.11.4 replaces an empty tuple by an object.
+    """
+
+    PACKAGES = ""
+    ENVIRONMENT = "environment"
+    VERIFIED_ENVIRONMENT = "environment verification report"
+    PACK = "pack verification"
+    IMAGE = "image"
+
+
+class Build:
+    """The build of one stack; each stage first runs the stages that it needs.
+
+    Attributes:
+        stack: the stack, with its programs and AMD's library.
+        plan: the recipes of the stack, with the cache keys of their inputs.
+        options: the flags of the command.
+        missing: the recipes without packages in the package cache when the command started.
+        steps: the progress of the command.
+    """
+
+    def __init__(
+        self, stack: Stack, plan: Plan, options: Options, target: Target = Target.PACKAGES
+    ) -> None:
+        self.stack = stack
+        self.plan = plan
+        self.options = options
+        self.missing = package_cache.find_missing(plan)
+        self.steps = steps.list_steps(self.missing, target.value.split())
+        # One more than the CPUs: configure scripts, linking and packing use one CPU or less.
+        self.jobs = options.jobs or processes.count_cpus() + 1
+
+    @classmethod
+    def of_stack(cls, name: str, options: Options, target: Target = Target.PACKAGES) -> Build:
+        """Render a stack's recipes and compute their cache keys.
+
+        Raises:
+            UsageError: the stack, a program or the engine is unknown.
+            HostToolMissing: the engine is conda-build, which is not on PATH.
+        """
+        _require_engine(options.engine)
+        stack = load_stack(name, options)
+        rendered = recipes.load_all(stack)
+        needs = recipes.collect_dependencies(rendered, METAPACKAGE, *stack.programs)
+        plan = package_cache.make_plan(rendered, needs, recipes.make_variant(stack), options.engine)
+        return cls(stack, plan, options, target)
+
+    def build_packages(self) -> list[Package]:
+        """Announce the build, build all missing packages, and index all in ``build/channel``."""
+        if self.missing:
+            toolchain.require_host_glibc()
+        origin = _describe_origin(self.options)
+        steps.announce(self.stack.name, self.plan, self.steps, jobs=self.jobs, origin=origin)
+        stack_packages, spans = self.build_missing()
+        channel.add_packages(stack_packages, paths.CHANNEL)
+        self._report_timings(spans)
+        return stack_packages
+
+    def build_missing(self) -> tuple[list[Package], list[Span]]:
+        """Fetch the sources of missing recipes and build them.
+
+        Returns:
+            The packages of all recipes, and the time spans of the builds.
+        """
+        if not self.missing:
+            return self._build()
+        fetch_sources(self.missing, self.options, self.steps)
+        with self.steps.step("packages") as step:
+            result = self._build(step)
+            step.result = f"{len(self.missing)} built"
+        return result
+
+    def _build(self, step: steps.Step | None = None) -> tuple[list[Package], list[Span]]:
+        built = builds.build_missing(
+            self.plan, jobs=self.jobs, engine_name=self.options.engine, step=step
+        )
+        return [package for row in built.packages.values() for package in row], built.spans
+
+    def _report_timings(self, spans: list[Span]) -> None:
+        """Write the time spans if something was built; print their chart for ``--timings``."""
+        file = report.timings_file(self.stack.name)
+        if spans:
+            cpus = processes.count_cpus()
+            document = report.describe_timings(
+                self.stack.name, spans, self.plan.needs, self.jobs, cpus
             )
-        if self.engine == "conda-build" and shutil.which("conda-build") is None:
-            raise HostToolMissing(
-                "--engine=conda-build: conda-build is not on PATH",
-                "install conda-build 26.5 or newer, or leave --engine out",
-            )
-        if self.sources and not self.sources.is_dir():
-            raise UsageError(f"--sources: {self.sources} is not a directory")
-        if self.bundle and not self.bundle.is_file():
-            raise UsageError(f"--bundle: there is no file {self.bundle}")
-        if self.amdlibm_archive and not self.amdlibm_archive.is_file():
-            raise UsageError(f"--amdlibm-archive: there is no file {self.amdlibm_archive}")
+            report.write(document, file)
+        if not self.options.timings:
+            return
+        if chart := timings.draw(report.read(file)):
+            lines = [] if spans else ["of the last build:"]
+            lines += [*chart, f"as JSON: {progress.display_path(file)}"]
+        else:
+            lines = ["nothing was built here yet"]
+        progress.say("\n".join(lines))
 
-    def pip_flags(self) -> list[str]:
-        """pip's, for what is pinned by hash, out of where sources come from."""
-        flags = ["--disable-pip-version-check", "--require-hashes"]
-        flags += [f"--find-links={self.sources}"] if self.sources else []
-        return flags + (["--no-index"] if self.offline else [])
+    def resolve(self, stack_packages: Iterable[Package]) -> Lock:
+        """Resolve the stack to exact packages among those that were built."""
+        metapackage = next(recipe for recipe in self.plan.recipes if recipe.name == METAPACKAGE)
+        return envs.resolve_lock(self.stack, metapackage, stack_packages)
+
+    @property
+    def lock_directory(self) -> Path:
+        """The directory of the stack's lock.
+
+        The repository has no locks of stacks with AMD's library or with programs: they are in
+        ``build/locks``.
+        """
+        local = self.stack.amdlibm_archive or self.stack.programs
+        return (paths.OWN_LOCKS if local else paths.LOCKS) / self.stack.name
+
+    def lock(self, *, write: bool = False) -> Lock:
+        """Build the packages and resolve the stack; report differences from its committed lock.
+
+        Args:
+            write: write the lock to ``lock_directory``, also if that is in the repository.
+
+        Raises:
+            NotReproducible: with ``--locked``, the packages differ from the lock's.
+        """
+        lock = self.resolve(self.build_packages())
+        if self.options.locked:
+            envs.check_lock(lock, self.lock_directory)
+        elif write or self.lock_directory.parent == paths.OWN_LOCKS:
+            envs.write_lock(lock, self.lock_directory)
+        elif differences := envs.describe_differences(lock, self.lock_directory):
+            command = f"./invoke lock {stacks.format_flags(lock.stack)}"
+            progress.say(f"{differences}\n  -> the lock was not changed; to write it: {command}")
+        return lock
+
+    def install(self) -> Environment:
+        """Lock the stack and install its environment, unless that lock is installed already."""
+        lock = self.lock()
+        if envs.read_installed_digest(lock.stack) == lock.digest:
+            return envs.create_environment(lock)
+        with self.steps.step("environment") as step:
+            environment = envs.create_environment(lock)
+            prefix = progress.display_path(environment.prefix)
+            step.result = f"{len(lock.packages)} packages in {prefix}"
+        return environment
+
+    def run(self) -> Environment:
+        """Install the environment, verify it, and write the report.
+
+        An environment that was verified before, in the same bytes, is not verified again.
+        """
+        environment = self.install()
+        file = report.stack_file(self.stack.name)
+        document = report.describe_stack(self.stack, self.plan, environment.lock)
+        previous = report.read(file)
+        previous_verification = previous.pop("verify", None)
+        if previous == document and previous_verification:
+            self._conclude("verified before", previous_verification, environment)
+            return environment
+        with self.steps.step("verification", live=not progress.is_verbose()) as step:
+            document["verify"] = verification.verify_in_step(self.stack.name, step)
+            step.result = verification.summarize(document["verify"])
+        with self.steps.step("report") as step:
+            report.write(document, file)
+            step.result = progress.display_path(file)
+        self._conclude("verified", document["verify"], environment)
+        prefix = shlex.quote(progress.display_path(environment.prefix))
+        for command, purpose in (
+            (f"{prefix}/bin/python train.py", "run a program"),
+            (f"./invoke verify --stack={self.stack.name} --full", "a large training step too"),
+            (f"./invoke image {stacks.format_flags(self.stack.name)}", "a Docker image"),
+        ):
+            progress.say(f"  {command:<44} # {purpose}")
+        return environment
+
+    def _conclude(
+        self, state: str, checks: verification.Document, environment: Environment
+    ) -> None:
+        counts = verification.count_checks(checks)
+        prefix = progress.display_path(environment.prefix)
+        progress.conclude(f"{self.stack.name}: {state}: {counts}; {prefix}")
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A stack, and what it takes to build it on this host."""
-
-    stack: Stack
-    plan: Plan
-    steps: Steps = field(default_factory=Steps)
-
-
-def load(name: str, options: Options) -> Stack:
-    """The stack called ``name``, with AMD's own library where ``options`` bring it."""
+def load_stack(name: str, options: Options) -> Stack:
+    """Load a stack, with AMD's own library if ``options`` have its archive."""
     stack = stacks.load(name)
     if options.amdlibm_archive:
-        # Whether the stack may have one, before anything is said of the archive.
+        # Fails for a stack without amdlibm, before the archive is read.
         stacks.with_amdlibm(stack, "")
-        return stacks.with_amdlibm(stack, aocl.keep(options.amdlibm_archive))
+        return stacks.with_amdlibm(stack, aocl.cache_archive(options.amdlibm_archive))
     return stack
 
 
-def plan(name: str, options: Options) -> Planned:
-    """Render a stack's recipes and compute their input keys."""
-    stack = load(name, options)
-    rendered = recipes.load_all(stack)
-    needs = recipes.closure(rendered, METAPACKAGE, *stack.programs)
-    variant = recipes.variant(stack)
-    return Planned(stack, store.plan(rendered, needs, variant, options.engine))
+def _require_engine(name: str) -> None:
+    if name not in engine.ENGINES:
+        raise UsageError(f"unknown engine {name!r}", f"choose one of: {', '.join(engine.ENGINES)}")
+    if name == "conda-build" and shutil.which("conda-build") is None:
+        raise HostToolMissing(
+            "--engine=conda-build: conda-build is not on PATH",
+            "install conda-build 26.5 or newer, or leave --engine out",
+        )
 
 
-def fetch(
-    name: str, options: Options, to: Path | None = None, bundle: Path | None = None
-) -> list[Path]:
-    """All sources of a stack, verified, in the cache.
-
-    Args:
-        to: a directory to copy them into.
-        bundle: an archive to write, of them and all else that a build takes.
-    """
-    files = fetch_sources(plan(name, options).plan.recipes, options)
-    if to:
-        sources.collect(files, to)
-        progress.say(f"{name}: {len(files)} sources in {to}")
-    if bundle:
-        bundles.write(bundle, files)
-        size = bundle.stat().st_size / 1e6
-        progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.sha256(bundle)}")
-    if not to and not bundle:
-        progress.say(f"{name}: {len(files)} sources in {progress.place(paths.source_cache())}")
-    return files
-
-
-def fetch_sources(
-    wanted: Iterable[Recipe], options: Options, known: Steps | None = None
-) -> list[Path]:
-    """The sources of recipes, verified, in the cache; as a step of those that are ``known``."""
-    files = {source for recipe in wanted for source in recipe.sources}
-    absent = forecast.absent(files)
-    with (known or Steps()).step("fetch", live=bool(absent)) as step:
-        step.line = partial(steps.arrived, absent)
-        if options.bundle and files:
-            with bundles.unpacked(options.bundle) as directory:
-                fetched = sources.fetch(files, directory=directory, offline=True)
-        else:
-            fetched = sources.fetch(files, directory=options.sources, offline=options.offline)
-        step.did = steps.fetched(absent)
-    return fetched
-
-
-def packages(
-    name: str, options: Options, then: tuple[str, ...] = ()
-) -> tuple[Planned, list[Package]]:
-    """All packages of a stack, built where their inputs changed, in ``build/channel``.
-
-    What it takes is told first.
-
-    Args:
-        then: the steps that follow.
-    """
-    return _packages(plan(name, options), options, then)
-
-
-def _packages(
-    planned: Planned, options: Options, then: tuple[str, ...] = ()
-) -> tuple[Planned, list[Package]]:
-    stack = planned.stack.name
-    if store.missing(planned.plan):
-        toolchain.require_host()
-    planned = replace(
-        planned,
-        steps=steps.announce(
-            stack,
-            planned.plan,
-            then,
-            jobs=_jobs(options),
-            origin=_origin(options),
-        ),
-    )
-    spans: list[Span] = []
-    built = build_packages(planned.plan, options, planned.steps, spans)
-    channel.place(built, paths.CHANNEL)
-    _time(stack, planned.plan, options, spans)
-    return planned, built
-
-
-def _origin(options: Options) -> str:
-    """Where sources come from, if nothing or not all is downloaded."""
+def _describe_origin(options: Options) -> str:
+    """Describe the origin of the sources, if not all of them are downloaded."""
     if options.bundle:
-        return f"from {progress.place(options.bundle)}"
+        return f"from {progress.display_path(options.bundle)}"
     if options.sources:
-        where = progress.place(options.sources)
-        return f"from {where}" if options.offline else f"first looked for in {where}"
+        directory = progress.display_path(options.sources)
+        return f"from {directory}" if options.offline else f"first looked for in {directory}"
     return "and --offline forbids a download" if options.offline else ""
 
 
-def _jobs(options: Options) -> int:
-    # One more than CPUs: configuring, linking and packing keep one busy, and often none.
-    return options.jobs or processes.cpus() + 1
-
-
-def build_packages(
-    plan: Plan, options: Options, known: Steps | None = None, spans: list[Span] | None = None
-) -> list[Package]:
-    """All packages of a plan, built where their inputs changed.
+def fetch_sources(
+    needed: Iterable[Recipe], options: Options, command_steps: Steps = FETCH_ONLY
+) -> list[Path]:
+    """Put the sources of recipes into the source cache and verify them.
 
     Args:
-        known: the steps that these are among.
-        spans: what was built when is added to it.
+        command_steps: the steps of the command; they have "fetch" if a source is not cached.
     """
-    missing = store.missing(plan)
-    fetch_sources(missing, options, known)
-    with (known or Steps()).step("packages", live=bool(missing)) as step:
-        built = builds.build(
-            plan, jobs=_jobs(options), engine_name=options.engine, step=step, spans=spans
-        )
-        if missing:
-            step.did = f"{len(missing)} built"
-    return [package for row in built.values() for package in row]
+    files = {source for recipe in needed for source in recipe.sources}
+    absent = forecast.find_absent_sources(files)
+
+    def fetch() -> list[Path]:
+        if options.bundle and files:
+            with bundles.unpack_sources(options.bundle) as directory:
+                return sources.fetch(files, directory=directory, offline=True)
+        return sources.fetch(files, directory=options.sources, offline=options.offline)
+
+    if not absent:
+        return fetch()
+    with command_steps.step("fetch") as step:
+        step.describe = partial(steps.describe_arrived, absent)
+        fetched = fetch()
+        step.result = steps.describe_fetched(absent)
+    return fetched
 
 
-def _time(stack: str, plan: Plan, options: Options, spans: list[Span]) -> None:
-    """Write down where the time went, if something was built; and draw it, if that is asked for."""
-    file = report.timings(stack)
-    if spans:
-        known = report.timings_document(stack, spans, plan.needs, _jobs(options), processes.cpus())
-        report.write(known, file)
-    if options.timings:
-        lines = timings.draw(report.read(file))
-        head = [] if spans else ["of the last build:" if lines else "nothing was built here yet"]
-        place = [f"as JSON: {progress.place(file)}"] if lines else []
-        progress.say("\n".join([*head, *lines, *place]))
-
-
-def rebuild(name: str, options: Options, package: str = "", turn: int = 0) -> None:
-    """Build a stack's packages, or the one of them, a second time, and compare the bytes.
+def fetch_stack(
+    name: str, options: Options, directory: Path | None = None, bundle: Path | None = None
+) -> list[Path]:
+    """Fetch all sources of a stack.
 
     Args:
-        turn: if not 0, leave out all that take minutes but one, the ``turn``-th by turns; that
-            too if one of them was just built for the first time.
-
-    Raises:
-        UsageError: no recipe of the stack makes ``package``.
-        NotReproducible: a package differs.
-    """
-    planned = plan(name, options)
-    missing = store.missing(planned.plan)
-    planned, _ = _packages(planned, options)
-    chosen = rebuilds.choose(planned.plan.recipes, package)
-    if turn:
-        chosen = rebuilds.take_turns(chosen, turn, missing)
-    progress.say(f"a second time: {', '.join(recipe.name for recipe in chosen)}")
-    fetch_sources(chosen, options)
-    reports = paths.REPORTS / f"{planned.stack.name}-rebuild"
-    found = rebuilds.rebuild(planned.plan, name, chosen, reports, options.amdlibm_archive)
-    report.write(report.rebuild_document(found), reports.with_suffix(".json"))
-    for item in found:
-        progress.say(f"{'same   ' if item.identical else 'DIFFERS'}  {item.second}  {item.package}")
-    if differing := [item for item in found if not item.identical]:
-        lines = [f"{item.package}: {', '.join(item.differences)}" for item in differing]
-        raise NotReproducible(
-            "two builds differ\n  " + "\n  ".join(lines),
-            f"with diffoscope on PATH, what differs in these files is told in {reports}",
-        )
-
-
-def resolve(planned: Planned, built: list[Package]) -> Lock:
-    """The stack resolved to exact packages among those that were built."""
-    metapackage = next(item for item in planned.plan.recipes if item.name == METAPACKAGE)
-    return envs.resolve(planned.stack, metapackage, built)
-
-
-def lock(
-    name: str, options: Options, write: bool = False, then: tuple[str, ...] = ()
-) -> tuple[Planned, Lock]:
-    """The stack resolved to exact packages; how they differ from those in ``envs/<stack>`` is told.
-
-    What holds a file of the user's, or one of many choices of programs, is not for the repository:
-    its lock is in ``build/locks``.
-
-    Args:
-        write: write them to ``envs/<stack>``.
-        then: the steps that follow.
-
-    Raises:
-        NotReproducible: with ``options.locked``, they are other packages.
-    """
-    planned, built = packages(name, options, then)
-    resolved = resolve(planned, built)
-    place = _locks(planned.stack)
-    own = place.parent == paths.OWN_LOCKS
-    if options.locked:
-        envs.check(resolved, place)
-    elif write or own:
-        envs.write(resolved, place)
-    elif differing := envs.compare(resolved, place):
-        flags = stacks.flags(resolved.stack)
-        progress.say(f"{differing}\n  -> it stays as it is; ./invoke lock {flags} writes it anew")
-    return planned, resolved
-
-
-def _locks(stack: Stack) -> Path:
-    own = stack.amdlibm_archive or stack.programs
-    return (paths.OWN_LOCKS if own else paths.LOCKS) / stack.name
-
-
-def create(name: str, options: Options, then: tuple[str, ...] = ()) -> tuple[Planned, Environment]:
-    """The stack's environment, installed; ``then`` are the steps that follow."""
-    planned, resolved = lock(name, options, then=("environment", *then))
-    anew = envs.installed(resolved.stack) != resolved.digest
-    with planned.steps.step("environment", live=anew) as step:
-        environment = envs.create(resolved)
-        if anew:
-            step.did = f"{len(resolved.packages)} packages in {progress.place(environment.prefix)}"
-    return planned, environment
-
-
-def make_packages(name: str, options: Options) -> None:
-    """All packages of a stack, and where they are.
-
-    Raises:
-        NotReproducible: with ``options.locked``, they are other packages.
-    """
-    planned, built = packages(name, options)
-    if options.locked:
-        envs.check(resolve(planned, built), _locks(planned.stack))
-    where = progress.place(paths.CHANNEL)
-    progress.conclude(f"{planned.stack.name}: {len(built)} packages in {where}")
-
-
-def make_lock(name: str, options: Options) -> None:
-    """The stack resolved anew, and where its lock is."""
-    planned, resolved = lock(name, options, write=True)
-    what = f"{planned.stack.name}: {len(resolved.packages)} packages"
-    progress.conclude(f"{what} locked in {progress.place(_locks(planned.stack))}")
-
-
-def make_environment(name: str, options: Options) -> None:
-    """The stack's environment, installed, and where it is."""
-    _, environment = create(name, options)
-    progress.conclude(f"{environment.lock.stack}: {progress.place(environment.prefix)}")
-
-
-def compilers() -> Path:
-    """Where what packages are built by is installed, by plain names, once packages are built."""
-    planned = plan("openblas", Options()).plan
-    built = [each for key in planned.keys.values() for each in store.cached(key) or ()]
-    prefix = paths.BUILD / "compilers"
-    envs.assemble(built, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
-    return prefix / "bin"
-
-
-def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) -> dict[str, Any]:
-    """Run ``theano-fast verify`` inside an environment, on the caller's terminal.
-
-    Args:
-        log: where its output goes instead, and is shown from if a check fails.
+        directory: copy the sources to it.
+        bundle: write an archive with the sources, this repository and the builder's tools.
 
     Returns:
-        Its JSON.
+        The sources in the source cache.
+    """
+    files = fetch_sources(Build.of_stack(name, options).plan.recipes, options)
+    if directory:
+        sources.copy_to(directory, files)
+        progress.say(f"{name}: {len(files)} sources in {directory}")
+    if bundle:
+        bundles.write_bundle(bundle, files)
+        size = bundle.stat().st_size / 1e6
+        progress.say(f"{bundle}: {size:.0f} MB, SHA-256 {sources.sha256(bundle)}")
+    if not directory and not bundle:
+        cache = progress.display_path(paths.source_cache())
+        progress.say(f"{name}: {len(files)} sources in {cache}")
+    return files
+
+
+def build_packages(name: str, options: Options) -> None:
+    """Build all packages of a stack and print their directory.
 
     Raises:
-        EnvironmentFailed: the environment was not built.
-        VerifyFailed: a check failed.
+        NotReproducible: with ``--locked``, the packages differ from the lock's.
     """
-    name = stacks.canonical(name)
-    command = paths.ENVIRONMENTS / name / "bin" / "theano-fast"
-    if envs.installed(name) is None or not command.exists():
-        stack = stacks.load(name)
-        raise EnvironmentFailed(
-            f"{command.parent.parent} is not built", f"./invoke build --stack={stack.name}"
-        )
-    file = report.verification(name)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.unlink(missing_ok=True)
-    call: list[str | Path] = [command, "verify", "--json", file, *arguments]
-    if log:
-        status = processes.record(call, env=processes.clean_environ(), log=log)
-    else:
-        status = processes.show(call, env=processes.clean_environ())
-    if status != 0:
-        if log:
-            progress.conclude(log.read_text("utf-8", "replace").rstrip())
-        raise VerifyFailed(
-            f"stack {name} does not prove itself (exit status {status})",
-            f"the failed checks are above and in {progress.place(file)}",
-        )
-    return report.read(file)
+    build = Build.of_stack(name, options)
+    stack_packages = build.build_packages()
+    if options.locked:
+        envs.check_lock(build.resolve(stack_packages), build.lock_directory)
+    directory = progress.display_path(paths.CHANNEL)
+    progress.conclude(f"{build.stack.name}: {len(stack_packages)} packages in {directory}")
 
 
-def build(name: str, options: Options) -> Environment:
-    """The whole of it: fetch, packages, channel, lock, environment, verify, report.
-
-    A stack that verified before, in the same bytes, is not verified again; ``verify`` does it at
-    any time.
-    """
-    planned, environment = create(name, options, ("verification", "report"))
-    stack = planned.stack
-    file = report.file(stack.name)
-    document = report.document(stack, planned.plan, environment.lock)
-    before = report.read(file)
-    verified = before.pop("verify", None)
-    prefix = progress.place(environment.prefix)
-    if before == document and verified:
-        progress.conclude(f"{stack.name}: verified before: {_counts(verified)}; {prefix}")
-        return environment
-    with planned.steps.step("verification", live=not progress.verbose()) as step:
-        document["verify"] = _prove(stack.name, step)
-        step.did = proved(document["verify"])
-    with planned.steps.step("report") as step:
-        report.write(document, file)
-        step.did = progress.place(file)
-    progress.conclude(f"{stack.name}: verified: {_counts(document['verify'])}; {prefix}")
-    for command, what in (
-        (f"{shlex.quote(prefix)}/bin/python train.py", "run a program"),
-        (f"./invoke verify --stack={stack.name} --full", "a large training step too"),
-        (f"./invoke image {stacks.flags(stack.name)}", "a Docker image"),
-    ):
-        progress.say(f"  {command:<44} # {what}")
-    return environment
+def write_lock(name: str, options: Options) -> None:
+    """Resolve a stack, write its lock, and print the lock's directory."""
+    build = Build.of_stack(name, options)
+    lock = build.lock(write=True)
+    directory = progress.display_path(build.lock_directory)
+    progress.conclude(f"{lock.stack}: {len(lock.packages)} packages locked in {directory}")
 
 
-# A line of what ``theano-fast verify`` prints.
-CHECK = re.compile(r"^(\w+) +(passed|failed|skipped) ", re.MULTILINE)
+def install_environment(name: str, options: Options) -> None:
+    """Install a stack's environment and print its prefix."""
+    environment = Build.of_stack(name, options, Target.ENVIRONMENT).install()
+    prefix = progress.display_path(environment.prefix)
+    progress.conclude(f"{environment.lock.stack}: {prefix}")
 
 
-def _prove(name: str, step: Step) -> dict[str, Any]:
-    """Verify an environment, as a step; what the checks say is shown if one fails, or if asked."""
-    if progress.verbose():
-        return verify(name)
-    log = paths.LOGS / f"{name}-verify.log"
-
-    def line() -> str:
-        try:
-            done = CHECK.findall(log.read_text("utf-8", "replace"))
-        except OSError:
-            return ""
-        return f"{len(done)} check{'s' if len(done) > 1 else ''} done" if done else ""
-
-    log.unlink(missing_ok=True)
-    step.line = line
-    return verify(name, log=log)
-
-
-def _counts(known: Mapping[str, Any]) -> str:
-    return re.sub(r" \(.*", "", proved(known))
-
-
-def proved(known: Mapping[str, Any]) -> str:
-    """What a verification proved, and what it left out, from its JSON."""
-    names: dict[str, list[str]] = {}
-    for check in known.get("checks", []):
-        names.setdefault(check["status"], []).append(check["name"])
-    words = [f"{len(names.get('passed', []))} checks passed"]
-    if skipped := names.get("skipped"):
-        words.append(f"{len(skipped)} skipped ({', '.join(skipped)})")
-    return ", ".join(words)
-
-
-def pack(name: str, options: Options, to: Path | None = None) -> Path:
-    """A stack as an archive for machines without conda, proved elsewhere before it has its name.
-
-    Args:
-        to: the file, else one in ``build/packs``.
-
-    Raises:
-        UsageError: the stack has no Python 3, which tells an archive where it is.
-    """
-    image = f"take an image to the other machine: ./invoke image --stack={name}"
-    stacks.of_today(name, "pack", image)
-    planned, resolved = lock(name, options, then=("pack", "verification"))
-    file = to or paths.PACKS / f"{packs.top(resolved.stack)}.tar.gz"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
-        part = Path(directory, file.name)
-        with planned.steps.step("pack") as step:
-            packs.write(resolved, toolchain.floor(), part)
-            step.did = f"{part.stat().st_size / 1e6:.0f} MB"
-        with planned.steps.step("verification"):
-            packs.prove(part, resolved.stack)
-        part.replace(file)
-    progress.say(f"{sources.sha256(file)}  {progress.place(file)}")
-    progress.conclude(
-        f"{resolved.stack}: {progress.place(file)}; there, tar -xzf it, and run "
-        f"{packs.top(resolved.stack)}/{packs.UNPACK}"
-    )
-    return file
-
-
-def publish(names: Iterable[str], options: Options, to: Path, address: str = "") -> None:
-    """The packages of stacks in a channel that can be served, and their locks with its address.
-
-    Args:
-        names: the stacks; none for all that are built.
-        address: where clients will find the channel, if it is not ``to`` itself.
-
-    Raises:
-        EnvironmentFailed: no stack is built.
-    """
-    built = [stack.name for stack in stacks.load_all() if envs.installed(stack.name)]
-    locks = [lock(name, options)[1] for name in (list(names) or built)]
-    if not locks:
-        raise EnvironmentFailed("no stack is built", "./invoke build --stack=openblas")
-    published.write({package for each in locks for package in each.packages}, to)
-    for each in locks:
-        envs.write(each, to / "envs" / each.stack, address or to.as_uri())
-    told = ", ".join(each.stack for each in locks)
-    progress.say(f"{told}: packages and locks in {progress.place(to)}")
-
-
-def bill(name: str, options: Options) -> Path:
-    """Write a stack's software bill of materials, and print the digests that one would sign.
-
-    Raises:
-        EnvironmentFailed: the stack's packages were not built.
-    """
-    planned = plan(name, options)
-    if missing := store.missing(planned.plan):
-        raise EnvironmentFailed(
-            f"{name}: not built: {', '.join(recipe.name for recipe in missing)}",
-            f"./invoke build {stacks.flags(planned.stack.name)}",
-        )
-    _, resolved = lock(name, options)
-    name = planned.stack.name
-    file = paths.REPORTS / f"{name}.cdx.json"
-    report.write_text(sbom.document(planned.plan, resolved), file)
-    rows = [["lock", resolved.digest], ["bill of materials", sources.sha256(file)]]
-    if envs.installed(name) == resolved.digest:
-        rows.append(["environment", envs.tree(paths.ENVIRONMENTS / name)])
-    if image_id := report.read(report.image_file(name)).get("id"):
-        rows.append(["image", str(image_id).removeprefix("sha256:")])
-    for what, digest in rows:
-        progress.say(f"{digest}  {what}")
-    progress.say(f"{name}: its bill of materials: {file}")
-    return file
-
-
-def overview() -> None:
-    """Print the stacks, and which of them are built and verified."""
-    rows = []
-    for stack in stacks.load_all():
-        digest = envs.installed(stack.name)
-        known = report.read(report.file(stack.name))
-        verified = digest is not None and known.get("lock") == digest and "verify" in known
-        state = "verified" if verified else "built" if digest else "-"
-        rows.append([stack.name, *stack.axes.values(), state])
-    progress.table(["stack", *stacks.AXES, "state"], rows)
-
-
-def clean(cache: bool) -> None:
-    """Remove ``build/``, and with ``cache`` the per-user cache."""
-    for directory in (paths.BUILD, *([paths.cache()] if cache else [])):
-        if directory.exists():
-            shutil.rmtree(directory)
-            progress.say(f"removed {directory}")
+def build_stack(name: str, options: Options) -> Environment:
+    """Build, install and verify a stack, and write its report."""
+    return Build.of_stack(name, options, Target.VERIFIED_ENVIRONMENT).run()

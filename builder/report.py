@@ -1,4 +1,4 @@
-"""What a build was made of and how it proved itself, as sorted JSON."""
+"""Read and write the reports on stacks and images: JSON with sorted keys in ``build/reports``."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from builder.common import paths
+from builder.common import files, paths
 from builder.environment.envs import Lock
 from builder.image.images import Image
-from builder.package.packages import Plan
+from builder.package.package_cache import Plan
 from builder.package.rebuilds import Comparison
 from builder.stack.stacks import Stack
-from builder.timing.timings import Span, chain
+from builder.timing.timings import Span, find_critical_path
 
 SCHEMA_VERSION = 1
 
 
-def file(stack: str) -> Path:
-    """Where a stack's report is."""
+def stack_file(stack: str) -> Path:
+    """Return the path of a stack's report."""
     return paths.REPORTS / f"{stack}.json"
 
 
-def verification(stack: str) -> Path:
-    """Where ``theano-fast verify`` writes its JSON for a stack's environment."""
+def verification_file(stack: str) -> Path:
+    """Return the path of the JSON of ``theano-fast verify`` for a stack's environment."""
     return paths.REPORTS / f"{stack}-verify.json"
 
 
-def timings(stack: str) -> Path:
-    """Where it is told what a stack's last build took: apart, for it is another each time."""
+def timings_file(stack: str) -> Path:
+    """Return the path of the times of a stack's last build, which differ from build to build."""
     return paths.REPORTS / f"{stack}-timings.json"
 
 
 def image_file(stack: str) -> Path:
-    """Where the report of a stack's image is."""
+    """Return the path of the report of a stack's image."""
     return paths.REPORTS / f"{stack}-image.json"
 
 
-def document(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
-    """The report of one stack, but for its verification."""
+def describe_stack(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
+    """Describe a stack's sources and packages, without its verification."""
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": stack.name,
@@ -56,8 +56,8 @@ def document(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
     }
 
 
-def image_document(image: Image, lock: Lock) -> dict[str, Any]:
-    """The report of a stack's image, but for its verification and the time it took."""
+def describe_image(image: Image, lock: Lock) -> dict[str, Any]:
+    """Describe a stack's image, without its verification and times."""
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": lock.stack,
@@ -66,24 +66,24 @@ def image_document(image: Image, lock: Lock) -> dict[str, Any]:
     }
 
 
-def rebuild_document(comparisons: Iterable[Comparison]) -> dict[str, Any]:
-    """What came of a second build."""
+def describe_rebuild(comparisons: Iterable[Comparison]) -> dict[str, Any]:
+    """Describe the comparisons of a second build's packages with the first one's."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "packages": {item.package: asdict(item) for item in comparisons},
+        "packages": {row.package: asdict(row) for row in comparisons},
     }
 
 
-def timings_document(
+def describe_timings(
     stack: str, spans: Sequence[Span], needs: Mapping[str, Iterable[str]], jobs: int, cpus: int
 ) -> dict[str, Any]:
-    """What a build took."""
+    """Describe the times of a build, and the chain of recipes that determined its duration."""
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": stack,
         "jobs": jobs,
         "cpus": cpus,
-        "chain": chain(spans, needs),
+        "chain": find_critical_path(spans, needs),
         "recipes": {
             span.recipe: {key: value for key, value in asdict(span).items() if key != "recipe"}
             for span in spans
@@ -92,20 +92,12 @@ def timings_document(
 
 
 def write(content: dict[str, Any], file: Path) -> None:
-    """Write JSON with sorted keys, all of it or nothing."""
-    write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", file)
-
-
-def write_text(text: str, file: Path) -> None:
-    """Write a text, all of it or nothing."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    """Write JSON with sorted keys atomically."""
+    files.write_atomically(file, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read(file: Path) -> dict[str, Any]:
-    """A report's JSON; empty where there is none."""
+    """Read a report; return {} if there is none."""
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):

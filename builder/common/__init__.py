@@ -1,1 +1,1 @@
-"""What every module leans on: errors, paths, subprocesses, and what is shown of their progress."""
+"""Shared by all other packages: errors, paths, files, subprocesses and progress output."""

@@ -1,4 +1,4 @@
-"""The one error family: each cause has its own exit code, each message says what to do next."""
+"""Define the errors that users can act on, each with its own exit code and a hint."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ class TheanoFastError(Exception):
     """An error the user can act on.
 
     Args:
-        message: what went wrong, naming the thing and the reason.
-        hint: what to do next.
+        message: the problem; it names the thing and the reason.
+        hint: the next step.
     """
 
     exit_code = 1
@@ -29,19 +29,19 @@ class UsageError(TheanoFastError):
 
 
 class ConfigurationError(TheanoFastError):
-    """stacks.toml or a recipe says something impossible."""
+    """stacks.toml or a recipe is invalid."""
 
     exit_code = 3
 
 
 class SourceUnavailable(TheanoFastError):
-    """A source archive could not be had from any place."""
+    """A source archive is not available from any origin."""
 
     exit_code = 4
 
 
 class HashMismatch(TheanoFastError):
-    """A source archive's bytes are not the pinned ones."""
+    """A source archive does not have the pinned SHA-256."""
 
     exit_code = 5
 
@@ -53,37 +53,37 @@ class HostToolMissing(TheanoFastError):
 
 
 class BuildFailed(TheanoFastError):
-    """A recipe did not build, or its package did not pass its tests."""
+    """A recipe did not build, or its package failed a test."""
 
     exit_code = 7
 
 
 class SolveFailed(TheanoFastError):
-    """No set of packages satisfies a stack."""
+    """No set of packages satisfies a stack's requirements."""
 
     exit_code = 8
 
 
 class EnvironmentFailed(TheanoFastError):
-    """An environment could not be installed, or is not there."""
+    """An environment could not be installed, or does not exist."""
 
     exit_code = 9
 
 
 class VerifyFailed(TheanoFastError):
-    """An environment does not prove itself."""
+    """An environment failed its verification."""
 
     exit_code = 10
 
 
 class DiskFull(TheanoFastError):
-    """A file system has no room left."""
+    """A file system is full."""
 
     exit_code = 11
 
 
 class CommandFailed(TheanoFastError):
-    """A command that has no more specific error exited non-zero."""
+    """A command without a more specific error failed."""
 
     exit_code = 12
 
@@ -95,24 +95,24 @@ class ImageFailed(TheanoFastError):
 
 
 class NotReproducible(TheanoFastError):
-    """The same inputs gave other bytes."""
+    """The same inputs gave different bytes."""
 
     exit_code = 14
 
 
 class ConformanceFailed(TheanoFastError):
-    """Theano's own tests did not end as recipes/theano/conformance.toml says."""
+    """Theano's own tests did not have the outcomes that recipes/theano/conformance.toml expects."""
 
     exit_code = 15
 
 
 class NotWritable(TheanoFastError):
-    """A file or directory that this user may not write to."""
+    """This user may not write to a file or directory."""
 
     exit_code = 16
 
 
 class FuzzingFailed(TheanoFastError):
-    """A random program gave another result than it should, and fuzz/known.toml does not list it."""
+    """A random program gave a wrong result that fuzz/known.toml does not list."""
 
     exit_code = 17

@@ -1,4 +1,4 @@
-"""Every path the builder reads or writes."""
+"""Define every path that the builder reads or writes."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ BUILD = ROOT / "build"
 SOURCES = BUILD / "sources"
 CHANNEL = BUILD / "channel"
 ENVIRONMENTS = BUILD / "envs"
-# Locks of stacks with a file of the user's, which are nobody else's.
+# Locks of stacks that contain a file of the user's or programs: they are not for the repository.
 OWN_LOCKS = BUILD / "locks"
 IMAGES = BUILD / "images"
 PACKS = BUILD / "packs"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
-# The homes of measured processes.
+# Home directories of measured processes.
 BENCHES = BUILD / "bench"
-# Runs of Theano's own tests under way, one directory each.
+# One directory for each run of Theano's own tests that is in progress.
 TEST_RUNS = BUILD / "conformance"
-# The homes of workers that run random programs, and what they compiled.
+# Home directories and compile caches of the workers that run random programs.
 FUZZING = BUILD / "fuzz"
 
 
 def cache() -> Path:
-    """The per-user cache shared by checkouts: $THEANO_FAST_CACHE, else the XDG default."""
+    """Return the per-user cache, shared by checkouts: $THEANO_FAST_CACHE, else the XDG default."""
     chosen = os.environ.get("THEANO_FAST_CACHE")
     if chosen:
         return Path(chosen).expanduser().resolve()
@@ -45,20 +45,20 @@ def cache() -> Path:
 
 
 def source_cache() -> Path:
-    """Verified source archives, by file name."""
+    """Return the directory of verified source archives."""
     return cache() / "sources"
 
 
 def package_cache() -> Path:
-    """Built packages, one directory for each input key."""
+    """Return the directory of built packages, with one directory for each cache key."""
     return cache() / "packages"
 
 
 def work() -> Path:
-    """Where the engine builds; outside the checkout, so that no package depends on its path."""
+    """Return the build directory. It is outside the checkout: no package depends on its path."""
     return cache() / "work"
 
 
 def engine_cache() -> Path:
-    """Unpacked packages, as rattler keeps them."""
+    """Return the cache of rattler, which holds unpacked packages."""
     return cache() / "rattler"

@@ -1,4 +1,4 @@
-"""The only door to subprocesses."""
+"""Run subprocesses: captured, logged, on the terminal, or as a line-by-line server."""
 
 from __future__ import annotations
 
@@ -12,23 +12,36 @@ from pathlib import Path
 
 from builder.common.errors import CommandFailed
 
-# What the user's shell may hold that would change what an environment does.
-FOREIGN = ("THEANO_FLAGS", "THEANORC", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "LD_PRELOAD")
+# Variables of the user's shell that would change the behaviour of an environment.
+FOREIGN_VARIABLES = (
+    "THEANO_FLAGS",
+    "THEANORC",
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+)
+# Number of output lines in the message of a failed command.
+TAIL_LINES = 20
+# Seconds between SIGINT and SIGKILL when this process is interrupted.
+GRACE_SECONDS = 10
+
+Process = subprocess.Popen[bytes]
 
 
-def cpus() -> int:
-    """How many CPUs this process may use."""
+def count_cpus() -> int:
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def clean_environ() -> dict[str, str]:
-    """The environment variables of this process without FOREIGN ones."""
-    return {key: value for key, value in os.environ.items() if key not in FOREIGN}
+    """Return this process's environment variables without FOREIGN_VARIABLES."""
+    return {key: value for key, value in os.environ.items() if key not in FOREIGN_VARIABLES}
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A command that ended."""
+    """The exit status and the output of a command that ended."""
 
     status: int
     output: str
@@ -41,14 +54,14 @@ def run(
     cwd: Path | None = None,
     check: bool = True,
 ) -> Finished:
-    """Run a command, its stdout and stderr merged and returned.
+    """Run a command and capture its stdout and stderr, merged.
 
     Raises:
         CommandFailed: it could not be started, or exited non-zero while ``check`` is set.
     """
     command = [os.fspath(part) for part in argv]
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             check=False,
             env=None if env is None else dict(env),
@@ -61,13 +74,13 @@ def run(
         )
     except OSError as error:
         raise CommandFailed(f"{command[0]}: cannot be started: {error}") from error
-    if check and done.returncode != 0:
-        tail = "\n".join(done.stdout.splitlines()[-20:])
-        raise CommandFailed(f"{' '.join(command)}: exit status {done.returncode}\n{tail}")
-    return Finished(done.returncode, done.stdout)
+    if check and completed.returncode != 0:
+        tail = "\n".join(completed.stdout.splitlines()[-TAIL_LINES:])
+        raise CommandFailed(f"{' '.join(command)}: exit status {completed.returncode}\n{tail}")
+    return Finished(completed.returncode, completed.stdout)
 
 
-def show(
+def run_on_terminal(
     argv: Sequence[str | os.PathLike[str]],
     *,
     env: Mapping[str, str] | None = None,
@@ -80,14 +93,10 @@ def show(
     ).returncode
 
 
-# Seconds that a command gets to end what it began, when this process is interrupted.
-PATIENCE = 10
+def run_logged(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], log: Path) -> int:
+    """Run a command, write its output to ``log``, and return its exit status.
 
-
-def record(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], log: Path) -> int:
-    """Run a command, its output going to ``log``, and return its exit status.
-
-    All that it started ends with it where this process is interrupted, by a terminal or not.
+    If this process is interrupted, the command and its children are stopped too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -105,23 +114,19 @@ def record(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], lo
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGINT)
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(PATIENCE)
+                process.wait(GRACE_SECONDS)
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
 
 
-# What is started, and its end waited for.
-Process = subprocess.Popen[bytes]
-
-
 def start(
     argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], cwd: Path, log: Path
 ) -> Process:
-    """Start a command in a session of its own, its output going to ``log``.
+    """Start a command in a new session and write its output to ``log``; do not wait for it.
 
-    Its standard input is a pipe that nobody writes to: the end of it tells the
-    child that this process is gone, however it went.
+    Its standard input is a pipe without a writer. The pipe closes when this process ends, for
+    whatever reason, so that the child can end too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -136,38 +141,39 @@ def start(
         )
 
 
-def give_way(session: int, niceness: int) -> None:
-    """Let what runs in a session give way to others by ``niceness``, as far as that is allowed.
+def lower_priority(session: int, niceness: int) -> None:
+    """Set a session's niceness to this process's plus ``niceness``, at most 19, if permitted.
 
-    Only root can take it back.
+    Only root can raise the priority again.
     """
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + niceness, 19)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PGRP, session, nice)
     with contextlib.suppress(OSError):
-        # Where the kernel shares the processor between sessions first, as Debian's does, this alone
-        # says how: the niceness of processes then counts within their session only.
+        # With autogroup scheduling, Debian's default, the kernel shares the CPUs between sessions.
+        # The niceness of a process then counts within its session only.
         Path("/proc", str(session), "autogroup").write_text(str(nice))
 
 
-def cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
-    """The CPU seconds that each session took so far, those of its processes that ended too."""
-    tick = os.sysconf("SC_CLK_TCK")
-    found = dict.fromkeys(sessions, 0.0)
+def measure_cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
+    """Return the CPU seconds used so far by each session, including its ended child processes."""
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    seconds = dict.fromkeys(sessions, 0.0)
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The second field, a name in parentheses, may hold anything.
+            # The second field, a name in parentheses, may contain any character. The fields after
+            # it begin with the third of proc_pid_stat(5).
             fields = file.read_text("utf-8", "replace").rpartition(")")[2].split()
         except OSError:
             continue
-        if (session := int(fields[3])) in found:
-            # Of itself and of the children it waited for, as user and in the kernel.
-            found[session] += sum(map(int, fields[11:15])) / tick
-    return found
+        if (session := int(fields[3])) in seconds:
+            # utime, stime, cutime and cstime.
+            seconds[session] += sum(map(int, fields[11:15])) / ticks_per_second
+    return seconds
 
 
 class Conversation:
-    """A command that answers each line on its standard input by one on its standard output.
+    """A running command that answers each line on stdin with one line on stdout.
 
     Raises:
         CommandFailed: it could not be started.
@@ -197,7 +203,7 @@ class Conversation:
         """Send a line and return the answer.
 
         Raises:
-            CommandFailed: the command ended instead.
+            CommandFailed: the command ended instead of answering.
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -208,7 +214,8 @@ class Conversation:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            tail = "\n".join(self._log.read_text("utf-8", "replace").splitlines()[-20:])
+            lines = self._log.read_text("utf-8", "replace").splitlines()
+            tail = "\n".join(lines[-TAIL_LINES:])
             raise CommandFailed(f"{self._name}: exit status {self._process.wait()}\n{tail}")
         return answer.rstrip("\n")
 

@@ -1,4 +1,4 @@
-"""Says what is done: lines that stay, and on a terminal one line that changes below them."""
+"""Print the progress of a command: plain lines, and a live line where there is a terminal."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from builder.common import complaints
+from builder.common import log_excerpt
 
-WIDEST_TABLE = 200
-# Seconds between plain lines that tell how far a build is.
-PACE = 60
-SOURCE = re.compile(r"[\w+-]+\.(?:c|cc|cpp|cxx|C|f|f90|F|F90|for|S|s|pyx|py)(?!\w)")
+TABLE_WIDTH = 200
+# Seconds between progress lines without a terminal.
+LINE_INTERVAL = 60
+SOURCE_FILE = re.compile(r"[\w+-]+\.(?:c|cc|cpp|cxx|C|f|f90|F|F90|for|S|s|pyx|py)(?!\w)")
 console = Console(highlight=False, soft_wrap=True)
 
 
 class Level(enum.Enum):
-    """How much is said: errors and the last line, a line for each stage, or the logs too."""
+    """The amount of output: errors and the result; a line for each stage; the logs too."""
 
     QUIET = 0
     NORMAL = 1
@@ -35,172 +35,181 @@ _level = Level.NORMAL
 
 
 def set_level(level: Level) -> None:
-    """Choose how much this process says from here on."""
-    global _level  # noqa: PLW0603 (as the console is one, and everybody's)
+    """Set the amount of output of this process."""
+    global _level  # noqa: PLW0603 (the console is shared by the whole process, and so is this)
     _level = level
 
 
-def verbose() -> bool:
-    """Whether logs are to be shown."""
+def is_verbose() -> bool:
+    """Return whether the logs are shown."""
     return _level is Level.VERBOSE
 
 
 def say(message: str) -> None:
-    """Print one line, unless errors and the last line are all that is to be said."""
+    """Print a message, except at the level QUIET."""
     if _level is not Level.QUIET:
         console.print(message, markup=False)
 
 
 def conclude(message: str) -> None:
-    """Print the line that tells how a command ended."""
+    """Print the result of a command, at every level."""
     console.print(message, markup=False)
 
 
-def interactive() -> bool:
-    """Whether a line can be changed where this writes: FORCE_COLOR makes no terminal of a file."""
+def is_interactive() -> bool:
+    """Return whether the console can change a line that it wrote.
+
+    FORCE_COLOR makes rich treat a file as a terminal, so its own attribute is not used.
+    """
     return console.file.isatty() and not console.is_dumb_terminal
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table, in full: a long line wraps, but a cell that is cut is lost."""
-    drawn = Table(*columns, box=None, pad_edge=False)
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table without cutting any cell; the terminal wraps long lines."""
+    table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
-        drawn.add_row(*row)
-    # Not print's argument: of it and the terminal's width, 80 without one, the smaller counts.
-    Console(width=WIDEST_TABLE, highlight=False).print(drawn, crop=False)
+        table.add_row(*row)
+    # The width cannot be an argument of print, which takes the smaller of it and the terminal's:
+    # 80 columns without a terminal.
+    Console(width=TABLE_WIDTH, highlight=False).print(table, crop=False)
 
 
-def seconds(duration: float) -> str:
-    """A duration in seconds as m:ss."""
-    minutes, rest = divmod(int(duration), 60)
-    return f"{minutes}:{rest:02}"
+def format_duration(seconds: float) -> str:
+    """Format seconds as ``m:ss``."""
+    minutes, remainder = divmod(int(seconds), 60)
+    return f"{minutes}:{remainder:02}"
 
 
-def about(duration: float) -> str:
-    """A duration that is known roughly, in seconds or minutes."""
-    return f"{duration:.0f} s" if duration < 90 else f"{duration / 60:.0f} min"
+def format_estimate(seconds: float) -> str:
+    """Format an estimated duration in whole seconds below 90 s, else in whole minutes."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def left(done: int, total: int, started: float) -> str:
-    """How long the rest of a task may take, of which some parts are done; "" of none or of all.
+def format_time_left(done: int, total: int, started: float) -> str:
+    """Format the time left as ``", about 3 min left"``, at the pace so far; "" if unknown or 0.
 
     Args:
-        started: when it began, of time.monotonic.
+        done: the number of parts that are done.
+        total: the number of all parts.
+        started: the value of time.monotonic() at the start, in seconds.
     """
     if not 0 < done < total:
         return ""
-    return f", about {about((time.monotonic() - started) / done * (total - done))} left"
+    seconds = (time.monotonic() - started) / done * (total - done)
+    return f", about {format_estimate(seconds)} left"
 
 
-def size(megabytes: float) -> str:
-    """An amount of MB."""
+def format_size(megabytes: float) -> str:
+    """Format a size in MB, or in GB from 1000 MB."""
     if megabytes < 1:
         return "less than 1 MB"
     return f"{megabytes:.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:.1f} GB"
 
 
-def place(path: Path) -> str:
-    """A path as the user would type it: below the working directory without that."""
+def display_path(path: Path) -> str:
+    """Format a path as the user would type it: relative if below the working directory."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def last_line(log: Path) -> str:
-    """The last line a build has written to its log, without reading the whole of it."""
+def read_last_line(log: Path) -> str:
+    """Read the last line of a log without reading all of it; "" if there is none."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 2000))
             lines = stream.read().decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""
-    return complaints.plain(lines[-1]).strip() if lines else ""
+    return log_excerpt.strip_control_sequences(lines[-1]).strip() if lines else ""
 
 
-def compiling(log: Path) -> str:
-    """The file that a build is compiling, as far as its log's last line tells."""
-    found = SOURCE.findall(last_line(log))
-    return found[-1] if found else ""
+def find_compiled_file(log: Path) -> str:
+    """Find the name of the source file in the last line of a build's log; "" if there is none."""
+    names = SOURCE_FILE.findall(read_last_line(log))
+    return names[-1] if names else ""
 
 
-class _Changing:
-    """What rich asks for a line, again and again."""
+class _LiveLine:
+    """A rich renderable that asks for its text at each refresh."""
 
-    def __init__(self, line: Callable[[], str]) -> None:
-        self.line = line
+    def __init__(self, describe: Callable[[], str]) -> None:
+        self._describe = describe
 
     def __rich__(self) -> Text:
-        return Text(self.line(), no_wrap=True, overflow="ellipsis")
+        return Text(self._describe(), no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
-def shown(line: Callable[[], str]) -> Iterator[None]:
-    """Show a line that changes while the block runs, where there is a terminal to draw on.
+def show_live_line(describe: Callable[[], str]) -> Iterator[None]:
+    """Show a line that is refreshed while the block runs, if there is a terminal.
 
     Args:
-        line: tells it, from a thread of its own.
+        describe: returns the text of the line; called from another thread.
     """
-    if not interactive() or _level is Level.QUIET:
+    if not is_interactive() or _level is Level.QUIET:
         yield
         return
-    with Live(_Changing(line), console=console, refresh_per_second=2, transient=True):
+    with Live(_LiveLine(describe), console=console, refresh_per_second=2, transient=True):
         yield
 
 
-class Progress:
-    """The recipes under way, of ``total``."""
+class BuildProgress:
+    """The progress of building ``total`` recipes."""
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
+        # Start time and log of each recipe that is being built.
         self._running: dict[str, tuple[float, Path]] = {}
-        self._poured: dict[Path, int] = {}
-        self._told = time.monotonic()
+        # Bytes of each log that were shown.
+        self._shown_bytes: dict[Path, int] = {}
+        self._last_line_time = time.monotonic()
 
-    def started(self, name: str, log: Path) -> None:
-        """A recipe's build began; its output goes to ``log``."""
+    def start(self, name: str, log: Path) -> None:
+        """Record that the build of a recipe began, with its output in ``log``."""
         self._running = {**self._running, name: (time.monotonic(), log)}
-        self._poured[log] = 0
-        if not interactive():
+        self._shown_bytes[log] = 0
+        if not is_interactive():
             say(f"building {name}")
 
-    def finished(self, name: str, cpu_seconds: float) -> None:
-        """A recipe's build ended well."""
-        self.pour()
+    def finish(self, name: str, cpu_seconds: float) -> None:
+        """Record that the build of a recipe succeeded."""
+        self.show_new_log_lines()
         began, _ = self._running[name]
-        # Not changed but replaced: a thread looks at it.
+        # Replaced, not changed: another thread iterates over it.
         self._running = {other: row for other, row in self._running.items() if other != name}
         self.done += 1
-        if not interactive() or verbose():
-            elapsed = seconds(time.monotonic() - began)
+        if not is_interactive() or is_verbose():
+            elapsed = format_duration(time.monotonic() - began)
             say(f"built    {name} ({self.done}/{self.total}, {elapsed}, {cpu_seconds:.0f} CPU s)")
 
-    def line(self) -> str:
-        """How far the build is, and what is being compiled."""
-        now = [
-            f"{name} ({file})" if (file := compiling(log)) else name
+    def describe(self) -> str:
+        """Describe the number of recipes built and the files that are being compiled."""
+        running = ", ".join(
+            f"{name} ({file})" if (file := find_compiled_file(log)) else name
             for name, (_, log) in self._running.items()
-        ]
-        return ": ".join([f"{self.done} of {self.total} built", *filter(None, [", ".join(now)])])
+        )
+        return f"{self.done} of {self.total} built" + (f": {running}" if running else "")
 
-    def tick(self, line: Callable[[], str]) -> None:
-        """Now and then: where logs are shown, what is new in them; without a terminal, a line."""
-        self.pour()
-        if not interactive() and time.monotonic() - self._told >= PACE:
-            self._told = time.monotonic()
-            say(line())
+    def refresh(self, describe: Callable[[], str]) -> None:
+        """Show new log lines; without a terminal, also print a line every LINE_INTERVAL seconds."""
+        self.show_new_log_lines()
+        if not is_interactive() and time.monotonic() - self._last_line_time >= LINE_INTERVAL:
+            self._last_line_time = time.monotonic()
+            say(describe())
 
-    def pour(self) -> None:
-        """Where logs are shown, say what is new in those of the recipes under way."""
-        if not verbose():
+    def show_new_log_lines(self) -> None:
+        """Print the new complete lines of all running builds' logs, at the level VERBOSE."""
+        if not is_verbose():
             return
         for name, (_, log) in self._running.items():
             try:
                 with log.open("rb") as stream:
-                    stream.seek(self._poured[log])
-                    # What has no end yet is left for the next time.
-                    whole, end, _ = stream.read().rpartition(b"\n")
+                    stream.seek(self._shown_bytes[log])
+                    # An incomplete line is shown when its end has been written.
+                    complete, newline, _ = stream.read().rpartition(b"\n")
             except OSError:
                 continue
-            self._poured[log] += len(whole) + len(end)
-            lines = whole.decode("utf-8", "replace").splitlines()
-            if texts := [text for line in lines if (text := complaints.plain(line))]:
+            self._shown_bytes[log] += len(complete) + len(newline)
+            lines = complete.decode("utf-8", "replace").splitlines()
+            if texts := [t for line in lines if (t := log_excerpt.strip_control_sequences(line))]:
                 say("\n".join(f"{name} | {text}" for text in texts))

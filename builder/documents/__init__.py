@@ -1,1 +1,1 @@
-"""The site of documents: what is written, and what the code says of itself."""
+"""Build the documentation site: written documents, and pages generated from the code."""

@@ -1,4 +1,4 @@
-"""A page on every error message, from the code that says it."""
+"""Generate the page of all error messages from the code that raises or prints them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder.common import errors, paths
 from builder.common.errors import TheanoFastError
-from builder.documents.reference import plain
+from builder.documents.reference import escape_markdown
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,103 +27,111 @@ KINDS: list[type[TheanoFastError]] = sorted(
     ),
     key=lambda kind: kind.exit_code,
 )
-# In the door's shell: the exit code, and what is said.
-OF_DOOR = re.compile(r"""\b(?:fail|quietly) (\d+) (?:'([^'\n]+)'|"((?:\$\([^)]*\)|[^"\n])+)")""")
-# What is in environments, and how something is said there that is not as it should be.
+# In the script ./invoke: the exit code and the message.
+SCRIPT_MESSAGES = re.compile(
+    r"""\b(?:fail|run_logged) (\d+) (?:'([^'\n]+)'|"((?:\$\([^)]*\)|[^"\n])+)")"""
+)
+# The code in environments, and the calls that report problems there.
 FOLDERS = {
     "theano-fast": paths.ROOT / "runtime" / "theano_fast",
     "theano": paths.RECIPES / "theano" / "src" / "theano",
 }
-SAID = re.compile(r"\w+Error|say|warning|append|SystemExit")
-# A word alone is a name that is handed on, and a flag of a compiler's no sentence.
+SAID = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
+# At least three words: a single word is an identifier. A compiler flag is no sentence.
 SENTENCE = re.compile(r"^[^-].*[a-z]{2,}.*[a-z]{2,}.*[a-z]{2,}")
-# What stands for a value that has no name.
+# The placeholder of a value without a name.
 VALUE = "\N{HORIZONTAL ELLIPSIS}"
 INTRODUCTION = f"""# Messages
 
-What is said when something is wrong, taken from the code; {VALUE} and words in capitals stand for
-names, numbers and paths. Search this page for the other words of the message that you see.
+The messages of errors and warnings, generated from the code. {VALUE} and words in capitals stand
+for names, numbers and paths. Search this page for the other words of your message.
 """
 
 
-def page() -> str:
-    """The page, in Markdown."""
-    to_do = mends()
+def format_page() -> str:
+    """Return the page as Markdown."""
+    remedies = read_remedies()
     lines = [INTRODUCTION, "## Of ./invoke, by exit code", ""]
-    rows = of_builder()
+    rows = find_builder_messages()
     for kind in KINDS:
-        if found := rows.get(kind.exit_code):
-            lines += [f"### {kind.exit_code}: {cause(kind)}", ""]
-            lines += [to_do["exit-codes"].get(str(kind.exit_code), ""), ""]
-            lines += [*(_item(*each) for each in sorted(found)), ""]
-    lines += ["### 130: interrupted", "", "Run it again: most tasks go on from there.", ""]
+        if messages := rows.get(kind.exit_code):
+            lines += [f"### {kind.exit_code}: {describe_kind(kind)}", ""]
+            lines += [remedies["exit-codes"].get(str(kind.exit_code), ""), ""]
+            lines += [*(_format_item(*row) for row in sorted(messages)), ""]
+    lines += ["### 130: interrupted", "", "Run the task again: most tasks continue from there.", ""]
     for name, folder in FOLDERS.items():
         lines += [f"## Of {name}", ""]
-        for file, said in of_environments(folder).items():
-            lines += [f"### {file}", "", to_do[name].get(file, ""), ""]
-            lines += [*map(_item, said), ""]
+        for file, messages_of_file in find_environment_messages(folder).items():
+            lines += [f"### {file}", "", remedies[name].get(file, ""), ""]
+            lines += [*map(_format_item, messages_of_file), ""]
     return "\n".join(lines)
 
 
-def mends() -> dict[str, dict[str, str]]:
-    """What to do beside what messages say, by exit code and by file, as ``mends.toml`` has it."""
+def read_remedies() -> dict[str, dict[str, str]]:
+    """Read the remedies of ``mends.toml``, by exit code and by file."""
     return tomllib.loads((Path(__file__).parent / "mends.toml").read_text(encoding="utf-8"))
 
 
-def of_builder() -> dict[int, set[tuple[str, str]]]:
-    """By exit code, what ``./invoke`` says, and what it says to do."""
+def find_builder_messages() -> dict[int, set[tuple[str, str]]]:
+    """Find the messages and hints of ``./invoke``, by exit code."""
     rows = defaultdict(set)
     codes = {kind.__name__: kind.exit_code for kind in KINDS}
     for file in [paths.ROOT / "tasks.py", *sorted((paths.ROOT / "builder").rglob("*.py"))]:
-        for call in calls(file):
-            if called(call) in codes and (said := template(call.args[:1])):
+        for call in find_calls(file):
+            if called_name(call) in codes and (message := make_template(call.args[:1])):
                 hints = call.args[1:2] or [word.value for word in call.keywords]
-                rows[codes[called(call)]].add((said, template(hints)))
-    for code, *said in OF_DOOR.findall((paths.ROOT / "invoke").read_text(encoding="utf-8")):
-        named = re.sub(r"\$(\w+)", lambda word: word[1].upper(), "".join(said))
-        message, _, mend = re.sub(r"\$\([^)]*\)", VALUE, named).partition("; ")
+                rows[codes[called_name(call)]].add((message, make_template(hints)))
+    for code, *texts in SCRIPT_MESSAGES.findall(
+        (paths.ROOT / "invoke").read_text(encoding="utf-8")
+    ):
+        named = re.sub(r"\$(\w+)", lambda word: word[1].upper(), "".join(texts))
+        message, _, hint = re.sub(r"\$\([^)]*\)", VALUE, named).partition("; ")
         if re.search("[a-z]", message):
-            rows[int(code)].add((message, mend))
+            rows[int(code)].add((message, hint))
     return dict(rows)
 
 
-def cause(kind: type[TheanoFastError]) -> str:
-    """What an exit code stands for."""
-    return "of no kind of its own" if kind is TheanoFastError else (kind.__doc__ or "").strip(".")
+def describe_kind(kind: type[TheanoFastError]) -> str:
+    """Describe the errors of a kind."""
+    return "other errors" if kind is TheanoFastError else (kind.__doc__ or "").strip(".")
 
 
-def of_environments(folder: Path) -> dict[str, list[str]]:
-    """By file below a folder, what it says."""
-    found = {}
+def find_environment_messages(folder: Path) -> dict[str, list[str]]:
+    """Find the messages in the files below a folder, by file."""
+    messages = {}
     for file in sorted(folder.rglob("*.py")):
-        said = [template(call.args[:1]) for call in calls(file) if SAID.fullmatch(called(call))]
-        if told := list(dict.fromkeys(filter(SENTENCE.search, said))):
-            found[str(file.relative_to(folder))] = told
-    return found
+        texts = [
+            make_template(call.args[:1])
+            for call in find_calls(file)
+            if SAID.fullmatch(called_name(call))
+        ]
+        if sentences := list(dict.fromkeys(filter(SENTENCE.search, texts))):
+            messages[str(file.relative_to(folder))] = sentences
+    return messages
 
 
-def _item(said: str, mend: str = "") -> str:
-    """A message, which may have backquotes, and below it what it says to do."""
-    return f"- `` {said} ``" + (f"\\\n  {plain(mend)}" if mend else "")
+def _format_item(message: str, hint: str = "") -> str:
+    """Format a message, which may have backquotes, and its hint as an item of a list."""
+    return f"- `` {message} ``" + (f"\\\n  {escape_markdown(hint)}" if hint else "")
 
 
-def calls(file: Path) -> Iterator[ast.Call]:
-    """All calls in a Python file, in its order."""
-    found = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+def find_calls(file: Path) -> Iterator[ast.Call]:
+    """Yield all calls in a Python file, in order."""
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
     yield from sorted(
-        (node for node in found if isinstance(node, ast.Call)), key=lambda call: call.lineno
+        (node for node in nodes if isinstance(node, ast.Call)), key=lambda call: call.lineno
     )
 
 
-def called(call: ast.Call) -> str:
-    """The name of what is called, without what it is in; "" if it has none."""
+def called_name(call: ast.Call) -> str:
+    """Return the name of the called function without its module; "" if it has no name."""
     return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
-def template(arguments: Iterable[ast.expr]) -> str:
-    """A message as code has it, a word in the place of each value; "" if it is all values."""
-    said = " ".join(" ".join(_text(each).split()) for each in arguments)
-    return said if re.search("[a-z]", said) else ""
+def make_template(arguments: Iterable[ast.expr]) -> str:
+    """Format a message of the code with a word for each value; "" if it has only values."""
+    message = " ".join(" ".join(_text(argument).split()) for argument in arguments)
+    return message if re.search("[a-z]", message) else ""
 
 
 def _text(node: ast.expr) -> str:
@@ -133,8 +141,8 @@ def _text(node: ast.expr) -> str:
             text = re.sub(r"%[srd]", VALUE, text)
         case ast.JoinedStr(values=parts):
             text = "".join(map(_text, parts))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            text = _text(left) + _text(right)
+        case ast.BinOp(left=first, op=ast.Add(), right=second):
+            text = _text(first) + _text(second)
         case ast.IfExp(body=body, orelse=other):
             text = " / ".join(filter(None, map(_text, (body, other))))
         case ast.FormattedValue(value=ast.IfExp() | ast.Constant() as value):

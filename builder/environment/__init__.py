@@ -1,1 +1,1 @@
-"""Packages locked for a stack, and installed."""
+"""Lock, install, archive and describe the environment of a stack."""

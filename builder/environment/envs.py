@@ -1,4 +1,4 @@
-"""Resolve a stack to exact packages, and install them as an environment."""
+"""Resolve a stack to a lock of exact packages, and install the lock as an environment."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from builder.stack import stacks
 from builder.stack.recipes import METAPACKAGE, Recipe
 from builder.stack.stacks import Stack
 
-# Written last into an environment: without it, or with another digest, the
-# environment is half-made or another one, and is made anew. Not *.json: those are packages.
+# Written last into an environment. An environment without this file is incomplete; one with another
+# digest is outdated. Both are installed again. The name is not *.json: those files are packages.
 MARK = Path("conda-meta", "theano-fast")
-# Has what conda neither removes nor changes for another stack. No package can bring it.
+# conda neither removes nor replaces the packages in this file. No package can install it.
 PINNED = Path("conda-meta", "pinned")
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The packages of a stack's environment, sorted by their place in the channel."""
+    """The packages of a stack's environment, sorted by path in the channel."""
 
     stack: str
     specs: tuple[str, ...]
@@ -39,11 +39,11 @@ class Lock:
     @property
     def digest(self) -> str:
         """The SHA-256 of the explicit lock's text."""
-        return hashlib.sha256(explicit(self).encode()).hexdigest()
+        return hashlib.sha256(format_explicit(self).encode()).hexdigest()
 
     @property
     def files(self) -> list[Path]:
-        """The packages, where the channel has them."""
+        """The paths of the packages in the channel."""
         return [paths.CHANNEL / package.path for package in self.packages]
 
 
@@ -55,60 +55,60 @@ class Environment:
     lock: Lock
 
 
-def specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
-    """The match specs that ask for exactly this stack, and its programs."""
+def make_specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
+    """Return the match specs of exactly this stack, and of its programs."""
     output = next(item for item in metapackage.outputs if item.name == METAPACKAGE)
     return f"{output.name} =={output.version} {output.build}", *stack.programs
 
 
-def assemble(packages: Iterable[Package], specs: Sequence[str], prefix: Path) -> None:
-    """Install what specs ask for, out of ``packages``, into ``prefix``, if it is not there.
+def install_specs(packages: Iterable[Package], specs: Sequence[str], prefix: Path) -> None:
+    """Install specs from ``packages`` into ``prefix``, unless it has these packages already.
 
     Raises:
-        CommandFailed: no set of them satisfies the specs.
+        CommandFailed: the packages do not satisfy the specs.
         EnvironmentFailed: the installation failed.
     """
-    found = _solve(packages, specs)
-    mark = json.dumps([f"{package.path} {package.sha256}" for package in found])
+    selected = _solve(packages, specs)
+    mark = json.dumps([f"{package.path} {package.sha256}" for package in selected])
     file = prefix / MARK
     if not file.exists() or file.read_text(encoding="utf-8") != mark:
         shutil.rmtree(prefix, ignore_errors=True)
-        install([package.file for package in found], prefix, str(prefix))
+        install_packages([package.file for package in selected], prefix, str(prefix))
         file.write_text(mark, encoding="utf-8")
 
 
 def _solve(packages: Iterable[Package], specs: Sequence[str]) -> tuple[Package, ...]:
-    """Those of ``packages`` that satisfy specs together, sorted by their place in a channel.
+    """Select packages that satisfy all specs, sorted by path in the channel.
 
     Raises:
-        CommandFailed: no set of them does; the message has the reason.
+        CommandFailed: the packages do not satisfy the specs; the message has the reason.
     """
     by_path = {package.path: package for package in packages}
     with tempfile.TemporaryDirectory() as directory:
-        channel.place(by_path.values(), Path(directory))
-        found = solver.call("solve", channel=directory, specs=list(specs))
-    return tuple(by_path[path] for path in sorted(found))
+        channel.add_packages(by_path.values(), Path(directory))
+        selected_paths = solver.call("solve", channel=directory, specs=list(specs))
+    return tuple(by_path[path] for path in sorted(selected_paths))
 
 
-def resolve(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
-    """Solve a stack against its own packages.
+def resolve_lock(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
+    """Resolve a stack to exact packages.
 
     Raises:
-        SolveFailed: no set of them satisfies it on this host; the message has the reason.
+        SolveFailed: the packages cannot be installed on this host; the message has the reason.
     """
-    wanted = specs(stack, metapackage)
+    stack_specs = make_specs(stack, metapackage)
     try:
-        return Lock(stack.name, wanted, _solve(packages, wanted))
+        return Lock(stack.name, stack_specs, _solve(packages, stack_specs))
     except CommandFailed as error:
         raise SolveFailed(
-            f"stack {stack.name} ({', '.join(wanted)}) cannot be installed on this host:\n{error}",
+            f"stack {stack.name} ({', '.join(stack_specs)}) cannot be installed here:\n{error}",
             "correct the recipes' requirements, or run on a host that has the virtual "
             "packages they name",
         ) from error
 
 
-def explicit(lock: Lock) -> str:
-    """The lock in conda's explicit format, with CHANNEL where the channel's address goes."""
+def format_explicit(lock: Lock) -> str:
+    """Format a lock in conda's explicit format, with CHANNEL in place of the channel's address."""
     lines = [
         *_address(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
         f"#   conda create --name {_name(lock)} --file {lock.stack}.lock",
@@ -123,10 +123,11 @@ def explicit(lock: Lock) -> str:
 LOCK_NAME = "conda-linux-64.lock"
 
 
-def environment_yml(lock: Lock) -> str:
-    """The environment file, with CHANNEL where the channel's address goes."""
+def format_environment_yml(lock: Lock) -> str:
+    """Format a lock's specs as an environment file, with CHANNEL for the channel's address."""
     lines = [
-        # Older ones add Anaconda's channels, unless the file has a word that newer ones fail on.
+        # Older versions add Anaconda's channels, unless the file has `nodefaults`, on which newer
+        # versions fail.
         *_address(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
         f"#   conda env create --file {lock.stack}.yml",
         "# conda asks the channels of your .condarc too: docs/conda.md has what does not.",
@@ -140,27 +141,27 @@ def environment_yml(lock: Lock) -> str:
 
 
 def _address(lock: Lock, conda: str, name: str, own: str) -> list[str]:
-    """The first lines: how to put the channel's address into the file ``name``, giving ``own``."""
+    """Return the first lines: how to make ``own`` from the file ``name`` and the address."""
     return [
-        f"# Written by: invoke lock {stacks.flags(lock.stack)}",
+        f"# Written by: invoke lock {stacks.format_flags(lock.stack)}",
         f"# Put the channel's address in, and install, with conda {conda} or newer:",
         f"#   sed 's|CHANNEL|file:///srv/channel|' {name} > {own}",
     ]
 
 
 def _name(lock: Lock) -> str:
-    """What both files call the environment."""
+    """Return the name of the environment in both files."""
     return f"theano-{lock.stack}"
 
 
-def write(lock: Lock, directory: Path, address: str = "") -> None:
-    """Write a lock's files into ``directory``, where they differ from what is there.
+def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
+    """Write a lock's two files into ``directory``; do not touch a file with the same text.
 
     Args:
-        address: the channel's, in place of the word CHANNEL and of what tells of it.
+        address: the channel's address, to use for CHANNEL; the comments on it are left out.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    texts = {LOCK_NAME: explicit(lock), "environment.yml": environment_yml(lock)}
+    texts = {LOCK_NAME: format_explicit(lock), "environment.yml": format_environment_yml(lock)}
     if address:
         texts = {name: _served(text, address) for name, text in texts.items()}
     for name, text in texts.items():
@@ -177,32 +178,35 @@ def _served(text: str, address: str) -> str:
     return "".join(kept).replace("CHANNEL", address)
 
 
-def compare(lock: Lock, directory: Path) -> str:
-    """How a lock's packages differ from those of the lock in ``directory``; or nothing."""
+def describe_differences(lock: Lock, directory: Path) -> str:
+    """Describe how a lock differs from the lock in ``directory``; "" if it does not."""
     file = directory / LOCK_NAME
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    lines = difflib.unified_diff(before.splitlines(), explicit(lock).splitlines(), n=0, lineterm="")
-    if not (differing := [line for line in lines if "CHANNEL/" in line]):
+    lines = difflib.unified_diff(
+        before.splitlines(), format_explicit(lock).splitlines(), n=0, lineterm=""
+    )
+    if not (changes := [line for line in lines if "CHANNEL/" in line]):
         return ""
-    return f"{file} (-) has other packages than were built (+):\n" + "\n".join(differing)
+    return f"{file} (-) has other packages than were built (+):\n" + "\n".join(changes)
 
 
-def check(lock: Lock, directory: Path) -> None:
-    """Compare a lock with the one that ``directory`` has.
+def check_lock(lock: Lock, directory: Path) -> None:
+    """Compare a lock with the lock in ``directory``.
 
     Raises:
-        NotReproducible: they differ; the message has the packages that do.
+        NotReproducible: they differ; the message has the packages.
     """
-    if differing := compare(lock, directory):
+    if differences := describe_differences(lock, directory):
         raise NotReproducible(
-            differing,
-            "if recipes, builder or compilers changed, commit what ./invoke lock "
-            f"{stacks.flags(lock.stack)} writes; else ./invoke rebuild tells which files differ",
+            differences,
+            "if recipes, builder or compilers changed, run ./invoke lock "
+            f"{stacks.format_flags(lock.stack)} and commit the files that it writes; "
+            "else run ./invoke rebuild, which names the files that differ",
         )
 
 
-def installed(stack: str) -> str | None:
-    """The digest of the lock that ``build/envs/<stack>`` was completely installed from."""
+def read_installed_digest(stack: str) -> str | None:
+    """Read the digest of the lock installed in ``build/envs/<stack>``; None if incomplete."""
     try:
         mark = (paths.ENVIRONMENTS / stack / MARK).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -210,37 +214,37 @@ def installed(stack: str) -> str | None:
     return str(json.loads(mark)["lock"])
 
 
-def require(stack: str) -> None:
-    """Refuse a stack of which ``build/envs/<stack>`` is not completely installed.
+def require_installed(stack: str) -> None:
+    """Require that ``build/envs/<stack>`` is completely installed.
 
     Raises:
-        EnvironmentFailed: it is not; the remedy is the command that builds it.
+        EnvironmentFailed: it is not; the hint is the command that builds it.
     """
-    if installed(stack) is None:
+    if read_installed_digest(stack) is None:
         raise EnvironmentFailed(
             f"{paths.ENVIRONMENTS / stack} is not built", f"./invoke build --stack={stack}"
         )
 
 
-def python(environment: str) -> Path:
-    """The interpreter of an environment."""
+def python_path(environment: str) -> Path:
+    """Return the path of an environment's interpreter."""
     return paths.ENVIRONMENTS / environment / "bin" / "python"
 
 
-def site_packages(prefix: Path) -> Path:
-    """Where an environment has Python's modules."""
+def find_site_packages(prefix: Path) -> Path:
+    """Find the site-packages directory of an environment with Python 3."""
     return next(prefix.glob("lib/python3.*/site-packages"))
 
 
-def install(
+def install_packages(
     files: Iterable[Path], prefix: Path, what: str, final_prefix: Path | None = None
 ) -> None:
-    """Install packages into ``prefix``, an empty directory, and compile their modules.
+    """Install packages into ``prefix``, an empty directory, and byte-compile their modules.
 
     Args:
-        files: the packages, in a channel or elsewhere.
-        what: what an error calls the environment.
-        final_prefix: where it will be used, if it is only prepared in ``prefix``.
+        files: the packages.
+        what: the name of the environment in error messages.
+        final_prefix: the prefix at which the environment will be used, if not ``prefix``.
 
     Raises:
         EnvironmentFailed: the installation failed.
@@ -255,16 +259,16 @@ def install(
         )
     except CommandFailed as error:
         raise EnvironmentFailed(
-            f"{what} could not be installed:\n{error}", "mend the cause and run again"
+            f"{what} could not be installed:\n{error}", "remove the cause and run again"
         ) from error
     _compile(prefix, final_prefix or prefix)
 
 
 def _compile(prefix: Path, final_prefix: Path) -> None:
-    """Byte-compile what packages have put into site-packages without its bytecode.
+    """Byte-compile the modules in site-packages that have no bytecode.
 
-    Where it may not write, Python would compile it at every start. The bytecode has no times in
-    it, and depends on nothing but the modules: one process compiles them all, in order.
+    Python would compile them at each start if it may not write there. The bytecode has no times
+    in it, and one process compiles all modules in order, so it depends only on the modules.
     """
     modules = [
         file
@@ -273,55 +277,55 @@ def _compile(prefix: Path, final_prefix: Path) -> None:
     ]
     if not modules:
         return
-    # -B: what this very run imports would be compiled first, with times in it.
+    # -B: Python would otherwise write bytecode with times for the modules that compileall imports.
     command: list[str | Path] = [prefix / "bin" / "python", "-I", "-B", "-m", "compileall"]
     command += ["-q", "--invalidation-mode", "checked-hash", "-s", prefix, "-p", final_prefix]
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as listed:
-        listed.writelines(f"{module}\n" for module in modules)
-        listed.flush()
-        # It fails on files that are examples of bad Python.
-        run([*command, "-i", listed.name], check=False)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as module_list:
+        module_list.writelines(f"{module}\n" for module in modules)
+        module_list.flush()
+        # It fails on files with intended syntax errors, such as test data.
+        run([*command, "-i", module_list.name], check=False)
 
 
-def tree(prefix: Path) -> str:
-    """The SHA-256 of an environment: of path, mode and content of each file that was installed.
+def hash_environment(prefix: Path) -> str:
+    """Compute the SHA-256 of the paths, modes and contents of all installed files.
 
-    One lock gives one tree at one prefix. The records in ``conda-meta`` themselves, which tell
-    where this host has its channel and its cache, do not count.
+    One lock gives one digest at one prefix. The records in ``conda-meta``, which have paths of
+    this host, are left out.
     """
     records = (prefix / "conda-meta").glob("*.json")
-    listed = [name for file in records for name in json.loads(file.read_text("utf-8"))["files"]]
+    names = [name for file in records for name in json.loads(file.read_text("utf-8"))["files"]]
     digest = hashlib.sha256()
-    for name in sorted(listed):
+    for name in sorted(names):
         file = prefix / name
         content = str(file.readlink()) if file.is_symlink() else sha256(file)
         digest.update(f"{name} {file.lstat().st_mode:o} {content}\n".encode())
     return digest.hexdigest()
 
 
-def pin(lock: Lock) -> str:
-    """The text of ``PINNED``: the metapackage of this stack, of whichever build."""
+def format_pin(lock: Lock) -> str:
+    """Return the text of ``PINNED``: the metapackage of this stack, with any build number."""
     build = lock.specs[0].split()[-1]
     return f"{METAPACKAGE} * *_{build.partition('_')[2]}\n"
 
 
-def create(lock: Lock) -> Environment:
-    """Install a lock into ``build/envs/<stack>``, unless it is there already.
+def create_environment(lock: Lock) -> Environment:
+    """Install a lock into ``build/envs/<stack>``, unless it is installed already.
 
     Raises:
         EnvironmentFailed: the installation failed.
     """
     prefix = paths.ENVIRONMENTS / lock.stack
-    if installed(lock.stack) == lock.digest:
+    if read_installed_digest(lock.stack) == lock.digest:
         return Environment(prefix, lock)
     if prefix.exists():
-        # Renamed first: an interrupted removal leaves no environment that looks whole.
+        # Renamed first: an interrupted removal must not leave an environment that looks complete.
         trash = Path(tempfile.mkdtemp(prefix=f".{lock.stack}-", dir=prefix.parent))
         prefix.replace(trash / "old")
         shutil.rmtree(trash)
     prefix.mkdir(parents=True)
-    install(lock.files, prefix, str(prefix))
-    (prefix / PINNED).write_text(pin(lock), encoding="utf-8")
+    install_packages(lock.files, prefix, str(prefix))
+    (prefix / PINNED).write_text(format_pin(lock), encoding="utf-8")
     mark = {"stack": lock.stack, "lock": lock.digest}
     (prefix / MARK).write_text(json.dumps(mark, sort_keys=True) + "\n", encoding="utf-8")
     return Environment(prefix, lock)

@@ -1,4 +1,4 @@
-"""What the locks in the repository's history say: one file name stands for one content."""
+"""Check in git's history of the locks that no package file name had two different contents."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from builder.environment.envs import LOCK_NAME
 LINE = re.compile(r"^[+-]?CHANNEL/(?P<file>\S+)#sha256:(?P<sha256>[0-9a-f]{64})$", re.MULTILINE)
 
 
-def check() -> None:
+def check_committed_locks() -> None:
     """Compare the locks in ``envs/`` with all that were committed there.
 
-    conda takes a package that it has for any other of the same name, version and build: what
-    changes a package's bytes raises its build number.
+    conda identifies a cached package by name, version and build. A change of a package's bytes
+    therefore needs a new build number.
 
     Raises:
-        ConfigurationError: a locked file stood for other bytes before.
-        CommandFailed: this is no git repository.
+        ConfigurationError: a locked file had another digest in an earlier lock.
+        CommandFailed: this is not a git repository.
     """
     locks = sorted(paths.LOCKS.glob(f"*/{LOCK_NAME}"))
     log: list[str | Path] = ["git", "log", "--format=", "--patch", "--unified=0", "--", *locks]
     committed = run(log, cwd=paths.ROOT).output
     if reused := find_reused("\n".join(lock.read_text("utf-8") for lock in locks), committed):
         raise ConfigurationError(
-            "these packages had other bytes under the same name:\n  " + "\n  ".join(reused),
+            "these packages have other bytes than before under the same name:\n  "
+            + "\n  ".join(reused),
             "raise `number` below `build` in their recipes, build, and ./invoke lock again",
         )
 
 
 def find_reused(locked: str, committed: str) -> list[str]:
-    """The files in the locks' text that have more than one SHA-256 in it and the committed text."""
+    """Return the locked files with more than one SHA-256 in both texts together."""
     digests = defaultdict(set)
     for match in LINE.finditer(f"{locked}\n{committed}"):
         digests[match["file"]].add(match["sha256"])

@@ -1,7 +1,7 @@
-"""A stack's environment as one archive, to be unpacked anywhere on machines without conda.
+"""Write a stack's environment as an archive that runs in any directory, without conda.
 
-conda-pack's archives need a Python of the host's to be unpacked, and an activated environment
-after that; and no two of them are the same.
+conda-pack is not used: its archives need a Python of the host to unpack, then an activated
+environment, and they are not reproducible.
 """
 
 from __future__ import annotations
@@ -19,68 +19,73 @@ from builder.common.errors import CommandFailed, EnvironmentFailed, VerifyFailed
 from builder.environment import archives
 from builder.environment.envs import Lock
 
-# What an environment has where its path is to be put, as long as conda's own: a binary file has
-# room for no longer path.
+# The prefix in the archive's files. It has the length of conda's own placeholder, because binary
+# files have no room for a longer path.
 PLACEHOLDER = Path(("/" + "theano-fast-placeholder/" * 11)[:255])
 UNPACK = Path("bin", "theano-fast-unpack")
 # theano_fast.unpack reads it.
 LIST = Path("share", "theano-fast", "unpack.json")
 SCRIPT = """#!/bin/sh
-# Tell this environment where it is, once, after it was unpacked.
+# Write the prefix of this environment into its files, once, after unpacking.
 bin=$(cd "$(dirname "$0")" && pwd) || exit
-if ! said=$("$bin/python" -c '' 2>&1); then
+if ! error=$("$bin/python" -c '' 2>&1); then
     echo "theano-fast-unpack: $bin/python does not start; it needs glibc GLIBC or newer." >&2
-    echo "$said" | head -n 1 >&2
+    echo "$error" | head -n 1 >&2
     exit 1
 fi
 exec "$bin/python" -I -m theano_fast.unpack
 """
 
 
-def top(stack: str) -> str:
-    """The directory that a stack's archive has all its files in."""
+def top_directory(stack: str) -> str:
+    """Return the name of the directory that has all files of a stack's archive."""
     return f"theano-fast-{stack}"
 
 
-def write(lock: Lock, glibc: str, target: Path) -> None:
-    """Write a lock's environment as a gzip-compressed tar archive; the bytes are always the same.
+def write_archive(lock: Lock, glibc: str, target: Path) -> None:
+    """Write a lock's environment as a reproducible gzip-compressed tar archive.
 
     Args:
-        glibc: the oldest version of the C library that it runs on.
+        glibc: the oldest version of glibc on which it runs.
 
     Raises:
-        EnvironmentFailed: it could not be installed.
+        EnvironmentFailed: the environment could not be installed.
     """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".prefix-") as directory:
         prefix = Path(directory)
-        archives.install(lock, prefix, PLACEHOLDER, "the environment to pack")
+        archives.install_relocated(lock, prefix, PLACEHOLDER, "the environment to pack")
         (prefix / UNPACK).write_text(SCRIPT.replace("GLIBC", glibc), encoding="utf-8")
         (prefix / UNPACK).chmod(0o755)
-        listed = {"files": _with_placeholder(prefix), "placeholder": str(PLACEHOLDER)}
+        placeholder_list = {"files": _find_placeholder(prefix), "placeholder": str(PLACEHOLDER)}
         (prefix / LIST).parent.mkdir(parents=True, exist_ok=True)
-        (prefix / LIST).write_text(json.dumps(listed, sort_keys=True), encoding="utf-8")
+        (prefix / LIST).write_text(json.dumps(placeholder_list, sort_keys=True), encoding="utf-8")
         with (
             target.open("wb") as file,
             gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream,
         ):
-            archives.write(stream, prefix, archives.files(prefix), Path("/", top(lock.stack)))
+            archives.write_tar(
+                stream, prefix, archives.list_files(prefix), Path("/", top_directory(lock.stack))
+            )
 
 
-def _with_placeholder(prefix: Path) -> list[str]:
-    """The files that are not links and have PLACEHOLDER, but for bytecode: Python mends its own."""
-    wanted = bytes(PLACEHOLDER)
+def _find_placeholder(prefix: Path) -> list[str]:
+    """List the files that contain PLACEHOLDER, without links and bytecode.
+
+    Python corrects the paths in bytecode itself.
+    """
+    placeholder = bytes(PLACEHOLDER)
     return [
         str(file.relative_to(prefix))
-        for file in archives.files(prefix)
-        if file.suffix != ".pyc" and not file.is_symlink() and wanted in file.read_bytes()
+        for file in archives.list_files(prefix)
+        if file.suffix != ".pyc" and not file.is_symlink() and placeholder in file.read_bytes()
     ]
 
 
-def prove(archive: Path, stack: str) -> None:
-    """Unpack an archive elsewhere, as another user where this one is root, and let it verify.
+def verify_archive(archive: Path, stack: str) -> None:
+    """Unpack an archive in a temporary directory and verify it; as root, do so as another user.
 
     Raises:
-        EnvironmentFailed: it could not be unpacked.
+        EnvironmentFailed: the archive could not be unpacked.
         VerifyFailed: a check failed.
     """
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as directory:
@@ -92,12 +97,12 @@ def prove(archive: Path, stack: str) -> None:
         start = partial(processes.run, env=environ, cwd=Path(directory))
         try:
             start([*as_another, "tar", "-xzf", archive.name])
-            start([*as_another, f"{top(stack)}/{UNPACK}"])
+            start([*as_another, f"{top_directory(stack)}/{UNPACK}"])
         except CommandFailed as error:
             raise EnvironmentFailed(f"{archive} does not unpack: {error}") from error
-        verify = [*as_another, f"{top(stack)}/bin/theano-fast", "verify"]
+        verify = [*as_another, f"{top_directory(stack)}/bin/theano-fast", "verify"]
         done = start(verify, check=False)
         if done.status != 0:
             raise VerifyFailed(
-                f"unpacked elsewhere, stack {stack} does not prove itself:\n{done.output.rstrip()}"
+                f"verification of the unpacked archive of {stack} failed:\n{done.output.rstrip()}"
             )

@@ -1,4 +1,4 @@
-"""A stack's software bill of materials, in CycloneDX's JSON."""
+"""Format a stack's software bill of materials as CycloneDX JSON."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ from packageurl import PackageURL
 from builder.environment.envs import Lock
 from builder.package.channel import Package
 from builder.package.engine import SOURCE_DATE_EPOCH
-from builder.package.packages import Plan
+from builder.package.package_cache import Plan
 from builder.source.sources import sha256
 from builder.stack.recipes import Fix, Recipe
 
-# Where recipes unpack the wheels of the tools that build them.
+# The directory into which recipes unpack the wheels of their build tools.
 TOOLS = "wheels"
-# How Debian's part of a source package is named: the patches of recipes' `fixes` are in it.
+# The suffix of Debian's part of a source package, which has the patches of recipes' `fixes`.
 SERIES = ".debian.tar.xz"
 
 
-def document(plan: Plan, lock: Lock) -> str:
-    """The bill of the packages in ``lock``; the same lock gives the same text.
+def format_bill(plan: Plan, lock: Lock) -> str:
+    """Format the bill of the packages in ``lock``; the same lock gives the same text.
 
-    Each package is there with its SHA-256, its licence and, as its pedigree, the sources and the
-    patches that it was built from. Debian's fixes tell which CVEs they resolve. The tools that
-    built it have the scope ``excluded``.
+    Each package has its SHA-256, its licence and, as its pedigree, its sources and patches. The
+    patches of Debian have the CVEs that they resolve. Build tools have the scope ``excluded``.
     """
     made_by = {
         output["package"]["name"]: (recipe, output)
@@ -86,8 +85,8 @@ def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Com
             qualifiers={"build": output["build"]["string"], "subdir": package.subdir},
         ),
         pedigree=Pedigree(
-            # Those without a hash are parts of this project.
-            ancestors=[_source(package, recipe, one) for one in inputs if "sha256" in one],
+            # Sources without a hash are files of this project.
+            ancestors=[_source(package, recipe, row) for row in inputs if "sha256" in row],
             patches=[
                 *(_patch(recipe, file) for file in patches),
                 *(_fix(fix, recipe) for fix in recipe.fixes),
@@ -114,8 +113,8 @@ def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Compo
 
 
 def _patch(recipe: Recipe, file: Path) -> Patch:
-    place = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
-    return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(place)))
+    url = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
+    return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(url)))
 
 
 def _fix(fix: Fix, recipe: Recipe) -> Patch:

@@ -1,1 +1,1 @@
-"""Environments made into Docker images."""
+"""Build Docker images of environments, verify them, and push them to a registry."""

@@ -1,4 +1,4 @@
-"""The base image: Debian, as small as it goes; the environment brings all else."""
+"""Make the base image: a minimal Debian without documentation and locales."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from builder.package.engine import SOURCE_DATE_EPOCH
 from builder.source import debian
 from builder.stack import toolchain
 
-# What Debian's slim images leave out.
+# The files that Debian's slim images leave out.
 OMIT = (
     "/usr/share/doc/*",
     "/usr/share/info/*",
@@ -29,7 +29,7 @@ HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:.
 
 @dataclass(frozen=True)
 class Base:
-    """An image that others are built on, of ``size`` bytes."""
+    """A base image of ``size`` bytes."""
 
     reference: str
     id: str
@@ -37,20 +37,20 @@ class Base:
     glibc: str
 
 
-def default() -> str:
-    """The reference of the base that :func:`create` makes."""
-    return f"theano-fast-base:{debian.release()}"
+def default_reference() -> str:
+    """Return the reference of the base image of :func:`create_base`."""
+    return f"theano-fast-base:{debian.read_host_release()}"
 
 
-def create(docker: DockerClient) -> str:
-    """Make the default base from the host's Debian mirrors; its reference.
+def create_base(docker: DockerClient) -> str:
+    """Make the default base image from the host's Debian mirrors; return its reference.
 
     Raises:
-        HostToolMissing: the host is no Debian, or has no mmdebstrap.
-        ImageFailed: it could not be made or imported.
-        DiskFull: the disk is.
+        HostToolMissing: the host is not a Debian system, or has no mmdebstrap.
+        ImageFailed: the image could not be made or imported.
+        DiskFull: the disk is full.
     """
-    reference = default()
+    reference = default_reference()
     progress.say(f"making {reference}")
     with tempfile.TemporaryDirectory() as directory:
         tarball = Path(directory, "base.tar")
@@ -59,44 +59,47 @@ def create(docker: DockerClient) -> str:
         except LookupError as error:
             raise HostToolMissing(f"{reference} cannot be made: {error}", HINT) from error
         except CommandFailed as error:
-            raise daemon.explained(f"{reference} cannot be made", str(error)) from error
-        with daemon.failures(f"{reference} cannot be imported"):
+            raise daemon.translate_error(f"{reference} cannot be made", str(error)) from error
+        with daemon.translate_errors(f"{reference} cannot be imported"):
             docker.import_(tarball, tag=reference)
     return reference
 
 
-def find(docker: DockerClient, reference: str, *, offline: bool = False) -> Base:
-    """The base of that name, pulled if it is not there; without a name the default, made then.
+def find_base(docker: DockerClient, reference: str, *, offline: bool = False) -> Base:
+    """Find a base image; pull it, or make the default one, if it is absent.
+
+    Args:
+        reference: the image's reference; "" for the default.
 
     Raises:
-        ImageFailed: there is no such image, its C library is not glibc, or it takes a download
-            although ``offline`` is set.
+        ImageFailed: there is no such image, its C library is not glibc, or it is absent and
+            ``offline`` is set.
     """
-    reference = reference or default()
+    reference = reference or default_reference()
     if not docker.image.exists(reference):
         if offline:
-            raise ImageFailed(f"base image {reference} is not there, and --offline is set", CARRY)
-        if reference == default():
-            create(docker)
-    with daemon.failures(f"base image {reference} cannot be used"):
+            raise ImageFailed(f"base image {reference} is absent, and --offline is set", CARRY)
+        if reference == default_reference():
+            create_base(docker)
+    with daemon.translate_errors(f"base image {reference} cannot be used"):
         answer = docker.run(
             reference, ["-c", PROBE], entrypoint="sh", networks=["none"], remove=True
         )
-        found = docker.image.inspect(reference)
+        image = docker.image.inspect(reference)
     name, _, version = answer.strip().partition(" ")
     if name != "glibc":
         raise ImageFailed(f"base image {reference} has no glibc", HINT)
-    return Base(reference, found.id, found.size, version)
+    return Base(reference, image.id, image.size, version)
 
 
-def require(base: Base, glibc: str) -> None:
-    """Refuse a base on which packages that need ``glibc`` would not run.
+def require_glibc(base: Base, glibc: str) -> None:
+    """Require that a base image has at least the version ``glibc``.
 
     Raises:
-        ImageFailed: its C library is older.
+        ImageFailed: its glibc is older.
     """
     if toolchain.numbers(base.glibc) < toolchain.numbers(glibc):
         raise ImageFailed(
             f"the packages need glibc {glibc}; base image {base.reference} has {base.glibc}",
-            "choose a newer one",
+            "choose a newer base image",
         )

@@ -1,4 +1,4 @@
-"""The Docker daemon: reach it, and tell what went wrong in this project's terms."""
+"""Connect to the Docker daemon, and translate its errors into this project's errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from builder.common.errors import DiskFull, HostToolMissing, ImageFailed, Theano
 
 
 def connect() -> DockerClient:
-    """A client whose daemon answers.
+    """Return a client of a running daemon.
 
     Raises:
-        HostToolMissing: there is no ``docker`` command, no daemon, or no right to use it.
+        HostToolMissing: there is no ``docker`` command or no daemon, or the user may not use it.
     """
     docker = DockerClient()
     try:
-        with failures("Docker cannot be used"):
+        with translate_errors("Docker cannot be used"):
             docker.version()
     except ClientNotFoundError as error:
         raise HostToolMissing(
@@ -29,21 +29,21 @@ def connect() -> DockerClient:
 
 
 @contextmanager
-def failures(what: str) -> Iterator[None]:
-    """Raise Docker's errors as this project's; ``what`` is the message's first line."""
+def translate_errors(what: str) -> Iterator[None]:
+    """Raise Docker's errors as this project's; ``what`` is the first line of the message."""
     try:
         yield
     except DockerException as error:
-        raise explained(what, error.stderr or str(error)) from error
+        raise translate_error(what, error.stderr or str(error)) from error
 
 
-def explained(what: str, stderr: str) -> TheanoFastError:
-    """The error that a failed ``docker`` command's messages stand for."""
-    message, told = f"{what}:\n{stderr.strip()}", stderr.lower()
-    if "cannot connect to the docker daemon" in told:
+def translate_error(what: str, stderr: str) -> TheanoFastError:
+    """Choose the error for the messages of a failed ``docker`` command."""
+    message, lowercase = f"{what}:\n{stderr.strip()}", stderr.lower()
+    if "cannot connect to the docker daemon" in lowercase:
         return HostToolMissing(message, "start the daemon, as root: systemctl start docker")
-    if "permission denied" in told and "socket" in told:
+    if "permission denied" in lowercase and "socket" in lowercase:
         return HostToolMissing(message, "as root: adduser USER docker; then log in again")
-    if "no space left on device" in told:
-        return DiskFull(message, "free some space, docker system prune may help, and run again")
-    return ImageFailed(message, "mend the cause and run again")
+    if "no space left on device" in lowercase:
+        return DiskFull(message, "free some space (docker system prune may help) and run again")
+    return ImageFailed(message, "remove the cause and run again")

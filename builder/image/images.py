@@ -1,4 +1,4 @@
-"""A stack's image: built, proved in a container, and only then tagged."""
+"""Build a stack's image, verify it in a container, and tag it only after that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from python_on_whales import DockerClient
 
 from builder.common import paths
 from builder.common.errors import UsageError, VerifyFailed
-from builder.common.processes import run, show
+from builder.common.processes import run, run_on_terminal
 from builder.environment.envs import Lock
 from builder.image import daemon, oci
 from builder.image.base import Base
@@ -30,7 +30,8 @@ class Image:
 
     Attributes:
         id: the SHA-256 of its configuration, as Docker shows it.
-        size: in bytes, unpacked, and ``layers`` its parts.
+        size: the unpacked size in bytes.
+        layers: the sizes of its layers in bytes; their sum is ``size``.
         diff_ids: the SHA-256 of each layer's tar archive.
     """
 
@@ -42,20 +43,20 @@ class Image:
     diff_ids: tuple[str, ...]
 
 
-def reference(stack: str) -> str:
-    """The name of a stack's image."""
-    # A tag has no such character.
+def format_reference(stack: str) -> str:
+    """Return the name of a stack's image."""
+    # A tag must not contain WITH.
     return f"{REPOSITORY}:{stack.replace(WITH, '-')}"
 
 
-def labels(lock: Lock, base: Base) -> dict[str, str]:
-    """What an image says of itself: OCI's predefined annotations, the stack, the lock's digest."""
+def make_labels(lock: Lock, base: Base) -> dict[str, str]:
+    """Make an image's labels: OCI's predefined annotations, the stack, the lock's digest."""
     versions = {package.name: package.file.name.rsplit("-", 2)[1] for package in lock.packages}
     description = "Theano on one numeric stack, verified"
     if versions.get("python", "").startswith("2."):
         description += "; its Python 2.7 has had no security fixes since 2020"
     return {
-        "org.opencontainers.image.title": reference(lock.stack),
+        "org.opencontainers.image.title": format_reference(lock.stack),
         "org.opencontainers.image.description": description,
         "org.opencontainers.image.version": versions["theano-fast"],
         "org.opencontainers.image.base.name": base.reference,
@@ -64,41 +65,41 @@ def labels(lock: Lock, base: Base) -> dict[str, str]:
     }
 
 
-def claim(docker: DockerClient, stack: str) -> None:
-    """See to it that a stack's tag is free, or names an image of this project.
+def require_free_tag(docker: DockerClient, stack: str) -> None:
+    """Require that a stack's tag is free or names an image of this project.
 
     Raises:
-        UsageError: another's image has the tag.
+        UsageError: an image of another project has the tag.
     """
-    name = reference(stack)
+    name = format_reference(stack)
     if not docker.image.exists(name):
         return
     if STACK_LABEL not in (docker.image.inspect(name).config.labels or {}):
         raise UsageError(
-            f"the tag {name} is another image's",
-            f"keep that under another name: docker tag {name} NAME && docker rmi {name}",
+            f"the tag {name} names an image of another project",
+            f"give that image another name: docker tag {name} NAME && docker rmi {name}",
         )
 
 
-def build(
+def build_image(
     docker: DockerClient, lock: Lock, base: Base, context: Path, *, anew: bool = False
 ) -> Image:
     """Build a stack's image from its context, without a tag.
 
     Args:
-        anew: take no layer from the image that was built before.
+        anew: do not use Docker's cache of layers.
 
     Raises:
-        ImageFailed: Docker could not build it.
+        ImageFailed: Docker could not build the image.
         DiskFull: the daemon's disk is full.
     """
-    name = reference(lock.stack)
-    with daemon.failures(f"{name} could not be built"):
+    name = format_reference(lock.stack)
+    with daemon.translate_errors(f"{name} could not be built"):
         built = docker.legacy_build(
             context,
             file=paths.DOCKERFILE,
             build_args={"BASE_IMAGE": base.reference},
-            labels=labels(lock, base),
+            labels=make_labels(lock, base),
             cache=not anew,
             network="none",
         )
@@ -107,7 +108,7 @@ def build(
 
 
 def _layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
-    """The bytes that the Dockerfile's steps added; its last two ADD."""
+    """Return the sizes in bytes of the base and of the Dockerfile's two ADD steps."""
     # python-on-whales has no `history`.
     command = [*docker.client_config.docker_cmd, "history", "--human=false"]
     lines = run([*command, "--format", "{{.Size}}", image]).output.splitlines()
@@ -115,11 +116,11 @@ def _layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
     return {"base": base.size, "dependencies": dependencies, "stack": stack}
 
 
-def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
-    """Run ``theano-fast verify`` in a container with as few rights as a user may give it.
+def verify_image(docker: DockerClient, image: Image) -> dict[str, Any]:
+    """Run ``theano-fast verify`` in a read-only container without network and privileges.
 
     Returns:
-        Its JSON.
+        The JSON of ``theano-fast verify``.
 
     Raises:
         VerifyFailed: a check failed.
@@ -128,7 +129,7 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o777)
         with (
-            daemon.failures(f"{image.reference} could not be run"),
+            daemon.translate_errors(f"{image.reference} could not be run"),
             docker.run(
                 image.id,
                 ["theano-fast", "verify", "--json", "/report/verify.json"],
@@ -140,38 +141,38 @@ def prove(docker: DockerClient, image: Image) -> dict[str, Any]:
                 detach=True,
             ) as container,
         ):
-            show([*docker.client_config.docker_cmd, "logs", "--follow", container.id])
+            run_on_terminal([*docker.client_config.docker_cmd, "logs", "--follow", container.id])
             status = docker.wait(container)
         if status != 0:
             raise VerifyFailed(
-                f"{image.reference} does not prove itself (exit status {status})",
-                f"the failed checks are above; it has no tag: docker run --rm {image.id}",
+                f"verification of {image.reference} failed (exit status {status})",
+                f"the failed checks are above; the image has no tag: docker run --rm {image.id}",
             )
         report: dict[str, Any] = json.loads(Path(directory, "verify.json").read_text("utf-8"))
     return report
 
 
-def tag(docker: DockerClient, image: Image) -> None:
-    """Give a proved image its tag, and remove those of its stack that are without one by now."""
-    with daemon.failures(f"{image.reference} could not be tagged"):
+def tag_image(docker: DockerClient, image: Image) -> None:
+    """Tag a verified image, and remove the untagged images of its stack."""
+    with daemon.translate_errors(f"{image.reference} could not be tagged"):
         docker.tag(image.id, image.reference)
         stack = image.reference.removeprefix(f"{REPOSITORY}:")
         docker.image.prune(filters=[("label", f"{STACK_LABEL}={stack}")])
 
 
-def save(docker: DockerClient, image: Image, file: Path) -> str:
-    """Write an image as an OCI archive that docker load reads too, all of it or nothing.
+def save_image(docker: DockerClient, image: Image, file: Path) -> str:
+    """Write an image as an OCI archive that ``docker load`` reads too, atomically.
 
     Returns:
-        The digest of its manifest: the same for each image of the same layers.
+        The digest of the manifest, which depends on the layers and the configuration only.
 
     Raises:
-        ImageFailed: Docker could not save it.
+        ImageFailed: Docker could not save the image.
     """
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
         saved, part = Path(directory, "saved.tar"), Path(directory, "oci.tar")
-        with daemon.failures(f"{image.reference} could not be saved"):
+        with daemon.translate_errors(f"{image.reference} could not be saved"):
             docker.save(image.id, output=saved)
-        digest = oci.convert(saved, part, image.reference, SOURCE_DATE_EPOCH)
+        digest = oci.convert_archive(saved, part, image.reference, SOURCE_DATE_EPOCH)
         part.replace(file)
     return digest

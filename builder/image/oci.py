@@ -1,7 +1,7 @@
-"""OCI image archives: tar files that docker load, podman and apptainer read.
+"""Convert the archive of ``docker save`` to a reproducible OCI archive.
 
-OCI image layout specification 1.0; the file ``manifest.json`` is Docker's own and lies beside it,
-as Docker has done it since version 25.
+``docker load``, podman and apptainer read it. It follows the OCI image layout specification 1.0.
+It also has Docker's own ``manifest.json``, as archives of Docker 25 and newer do.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from typing import IO, Any
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar"
-# What the image specification says of how to run a container.
+# The fields of the image specification that control how a container runs.
 EXECUTION = {"User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir"}
 EXECUTION |= {"Labels", "StopSignal", "Healthcheck"}
 
 
-def convert(saved: Path, target: Path, reference: str, epoch: int) -> str:
-    """Make an OCI archive of what ``docker save`` wrote for one image; its manifest's digest.
+def convert_archive(saved: Path, target: Path, reference: str, epoch: int) -> str:
+    """Convert an archive of ``docker save`` with one image; return the digest of its manifest.
 
-    Two builds of the same layers give the same digest: the times at which Docker built, and the
-    containers that it built in, stay behind.
+    Two builds of the same layers give the same digest: Docker's build times and container names
+    are left out.
 
     Args:
         reference: the image's name in the archive.
         epoch: the time of the image and of its history, in seconds since 1970.
     """
     with tarfile.open(saved) as tar, tarfile.open(target, "w") as out:
-        # Apptainer makes no directory for a member.
+        # Apptainer does not create the directories of members.
         for directory in ("blobs", "blobs/sha256"):
             member = tarfile.TarInfo(directory)
             member.type, member.mode = tarfile.DIRTYPE, 0o755
@@ -44,29 +44,29 @@ def convert(saved: Path, target: Path, reference: str, epoch: int) -> str:
         content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
         manifest = _blob(out, _json({**content, "layers": layers}), MANIFEST)
         manifest["annotations"] = {
-            # What podman takes for the name, and what containerd does.
+            # The image's name for podman, and for containerd.
             "org.opencontainers.image.ref.name": reference,
             "io.containerd.image.name": f"docker.io/library/{reference}",
         }
         _add(out, "index.json", _json({"schemaVersion": 2, "manifests": [manifest]}))
         _add(out, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
-        places = {
-            "Config": _place(config["digest"]),
+        docker_manifest = {
+            "Config": _blob_path(config["digest"]),
             "RepoTags": [reference],
-            "Layers": [_place(layer["digest"]) for layer in layers],
+            "Layers": [_blob_path(layer["digest"]) for layer in layers],
         }
-        _add(out, "manifest.json", _json([places]))
+        _add(out, "manifest.json", _json([docker_manifest]))
         return str(manifest["digest"])
 
 
 def _config(stream: IO[bytes], epoch: int) -> IO[bytes]:
-    """An image's configuration, as of ``epoch``, with the fields that OCI defines."""
-    given = json.load(stream)
+    """Reduce an image's configuration to the fields of OCI, with the time ``epoch``."""
+    original = json.load(stream)
     time = datetime.fromtimestamp(epoch, timezone.utc).isoformat().replace("+00:00", "Z")
-    fields = {key: given[key] for key in ("architecture", "os", "rootfs") if key in given}
-    # Docker's own fields name the image before the last step, which is another in each build.
-    config = {key: value for key, value in given.get("config", {}).items() if key in EXECUTION}
-    history = [{**step, "created": time} for step in given.get("history", [])]
+    fields = {key: original[key] for key in ("architecture", "os", "rootfs") if key in original}
+    # Docker's own fields contain the image before the last step, which differs in each build.
+    config = {key: value for key, value in original.get("config", {}).items() if key in EXECUTION}
+    history = [{**step, "created": time} for step in original.get("history", [])]
     return _json({**fields, "config": config, "created": time, "history": history})
 
 
@@ -80,19 +80,19 @@ def _json(content: Any) -> IO[bytes]:
     return io.BytesIO(json.dumps(content, sort_keys=True).encode())
 
 
-def _place(digest: str) -> str:
+def _blob_path(digest: str) -> str:
     return "blobs/" + digest.replace(":", "/")
 
 
 def _blob(out: tarfile.TarFile, stream: IO[bytes], media_type: str) -> dict[str, Any]:
-    """Add a blob under its digest, unless it is there; returns its descriptor."""
+    """Add a blob under its digest, unless the archive has it; return its descriptor."""
     digest = hashlib.sha256()
     while block := stream.read(1 << 20):
         digest.update(block)
     size = stream.tell()
     name = f"sha256:{digest.hexdigest()}"
-    if _place(name) not in out.getnames():
-        _add(out, _place(name), stream)
+    if _blob_path(name) not in out.getnames():
+        _add(out, _blob_path(name), stream)
     return {"mediaType": media_type, "digest": name, "size": size}
 
 

@@ -1,6 +1,7 @@
-"""An image's archive in a registry, and documents of it: OCI's distribution specification 1.1.
+"""Push an image's OCI archive to a registry, and attach documents to it.
 
-Docker's own push compresses anew, and so changes the digest.
+It follows OCI's distribution specification 1.1. ``docker push`` is not used: it compresses the
+layers again, which changes the digest.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from builder.common.errors import ImageFailed
 from builder.image.oci import MANIFEST
 
 INDEX = "application/vnd.oci.image.index.v1+json"
-# Seconds of silence after which a registry is taken to be gone.
-SILENCE = 60
+# Seconds without data from the registry until a request fails.
+TIMEOUT = 60
 EMPTY = "application/vnd.oci.empty.v1+json"
 
 
 class Repository:
-    """A repository of a registry, which asks for no password.
+    """A repository of a registry that needs no password.
 
     Args:
-        address: its URL, as https://registry.example.org/theano-fast.
+        address: its URL, for example https://registry.example.org/theano-fast.
     """
 
     def __init__(self, address: str) -> None:
@@ -39,10 +40,10 @@ class Repository:
         self._root = f"{url.scheme}://{url.netloc}/v2{url.path.rstrip('/')}/"
 
     def push(self, archive: Path, tag: str) -> str:
-        """Push the one image of an OCI archive, its tag last; the digest of its manifest.
+        """Push the image of an OCI archive, its tag last; return the digest of its manifest.
 
         Raises:
-            ImageFailed: the registry refused, or did not answer.
+            ImageFailed: the registry refused it, or did not answer.
         """
         with tarfile.open(archive) as tar:
 
@@ -53,19 +54,19 @@ class Repository:
 
             index = tar.extractfile("index.json")
             assert index is not None
-            [found] = json.load(index)["manifests"]
-            content = read(found["digest"]).read()
+            [descriptor] = json.load(index)["manifests"]
+            content = read(descriptor["digest"]).read()
             manifest = json.loads(content)
             for blob in (manifest["config"], *manifest["layers"]):
                 self._push_blob(blob, read(blob["digest"]))
         self._put(f"manifests/{tag}", content, MANIFEST)
-        return str(found["digest"])
+        return str(descriptor["digest"])
 
     def attach(self, digest: str, content: bytes, media_type: str) -> None:
-        """Push a document of an image: clients find it as what refers to the image's digest.
+        """Push a document that refers to the digest of an image.
 
         Raises:
-            ImageFailed: the registry refused, or did not answer.
+            ImageFailed: the registry refused it, or did not answer.
         """
         subject = self._describe(self._ask("GET", f"manifests/{digest}")[1], MANIFEST)
         empty, blob = self._describe(b"{}", EMPTY), self._describe(content, media_type)
@@ -77,12 +78,12 @@ class Repository:
         entry = {**self._describe(text, MANIFEST), "artifactType": media_type}
         headers, _ = self._put(f"manifests/{entry['digest']}", text, MANIFEST)
         if "OCI-Subject" not in headers:
-            # A registry of before 1.1: clients look into an index with this tag.
-            place = f"manifests/{digest.replace(':', '-')}"
-            known = self._ask("GET", place, accept=INDEX, absent=b"{}")[1]
-            others = [one for one in json.loads(known).get("manifests", []) if one != entry]
+            # A registry older than 1.1: clients read the index with this tag.
+            path = f"manifests/{digest.replace(':', '-')}"
+            previous = self._ask("GET", path, accept=INDEX, absent=b"{}")[1]
+            others = [row for row in json.loads(previous).get("manifests", []) if row != entry]
             index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*others, entry]}
-            self._put(place, _json(index), INDEX)
+            self._put(path, _json(index), INDEX)
 
     @staticmethod
     def _describe(content: bytes, media_type: str) -> dict[str, Any]:
@@ -90,52 +91,53 @@ class Repository:
         return {"mediaType": media_type, "digest": digest, "size": len(content)}
 
     def _push_blob(self, blob: Mapping[str, Any], content: bytes | IO[bytes]) -> None:
-        """Push a blob, unless it is there."""
+        """Push a blob, unless the registry has it."""
         if "Docker-Content-Digest" in self._ask("HEAD", f"blobs/{blob['digest']}", absent=b"")[0]:
             return
         headers, _ = self._ask("POST", "blobs/uploads/", b"")
-        place = urllib.parse.urljoin(self._root, headers["Location"])
-        place += ("&" if "?" in place else "?") + f"digest={blob['digest']}"
-        self._ask("PUT", place, content, type="application/octet-stream", length=blob["size"])
+        url = urllib.parse.urljoin(self._root, headers["Location"])
+        url += ("&" if "?" in url else "?") + f"digest={blob['digest']}"
+        self._ask("PUT", url, content, type="application/octet-stream", length=blob["size"])
 
-    def _put(self, place: str, content: bytes, media_type: str) -> tuple[Message, bytes]:
-        return self._ask("PUT", place, content, type=media_type)
+    def _put(self, path: str, content: bytes, media_type: str) -> tuple[Message, bytes]:
+        return self._ask("PUT", path, content, type=media_type)
 
     def _ask(
         self,
         method: str,
-        place: str,
+        path: str,
         content: bytes | IO[bytes] | None = None,
         *,
         accept: str = MANIFEST,
         absent: bytes | None = None,
         **fields: object,
     ) -> tuple[Message, bytes]:
-        """The headers and the body of an answer.
+        """Send a request; return the headers and the body of the answer.
 
         Args:
-            absent: the body where there is no such thing; without it that is an error.
-            fields: of what is sent, its Content-Type and the like.
+            path: below the repository, or a URL.
+            absent: the body to return for HTTP status 404; None: 404 is an error.
+            fields: the request's headers without the prefix "Content-", such as ``type``.
         """
         headers = {"Accept": accept}
         headers |= {f"Content-{name.title()}": str(value) for name, value in fields.items()}
-        url = urllib.parse.urljoin(self._root, place)
+        url = urllib.parse.urljoin(self._root, path)
         request = urllib.request.Request(url, content, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=SILENCE) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
                 return answer.headers, answer.read()
         except urllib.error.HTTPError as error:
             if error.code == HTTPStatus.NOT_FOUND and absent is not None:
                 return Message(), absent
-            said = error.read().decode("utf-8", "replace").strip() or error.reason
-            raise self._failed(f"{error.code}: {said}") from error
+            text = error.read().decode("utf-8", "replace").strip() or error.reason
+            raise self._make_error(f"{error.code}: {text}") from error
         except OSError as error:
-            raise self._failed(str(error)) from error
+            raise self._make_error(str(error)) from error
 
-    def _failed(self, reason: str) -> ImageFailed:
+    def _make_error(self, reason: str) -> ImageFailed:
         return ImageFailed(
             f"{self.address}: {reason}",
-            "where it asks for a login: ./invoke image --save image.tar, skopeo login, and "
+            "if the registry needs a login: ./invoke image --save image.tar, skopeo login, and "
             f"skopeo copy --preserve-digests oci-archive:image.tar docker://{self.address}:TAG",
         )
 

@@ -1,4 +1,4 @@
-"""Apptainer's form of an image, a SIF file, and the definition file that anyone can build it by."""
+"""Build a SIF file for Apptainer from an OCI archive, and write its definition file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.common.processes import run
 
-# No tini, as the entrypoint has it: Apptainer's containers have their caller's signals.
+# Without tini, unlike the Docker image: Apptainer's containers get the signals of their caller.
 DEFINITION = """Bootstrap: oci-archive
 From: {archive}
 
@@ -21,24 +21,24 @@ From: {archive}
 """
 
 
-def build(archive: Path, target: Path) -> None:
-    """Build a SIF of an OCI archive, by a definition file written beside the archive.
+def build_sif(archive: Path, target: Path) -> None:
+    """Build a SIF file from an OCI archive; write the definition file next to the archive.
 
     Raises:
-        HostToolMissing: there is no Apptainer; the definition file is there.
-        ImageFailed: it could not build it.
+        HostToolMissing: there is no Apptainer; the definition file was written.
+        ImageFailed: Apptainer could not build the file.
     """
     definition = archive.with_suffix(".def")
     definition.write_text(DEFINITION.format(archive=archive.name), encoding="utf-8")
     if shutil.which("apptainer") is None:
         raise HostToolMissing(
             "apptainer is not on PATH",
-            f"where it is, with {definition} and {archive.name} beside it: "
+            f"on a machine with Apptainer, with {definition} and {archive.name} in one directory: "
             f"apptainer build {target.name} {definition.name}",
         )
     part = target.with_name(f".{target.name}.part")
     try:
-        # Its image was verified; %test is for where it will run.
+        # --notest: the image was verified; %test is for the machine that runs it.
         run(
             ["apptainer", "build", "--force", "--notest", part, definition.name],
             cwd=definition.parent,

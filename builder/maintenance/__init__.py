@@ -1,1 +1,1 @@
-"""For those who work on the project: patches, the age of sources, lint."""
+"""Tools for developers: patches as commits, the age of sources, the interpreter's profile, lint."""

@@ -1,4 +1,4 @@
-"""How old the sources of stacks are, and whether the configured indexes offer newer ones."""
+"""Audit the sources of stacks: their age, newer releases, and the end of upstream support."""
 
 from __future__ import annotations
 
@@ -12,27 +12,30 @@ from datetime import date, datetime, timezone
 
 from packaging.utils import parse_sdist_filename, parse_wheel_filename
 
-from builder import pipeline, report
+from builder import report
 from builder.common import paths, progress
 from builder.common.errors import CommandFailed, SourceUnavailable
+from builder.maintenance import support
+from builder.options import Options
+from builder.pipeline import Build
 from builder.source import debian, sources
 from builder.stack import stacks
-from builder.stack.recipes import Source
+from builder.stack.recipes import Recipe, Source
 
 Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What there is to say of a source.
+    """The state of a source's file in its index.
 
     Attributes:
-        released: the day it was uploaded, ISO 8601; where the index does not tell, that of the
-            newest file in it; None if it was not fetched either.
-        offered: whether the indexes have it still.
-        newer: the newest release of its line, if it is not that itself; of Debian's fixes, which
-            are of one release, the newest.
-        suites: where Debian has it, if it is from there.
+        released: the day of its upload, ISO 8601. If the index has no date, the day of the newest
+            file in the source; None if the source was not fetched.
+        offered: whether the indexes still offer the file.
+        newer: the newest release of its line, if the file is older. For Debian's fixes, which have
+            one release, the newest fix.
+        suites: the suites of Debian that have the file, if it is Debian's.
     """
 
     released: str | None
@@ -42,24 +45,28 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether what has it now does not lose it: an index of Python's, or such a suite."""
-        return not self.suites or not debian.LASTING.isdisjoint(self.suites)
+        """Whether the index keeps the file: a Python index or a stable suite of Debian does."""
+        return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 
 
 def audit(name: str = "") -> None:
-    """Audit the sources of a stack, or of all; show the findings, and write the report.
+    """Audit the sources of a stack, or of all stacks; print the findings and write the report.
 
     Raises:
-        SourceUnavailable: an index cannot be asked.
+        SourceUnavailable: an index cannot be queried.
+        ConfigurationError: support.toml states no end of support for a recipe's series.
     """
-    pinned = pins([name] if name else [stack.name for stack in stacks.load_all()])
-    offered, suites = ask(source.file for source in pinned)
-    releases = group(offered)
-    found = {
+    chosen = list_recipes([name] if name else [stack.name for stack in stacks.load_all()])
+    pinned = list_pins(chosen)
+    supports = support.find(chosen)
+    offered, suites = query_indexes(source.file for source in pinned)
+    releases = group_releases(offered)
+    findings = {
         source.file: Finding(
-            released=offered.get(source.file) or dated(source),
+            released=offered.get(source.file) or find_day(source),
             offered=source.file in offered,
-            newer=newer(source.file, releases) or debian.later(source.file, offered),
+            newer=find_newer(source.file, releases)
+            or debian.find_later_version(source.file, offered),
             suites=tuple(sorted(suites.get(source.file, ()))),
         )
         for source in pinned
@@ -68,82 +75,100 @@ def audit(name: str = "") -> None:
     document = {
         "schema_version": report.SCHEMA_VERSION,
         "day": str(today),
-        "sources": {file: asdict(finding) for file, finding in found.items()},
+        "sources": {file: asdict(finding) for file, finding in findings.items()},
+        "support": {
+            item.package: {
+                "version": item.version,
+                "ends": item.ends and str(item.ends),
+                "fixed_until": item.fixed_until and str(item.fixed_until),
+            }
+            for item in supports
+        },
     }
     written = paths.REPORTS / f"{name or 'all'}-audit.json"
     report.write(document, written)
-    progress.table(
-        ["source", "version", "released", "years ago", "newer of its line", "where", ""],
-        [row(file, finding, today) for file, finding in found.items()],
+    progress.print_table(
+        ["source", "version", "released", "years ago", "newer release", "suites", ""],
+        [make_row(file, finding, today) for file, finding in findings.items()],
     )
-    if moving := [file for file, finding in found.items() if not finding.lasting]:
+    progress.print_table(
+        ["package", "version", "upstream support ends", "fixed by", "source"],
+        map(support.row, supports),
+    )
+    for line in support.warnings(supports, today):
+        progress.say(line)
+    if moving := [file for file, finding in findings.items() if not finding.lasting]:
         progress.say(
-            f"warning: the suites that have these can lose them: {', '.join(moving)}\n"
-            "  -> their addresses in `extra: upstream:` have them then; better is a pin from "
-            + ", ".join(sorted(debian.LASTING))
+            f"warning: Debian's suites may remove these files: {', '.join(moving)}\n"
+            "  -> the addresses in `extra: upstream:` keep them; prefer pins from "
+            + ", ".join(sorted(debian.STABLE_SUITES))
         )
     progress.say(f"report: {written}")
 
 
-def pins(names: Iterable[str]) -> list[Source]:
-    """The sources of stacks, by project and version."""
-    options = pipeline.Options()
-    recipes = [recipe for name in names for recipe in pipeline.plan(name, options).plan.recipes]
-    found = {source for recipe in recipes for source in recipe.sources}
-    return sorted(found, key=lambda source: parse(source.file))
+def list_recipes(names: Iterable[str]) -> list[Recipe]:
+    """Return the recipes of stacks."""
+    options = Options()
+    return [recipe for name in names for recipe in Build.of_stack(name, options).plan.recipes]
 
 
-def row(file: str, finding: Finding, today: date) -> list[str]:
-    """A finding as cells of a table."""
+def list_pins(recipes: Iterable[Recipe]) -> list[Source]:
+    """Return the sources of recipes, sorted by project and version."""
+    unique = {source for recipe in recipes for source in recipe.sources}
+    return sorted(unique, key=lambda source: parse(source.file))
+
+
+def make_row(file: str, finding: Finding, today: date) -> list[str]:
+    """Return the cells of a finding's table row."""
     project, version = parse(file)
     age = (today - date.fromisoformat(finding.released)).days if finding.released else None
     fixes = debian.FILE.fullmatch(file)
     return [
         project,
-        fixes["version"] if fixes and fixes["revision"] else dotted(version),
+        fixes["version"] if fixes and fixes["revision"] else format_version(version),
         finding.released or "-",
         "-" if age is None else f"{age / 365.25:.1f}",
         finding.newer or "",
         ", ".join(finding.suites),
-        "" if finding.offered else "not offered any more",
+        "" if finding.offered else "no longer offered",
     ]
 
 
-def ask(
+def query_indexes(
     files: Iterable[str],
 ) -> tuple[dict[str, str | None], Mapping[str, frozenset[str]]]:
-    """What the indexes have of the projects and packages that ``files`` are of, and since when.
+    """List the files of the projects and packages that ``files`` belong to.
 
     Returns:
-        That, and the suites of Debian's files.
+        The day of upload by file, None if unknown; and the suites of Debian's files.
 
     Raises:
-        SourceUnavailable: none is configured, one does not answer or has none of a project.
+        SourceUnavailable: no index is configured, one does not answer, or one lacks a project.
     """
     wanted = set(files)
     parsed = [parse(file) for file in wanted if not debian.FILE.fullmatch(file)]
     projects = {project for project, version in parsed if version}
     try:
         # apt first: without a network it fails at once, pip after many attempts.
-        suites = debian.listed(wanted, paths.cache() / "apt")
-        found: dict[str, str | None] = dict.fromkeys(suites)
-        found |= json.loads(sources.ask_pip("list", *sorted(projects)))
+        suites = debian.list_suites(wanted, paths.cache() / "apt")
+        days: dict[str, str | None] = dict.fromkeys(suites)
+        days |= json.loads(sources.run_pip_helper("list", *sorted(projects)))
     except (LookupError, CommandFailed) as error:
         raise SourceUnavailable(
-            f"the indexes cannot be asked what they offer:\n{error}",
+            f"the indexes cannot be queried:\n{error}",
             "check the network and pip's and apt's configuration",
         ) from error
-    return found, suites
+    return days, suites
 
 
 def parse(file: str) -> tuple[str, Version]:
-    """Project and version of a release's file, whichever index it is from.
+    """Return the project and version of a release's file, from any index.
 
-    A file that is named otherwise, or a pre-release's, is a project of its own, without a version.
+    A pre-release, or a file with another form of name, is a project of its own without a version.
     """
     nameless: tuple[str, Version] = (file, ())
     if match := debian.FILE.fullmatch(file):
-        # Up to what Debian adds: the revision, or that it was repacked.
+        # Without Debian's suffixes: the revision, or a mark of repacking.
         upstream = re.split(r"[+-]", match["version"])[0]
         numbers = tuple(map(int, re.findall(r"\d+", upstream)))
         return nameless if "~" in upstream else (match["package"], numbers)
@@ -155,34 +180,34 @@ def parse(file: str) -> tuple[str, Version]:
     return nameless if version.is_prerelease else (project, version.release)
 
 
-def group(files: Iterable[str]) -> dict[str, set[Version]]:
-    """The releases among the files of indexes, by project."""
-    found = defaultdict(set)
+def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
+    """Return the releases of the files, by project."""
+    releases = defaultdict(set)
     for project, version in map(parse, files):
-        found[project].add(version)
-    return found
+        releases[project].add(version)
+    return releases
 
 
-def newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
-    """The newest release of a file's line, if that is newer.
+def find_newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
+    """Return the newest release of a file's line, if it is newer than the file.
 
-    The releases of a line differ in the last number only: 3.11.2 and 3.11.9, 6.4 and 6.5.
+    Releases of a line differ only in the last number: 3.11.2 and 3.11.9, 6.4 and 6.5.
     """
     project, version = parse(file)
     line = version[:-1]
     same = {other for other in releases.get(project, ()) if other[: len(line)] == line}
     best = max(same, default=version)
-    return dotted(best) if best > version else None
+    return format_version(best) if best > version else None
 
 
-def dotted(version: Version) -> str:
-    """A version as it is written."""
+def format_version(version: Version) -> str:
+    """Return a version as text."""
     return ".".join(map(str, version))
 
 
-def dated(source: Source) -> str | None:
-    """The day of the newest file in a Debian package or a tar archive that was fetched."""
-    archive = sources.cache_file(source)
+def find_day(source: Source) -> str | None:
+    """Return the day of the newest file in a fetched Debian package or tar archive."""
+    archive = sources.cached_path(source)
     if not archive.exists():
         return None
     if archive.suffix == ".deb":

@@ -1,95 +1,121 @@
-"""The project's own checks: lint and tests."""
+"""Run the project's linters and tests."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-from builder import pipeline
 from builder.common import paths, processes
 from builder.common.errors import CommandFailed
 from builder.environment import envs, history
+from builder.maintenance import theano_changes
+from builder.measure import document_tables
+from builder.options import Options
+from builder.package import package_cache
+from builder.pipeline import Build, build_stack
 from builder.proof.own_tests import Run, Suite
 from builder.stack import stacks
 
 
-def lint() -> None:
-    """Run ruff, mypy, shellcheck and clang-format, and see that build numbers have risen.
+def run_lint() -> None:
+    """Run ruff, mypy, shellcheck and clang-format, and check that build numbers were raised.
 
     Raises:
-        CommandFailed: one of them found something.
-        ConfigurationError: a package's bytes changed, and its name did not.
+        CommandFailed: a linter found something.
+        ConfigurationError: a package's bytes changed without a new build number.
     """
     scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
     scripts += sorted(paths.RECIPES.rglob("*.sh"))
-    ours = (paths.RECIPES / "theano" / "src").rglob("*")
-    sources = sorted(file for file in ours if file.suffix in (".c", ".cpp", ".h"))
+    own_files = (paths.RECIPES / "theano" / "src").rglob("*")
+    sources = sorted(file for file in own_files if file.suffix in (".c", ".cpp", ".h"))
     commands = [
-        [_tool("ruff"), "check", "."],
-        [_tool("ruff"), "format", "--check", "."],
-        [_tool("mypy")],
-        [_tool("shellcheck"), *map(str, scripts)],
-        [_tool("clang-format"), "--dry-run", "--Werror", *map(str, sources)],
+        [_tool_path("ruff"), "check", "."],
+        [_tool_path("ruff"), "format", "--check", "."],
+        [_tool_path("mypy")],
+        [_tool_path("shellcheck"), *map(str, scripts)],
+        [_tool_path("clang-format"), "--dry-run", "--Werror", *map(str, sources)],
     ]
-    if failed := [command for command in commands if processes.show(command, cwd=paths.ROOT) != 0]:
+    if failed := [
+        command for command in commands if processes.run_on_terminal(command, cwd=paths.ROOT) != 0
+    ]:
         raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))
-    history.check()
+    document_tables.check()
+    theano_changes.check()
+    history.check_committed_locks()
 
 
-def test(unit: bool, select: str) -> None:
+def run_tests(unit: bool, select: str) -> None:
     """Run the unit tests; then, unless ``unit``, build the openblas stack and test it.
 
-    The tests of the runtime and of Theano's patches run in the environment's own interpreter,
-    those of the GPU's ops in the cuda stack's, if that is built.
+    The tests of the runtime and of Theano's patches run in the stack's environment. The tests of
+    GPU ops run in the cuda stack's environment, if it is built.
 
     Args:
-        select: pytest's -k expression; a part in which it selects nothing passes.
+        unit: run only the unit tests.
+        select: pytest's -k expression; a suite in which it selects nothing passes.
 
     Raises:
         CommandFailed: a test failed.
     """
-    suites = [Suite("tests/unit", 20)] if unit else _suites()
+    suites = [Suite("tests/unit", 20)] if unit else _list_suites()
     with Run(suites, select) as tests:
         tests.run(*tests.groups[0])
         if not unit:
-            pipeline.build("openblas", pipeline.Options())
-            # For what tests compile, and the patches that they take back, where the host has none.
-            os.environ["PATH"] += f"{os.pathsep}{pipeline.compilers()}"
+            build_stack("openblas", Options())
+            # Tests compile programs and revert patches; the host may have no compiler and no patch.
+            os.environ["PATH"] += f"{os.pathsep}{_install_compilers()}"
             for group in tests.groups[1:]:
                 tests.run(*group)
 
 
-def _suites() -> list[Suite]:
-    """All there are, in the order in which they run."""
+def _install_compilers() -> Path:
+    """Install the compilers that packages are built with; return the directory of the programs."""
+    plan = Build.of_stack("openblas", Options()).plan
+    built = [
+        package for key in plan.keys.values() for package in package_cache.find_cached(key) or ()
+    ]
+    prefix = paths.BUILD / "compilers"
+    envs.install_specs(built, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
+    return prefix / "bin"
+
+
+def _list_suites() -> list[Suite]:
+    """List all suites, in the order in which they run."""
     stack = "the openblas stack"
-    if not envs.installed("openblas"):
+    if not envs.read_installed_digest("openblas"):
         stack += ", which is built first: up to an hour"
     return [
         Suite("tests/unit", 20),
         Suite("tests/unit/runtime", 30, "openblas", stack),
+        Suite("tests/programs/corpus", 200, "openblas", stack),
         Suite("tests/patches", 800, "openblas", stack),
-        # Each keeps about one processor busy.
+        # tests/patches and tests/integration use about one CPU each, so they run at once.
         Suite(
             *("tests/integration", 900),
             needs="images: a Docker daemon, or dockerd and root",
-            beside=True,
+            concurrent=True,
         ),
         Suite(
             *("tests/cuda", 60, "cuda", "the cuda stack"),
-            absent="" if envs.installed("cuda") else "./invoke build --stack=cuda",
+            absent="" if envs.read_installed_digest("cuda") else "./invoke build --stack=cuda",
         ),
-        *(_program(name) for name in stacks.programs()),
+        *(_make_program_suite(name) for name in stacks.list_programs()),
         Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
         Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
     ]
 
 
-def _program(name: str) -> Suite:
-    """The tests of a program beside the openblas stack."""
+def _make_program_suite(name: str) -> Suite:
+    """Make the suite of a program that is installed with the openblas stack."""
     stack = f"openblas+{name}"
-    absent = "" if envs.installed(stack) else f"./invoke build --stack=openblas --with={name}"
-    part = (stacks.tests(name), 30, stack)
-    return Suite(*part, f"the openblas stack with {name}", absent=absent)
+    absent = (
+        ""
+        if envs.read_installed_digest(stack)
+        else f"./invoke build --stack=openblas --with={name}"
+    )
+    suite = (stacks.find_test_file(name), 30, stack)
+    return Suite(*suite, f"the openblas stack with {name}", absent=absent)
 
 
-def _tool(name: str) -> str:
+def _tool_path(name: str) -> str:
     return str(paths.VENV / "bin" / name)

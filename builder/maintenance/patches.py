@@ -1,4 +1,4 @@
-"""A recipe's patches as commits: its source as a git work tree, and back."""
+"""Convert a recipe's patches to the commits of a git work tree, and back."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from builder.source import sources
 from builder.stack import recipes, stacks
 
 UPSTREAM = "upstream"
-# The line of a commit's message that says which file the patch is, below `patches`.
+# The start of the line in a commit's message that names the patch file below `patches`.
 TRAILER = "Patch: "
-# Files of ours that a recipe lays over the source.
-OURS = "src"
-# Nothing that the user has configured changes a patch.
+# The directory of a recipe's own files, which are copied over the source.
+OWN_FILES = "src"
+# The user's configuration of git must not change a patch.
 PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C.UTF-8"}
 NAME = re.compile(r"[a-z0-9][\w.-]*(/[a-z0-9][\w.-]*)?\.patch", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch: its file below ``patches``, what its header says, and the difference."""
+    """A patch: its file below ``patches``, its header and its diff."""
 
     name: str
     header: str
@@ -36,143 +36,147 @@ class Patch:
 
     @property
     def text(self) -> str:
-        """As it is in its file."""
+        """The text of the file."""
         return f"{self.header}\n---\n{self.diff}"
 
 
-def read(recipe: Path, name: str) -> Patch:
-    """The patch in ``recipe/patches/name``.
+def read_patch(recipe: Path, name: str) -> Patch:
+    """Read the patch ``recipe/patches/name``.
 
     Raises:
-        ConfigurationError: it is not there, or no patch.
+        ConfigurationError: there is no such file, or it is not a patch.
     """
     try:
         text = (recipe / "patches" / name).read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(f"recipes/{recipe.name}: {error}") from error
-    header, found, rest = text.partition("\n---\ndiff --git ")
-    if not found:
-        hint = "`---` and the output of git diff follow its header"
-        raise ConfigurationError(f"recipes/{recipe.name}/patches/{name} is no patch", hint)
-    return Patch(name, header, f"diff --git {rest}")
+    header, separator, diff = text.partition("\n---\ndiff --git ")
+    if not separator:
+        hint = "after the header, it needs a line `---` and the output of git diff"
+        raise ConfigurationError(f"recipes/{recipe.name}/patches/{name} is not a patch", hint)
+    return Patch(name, header, f"diff --git {diff}")
 
 
-def listed(recipe: Path) -> list[str]:
-    """The patches that ``recipe/recipe.yaml`` names, in its order."""
+def list_patches(recipe: Path) -> list[str]:
+    """List the patches in ``recipe/recipe.yaml``, in order."""
     text = (recipe / "recipe.yaml").read_text(encoding="utf-8")
     return re.findall(r"^ +- patches/(\S+)$", text, flags=re.MULTILINE)
 
 
-def place(recipe: Path) -> Path:
-    """Where a recipe's work tree is."""
+def work_tree(recipe: Path) -> Path:
+    """Return the path of a recipe's work tree."""
     return paths.BUILD / "patches" / recipe.name
 
 
 def open_tree(name: str, offline: bool = False) -> Path:
-    """Make a work tree of what a recipe's patches change, one commit a patch, our files as links.
+    """Make a work tree of a recipe's source with one commit for each patch.
+
+    The recipe's own files are links in it.
 
     Args:
-        name: the recipe's.
+        name: the recipe.
         offline: download nothing.
 
     Raises:
-        UsageError: there is one with what no patch has, or the recipe has no patches.
+        UsageError: there is a work tree with unsaved changes, or the recipe has no patches.
         HostToolMissing: there is no git.
     """
-    recipe = _known(name)
-    tree = place(recipe)
+    recipe = _find_recipe(name)
+    tree = work_tree(recipe)
     if tree.exists():
         _require_saved(recipe, tree)
-    archive, names = source_archive(recipe, None, offline), listed(recipe)
+    archive, names = fetch_source_archive(recipe, None, offline), list_patches(recipe)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=tree.parent) as directory:
         new = Path(directory) / name
         new.mkdir()
         unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", "--file"]
         run([*unpack, archive, "--directory", new])
-        _git(new, "init", "--quiet", "--initial-branch=patches")
-        _git(new, "add", "--all", "--force")
+        git(new, "init", "--quiet", "--initial-branch=patches")
+        git(new, "add", "--all", "--force")
         _commit(new, UPSTREAM)
-        _git(new, "tag", UPSTREAM)
-        for each in names:
-            patch = read(recipe, each)
-            _git(new, "apply", "--index", "--whitespace=nowarn", recipe / "patches" / each)
-            _commit(new, f"{patch.header}\n\n{TRAILER}{each}")
-        _link(recipe / OURS, new)
+        git(new, "tag", UPSTREAM)
+        for patch_name in names:
+            patch = read_patch(recipe, patch_name)
+            git(new, "apply", "--index", "--whitespace=nowarn", recipe / "patches" / patch_name)
+            _commit(new, f"{patch.header}\n\n{TRAILER}{patch_name}")
+        _link_own_files(recipe / OWN_FILES, new)
         shutil.rmtree(tree, ignore_errors=True)
         new.rename(tree)
     progress.conclude(
-        f"{name}: {len(names)} patches are commits in {progress.place(tree)}\n"
-        f"  git commit, --amend, rebase -i {UPSTREAM}: as usual; then ./invoke patches "
+        f"{name}: {len(names)} patches are commits in {progress.display_path(tree)}\n"
+        f"  change them with git commit --amend or git rebase -i {UPSTREAM}; then ./invoke patches "
         f"--recipe={name} --save"
     )
     return tree
 
 
 def save_tree(name: str) -> list[str]:
-    """Write the commits of a recipe's work tree to its patches, and their order to its recipe.
+    """Write the commits of a recipe's work tree to its patches, and their order to recipe.yaml.
 
     Args:
-        name: the recipe's.
+        name: the recipe.
 
     Returns:
-        The files that changed, came or went.
+        The files that were changed, added or removed.
 
     Raises:
-        UsageError: there is no work tree, it has changes that are not committed, or a commit names
-            no patch, adds a file or is of a merge.
+        UsageError: there is no work tree, it has uncommitted changes, or a commit names no patch,
+            adds a file or is a merge.
     """
-    recipe = _known(name)
-    tree = place(recipe)
+    recipe = _find_recipe(name)
+    tree = work_tree(recipe)
     if not (tree / ".git").is_dir():
         opens = f"./invoke patches --recipe={name}"
-        raise UsageError(f"there is no work tree {progress.place(tree)}", f"open one: {opens}")
-    if changes := _git(tree, "status", "--porcelain"):
         raise UsageError(
-            f"{progress.place(tree)} has changes that are not committed:\n{changes.rstrip()}",
-            "commit them, most often into the patch that they belong to: git commit "
+            f"there is no work tree {progress.display_path(tree)}", f"to open it: {opens}"
+        )
+    if changes := git(tree, "status", "--porcelain"):
+        raise UsageError(
+            f"{progress.display_path(tree)} has uncommitted changes:\n{changes.rstrip()}",
+            "commit them; to change the patch of a commit: git commit "
             f"--fixup=COMMIT, then git rebase --interactive --autosquash {UPSTREAM}",
         )
-    found = list(_commits(tree))
-    names = [patch.name for patch in found]
-    if twice := sorted({each for each in names if names.count(each) > 1}):
-        raise UsageError(f"two commits are the same patch: {', '.join(twice)}", "squash them")
-    root, before = recipe / "patches", _written(recipe)
-    after = {patch.name: patch.text for patch in found}
-    changed = [each for each in {**before, **after} if before.get(each) != after.get(each)]
-    for each in changed:
-        if each in after:
-            (root / each).parent.mkdir(exist_ok=True)
-            (root / each).write_text(after[each], encoding="utf-8")
+    patches = list(_read_commits(tree))
+    names = [patch.name for patch in patches]
+    if duplicates := sorted({patch for patch in names if names.count(patch) > 1}):
+        raise UsageError(f"two commits name the same patch: {', '.join(duplicates)}", "squash them")
+    root, before = recipe / "patches", _read_patch_files(recipe)
+    after = {patch.name: patch.text for patch in patches}
+    changed = [file for file in {**before, **after} if before.get(file) != after.get(file)]
+    for file in changed:
+        if file in after:
+            (root / file).parent.mkdir(exist_ok=True)
+            (root / file).write_text(after[file], encoding="utf-8")
         else:
-            (root / each).unlink()
-    if _order(recipe, names):
+            (root / file).unlink()
+    if _write_order(recipe, names):
         changed.append("recipe.yaml")
-    told = ", ".join(sorted(changed)) or "nothing changed"
-    progress.conclude(f"{name}: {len(found)} patches: {told}")
+    summary = ", ".join(sorted(changed)) or "nothing changed"
+    progress.conclude(f"{name}: {len(patches)} patches: {summary}")
     return sorted(changed)
 
 
-def _known(name: str) -> Path:
+def _find_recipe(name: str) -> Path:
     recipe = paths.RECIPES / name
-    if not (recipe / "recipe.yaml").is_file() or not listed(recipe):
-        known = (file.parent for file in sorted(paths.RECIPES.glob("*/recipe.yaml")))
-        names = ", ".join(each.name for each in known if listed(each))
+    if not (recipe / "recipe.yaml").is_file() or not list_patches(recipe):
+        directories = [file.parent for file in sorted(paths.RECIPES.glob("*/recipe.yaml"))]
+        names = ", ".join(path.name for path in directories if list_patches(path))
         raise UsageError(f"no recipe {name!r} has patches", f"choose one of: {names}")
     return recipe
 
 
-def source_archive(path: Path, directory: Path | None, offline: bool) -> Path:
-    """The source that a recipe's patches are of: the first of the recipe's."""
-    variant = recipes.variant(stacks.load_all()[0])
+def fetch_source_archive(path: Path, directory: Path | None, offline: bool) -> Path:
+    """Fetch the source archive that a recipe's patches change: the first of its sources."""
+    variant = recipes.make_variant(stacks.load_all()[0])
     recipe = recipes.render(path, variant)
     first = Path(str(recipe.rendered[0]["source"][0]["path"])).name
-    wanted = [source for source in recipe.sources if source.file == first]
-    return sources.fetch(wanted, directory=directory, offline=offline)[0]
+    archives = [source for source in recipe.sources if source.file == first]
+    return sources.fetch(archives, directory=directory, offline=offline)[0]
 
 
-def _written(recipe: Path) -> dict[str, str]:
-    """The text of each patch of a recipe's, listed or not."""
+def _read_patch_files(recipe: Path) -> dict[str, str]:
+    """Read all patch files of a recipe, in recipe.yaml or not; return their texts by name."""
     root = recipe / "patches"
     files = sorted(root.rglob("*.patch"))
     return {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in files}
@@ -180,62 +184,64 @@ def _written(recipe: Path) -> dict[str, str]:
 
 def _require_saved(recipe: Path, tree: Path) -> None:
     try:
-        written = _written(recipe)
-        lost = _git(tree, "status", "--porcelain")
-        lost += "".join(
-            f"{patch.name}\n" for patch in _commits(tree) if written.get(patch.name) != patch.text
+        written = _read_patch_files(recipe)
+        unsaved = git(tree, "status", "--porcelain")
+        unsaved += "".join(
+            f"{patch.name}\n"
+            for patch in _read_commits(tree)
+            if written.get(patch.name) != patch.text
         )
     except UsageError as error:
-        lost = str(error)
-    if lost:
+        unsaved = str(error)
+    if unsaved:
         raise UsageError(
-            f"{progress.place(tree)} has what no patch has:\n{lost.rstrip()}",
+            f"{progress.display_path(tree)} has unsaved changes:\n{unsaved.rstrip()}",
             f"./invoke patches --recipe={recipe.name} --save, or remove the directory",
         )
 
 
-def _commits(tree: Path) -> Iterator[Patch]:
-    """The commits since the upstream's as patches, in order."""
-    for commit in _git(tree, "rev-list", "--reverse", f"{UPSTREAM}..HEAD").split():
-        message = _git(tree, "show", "--no-patch", "--format=%B", commit).rstrip()
+def _read_commits(tree: Path) -> Iterator[Patch]:
+    """Yield the commits after the upstream commit as patches, in order."""
+    for commit in git(tree, "rev-list", "--reverse", f"{UPSTREAM}..HEAD").split():
+        message = git(tree, "show", "--no-patch", "--format=%B", commit).rstrip()
         header, _, name = message.rpartition(f"\n\n{TRAILER}")
         title = message.splitlines()[0]
         if not NAME.fullmatch(name):
             raise UsageError(
-                f"the commit {title!r} does not say which patch it is",
-                f"end its message with a line of its own: {TRAILER}THEME/NAME.patch",
+                f"the commit {title!r} names no patch file",
+                f"end its message with a line {TRAILER}THEME/NAME.patch",
             )
         difference = [
             *("diff-tree", "-p", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-renames"),
             *("--unified=3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"),
         ]
-        diff = _git(tree, *difference, commit)
+        diff = git(tree, *difference, commit)
         if not diff or "\nnew file mode " in diff:
-            what = "adds a file" if diff else "changes nothing, or merges"
-            hint = f"what is new is a file of its own, below {OURS}/ in the recipe"
-            raise UsageError(f"the commit {title!r} {what}", hint)
+            defect = "adds a file" if diff else "is empty or a merge"
+            hint = f"put new files below {OWN_FILES}/ of the recipe"
+            raise UsageError(f"the commit {title!r} {defect}", hint)
         yield Patch(name, header, re.sub(r"^index .*\n", "", diff, flags=re.MULTILINE))
 
 
-def _order(recipe: Path, names: list[str]) -> bool:
-    """Name the patches in recipe.yaml, where it named them; whether that changed it."""
+def _write_order(recipe: Path, names: list[str]) -> bool:
+    """Write the list of patches in recipe.yaml; return whether it changed."""
     file = recipe / "recipe.yaml"
     text = file.read_text(encoding="utf-8")
-    named = re.compile(r"((?<=\n) +- patches/\S+\n)+")
-    found = named.search(text)
-    assert found is not None, "a recipe without patches is refused"
-    indent = found[0][: found[0].index("-")]
+    pattern = re.compile(r"((?<=\n) +- patches/\S+\n)+")
+    old_list = pattern.search(text)
+    assert old_list is not None, "a recipe without patches is refused"
+    indent = old_list[0][: old_list[0].index("-")]
     lines = "".join(f"{indent}- patches/{name}\n" for name in names)
-    file.write_text(text[: found.start()] + lines + text[found.end() :], encoding="utf-8")
-    return lines != found[0]
+    file.write_text(text[: old_list.start()] + lines + text[old_list.end() :], encoding="utf-8")
+    return lines != old_list[0]
 
 
-def _link(ours: Path, tree: Path) -> None:
-    """Our files in their places, where git does not see them."""
+def _link_own_files(directory: Path, tree: Path) -> None:
+    """Link a recipe's own files into the work tree, and let git ignore them."""
     ignored = []
-    for file in sorted(ours.rglob("*")):
+    for file in sorted(directory.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
-            name = file.relative_to(ours)
+            name = file.relative_to(directory)
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).symlink_to(file)
             ignored.append(f"/{name}\n")
@@ -244,13 +250,13 @@ def _link(ours: Path, tree: Path) -> None:
 
 
 def _commit(tree: Path, message: str) -> None:
-    who = ["-c", "user.name=theano-fast", "-c", "user.email=theano-fast@localhost"]
+    author = ["-c", "user.name=theano-fast", "-c", "user.email=theano-fast@localhost"]
     file = tree / ".git" / "message"
     file.write_text(message, encoding="utf-8")
-    _git(tree, *who, "commit", "--quiet", "--cleanup=verbatim", "--file", file)
+    git(tree, *author, "commit", "--quiet", "--cleanup=verbatim", "--file", file)
 
 
-def _git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
+def git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
     if shutil.which("git") is None:
         raise HostToolMissing("there is no git on PATH", "install it: apt-get install git")
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}

@@ -1,4 +1,4 @@
-"""The profile that the interpreter is compiled with, counted while the examples run."""
+"""Record the profile for the interpreter's profile-guided optimization with the examples."""
 
 from __future__ import annotations
 
@@ -6,78 +6,84 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from builder import pipeline
 from builder.common import paths, progress
 from builder.common.errors import BuildFailed
 from builder.common.processes import clean_environ, run
 from builder.environment import envs
-from builder.package import bundles, packages
-from builder.pipeline import Options
+from builder.options import Options
+from builder.package import bundles, package_cache
+from builder.pipeline import Build
 from builder.stack import recipes, stacks
 
 RECIPE = paths.RECIPES / "python"
 PROFILE = RECIPE / "profile.tar.xz"
-# What is measured is not what was trained for: no bench's graph is among them. One draws, which
-# takes programs that no stack has by itself.
+# The training programs. They have no graph of bench/: its programs measure, so they must not train.
+# pictures.py needs packages that are in no stack.
 PROGRAMS = sorted(
     file for file in (paths.ROOT / "examples").glob("*.py") if file.stem != "pictures"
 )
-# Where the recipe's build.sh has the interpreter write, below GCOV_PREFIX.
+# The directory below GCOV_PREFIX to which the recipe's build.sh lets the interpreter write.
 COUNTS = Path("dev", "null")
 
 
-def record(stack: str, options: Options) -> None:
-    """Write anew what an interpreter that counts its branches and calls counts in PROGRAMS.
+def record_profile(stack: str, options: Options) -> None:
+    """Build an instrumented interpreter, run PROGRAMS with it, and write its counts to PROFILE.
 
     Args:
-        stack: the one whose environment they find Theano in; it must be there, for no interpreter
-            can be compiled with a profile of other sources.
+        stack: the stack whose environment has Theano. It must be built already, because an
+            interpreter cannot be compiled with a profile of other sources.
 
     Raises:
-        EnvironmentFailed: it is not built.
+        EnvironmentFailed: the stack is not built.
         CommandFailed: a program failed.
-        BuildFailed: nothing was counted.
+        BuildFailed: the interpreter wrote no counts.
     """
-    envs.require(stack)
-    known = stacks.load(stack)
-    variant = {**recipes.variant(known), "python_profile": ["record"]}
-    rendered = recipes.load_all(known)
+    envs.require_installed(stack)
+    loaded_stack = stacks.load(stack)
+    variant = {**recipes.make_variant(loaded_stack), "python_profile": ["record"]}
+    rendered = recipes.load_all(loaded_stack)
     rendered["python"] = recipes.render(RECIPE, variant)
-    plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant)
-    interpreter = pipeline.build_packages(plan, options)
-    with tempfile.TemporaryDirectory(prefix="theano-fast-") as place:
-        prefix, counts = Path(place, "interpreter"), Path(place, "counts")
+    plan = package_cache.make_plan(
+        rendered, recipes.collect_dependencies(rendered, "python"), variant
+    )
+    interpreter, _ = Build(loaded_stack, plan, options).build_missing()
+    with tempfile.TemporaryDirectory(prefix="theano-fast-") as directory:
+        prefix, counts = Path(directory, "interpreter"), Path(directory, "counts")
         prefix.mkdir()
-        envs.install([package.file for package in interpreter], prefix, str(prefix))
+        envs.install_packages([package.file for package in interpreter], prefix, str(prefix))
         environment = {
             **clean_environ(),
             "GCOV_PREFIX": str(counts),
             "PYTHONHASHSEED": "0",
-            "PYTHONPATH": str(envs.site_packages(paths.ENVIRONMENTS / stack)),
+            "PYTHONPATH": str(envs.find_site_packages(paths.ENVIRONMENTS / stack)),
             "THEANORC": str(paths.ENVIRONMENTS / stack / "etc" / "theanorc"),
-            "THEANO_FLAGS": f"base_compiledir={place}/compiled",
+            "THEANO_FLAGS": f"base_compiledir={directory}/compiled",
         }
         for program in PROGRAMS:
-            progress.say(f"running {progress.place(program)}")
-            run([prefix / "bin" / "python", program], env=environment, cwd=Path(place))
-        write(counts / COUNTS, PROFILE)
-    progress.conclude(f"{progress.place(PROFILE)}: {PROFILE.stat().st_size // 1000} kB")
+            progress.say(f"running {progress.display_path(program)}")
+            run([prefix / "bin" / "python", program], env=environment, cwd=Path(directory))
+        write_profile(counts / COUNTS, PROFILE)
+    progress.conclude(f"{progress.display_path(PROFILE)}: {PROFILE.stat().st_size // 1000} kB")
 
 
-def write(counts: Path, file: Path) -> None:
-    """Write the files with gcc's counts below ``counts`` as an archive.
+def write_profile(counts: Path, file: Path) -> None:
+    """Write gcc's files of counts below ``counts`` to an archive.
 
     Raises:
-        BuildFailed: there are none.
+        BuildFailed: there are no such files.
     """
-    found = sorted(counts.rglob("*.gcda"))
-    if not found:
+    count_files = sorted(counts.rglob("*.gcda"))
+    if not count_files:
         raise BuildFailed(
             f"the interpreter counted nothing in {counts}",
-            "see in build/logs/python.log whether it was compiled with -fprofile-generate",
+            "check in build/logs/python.log that it was compiled with -fprofile-generate",
         )
     part = file.with_name(f".{file.name}.part")
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:
-        for each in found:
-            tar.add(each, str(each.relative_to(counts)), filter=bundles.anonymous)
+        for file_of_counts in count_files:
+            tar.add(
+                file_of_counts,
+                str(file_of_counts.relative_to(counts)),
+                filter=bundles.normalize_member,
+            )
     part.replace(file)

@@ -1,1 +1,1 @@
-"""Stacks measured beside stock Theano and its successors."""
+"""Measure stacks against stock Theano, PyTensor and JAX."""

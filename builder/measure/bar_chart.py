@@ -1,11 +1,11 @@
-"""Stacked bars as SVG text, readable on a light and on a dark page."""
+"""Draw stacked bars as SVG, readable on light and on dark pages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
-# The colours of Okabe and Ito, which the colour-blind can tell apart.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish.
 COLOURS = ("#999999", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73")
 STYLE = """<style>
 text { font: 13px sans-serif; fill: #1f2328 }
@@ -19,13 +19,13 @@ ROW, HEADING, GAP = 20, 28, 10
 Bars = Mapping[str, Mapping[str, float]]
 
 
-def stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Bars]) -> str:
-    """Draw groups of bars; each group has a scale of its own, up to its longest bar.
+def draw_stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Bars]) -> str:
+    """Draw groups of bars; the scale of each group is its longest bar.
 
     Args:
         title: the text above the picture.
-        phases: all there are, in the order of the legend; at most as many as COLOURS.
-        groups: by name, bars by name, seconds by phase.
+        phases: all phases in the order of the legend, at most as many as COLOURS.
+        groups: seconds by name of the group, name of the bar and phase.
     """
     colours = dict(zip(phases, COLOURS, strict=False))
     parts = [_text(0, 16, title, "title"), *_legend(colours, 40)]

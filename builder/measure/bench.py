@@ -1,6 +1,6 @@
-"""What every measurement of environments shares: which there are, where and when they run.
+"""Run a program of ``bench/`` in an environment, and describe the machine and its load.
 
-A measured program has a home of its own, in which frameworks keep what they compiled.
+Each measured program has its own home directory, which holds the compile caches of frameworks.
 """
 
 from __future__ import annotations
@@ -16,94 +16,109 @@ from typing import Any
 
 from builder import report
 from builder.common import paths
-from builder.common.processes import clean_environ, cpus, run
+from builder.common.processes import clean_environ, count_cpus, run
 from builder.environment import envs
-from builder.measure import references
-from builder.pipeline import Options
+from builder.measure import provenance, references
+from builder.options import Options
 from builder.stack import stacks
 
-# Relative, in float64: what is compared is the model, not the order of a sum.
+# Relative, in float64. It allows another order of summation, not another model.
 TOLERANCE = 1e-6
 
 
-def prepare(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
-    """Make the references; the environments to measure, stock Theano before ``chosen`` stacks.
+def prepare_environments(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
+    """Install the references; return all environments: stock Theano, peers, stacks.
 
     Raises:
-        UsageError: there is no such stack or peer, or a stack has no Python 3.
+        UsageError: there is no such stack or peer, or a stack has Python 2.7.
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
     for name in chosen:
-        stacks.of_today(name, "beside stock Theano, bench", "./invoke bench --what=2017")
-    there = built(chosen)
+        stacks.load_with_python_3(
+            name, "the comparison with stock Theano", "./invoke bench --what=2017"
+        )
+    built_stacks = require_built(chosen)
     compared = [references.STOCK, *peers]
     for name in compared:
-        references.create(name, Options())
-    return [*compared, *there]
+        references.install_reference(name, Options())
+    return [*compared, *built_stacks]
 
 
-def built(chosen: Sequence[str]) -> list[str]:
-    """The stacks ``chosen``, which are there.
+def require_built(chosen: Sequence[str]) -> list[str]:
+    """Return the stacks after checking that all are built.
 
     Raises:
         UsageError: there is no such stack.
-        EnvironmentFailed: one is not built.
+        EnvironmentFailed: a stack is not built.
     """
     for name in chosen:
-        envs.require(stacks.load(name).name)
+        envs.require_installed(stacks.load(name).name)
     return list(chosen)
 
 
-def machine() -> dict[str, Any]:
-    """The processor that is measured, and how many of it."""
+def describe_machine() -> dict[str, Any]:
+    """Return the model of the processor and the number of CPUs that this process may use."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     model = next(line.partition(": ")[2] for line in lines if line.startswith("model name"))
-    return {"processor": model, "cpus": cpus()}
+    return {"processor": model, "cpus": count_cpus()}
 
 
-def document() -> dict[str, Any]:
-    """What a report of this machine begins with."""
-    return {"schema_version": report.SCHEMA_VERSION, "machine": machine()}
+def start_document() -> dict[str, Any]:
+    """Return the first keys of a report on this machine."""
+    return {"schema_version": report.SCHEMA_VERSION, "machine": describe_machine()}
 
 
-def circumstances() -> dict[str, Any]:
-    """When something is measured, and how busy the machine has been."""
+def describe_circumstances() -> dict[str, Any]:
+    """Return the time of a measurement, and the load of the machine before it."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"load": os.getloadavg()[0], "when": now.isoformat(timespec="seconds")}
 
 
-def home(environment: str, name: str) -> Path:
-    """The home of a measured program, made if it is not there."""
+def make_home(environment: str, name: str) -> Path:
+    """Create the home directory of a measured program if needed; return it."""
     directory = paths.BENCHES / environment / name
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
-def variables(home: Path) -> dict[str, str]:
-    """The environment variables of a measured program: those of a user who set nothing."""
-    return {**clean_environ(), "HOME": str(home)}
+def make_environ(environment: str, home: Path) -> dict[str, str]:
+    """Return the environment variables of a measured program, without the user's settings.
+
+    In a stack with Theano 1.0.5, a failed optimizer raises: left out, it makes calls slower.
+    """
+    environ = {**clean_environ(), "HOME": str(home)}
+    if environment not in references.INTERPRETERS and not stacks.load(environment).has_python_2:
+        environ["THEANO_FLAGS"] = "on_opt_error=raise"
+    return environ
 
 
-def answer(environment: str, name: str, *command: str | Path, empty: bool) -> dict[str, Any]:
-    """Run a Python's command in an environment; the JSON that it ends with, and the circumstances.
+def run_measurement(
+    environment: str, name: str, *command: str | Path, empty: bool
+) -> dict[str, Any]:
+    """Run a Python program in an environment.
 
     Args:
-        name: of its home, without what is in that where it is to be ``empty``.
+        name: the name of the home directory.
+        empty: remove all files from the home directory first.
+
+    Returns:
+        The JSON in the last line of the output, with the time and the load.
 
     Raises:
-        CommandFailed: the command fails.
+        CommandFailed: the program fails.
     """
-    place = home(environment, name)
+    home = make_home(environment, name)
     if empty:
-        shutil.rmtree(place)
-        place.mkdir()
-    observed = circumstances()
-    done = run([envs.python(environment), *command], env=variables(place), cwd=place)
-    told: dict[str, Any] = json.loads(done.output.splitlines()[-1])
-    return told | observed
+        shutil.rmtree(home)
+        home.mkdir()
+    observed = describe_circumstances()
+    environ = make_environ(environment, home)
+    done = run([envs.python_path(environment), *command], env=environ, cwd=home)
+    result: dict[str, Any] = json.loads(done.output.splitlines()[-1])
+    return result | observed | {"provenance": provenance.describe(environment)}
 
 
-def agree(losses: Sequence[float], expected: Sequence[float]) -> bool:
-    """Whether losses of as many calls are the same, but for how they are rounded."""
+def losses_agree(losses: Sequence[float], expected: Sequence[float]) -> bool:
+    """Return whether two sequences of losses agree within TOLERANCE."""
     pairs = zip(losses, expected, strict=True)
     return all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs)

@@ -1,4 +1,4 @@
-"""Run time: what stock Theano and the stacks take for the same calls, measured in turns."""
+"""Measure the run time of the same calls in stock Theano and in the stacks, in turns."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from builder import report
 from builder.common import paths, progress
 from builder.common.processes import Conversation
 from builder.environment import envs
-from builder.measure import bench
+from builder.measure import bench, provenance
 from builder.measure.references import STOCK
 
-# Other programs only ever make a round slower: the best of a few is what the machine can do.
+# Other programs can only slow a round down, so the best of several rounds is reported.
 ROUNDS = 3
 
-# By environment, wall seconds of one call by what is called.
+# Wall seconds of one call, by environment and name of the call.
 Seconds = Mapping[str, Mapping[str, float]]
 
 
 def measure(environments: Sequence[str], quick: bool) -> Path:
-    """Measure environments; write the report, and print it against stock Theano.
+    """Measure environments; write the report, and print the speed-ups over stock Theano.
 
     Args:
-        quick: only the small training step: stock Theano compiles the full one for 20 minutes.
+        quick: leave out the full-size training step, which stock Theano compiles for 20 minutes.
+
+    Returns:
+        The report's file.
 
     Raises:
         CommandFailed: a function does not compile or run.
@@ -35,63 +38,67 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     sizes = ["ntm-small"] if quick else ["ntm-small", "ntm"]
     best: dict[str, dict[str, float]] = {name: {} for name in environments}
     with contextlib.ExitStack() as stack:
-        talks = {name: stack.enter_context(start(name, sizes)) for name in environments}
+        talks = {name: stack.enter_context(start_process(name, sizes)) for name in environments}
         started = time.monotonic()
         for turn in range(ROUNDS):
-            left = progress.left(turn, ROUNDS, started)
+            time_left = progress.format_time_left(turn, ROUNDS, started)
             for name, talk in talks.items():
-                # In the first each compiles what it calls.
-                progress.say(f"round {turn + 1} of {ROUNDS}: {name}{left}")
+                # In the first round, each process compiles its functions.
+                progress.say(f"round {turn + 1} of {ROUNDS}: {name}{time_left}")
                 for call, seconds in json.loads(talk.ask("round")).items():
                     best[name][call] = min(best[name].get(call, seconds), seconds)
     file = paths.REPORTS / "bench-run.json"
-    found = {**bench.document(), "seconds": best}
-    report.write(found | bench.circumstances(), file)
-    progress.table(*table(best))
+    software = {name: provenance.describe(name, ROUNDS) for name in environments}
+    document = {**bench.start_document(), "seconds": best, "provenance": software}
+    report.write(document | bench.describe_circumstances(), file)
+    progress.print_table(*make_table(best))
     progress.say(str(file))
     return file
 
 
-def start(environment: str, sizes: Sequence[str]) -> Conversation:
-    """Start ``bench/speed.py`` in an environment: it answers a line with a round's times."""
-    home = bench.home(environment, "run")
+def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
+    """Start ``bench/speed.py`` in an environment; it answers a line with the times of a round."""
+    home = bench.make_home(environment, "run")
     return Conversation(
-        [envs.python(environment), paths.BENCH / "speed.py", *sizes],
-        env=bench.variables(home),
+        [envs.python_path(environment), paths.BENCH / "speed.py", *sizes],
+        env=bench.make_environ(environment, home),
         cwd=home,
     )
 
 
-def table(best: Seconds) -> tuple[list[str], list[list[str]]]:
-    """The report as a table: per call its time, and how many times as fast as stock it is."""
+def make_table(best: Seconds) -> tuple[list[str], list[list[str]]]:
+    """Format the report as a table: for each call its time and its speed-up over stock Theano."""
     calls = list(best[STOCK])
     lines = []
     for call in calls:
-        cells = [f"{shown(call, best[n][call])} {speed_up(best, n, call):5.2f}x" for n in best]
+        cells = [
+            f"{format_time(call, best[n][call])} {compute_speed_up(best, n, call):5.2f}x"
+            for n in best
+        ]
         lines.append([call, *cells])
-    for title, members in groups(calls).items():
-        means = (geometric_mean(speed_up(best, n, call) for call in members) for n in best)
+    for title, members in group_calls(calls).items():
+        means = (geometric_mean(compute_speed_up(best, n, call) for call in members) for n in best)
         lines.append([f"{title}, geometric mean", *(f"{mean:.2f}x" for mean in means)])
     return ["call", *best], lines
 
 
-def groups(calls: Sequence[str]) -> dict[str, list[str]]:
-    """The elementwise calls by type and length: all but those of products and training steps."""
-    found: dict[str, list[str]] = {}
+def group_calls(calls: Sequence[str]) -> dict[str, list[str]]:
+    """Group the elementwise calls by type and length; leave out products and training steps."""
+    groups: dict[str, list[str]] = {}
     for call in calls:
         if not call.startswith(("check_blas", "ntm")):
             _, dtype, length = call.rsplit(" ", 2)
-            found.setdefault(f"{dtype} {length}", []).append(call)
-    return found
+            groups.setdefault(f"{dtype} {length}", []).append(call)
+    return groups
 
 
-def speed_up(best: Seconds, name: str, call: str) -> float:
-    """How many times as fast as on stock Theano a call is."""
+def compute_speed_up(best: Seconds, name: str, call: str) -> float:
+    """Compute the speed-up of a call over stock Theano."""
     return best[STOCK][call] / best[name][call]
 
 
-def shown(call: str, seconds: float) -> str:
-    """The time of a call; the rate of a product, the order of whose matrices ends its name."""
+def format_time(call: str, seconds: float) -> str:
+    """Format a call's time, or a product's rate: its name ends with the order of the matrices."""
     if call.startswith("check_blas"):
         order = int(call.rsplit(" ", 1)[1])
         return f"{2 * order**3 / seconds / 1e9:.1f} GFLOP/s"

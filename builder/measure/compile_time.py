@@ -1,8 +1,8 @@
-"""Compile time: environments measured side by side on the graphs of ``bench/``.
+"""Measure the time to a first training call of the graphs of ``bench/`` in several environments.
 
-Every measurement is a process of its own with a home of its own, which holds its compile cache;
-the environments take turns. A measurement replaces its own row of the report only, so that one
-that takes 20 minutes is kept.
+Each measurement is a process with its own home directory, which holds its compile cache. The
+environments take turns. A measurement replaces only its own row of the report, so rows that take
+20 minutes are kept.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GRAPHS = {
     "transformer": "a transformer's block",
     "vae": "a variational autoencoder",
 }
-# Those of which others can be asked for, as mlp200: what such a graph is.
+# The graphs that exist in other sizes, such as mlp200, with their descriptions.
 SIZED = {
     "ntm": "Neural Turing Machine, {} read heads",
     "lstm": "{} layers of LSTM",
@@ -39,29 +39,29 @@ SIZED = {
 }
 CACHES = ("empty", "warm")
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# 10 to 20 minutes for each cache: --quick leaves them out.
+# These take 10 to 20 minutes for each state of the cache: --quick leaves them out.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
-# PyTensor convolves single images only, and its random streams are others.
+# PyTensor convolves only single images, and has other random streams.
 UNSUPPORTED = {("pytensor", "conv"), ("pytensor", "vae")}
 
 Row = dict[str, Any]
-# By graph, environment and state of the compile cache.
+# Rows by graph, environment and state of the compile cache.
 Rows = dict[str, dict[str, dict[str, Row]]]
 
 
 def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> Path:
-    """Measure the time to a first training call; write the report, its picture, and a table.
+    """Measure the time to a first training call; write the report and its chart, print a table.
 
     Returns:
         The report's file.
 
     Raises:
         UsageError: there is no such graph.
-        CommandFailed: a graph does not compile, but for stock Theano, where that is told.
+        CommandFailed: a graph does not compile; for stock Theano that is only printed.
         VerifyFailed: environments compute different losses.
     """
     for graph in graphs:
-        if graph not in GRAPHS and _name_and_size(graph)[0] not in SIZED:
+        if graph not in GRAPHS and _split_size(graph)[0] not in SIZED:
             choice = f"choose of: {', '.join(GRAPHS)}; or another size, as mlp200"
             raise UsageError(f"unknown graph {graph!r}", choice)
     file = paths.REPORTS / "bench-compile.json"
@@ -72,7 +72,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
         for name in environments
         if (name, graph) not in UNSUPPORTED
         and not (quick and (name, graph) in SLOW)
-        # Large ones take it hours, or deeper recursion than Python's.
+        # Stock Theano takes hours for large graphs, or exceeds Python's recursion limit.
         and (name != STOCK or graph in GRAPHS)
     ]
     started = time.monotonic()
@@ -80,64 +80,64 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
         try:
             row = measure_one(name, graph, cache)
         except CommandFailed as error:
-            # It takes BLAS from the host, and batches no products without.
+            # Stock Theano uses the host's BLAS, and has no batched products without one.
             if name != STOCK:
                 raise
             progress.say(f"{graph} {cache} {name} failed: {str(error).splitlines()[-1].strip()}")
             continue
-        # Read again: another measurement may have ended meanwhile.
+        # Read again: another process may have written a row meanwhile.
         document = _document(file)
         document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
         report.write(document, file)
-        left = progress.left(done, len(turns), started)
-        progress.say(f"{graph} {cache} {name}: {total(row):.1f} s{left}")
+        time_left = progress.format_time_left(done, len(turns), started)
+        progress.say(f"{graph} {cache} {name}: {total_seconds(row):.1f} s{time_left}")
     rows: Rows = _document(file)["rows"]
-    progress.table(*table(rows))
+    progress.print_table(*make_table(rows))
     image = file.with_suffix(".svg")
-    drawn = bar_chart.stacked_bars("Seconds to a first result", PHASES, bars(rows))
+    drawn = bar_chart.draw_stacked_bars("Seconds to a first result", PHASES, make_bars(rows))
     image.write_text(drawn, encoding="utf-8")
     progress.say(f"{file}\n{image}")
-    if wrong := disagreements(rows):
+    if wrong := find_disagreements(rows):
         raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))
     return file
 
 
 def _document(file: Path) -> dict[str, Any]:
-    """The report so far; an empty one if that is another machine's."""
+    """Read the report; return an empty one if it is of another machine."""
     before = report.read(file)
-    if before.get("machine") == bench.machine():
+    if before.get("machine") == bench.describe_machine():
         return before
-    return {**bench.document(), "rows": {}}
+    return {**bench.start_document(), "rows": {}}
 
 
 def measure_one(environment: str, graph: str, cache: str) -> Row:
-    """Run ``bench/compilation.py`` in an environment; its answer, and the circumstances."""
+    """Run ``bench/compilation.py`` in an environment; return its row of the report."""
     framework = environment if environment in PEERS else "theano"
     command = (paths.BENCH / "compilation.py", framework, graph)
-    return bench.answer(environment, graph, *command, empty=cache == "empty")
+    return bench.run_measurement(environment, graph, *command, empty=cache == "empty")
 
 
-def total(row: Row) -> float:
-    """Wall seconds from a process's start to its first result."""
+def total_seconds(row: Row) -> float:
+    """Return the wall seconds from the start of a process to its first result."""
     return float(sum(row["phases"].values()))
 
 
-def _name_and_size(graph: str) -> tuple[str, int]:
+def _split_size(graph: str) -> tuple[str, int]:
     name = graph.rstrip(string.digits)
     return name, int(graph[len(name) :] or 0)
 
 
-def title(graph: str) -> str:
-    """What a graph is."""
+def describe_graph(graph: str) -> str:
+    """Describe a graph."""
     if graph in GRAPHS:
         return GRAPHS[graph]
-    name, size = _name_and_size(graph)
+    name, size = _split_size(graph)
     return SIZED[name].format(size)
 
 
-def _measured(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
-    """Each row with its graph, cache and environment: other sizes last, stock Theano first."""
-    others = sorted(rows.keys() - GRAPHS.keys(), key=_name_and_size)
+def _iterate_rows(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
+    """Yield rows with graph, cache and environment: stock Theano first, other sizes last."""
+    others = sorted(rows.keys() - GRAPHS.keys(), key=_split_size)
     for graph in (*(name for name in GRAPHS if name in rows), *others):
         for cache in CACHES:
             for name in sorted(rows[graph], key=lambda name: (name != STOCK, name)):
@@ -145,46 +145,50 @@ def _measured(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
                     yield graph, cache, name, rows[graph][name][cache]
 
 
-def bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
-    """What the picture shows: for each graph, the phases by environment and cache."""
+def make_bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the bars of the chart: seconds by graph, environment and cache, and phase."""
     groups: dict[str, dict[str, dict[str, float]]] = {}
-    for graph, cache, name, row in _measured(rows):
+    for graph, cache, name, row in _iterate_rows(rows):
         phases = {phase: row["phases"][phase] for phase in PHASES if phase in row["phases"]}
-        groups.setdefault(title(graph), {})[f"{name}, {cache} cache"] = phases
+        groups.setdefault(describe_graph(graph), {})[f"{name}, {cache} cache"] = phases
     return groups
 
 
-def table(rows: Rows) -> tuple[list[str], list[list[str]]]:
-    """The report as a table: its head and its lines. What is neither optimizer nor C is rest."""
+def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
+    """Format the report as a table; "other" is the time outside of the optimizer and C or XLA."""
     head = ["graph", "cache", "environment", "wall s", "CPU s"]
-    head += ["optimizer", "C or XLA", "rest", "MB", "g++", "ms/call", "bound"]
+    head += ["optimizer", "C or XLA", "other", "MB", "g++", "ms/call", "bound"]
     lines = []
-    for graph, cache, name, row in _measured(rows):
+    for graph, cache, name, row in _iterate_rows(rows):
         optimizer = row["phases"].get("optimizer", 0)
         machine_code = row["phases"].get("linker", 0) + row["phases"].get("compile", 0)
-        seconds = (total(row), row["cpu"], optimizer, machine_code)
-        cells = [f"{each:.1f}" for each in (*seconds, total(row) - optimizer - machine_code)]
+        seconds = (total_seconds(row), row["cpu"], optimizer, machine_code)
+        cells = [
+            f"{value:.1f}" for value in (*seconds, total_seconds(row) - optimizer - machine_code)
+        ]
         memory = f"{row['peak_memory'] / 1e6:.0f}"
         call = f"{row['call'] * 1e3:.2f}"
-        bound = f"{least(rows[graph]) * 1e3:.2f}"
+        bound = f"{find_lower_bound(rows[graph]) * 1e3:.2f}"
         lines.append([graph, cache, name, *cells, memory, str(row["compilers"]), call, bound])
     return head, lines
 
 
-def least(by_environment: dict[str, dict[str, Row]]) -> float:
-    """The seconds that a graph's call takes at least: the least that any process found."""
+def find_lower_bound(by_environment: dict[str, dict[str, Row]]) -> float:
+    """Return the lower bound of a call's time in seconds, the least of all processes; or NaN."""
     rows = [row for by_cache in by_environment.values() for row in by_cache.values()]
-    # Rows of before have none.
-    found = (float(sum(row["bound"].values())) for row in rows if "bound" in row)
-    return min(found, default=math.nan)
+    # Old rows have no bound.
+    bounds = (float(sum(row["bound"].values())) for row in rows if "bound" in row)
+    return min(bounds, default=math.nan)
 
 
-def disagreements(rows: Rows) -> list[str]:
-    """The environments whose first losses are not those of the others on the same graph."""
+def find_disagreements(rows: Rows) -> list[str]:
+    """List the environments whose losses differ from the first environment's on the same graph."""
     first: dict[str, list[float]] = {}
-    found = []
-    for graph, cache, name, row in _measured(rows):
+    disagreements = []
+    for graph, cache, name, row in _iterate_rows(rows):
         expected = first.setdefault(graph, row["losses"])
-        if not bench.agree(row["losses"], expected):
-            found.append(f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}")
-    return found
+        if not bench.losses_agree(row["losses"], expected):
+            disagreements.append(
+                f"{graph} on {name} ({cache} cache): {row['losses']}, not {expected}"
+            )
+    return disagreements

@@ -1,9 +1,9 @@
-"""Environments as users have them, to measure the stacks against and to judge them by.
+"""Install the reference environments: stock Theano, JAX and PyTensor.
 
-``stock`` is Theano 1.0.5 as pip installs it: unpatched, with the wheels of the last NumPy and SciPy
-that it runs on, on CPython 3.9, bound to the BLAS that it finds on the host; ``stock-programs`` has
-what programs of others need beside it. The others are its successors, on the interpreter of the
-stacks. ``references/`` says what each is made of.
+``stock`` is Theano 1.0.5 from pip: unpatched, on CPython 3.9, with the wheels of the last NumPy and
+SciPy on which it runs, and with the host's BLAS. ``stock-programs`` also has the dependencies of
+Keras, Lasagne and PyMC3. JAX and PyTensor run on the stacks' interpreter. ``references/`` has the
+requirements of each.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from builder import pipeline
 from builder.common import paths, progress
 from builder.common.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.common.processes import run
 from builder.environment import envs
-from builder.package import packages
-from builder.package.packages import Plan
-from builder.pipeline import Options
+from builder.options import Options
+from builder.package import package_cache
+from builder.package.package_cache import Plan
+from builder.pipeline import Build, fetch_sources
 from builder.stack import recipes, stacks
 from builder.stack.recipes import Recipe
 
 STOCK = "stock"
 PROGRAMS = "stock-programs"
-# Each reference, and the recipe of the interpreter it runs on.
+# Each reference, and the recipe of its interpreter.
 INTERPRETERS = {
     STOCK: paths.REFERENCES / "python",
     PROGRAMS: paths.REFERENCES / "python",
@@ -32,23 +32,23 @@ INTERPRETERS = {
     "pytensor": paths.RECIPES / "python",
 }
 PEERS = tuple(name for name in INTERPRETERS if name not in (STOCK, PROGRAMS))
-# The recipes whose wheels install what is pinned.
+# The recipes of the wheels that install the requirements.
 INSTALLERS = ("pip", "setuptools", "wheel")
-# An environment is whole when it holds what it was made from.
+# The file with the inputs of a complete environment.
 MARK = "made-from.txt"
 
 
-def create(name: str, options: Options) -> Path:
-    """The environment of a reference in ``build/envs``, made unless it is there; its prefix.
+def install_reference(name: str, options: Options) -> Path:
+    """Install a reference into ``build/envs``, unless it is installed; return its prefix.
 
     Raises:
         UsageError: there is no such reference.
-        EnvironmentFailed: pip could not install what is pinned.
+        EnvironmentFailed: pip could not install the requirements.
     """
     if name not in INTERPRETERS:
         raise UsageError(f"unknown reference {name!r}", f"choose of: {', '.join(INTERPRETERS)}")
     requirements = paths.REFERENCES / f"{name}.txt"
-    plan, installers = _plan(name)
+    plan, installers = _make_plan(name)
     prefix = paths.ENVIRONMENTS / name
     mark = prefix / MARK
     made_from = f"# on {plan.keys['python']}\n{requirements.read_text(encoding='utf-8')}"
@@ -57,12 +57,12 @@ def create(name: str, options: Options) -> Path:
     mark.unlink(missing_ok=True)
     if prefix.exists():
         shutil.rmtree(prefix)
-    fetched = pipeline.fetch_sources(installers, options)
-    # They stay out of the stacks' channel.
-    interpreter = pipeline.build_packages(plan, options)
+    fetched = fetch_sources(installers, options)
+    # Not added to the stacks' channel.
+    interpreter, _ = Build(stacks.load_all()[0], plan, options).build_missing()
     prefix.mkdir(parents=True)
     progress.say(f"installing {prefix}")
-    envs.install([package.file for package in interpreter], prefix, str(prefix))
+    envs.install_packages([package.file for package in interpreter], prefix, str(prefix))
     try:
         _install(prefix, fetched, requirements, options)
     except CommandFailed as error:
@@ -74,22 +74,24 @@ def create(name: str, options: Options) -> Path:
     return prefix
 
 
-def _plan(name: str) -> tuple[Plan, list[Recipe]]:
-    """What builds a reference's interpreter, and the recipes of its installers."""
-    # Of any stack: neither the interpreter nor what it needs reads an axis.
+def _make_plan(name: str) -> tuple[Plan, list[Recipe]]:
+    """Return the plan of a reference's interpreter, and the recipes of its installers."""
+    # Any stack will do: neither the interpreter nor its dependencies depend on an axis.
     stack = stacks.load_all()[0]
     rendered = recipes.load_all(stack)
-    variant = recipes.variant(stack)
+    variant = recipes.make_variant(stack)
     rendered["python"] = recipes.render(INTERPRETERS[name], variant)
-    plan = packages.plan(rendered, recipes.closure(rendered, "python"), variant)
-    return plan, [rendered[each] for each in INSTALLERS]
+    plan = package_cache.make_plan(
+        rendered, recipes.collect_dependencies(rendered, "python"), variant
+    )
+    return plan, [rendered[installer] for installer in INSTALLERS]
 
 
 def _install(prefix: Path, installers: list[Path], requirements: Path, options: Options) -> None:
-    """Install what is pinned: wheels, but for projects that have none, which are built."""
+    """Install the requirements: wheels, and source distributions of projects without wheels."""
     python = prefix / "bin" / "python"
     wheel = next(file for file in installers if file.name.startswith("pip-"))
     run([python, wheel / "pip", "install", "--no-index", "--no-deps", *installers])
-    # Without build isolation: a build would fetch tools that nothing pins.
+    # Build isolation would download build tools that are not pinned.
     flags = [*options.pip_flags(), "--no-build-isolation"]
     run([python, "-m", "pip", "install", *flags, "-r", requirements])

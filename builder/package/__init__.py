@@ -1,1 +1,1 @@
-"""Recipes made into packages, in a cache and a channel."""
+"""Recipes built into packages, the package cache, and channels."""

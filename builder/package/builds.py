@@ -1,4 +1,4 @@
-"""Build a stack's recipes, each only when its inputs changed, several at a time."""
+"""Build the missing recipes of a plan in parallel, the longest chain of dependent recipes first."""
 
 from __future__ import annotations
 
@@ -13,64 +13,82 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from builder.common import complaints, paths, processes, progress
+from builder.common import log_excerpt, paths, processes, progress
 from builder.common.errors import BuildFailed, DiskFull
 from builder.package import channel, engine
 from builder.package.channel import Package
-from builder.package.packages import Plan, cached, store
+from builder.package.package_cache import Plan, find_cached, store_packages
 from builder.package.steps import Step
 from builder.stack.recipes import Recipe
 from builder.timing import forecast, schedule
 from builder.timing.timings import Span
 
-# What is beside the longest chain takes what that leaves: each recipe would use all cores, and two
-# at once would each have half of them, while the end waits for the one.
-BESIDE = 10
-# CPU seconds below which a recipe is no work.
-LIGHT = 5.0
-# Seconds between looks at how far builds are, and of work done before its pace is known.
-LOOK, KNOWN = 1.0, 30.0
+# Niceness of builds off the critical path. Two builds of equal priority would share all cores
+# equally, and the critical path, which determines the end, would take longer.
+BACKGROUND_NICENESS = 10
+# Recipes of fewer CPU seconds start first: they do not delay the others.
+SHORT_CPU_SECONDS = 5.0
+# Seconds between updates of priorities and of the estimated time left.
+UPDATE_INTERVAL = 1.0
+# Seconds of estimated work that must be done before the measured pace corrects the estimate.
+PACE_SECONDS = 30.0
+# Limits of this correction: one slow recipe says little about the others.
+MIN_PACE, MAX_PACE = 0.2, 5.0
+# A recipe that takes longer than estimated has at least this share of its estimate left.
+MIN_SHARE_LEFT = 1 / 50
+# A build that fails with less free space, in bytes, failed for lack of space.
+MIN_FREE_BYTES = 1 << 24
 
 
-def build(
+@dataclass(frozen=True)
+class Built:
+    """The packages of each recipe of a plan, and the time spans of the builds."""
+
+    packages: dict[str, list[Package]]
+    spans: list[Span]
+
+
+def build_missing(
     plan: Plan,
     *,
     jobs: int = 2,
     engine_name: str = engine.ENGINES[0],
     step: Step | None = None,
-    spans: list[Span] | None = None,
-) -> dict[str, list[Package]]:
-    """Build what is not in the package cache; packages by recipe.
+) -> Built:
+    """Build the recipes of a plan whose packages are not in the package cache.
 
     Args:
-        step: the step that this is, which tells how far it is.
-        spans: what was built when is added to it.
+        jobs: the number of recipes that are built at once.
+        step: the step that shows the progress.
 
     Raises:
-        BuildFailed: a recipe failed; the message has its reason, last lines and log.
-        DiskFull: the cache's file system has no room.
+        BuildFailed: a recipe failed; the message has the reason, a log excerpt and the log's path.
+        DiskFull: the file system of the cache is full.
+        KeyboardInterrupt: interrupted; the message has the number of recipes built.
     """
     packages: dict[str, list[Package]] = {}
     for recipe in plan.recipes:
-        found = cached(plan.keys[recipe.name])
-        if found is not None:
-            packages[recipe.name] = found
-    pending = [recipe for recipe in plan.recipes if recipe.name not in packages]
-    if pending:
-        builds = _Builds(plan, packages, engine_name, jobs, step or Step("packages", 0.0, 0.0))
-        try:
-            builds.run(pending)
-        except KeyboardInterrupt:
-            told = f"{len(packages)} of {len(plan.recipes)} recipes are built"
-            raise KeyboardInterrupt(told) from None
-        if spans is not None:
-            spans += builds.spans
-    return packages
+        cached = find_cached(plan.keys[recipe.name])
+        if cached is not None:
+            packages[recipe.name] = cached
+    missing = [recipe for recipe in plan.recipes if recipe.name not in packages]
+    scheduler = _Scheduler(plan, packages, engine_name, jobs, step or Step("packages", 0.0, 0.0))
+    try:
+        scheduler.run(missing)
+    except KeyboardInterrupt:
+        message = f"{len(packages)} of {len(plan.recipes)} recipes are built"
+        raise KeyboardInterrupt(message) from None
+    return Built(packages, scheduler.spans)
 
 
 @dataclass
-class _Running:
-    """A recipe's build under way."""
+class _Build:
+    """A build in progress.
+
+    Attributes:
+        lock: the file descriptor of the lock on the work directory.
+        began: the value of time.monotonic() at its start.
+    """
 
     recipe: Recipe
     process: processes.Process
@@ -80,8 +98,15 @@ class _Running:
     niceness: int = 0
 
 
-class _Builds:
-    """Builds of one plan: starts what is ready, collects what has ended."""
+class _Scheduler:
+    """Starts the builds of one plan when their dependencies are built, and collects their packages.
+
+    Attributes:
+        packages: the packages of each recipe that is built.
+        running: the builds in progress.
+        waiting: the recipes that another process is building.
+        spans: the time spans of the finished builds.
+    """
 
     def __init__(
         self,
@@ -96,37 +121,36 @@ class _Builds:
         self.engine_name = engine_name
         self.jobs = jobs
         self.step = step
-        self.running: dict[str, _Running] = {}
+        self.running: dict[str, _Build] = {}
         self.waiting: set[str] = set()
         self.spans: list[Span] = []
         self.began = time.monotonic()
-        self._looked = 0.0
-        self._in_all = 0.0
+        self._last_update = 0.0
+        self._total_seconds = 0.0
 
-    def run(self, pending: list[Recipe]) -> None:
-        """Build ``pending``, at most ``jobs`` at once; on a failure stop the others."""
-        table = progress.Progress(len(pending))
-        self.step.line = table.line
-        seconds = forecast.cpu_seconds(pending)
-        needs = {recipe.name: self.plan.needs[recipe.name] for recipe in pending}
-        # What takes seconds starts first, then what the end waits for longest: later the one would
-        # stand between two of the others.
-        chains = schedule.chains(needs, seconds)
+    def run(self, missing: list[Recipe]) -> None:
+        """Build recipes, at most ``jobs`` at once; if one fails, kill the others."""
+        build_progress = progress.BuildProgress(len(missing))
+        self.step.describe = build_progress.describe
+        seconds = forecast.estimate_cpu_seconds(missing)
+        needs = {recipe.name: self.plan.needs[recipe.name] for recipe in missing}
+        chains = schedule.compute_longest_chains(needs, seconds)
         pending = sorted(
-            pending, key=lambda recipe: (seconds[recipe.name] >= LIGHT, -chains[recipe.name])
+            missing,
+            key=lambda recipe: (seconds[recipe.name] >= SHORT_CPU_SECONDS, -chains[recipe.name]),
         )
-        # All of it: what of it is direct may be in the cache without the rest.
-        closures = {recipe.name: self.plan.closure(recipe.name) for recipe in pending}
+        # All dependencies, not only direct ones: those may be cached while others are not.
+        closures = {recipe.name: self.plan.collect_needs(recipe.name) for recipe in pending}
         try:
             while pending or self.running:
                 for recipe in list(pending):
                     if len(self.running) >= self.jobs:
                         break
                     if closures[recipe.name] <= self.packages.keys():
-                        self._start(recipe, table, pending)
-                self._look(seconds)
-                table.tick(self.step.text)
-                self._collect(table)
+                        self._start(recipe, build_progress, pending)
+                self._update(seconds)
+                build_progress.refresh(self.step.format_line)
+                self._collect(build_progress)
                 time.sleep(0.1)
         finally:
             for build in self.running.values():
@@ -135,35 +159,45 @@ class _Builds:
                 build.process.wait()
                 os.close(build.lock)
 
-    def _rank(self, chains: dict[str, float]) -> None:
-        """Let what is beside the longest of ``chains`` give way to it: all would end together."""
-        longest = max(self.running, key=lambda name: chains[name], default="")
+    def _update(self, seconds: dict[str, float]) -> None:
+        """Update the builds' priorities and the step's estimated time left, at UPDATE_INTERVAL.
+
+        Args:
+            seconds: the estimated CPU seconds of each recipe.
+        """
+        now = time.monotonic()
+        if now - self._last_update < UPDATE_INTERVAL:
+            return
+        self._last_update = now
+        remaining = {name: cost for name, cost in seconds.items() if name not in self.packages}
+        sessions = (build.process.pid for build in self.running.values())
+        used = processes.measure_cpu_seconds(sessions)
         for name, build in self.running.items():
-            niceness = 0 if name == longest else BESIDE
+            remaining[name] = max(
+                remaining[name] * MIN_SHARE_LEFT, remaining[name] - used[build.process.pid]
+            )
+        needs = {name: self.plan.needs[name] for name in self.plan.needs if name in remaining}
+        self._set_priorities(schedule.compute_longest_chains(needs, remaining))
+        cpus = processes.count_cpus()
+        seconds_left = schedule.estimate_duration(needs, remaining, self.jobs, cpus)
+        self._total_seconds = max(self._total_seconds, seconds_left)
+        done = self._total_seconds - seconds_left
+        pace = (now - self.began) / done if done > PACE_SECONDS else 1.0
+        self.step.seconds_left = seconds_left * min(max(pace, MIN_PACE), MAX_PACE)
+
+    def _set_priorities(self, chains: dict[str, float]) -> None:
+        """Run the build with the longest chain at normal priority, the others at a lower one."""
+        critical = max(self.running, key=lambda name: chains[name], default="")
+        for name, build in self.running.items():
+            niceness = 0 if name == critical else BACKGROUND_NICENESS
             if niceness != build.niceness:
-                processes.give_way(build.process.pid, niceness)
+                processes.lower_priority(build.process.pid, niceness)
                 build.niceness = niceness
 
-    def _look(self, seconds: dict[str, float]) -> None:
-        """See what is left: rank what runs, and tell the step how long it will take."""
-        now = time.monotonic()
-        if now - self._looked < LOOK:
-            return
-        self._looked = now
-        left = {name: each for name, each in seconds.items() if name not in self.packages}
-        spent = processes.cpu_seconds(build.process.pid for build in self.running.values())
-        for name, build in self.running.items():
-            # What takes longer than was thought has always something left.
-            left[name] = max(left[name] / 50, left[name] - spent[build.process.pid])
-        needs = {name: self.plan.needs[name] for name in self.plan.needs if name in left}
-        self._rank(schedule.chains(needs, left))
-        expected = schedule.duration(needs, left, self.jobs, processes.cpus())
-        self._in_all = max(self._in_all, expected)
-        done = self._in_all - expected
-        pace = (now - self.began) / done if done > KNOWN else 1.0
-        self.step.left = expected * min(max(pace, 0.2), 5.0)
-
-    def _start(self, recipe: Recipe, table: progress.Progress, pending: list[Recipe]) -> None:
+    def _start(
+        self, recipe: Recipe, build_progress: progress.BuildProgress, pending: list[Recipe]
+    ) -> None:
+        """Start a build and remove it from ``pending``, unless another process is building it."""
         work = paths.work() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{work}.lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -172,33 +206,35 @@ class _Builds:
         except BlockingIOError:
             os.close(lock)
             if recipe.name not in self.waiting:
-                progress.say(f"waiting  {recipe.name}: another build of it is under way")
+                progress.say(f"waiting  {recipe.name}: another process is building it")
                 self.waiting.add(recipe.name)
             return
         pending.remove(recipe)
-        if (found := cached(self.plan.keys[recipe.name])) is not None:
+        # The other process may have finished it.
+        if (cached := find_cached(self.plan.keys[recipe.name])) is not None:
             os.close(lock)
-            self.packages[recipe.name] = found
-            table.total -= 1
+            self.packages[recipe.name] = cached
+            build_progress.total -= 1
             return
-        process = self._process(recipe, work)
-        self.running[recipe.name] = _Running(recipe, process, lock, work, time.monotonic())
-        table.started(recipe.name, self._log(recipe))
+        process = self._start_engine(recipe, work)
+        self.running[recipe.name] = _Build(recipe, process, lock, work, time.monotonic())
+        build_progress.start(recipe.name, _log_file(recipe))
 
-    def _process(self, recipe: Recipe, work: Path) -> processes.Process:
+    def _start_engine(self, recipe: Recipe, work: Path) -> processes.Process:
+        """Start the engine in an empty work directory, with a channel of the dependencies."""
         shutil.rmtree(work)
-        # The engine takes the list of tests of what it has built from the unpacked package of that
-        # name, version and build, should one be there, which may be another's.
+        # The engine reads the tests of a package from its unpacked copy in the engine's cache,
+        # which may be one of the same name, version and build string that another build made.
         for output in recipe.outputs:
             stem = f"{output.name}-{output.version}-{output.build}"
             shutil.rmtree(paths.engine_cache() / "pkgs" / stem, ignore_errors=True)
-        needed = [
+        dependencies = [
             package
-            for name in sorted(self.plan.closure(recipe.name))
+            for name in sorted(self.plan.collect_needs(recipe.name))
             for package in self.packages[name]
         ]
-        # A channel with exactly the recipe's dependencies: nothing else can be resolved.
-        channel.place(needed, work / "channel")
+        # The channel has exactly the recipe's dependencies: nothing else can be resolved.
+        channel.add_packages(dependencies, work / "channel")
         request = engine.Request(
             recipe=str(recipe.path),
             variant=self.plan.variant,
@@ -211,53 +247,61 @@ class _Builds:
         return processes.start(
             [sys.executable, "-m", "builder.package.engine", work / "request.json"],
             env=engine.environment(paths.engine_cache()),
-            log=self._log(recipe),
+            log=_log_file(recipe),
             cwd=paths.ROOT,
         )
 
-    def _log(self, recipe: Recipe) -> Path:
-        return paths.LOGS / f"{recipe.name}.log"
+    def _collect(self, build_progress: progress.BuildProgress) -> None:
+        """Store the packages of builds that have ended, and record their durations.
 
-    def _collect(self, table: progress.Progress) -> None:
+        Raises:
+            BuildFailed: a build failed.
+            DiskFull: a build failed because the file system is full.
+        """
         for name, build in list(self.running.items()):
             if build.process.poll() is None:
                 continue
             del self.running[name]
             try:
                 if build.process.returncode != 0:
-                    raise self._failure(build)
+                    raise _explain_failure(build)
                 result = json.loads((build.work / "result.json").read_text(encoding="utf-8"))
-                self.packages[name] = store(build.work / "output", self.plan.keys[name])
+                self.packages[name] = store_packages(build.work / "output", self.plan.keys[name])
                 shutil.rmtree(build.work)
             finally:
                 os.close(build.lock)
-            took = result["cpu_seconds"]
-            table.finished(name, took)
+            cpu_seconds = result["cpu_seconds"]
+            build_progress.finish(name, cpu_seconds)
             begin, end = (moment - self.began for moment in (build.began, time.monotonic()))
-            self.spans.append(Span(name, round(begin, 1), round(end, 1), took))
-            known = ("cpu_seconds", "wall_seconds")
-            place = build.recipe.path.name
-            forecast.remember(
-                "recipes", place, {key: result[key] for key in known if key in result}
-            )
+            self.spans.append(Span(name, round(begin, 1), round(end, 1), cpu_seconds))
+            keys = ("cpu_seconds", "wall_seconds")
+            measurement = {key: result[key] for key in keys if key in result}
+            forecast.record_measurement("recipes", build.recipe.path.name, measurement)
 
-    def _failure(self, build: _Running) -> BuildFailed | DiskFull:
-        log = self._log(build.recipe)
-        text = log.read_text(encoding="utf-8", errors="replace")
-        reason = complaints.reason(text) or f"exit status {build.process.returncode}"
-        if (
-            shutil.disk_usage(build.work).free < 1 << 24
-            or "No space left on device" in text[-10_000:]
-        ):
-            return DiskFull(
-                f"recipe {build.recipe.name}: no room left below {build.work}",
-                "free some space, or set THEANO_FAST_CACHE to a larger file system; "
-                "the next build goes on from here",
-            )
-        shown = "\n".join(f"  | {line}" for line in complaints.matter(text))
-        return BuildFailed(
-            f"recipe {build.recipe.name} failed: {reason}\n{shown}",
-            f"the whole log: {progress.place(log)}\n"
-            f"  -> its work directory, until the next build: {build.work}\n"
-            "  -> mend the cause and run again, which goes on from here; --verbose shows the logs",
+
+def _log_file(recipe: Recipe) -> Path:
+    return paths.LOGS / f"{recipe.name}.log"
+
+
+def _explain_failure(build: _Build) -> BuildFailed | DiskFull:
+    """Return the error of a build that failed."""
+    name = build.recipe.name
+    log = _log_file(build.recipe)
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if (
+        shutil.disk_usage(build.work).free < MIN_FREE_BYTES
+        or "No space left on device" in text[-10_000:]
+    ):
+        return DiskFull(
+            f"recipe {name}: no space left below {build.work}",
+            "free some space, or set THEANO_FAST_CACHE to a larger file system; "
+            "the next build resumes here",
         )
+    reason = log_excerpt.summarize_failure(text) or f"exit status {build.process.returncode}"
+    excerpt = "\n".join(f"  | {line}" for line in log_excerpt.extract_excerpt(text))
+    return BuildFailed(
+        f"recipe {name} failed: {reason}\n{excerpt}",
+        f"the whole log: {progress.display_path(log)}\n"
+        f"  -> its work directory, until the next build: {build.work}\n"
+        "  -> fix the cause and run again: the build resumes here; --verbose shows the logs",
+    )

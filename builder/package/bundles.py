@@ -1,4 +1,4 @@
-"""One archive with all that a build takes: sources, this repository and the builder's tools."""
+"""Write and read bundles: archives with the sources, this repository and the builder's tools."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from builder.common.errors import CommandFailed, SourceUnavailable, UsageError
 from builder.common.processes import run
 from builder.package.engine import SOURCE_DATE_EPOCH
 
-# The archive's directories; `invoke` reads WHEELS too.
+# The directories of a bundle. The script `invoke` reads WHEELS too.
 REPOSITORY, SOURCES, WHEELS = "theano-fast", "sources", "wheels"
 
 
-def write(file: Path, sources: Iterable[Path]) -> None:
-    """Write a bundle of ``sources``, the files that git tracks here, and requirements.txt's wheels.
+def write_bundle(file: Path, sources: Iterable[Path]) -> None:
+    """Write a bundle of ``sources``, the files that git tracks, and the wheels of requirements.txt.
 
-    The same checkout gives the same bytes. The wheels are for Pythons of this one's minor version.
+    The same checkout gives the same bytes. The wheels are for the running Python's minor version.
 
     Raises:
         UsageError: this directory is not a git checkout.
         CommandFailed: pip cannot provide the wheels.
     """
     members = {f"{SOURCES}/{source.name}": source for source in sources}
-    members |= {f"{REPOSITORY}/{name}": paths.ROOT / name for name in _tracked()}
+    members |= {f"{REPOSITORY}/{name}": paths.ROOT / name for name in _list_tracked_files()}
     part = file.with_name(f".{file.name}.part")
     with tempfile.TemporaryDirectory() as wheels:
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
@@ -38,24 +38,24 @@ def write(file: Path, sources: Iterable[Path]) -> None:
         try:
             with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as tar:
                 for name, member in sorted(members.items()):
-                    tar.add(member, name, filter=anonymous)
+                    tar.add(member, name, filter=normalize_member)
             part.replace(file)
         finally:
             part.unlink(missing_ok=True)
 
 
-def _tracked() -> list[str]:
+def _list_tracked_files() -> list[str]:
     try:
         return run(["git", "-C", paths.ROOT, "ls-files"]).output.splitlines()
     except CommandFailed as error:
         raise UsageError(
-            f"git does not list this project's files: {error}",
+            f"git cannot list this project's files: {error}",
             "make the bundle in a git checkout",
         ) from error
 
 
-def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """A member of a tar archive without owner and time, and with the plainest mode."""
+def normalize_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Remove owner and time of a member of a tar archive, and set its mode to 0755 or 0644."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     member.mtime = SOURCE_DATE_EPOCH
@@ -64,11 +64,11 @@ def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 @contextmanager
-def unpacked(file: Path) -> Iterator[Path]:
-    """A directory with a bundle's sources, while the block runs.
+def unpack_sources(file: Path) -> Iterator[Path]:
+    """Unpack a bundle's sources into a temporary directory, which exists during the block.
 
     Raises:
-        SourceUnavailable: the file is no bundle.
+        SourceUnavailable: the file is not a bundle.
     """
     paths.cache().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=paths.cache()) as directory:

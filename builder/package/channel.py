@@ -1,4 +1,4 @@
-"""Channels: directories of packages with an index."""
+"""Add packages to channels: directories of packages with an index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Package:
 
     @property
     def path(self) -> str:
-        """Its place in a channel."""
+        """Its path in a channel."""
         return f"{self.subdir}/{self.file.name}"
 
     @property
@@ -35,23 +35,23 @@ class Package:
         return canonical.name(self.file)
 
 
-def place(packages: Iterable[Package], directory: Path) -> None:
-    """Put packages into the channel at ``directory`` and index it, if that changes anything."""
-    wanted = list(packages)
-    indexed = _indexed(directory)
+def add_packages(packages: Iterable[Package], directory: Path) -> None:
+    """Add packages to the channel at ``directory`` and index it, unless it has these bytes."""
+    packages = list(packages)
+    indexed = _read_index(directory)
     if indexed is not None and all(
-        indexed.get(package.path) == package.sha256 for package in wanted
+        indexed.get(package.path) == package.sha256 for package in packages
     ):
         return
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
-    for package in wanted:
-        link(package.file, directory / package.path)
+    for package in packages:
+        link_or_copy(package.file, directory / package.path)
     solver.call("index", channel=str(directory))
 
 
-def link(origin: Path, target: Path) -> None:
-    """Give a file a second name, or copy it where a hard link cannot reach; replaces ``target``."""
+def link_or_copy(origin: Path, target: Path) -> None:
+    """Replace ``target`` with a hard link to ``origin``, or a copy where no link is possible."""
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     try:
@@ -61,17 +61,18 @@ def link(origin: Path, target: Path) -> None:
             raise
         shutil.copyfile(origin, part)
     part.replace(target)
-    # Two names of one file: the system has nothing to replace, and leaves both.
+    # rename(2) does nothing if both names are links to one file, and leaves both.
     part.unlink(missing_ok=True)
 
 
-def _indexed(directory: Path) -> dict[str, str] | None:
-    """The SHA-256 of each package in a channel's index, by its place; None without an index."""
-    found: dict[str, str] | None = None
-    for subdir in SUBDIRS:
-        index = directory / subdir / "repodata.json"
-        if index.exists():
-            entries = json.loads(index.read_text(encoding="utf-8")).get("packages.conda", {})
-            found = found or {}
-            found.update({f"{subdir}/{file}": entry["sha256"] for file, entry in entries.items()})
-    return found
+def _read_index(directory: Path) -> dict[str, str] | None:
+    """Read the SHA-256 of each package in a channel's index, by path; None without an index."""
+    indexes = [(subdir, directory / subdir / "repodata.json") for subdir in SUBDIRS]
+    indexes = [(subdir, index) for subdir, index in indexes if index.exists()]
+    if not indexes:
+        return None
+    return {
+        f"{subdir}/{file}": entry["sha256"]
+        for subdir, index in indexes
+        for file, entry in json.loads(index.read_text("utf-8")).get("packages.conda", {}).items()
+    }

@@ -1,75 +1,81 @@
-"""A channel as clients of any kind expect one that is served: all the forms of its index."""
+"""Publish packages in a channel that can be served, with all index files that clients read."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import zstandard
 
+from builder.common.files import write_atomically
 from builder.package import canonical, solver
 from builder.package.channel import SUBDIRS, Package
 
+# index.json, about.json and run_exports.json of a package, without the suffix.
+Descriptions = dict[str, dict[str, Any]]
 
-def write(packages: Iterable[Package], directory: Path) -> None:
-    """Put packages into the channel at ``directory``, beside those that it has, and index all.
 
-    Beside ``repodata.json`` there are its compressed form and shards, ``run_exports.json`` of each
-    subdirectory, as CEP 12 defines it, and conda-index's ``channeldata.json``.
+def publish(packages: Iterable[Package], directory: Path) -> None:
+    """Add packages to the channel at ``directory``, and index all packages there.
+
+    The index consists of ``repodata.json``, its compressed form and shards, ``run_exports.json``
+    of each subdirectory (CEP 12), and ``channeldata.json`` in conda-index's format.
     """
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
     for package in packages:
-        # A copy: what is published does not change with the cache.
+        # A copy, not a hard link: changes in the cache must not reach published packages.
         part = directory / package.subdir / f".{package.file.name}.part"
         shutil.copyfile(package.file, part)
         part.replace(directory / package.path)
     solver.call("index", channel=str(directory), every_form=True)
-    found = {subdir: _information(directory / subdir) for subdir in SUBDIRS}
-    for subdir, files in found.items():
-        exports = {name: {"run_exports": known["run_exports"]} for name, known in files.items()}
-        content = {"info": {"subdir": subdir, "version": 1}, "packages": {}}
-        text = json.dumps({**content, "packages.conda": exports}, sort_keys=True).encode()
-        _write(directory / subdir / "run_exports.json", text)
-        compressed = zstandard.ZstdCompressor(19).compress(text)
-        _write(directory / subdir / "run_exports.json.zst", compressed)
-    channeldata = json.dumps(_channeldata(found), indent=2, sort_keys=True) + "\n"
-    _write(directory / "channeldata.json", channeldata.encode())
-
-
-def _information(directory: Path) -> dict[str, dict[str, Any]]:
-    """What the packages of a subdirectory say of themselves, by file name."""
-    found = {}
-    for file in sorted(directory.glob("*.conda")):
-        said = canonical.metadata(file)
-        found[file.name] = {
-            key: said.get(f"{key}.json", {}) for key in ("index", "about", "run_exports")
+    subdirs = {subdir: _read_descriptions(directory / subdir) for subdir in SUBDIRS}
+    for subdir, files in subdirs.items():
+        document = {
+            "info": {"subdir": subdir, "version": 1},
+            "packages": {},
+            "packages.conda": {
+                name: {"run_exports": descriptions["run_exports"]}
+                for name, descriptions in files.items()
+            },
         }
-    return found
+        text = json.dumps(document, sort_keys=True).encode()
+        write_atomically(directory / subdir / "run_exports.json", text)
+        compressed = zstandard.ZstdCompressor(19).compress(text)
+        write_atomically(directory / subdir / "run_exports.json.zst", compressed)
+    channeldata = json.dumps(_make_channeldata(subdirs), indent=2, sort_keys=True) + "\n"
+    write_atomically(directory / "channeldata.json", channeldata)
 
 
-def _channeldata(found: dict[str, dict[str, dict[str, Any]]]) -> dict[str, Any]:
+def _read_descriptions(directory: Path) -> dict[str, Descriptions]:
+    """Read the descriptions of all packages in a subdirectory, by file name."""
+    files = {}
+    for file in sorted(directory.glob("*.conda")):
+        metadata = canonical.metadata(file)
+        files[file.name] = {
+            key: metadata.get(f"{key}.json", {}) for key in ("index", "about", "run_exports")
+        }
+    return files
+
+
+def _make_channeldata(subdirs: Mapping[str, Mapping[str, Descriptions]]) -> dict[str, Any]:
+    """Make ``channeldata.json``: of each package the highest build number decides."""
     packages: dict[str, Any] = {}
-    for subdir, files in found.items():
-        for name, known in sorted(files.items(), key=lambda item: item[1]["index"]["build_number"]):
-            index, about = known["index"], known["about"]
+    for subdir, files in subdirs.items():
+        rows = sorted(files.items(), key=lambda row: row[1]["index"]["build_number"])
+        for file, descriptions in rows:
+            index, about = descriptions["index"], descriptions["about"]
             entry = packages.setdefault(index["name"], {"subdirs": [], "run_exports": {}})
             entry["subdirs"] = sorted({*entry["subdirs"], subdir})
-            entry["run_exports"][index["version"]] = known["run_exports"]
+            entry["run_exports"][index["version"]] = descriptions["run_exports"]
             entry |= {
                 "version": index["version"],
                 "license": index.get("license"),
                 "summary": about.get("summary"),
                 "home": about.get("home"),
-                "reference_package": f"{subdir}/{name}",
+                "reference_package": f"{subdir}/{file}",
             }
     return {"channeldata_version": 1, "subdirs": list(SUBDIRS), "packages": packages}
-
-
-def _write(file: Path, content: bytes) -> None:
-    part = file.with_name(f".{file.name}.part")
-    part.write_bytes(content)
-    part.replace(file)

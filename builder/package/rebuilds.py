@@ -1,4 +1,4 @@
-"""Build packages a second time, where little is as it was the first time, and compare the bytes."""
+"""Build packages a second time in a different environment, and compare the bytes."""
 
 from __future__ import annotations
 
@@ -13,34 +13,39 @@ from pathlib import Path
 
 from builder.common import paths, progress
 from builder.common.errors import BuildFailed, UsageError
-from builder.common.processes import run, show
-from builder.package import canonical, packages
+from builder.common.processes import run, run_on_terminal
+from builder.package import canonical, package_cache
 from builder.package.channel import Package
-from builder.package.packages import Plan
+from builder.package.package_cache import Plan
 from builder.source import sources
 from builder.stack.recipes import Recipe
+from builder.timing import forecast
 
+# The user id of nobody.
 NOBODY = 65534
 
 
-def _mounted(mount: str) -> tuple[str, ...]:
-    """The command that runs another where ``mount``, a shell command, holds for it alone."""
+def _wrap_in_mount(mount: str) -> tuple[str, ...]:
+    """Return a command that runs another one in a mount namespace, after the command ``mount``."""
     return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
 
 
-# What a bare machine lacks: a build, and the tests of what it built, must have it from packages.
+# Tools that a bare machine lacks. Recipes and their tests must get them from packages.
 TOOLS = (
     "ar as c++ cc cmake cpp g++ gcc gfortran ld m4 make nm objdump patch perl pkg-config ranlib"
     " readelf strip"
 )
 
-# Commands that change a circumstance of the command that follows them, where the host allows it.
+# Each command changes one property of the environment of the command that follows it, if the host
+# permits it.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
-    "terminals": _mounted("mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"),
-    "shell": _mounted('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
-    "awk": _mounted('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),
-    "compilers": _mounted(
+    "terminals": _wrap_in_mount(
+        "mount -t tmpfs tmpfs /dev/pts && mount --bind /dev/null /dev/ptmx"
+    ),
+    "shell": _wrap_in_mount('mount --bind "$(command -v bash)" "$(readlink -f /bin/sh)"'),
+    "awk": _wrap_in_mount('mount --bind "$(command -v mawk)" "$(command -v gawk)"'),
+    "compilers": _wrap_in_mount(
         f"for tool in {TOOLS}; do if file=$(command -v $tool); then"
         ' mount --bind /dev/null "$(readlink -f "$file")"; fi; done'
     ),
@@ -53,17 +58,18 @@ ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "Pacific/Kiritimati",
     "USER": "somebody",
-    # Kernel and processor, as far as the engine asks for them.
+    # The kernel and the processor that the engine detects.
     "CONDA_OVERRIDE_LINUX": "5.4",
     "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
 }
-# Each takes minutes to build, all others together a few.
-EXPENSIVE = frozenset({"libopenblas", "netlib-lapack", "numpy", "openssl", "python", "scipy"})
+# Recipes of at least this many CPU seconds in costs.toml take turns. All others together take a
+# few minutes.
+EXPENSIVE_CPU_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The SHA-256 of a package's two builds, and the files in it that differ."""
+    """The SHA-256 of a package's two builds, and the paths of the files in it that differ."""
 
     package: str
     first: str
@@ -76,94 +82,99 @@ class Comparison:
         return self.first == self.second
 
 
-def choose(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
-    """The recipes, or the one of them that makes ``package``.
+def select_recipes(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
+    """Return the recipe that makes ``package``, or all recipes if it is empty.
 
     Raises:
-        UsageError: none does.
+        UsageError: no recipe makes the package.
     """
-    chosen = [
+    selected = [
         recipe
         for recipe in recipes
         if not package or package in (recipe.name, *(output.name for output in recipe.outputs))
     ]
-    if not chosen:
-        known = ", ".join(recipe.name for recipe in recipes)
-        raise UsageError(f"no recipe makes {package!r}", f"choose one of: {known}")
-    return chosen
+    if not selected:
+        names = ", ".join(recipe.name for recipe in recipes)
+        raise UsageError(f"no recipe makes {package!r}", f"choose one of: {names}")
+    return selected
 
 
-def take_turns(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
-    """The recipes without the EXPENSIVE ones but the ``turn``-th, counted round.
+def drop_expensive(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
+    """Drop all expensive recipes except one: the ``turn``-th, modulo their number.
 
     Args:
-        missing: what had to be built the first time; where one of it is EXPENSIVE, none is chosen.
+        missing: the recipes that had to be built the first time. If one of them is expensive, all
+            expensive recipes are dropped: this run takes long enough.
     """
-    left_out = [recipe for recipe in recipes if recipe.name in EXPENSIVE]
-    if left_out and not EXPENSIVE & {recipe.name for recipe in missing}:
-        del left_out[turn % len(left_out)]
-    return [recipe for recipe in recipes if recipe not in left_out]
+    dropped = [recipe for recipe in recipes if _is_expensive(recipe)]
+    if dropped and not any(map(_is_expensive, missing)):
+        del dropped[turn % len(dropped)]
+    return [recipe for recipe in recipes if recipe not in dropped]
+
+
+def _is_expensive(recipe: Recipe) -> bool:
+    return forecast.is_expensive(recipe, EXPENSIVE_CPU_SECONDS)
 
 
 def rebuild(
     plan: Plan,
     stack: str,
-    chosen: Sequence[Recipe],
+    recipes: Sequence[Recipe],
     reports: Path,
     amdlibm_archive: Path | None = None,
 ) -> list[Comparison]:
-    """Build ``chosen`` again, all else coming from the package cache, and compare.
+    """Build ``recipes`` again, take all other packages from the package cache, and compare.
 
-    Directory, home, environment and time always differ, and there is no TERM; of WRAPPERS, what
-    this host allows.
+    The second build has another checkout directory, home, time and ENVIRONMENT, no TERM, and
+    differs in the properties of WRAPPERS that the host permits to change.
 
     Args:
-        plan: the stack's plan, all of it in the package cache.
-        reports: where diffoscope's reports go, if it is on PATH.
-        amdlibm_archive: the release archive of AMD's library that the plan was made with.
+        plan: the stack's plan; all its packages are in the package cache.
+        reports: the directory for diffoscope's reports, if diffoscope is on PATH.
+        amdlibm_archive: the release archive of AOCL-LibM that the plan was made with.
 
     Raises:
         BuildFailed: the second build failed.
     """
-    with tempfile.TemporaryDirectory(prefix="theano-fast-", ignore_cleanup_errors=True) as place:
-        away = Path(place) / "another-place" / "with-a-longer-name"
-        checkout, cache = away / "checkout", away / "cache"
-        shutil.copytree(paths.ROOT, checkout, symlinks=True, ignore=_ignored)
-        _seed(plan, chosen, cache)
+    with tempfile.TemporaryDirectory(prefix="theano-fast-", ignore_cleanup_errors=True) as root:
+        home = Path(root) / "another-place" / "with-a-longer-name"
+        checkout, cache = home / "checkout", home / "cache"
+        shutil.copytree(paths.ROOT, checkout, symlinks=True, ignore=_ignore_files)
+        _fill_cache(plan, recipes, cache)
         flags = [f"--stack={stack}", "--offline"]
         if amdlibm_archive:
-            # The user who builds may not be allowed to read the original.
-            copy = shutil.copyfile(amdlibm_archive, away / amdlibm_archive.name)
+            # The user of the second build may not be allowed to read the original.
+            copy = shutil.copyfile(amdlibm_archive, home / amdlibm_archive.name)
             flags.append(f"--amdlibm-archive={copy}")
-        wrappers = _allowed(Path(place), checkout)
+        wrappers = _select_wrappers(Path(root), checkout)
         command = [*wrappers, sys.executable, "-m", "invoke", "packages", *flags]
-        home = {"HOME": str(away), "THEANO_FAST_CACHE": str(cache)}
-        given = {key: value for key, value in os.environ.items() if key != "TERM"}
-        status = show(command, env={**given, **ENVIRONMENT, **home}, cwd=checkout)
+        environ = {key: value for key, value in os.environ.items() if key != "TERM"}
+        environ |= {**ENVIRONMENT, "HOME": str(home), "THEANO_FAST_CACHE": str(cache)}
+        status = run_on_terminal(command, env=environ, cwd=checkout)
         if status != 0:
             raise BuildFailed(
-                f"the second build failed (exit status {status}) where the first did not",
+                f"the second build failed (exit status {status}); the first had succeeded",
                 "its messages are above",
             )
-        found = []
-        for recipe in chosen:
+        comparisons = []
+        for recipe in recipes:
             key = plan.keys[recipe.name]
-            pairs = zip(_built(key), _built(key, cache / "packages"), strict=True)
-            found += [_compare(first, second, reports) for first, second in pairs]
-        return found
+            pairs = zip(_find_built(key), _find_built(key, cache / "packages"), strict=True)
+            comparisons += [_compare(first, second, reports) for first, second in pairs]
+        return comparisons
 
 
-def _ignored(directory: str, names: list[str]) -> set[str]:
-    """What of the checkout is not copied: what is made in it, and what is hidden."""
+def _ignore_files(directory: str, names: list[str]) -> set[str]:
+    """Return the names in a directory of the checkout that are not copied: built or hidden."""
     hidden = {name for name in names if name == "__pycache__" or name.startswith(".")}
     return hidden | ({"build"} if Path(directory) == paths.ROOT else set())
 
 
-def _seed(plan: Plan, chosen: Iterable[Recipe], cache: Path) -> None:
-    """Copy into ``cache`` what the second build needs: sources, and packages not to be built."""
-    needed = {source for recipe in chosen for source in recipe.sources}
+def _fill_cache(plan: Plan, recipes: Iterable[Recipe], cache: Path) -> None:
+    """Copy the sources of ``recipes``, and the packages of all other recipes, into ``cache``."""
+    needed = {source for recipe in recipes for source in recipe.sources}
     files = sources.fetch(needed, offline=True)
-    rebuilt = {recipe.name for recipe in chosen}
+    rebuilt = {recipe.name for recipe in recipes}
     files += [
         file
         for name, key in plan.keys.items()
@@ -176,38 +187,40 @@ def _seed(plan: Plan, chosen: Iterable[Recipe], cache: Path) -> None:
         shutil.copyfile(file, target)
 
 
-def _allowed(place: Path, checkout: Path) -> list[str]:
-    """The WRAPPERS that work here, as one; ``place`` goes to the user who will build in it."""
-    place.chmod(0o755)
-    found: list[str] = []
-    for circumstance, wrapper in WRAPPERS.items():
-        # In a shell: setpriv itself still has the rights that it takes away.
-        probe = [*found, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
+def _select_wrappers(root: Path, checkout: Path) -> list[str]:
+    """Chain the WRAPPERS that the host permits, and print the others.
+
+    Args:
+        root: the directory of the second build; given to NOBODY if that user builds in it.
+    """
+    root.chmod(0o755)
+    chain: list[str] = []
+    for changed, wrapper in WRAPPERS.items():
+        # In a shell: setpriv itself still has the rights that it drops for its child.
+        probe = [*chain, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
         probe.append("import builder.package.builds")
         if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:
-            found += wrapper
+            chain += wrapper
         else:
-            progress.say(f"not varied, for this host does not allow it: {circumstance}")
-    if set(WRAPPERS["user"]) <= set(found):
-        for file in (place, *place.rglob("*")):
+            progress.say(f"not changed, because this host does not permit it: {changed}")
+    if set(WRAPPERS["user"]) <= set(chain):
+        for file in (root, *root.rglob("*")):
             os.chown(file, NOBODY, NOBODY, follow_symlinks=False)
-    return found
+    return chain
 
 
-def _built(key: str, cache: Path | None = None) -> list[Package]:
-    found = packages.cached(key, cache)
-    assert found is not None, "the copy of the checkout has other keys"
-    return found
+def _find_built(key: str, cache: Path | None = None) -> list[Package]:
+    packages = package_cache.find_cached(key, cache)
+    assert packages is not None, "the copy of the checkout has other cache keys"
+    return packages
 
 
 def _compare(first: Package, second: Package, reports: Path) -> Comparison:
     differences: tuple[str, ...] = ()
     if first.sha256 != second.sha256:
-        contents = [_digests(package.file) for package in (first, second)]
-        names = sorted({name for files in contents for name in files})
-        differences = tuple(
-            name for name in names if contents[0].get(name) != contents[1].get(name)
-        )
+        digests = [_digest_members(package.file) for package in (first, second)]
+        names = sorted({name for members in digests for name in members})
+        differences = tuple(name for name in names if digests[0].get(name) != digests[1].get(name))
         if diffoscope := shutil.which("diffoscope"):
             reports.mkdir(parents=True, exist_ok=True)
             report = reports / f"{first.file.stem}.diffoscope"
@@ -215,8 +228,8 @@ def _compare(first: Package, second: Package, reports: Path) -> Comparison:
     return Comparison(first.file.name, first.sha256, second.sha256, differences)
 
 
-def _digests(package: Path) -> dict[str, tuple[int, str, str]]:
-    """Mode, link and digest of each file in a package."""
+def _digest_members(package: Path) -> dict[str, tuple[int, str, str]]:
+    """Return the mode, link target and SHA-256 of each file in a package, by path."""
     return {
         member.name: (member.mode, member.linkname, hashlib.sha256(content).hexdigest())
         for member, content in canonical.members(package)

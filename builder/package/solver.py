@@ -1,8 +1,8 @@
-"""py-rattler's verbs: ``python -m builder.package.solver {index,solve,install} REQUEST``.
+"""Index channels, solve match specs and install packages with py-rattler, in a subprocess.
 
-A process of its own because the interpreter can crash at shutdown once
-py-rattler's event loop was used; this one ends without a shutdown. ``call``
-is the way in.
+Call it through :func:`call`, which runs ``python -m builder.package.solver VERB REQUEST``. After
+py-rattler's event loop has run, the interpreter can crash while it shuts down; the subprocess ends
+without a shutdown.
 """
 
 from __future__ import annotations
@@ -22,27 +22,32 @@ from builder.common.processes import run
 
 
 def call(verb: str, **request: Any) -> Any:
-    """Run a verb and return its answer.
+    """Run a verb, ``index``, ``solve`` or ``install``, and return its JSON answer.
 
     Raises:
-        CommandFailed: it failed; the message is py-rattler's own.
+        CommandFailed: it failed; the message is py-rattler's.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)
         file.flush()
-        done = run([sys.executable, "-m", __name__, verb, file.name], cwd=paths.ROOT, check=False)
-    last = (done.output.strip().splitlines() or [""])[-1]
-    if done.status != 0:
-        raise CommandFailed(done.output.strip() or f"{verb}: ended with status {done.status}")
+        finished = run(
+            [sys.executable, "-m", __name__, verb, file.name], cwd=paths.ROOT, check=False
+        )
+    last = (finished.output.strip().splitlines() or [""])[-1]
+    if finished.status != 0:
+        raise CommandFailed(
+            finished.output.strip() or f"{verb}: ended with status {finished.status}"
+        )
     return json.loads(last)
 
 
 async def _index(channel: str, every_form: bool = False) -> None:
     from rattler.index import index_fs  # noqa: PLC0415
 
-    # Else only repodata.json: the engine refreshes no other form, and clients prefer the others.
+    # By default only repodata.json: the engine would not update the other forms, which clients
+    # prefer, and they would be out of date.
     await index_fs(Path(channel), write_zst=every_form, write_shards=every_form, force=True)
-    # What it writes its files in, and leaves there, is no part of a channel that is served.
+    # py-rattler leaves its temporary directory in the channel.
     shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)
 
 
@@ -70,7 +75,7 @@ async def _install(
         target_prefix=prefix,
         cache_dir=Path(cache),
         show_progress=False,
-        # Where the environment will be used, if it is only prepared in ``prefix``.
+        # The final location of the environment, if it is only prepared in ``prefix``.
         alternative_target_prefix=final_prefix,
     )
 

@@ -1,178 +1,206 @@
-"""What a command will do, told before it begins, and a line for each of its steps."""
+"""Announce the cost of a build before it starts, and print a line for each step of a command."""
 
 from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 from builder.common import paths, processes, progress
-from builder.package import packages as store
-from builder.package.packages import Plan
-from builder.source.sources import cache_file
+from builder.package import package_cache
+from builder.package.package_cache import Plan
+from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast, schedule
 
+# The recipes that an announcement names: those of at least this many CPU seconds, at most
+# NAMED_RECIPES of them. If there are none, the largest NAMED_RECIPES.
+NAMED_CPU_SECONDS = 60
+NAMED_RECIPES = 3
+
 
 class Step:
-    """A step under way.
+    """A step in progress.
 
     Attributes:
-        line: tells how far it is; asked from another thread.
-        left: the seconds until all steps are done, if they are known.
-        did: what it has done, once it has; nothing is said of a step that did nothing.
+        describe: returns a description of the progress; called from another thread.
+        seconds_left: the seconds until the end of this step, if a better estimate than that of
+            earlier runs is known.
+        result: the result, set at the end. A step without a result prints nothing.
     """
 
-    def __init__(self, title: str, expected: float, later: float) -> None:
+    def __init__(self, title: str, expected_seconds: float, later_seconds: float) -> None:
         self.title = title
-        self.line: Callable[[], str] = str
-        self.did = ""
-        self.later = later
-        self._expected = expected
+        self.describe: Callable[[], str] = str
+        self.result = ""
+        self.seconds_left: float | None = None
         self.began = time.monotonic()
-        self.left: float | None = None
+        self._expected_seconds = expected_seconds
+        self._later_seconds = later_seconds
 
-    def text(self) -> str:
-        """The line that is shown while it is under way."""
-        left = self.left
-        if left is None and self._expected:
-            left = self.began + self._expected - time.monotonic()
-        # What takes longer than it did is no longer known.
-        known = left is not None and left > 0
-        told = f", {progress.about(left + self.later)} left" if known and left else ""
-        line = self.line()
-        return f"{self.title}{told}{f': {line}' if line else ''}"
+    def format_line(self) -> str:
+        """Format the live line: title, time left in this and the later steps, description."""
+        seconds_left = self.seconds_left
+        if seconds_left is None and self._expected_seconds:
+            seconds_left = self.began + self._expected_seconds - time.monotonic()
+        line = self.title
+        # A step that takes longer than expected has no useful estimate.
+        if seconds_left is not None and seconds_left > 0:
+            line += f", {progress.format_estimate(seconds_left + self._later_seconds)} left"
+        description = self.describe()
+        return f"{line}: {description}" if description else line
 
 
 class Steps:
-    """The steps of a command, in order."""
+    """The steps of a command, in order; they are numbered if there are several."""
 
-    def __init__(self, names: Sequence[str] = ()) -> None:
+    def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
 
     @contextmanager
     def step(self, name: str, *, live: bool = True) -> Iterator[Step]:
-        """Do a step; when it has ended well, what it did is said in one line.
+        """Run a step as a context; if it ends without an error, print its result and duration.
 
         Args:
-            live: show meanwhile how far it is; not where others write to the terminal.
+            live: show a live line meanwhile. Not possible if a subprocess writes to the terminal.
+
+        Raises:
+            ValueError: the command has no step of this name.
         """
-        counted = name in self.names
-        number = self.names.index(name) + 1 if counted else 0
-        title = f"{number}/{len(self.names)} {name}" if counted else name
-        later = sum(forecast.stage_seconds(each) for each in self.names[number:])
-        step = Step(title, forecast.stage_seconds(name), later if counted else 0.0)
-        with progress.shown(step.text) if live else nullcontext():
+        if name not in self.names:
+            raise ValueError(f"unknown step {name!r}: the steps are {', '.join(self.names)}")
+        number = self.names.index(name) + 1
+        numbered = len(self.names) > 1
+        title = f"{number}/{len(self.names)} {name}" if numbered else name
+        later_seconds = sum(map(forecast.estimate_stage_seconds, self.names[number:]))
+        step = Step(title, forecast.estimate_stage_seconds(name), later_seconds)
+        with progress.show_live_line(step.format_line) if live else nullcontext():
             yield step
-        if step.did:
-            took = time.monotonic() - step.began
-            column = f"{title:<16}" if counted else title
-            progress.say(f"{column} {step.did}, {progress.seconds(took)}")
+        if step.result:
+            seconds = time.monotonic() - step.began
+            column = f"{title:<16}" if numbered else title
+            progress.say(f"{column} {step.result}, {progress.format_duration(seconds)}")
             if name in forecast.STAGES:
-                forecast.remember("stages", name, round(took, 1))
+                forecast.record_measurement("stages", name, round(seconds, 1))
+
+
+def list_steps(missing: Iterable[Recipe], later: Sequence[str] = ()) -> Steps:
+    """List the steps that build the missing recipes, and those that follow.
+
+    Args:
+        missing: the recipes whose packages are not in the package cache.
+        later: the names of the steps after the packages.
+    """
+    missing = list(missing)
+    fetch = ["fetch"] if _find_absent_sources(missing) else []
+    return Steps([*fetch, *(["packages"] if missing else []), *later])
 
 
 def announce(
     name: str,
     plan: Plan,
-    then: Sequence[str] = (),
+    steps: Steps,
     *,
     jobs: int,
     origin: str = "",
-) -> Steps:
-    """Tell what it takes to have a stack's packages, and what follows; the steps.
+) -> None:
+    """Print the expected time, downloads and disk space of building a stack's missing recipes.
 
     Args:
-        then: the steps after the packages.
-        origin: where sources come from, if not by a download.
+        name: the name of the stack.
+        steps: the steps of the command, from :func:`list_steps`.
+        jobs: the number of recipes that are built at once.
+        origin: the origin of the sources; by default they are downloaded.
     """
-    missing = store.missing(plan)
+    missing = package_cache.find_missing(plan)
     if not missing:
         progress.say(f"{name}: all {len(plan.recipes)} recipes are built")
-        return Steps(then)
-    absent = forecast.absent({source for recipe in missing for source in recipe.sources})
-    steps = Steps([*(["fetch"] if absent else []), "packages", *then])
-    seconds = forecast.cpu_seconds(missing)
-    cpus = processes.cpus()
+        return
+    absent = _find_absent_sources(missing)
+    cpu_seconds = forecast.estimate_cpu_seconds(missing)
+    cpus = processes.count_cpus()
     needs = {recipe.name: plan.needs[recipe.name] for recipe in missing}
-    takes = schedule.duration(needs, seconds, jobs, cpus)
-    takes += sum(forecast.stage_seconds(stage) for stage in then)
-    built = len(plan.recipes) - len(missing)
-    # Its directory stays where a build was interrupted, or failed.
-    begun = built and any((paths.work() / recipe.name).is_dir() for recipe in missing)
+    seconds = schedule.estimate_duration(needs, cpu_seconds, jobs, cpus)
+    seconds += sum(map(forecast.estimate_stage_seconds, steps.names))
+    total, built = len(plan.recipes), len(plan.recipes) - len(missing)
+    # The work directory of an interrupted or failed build is kept.
+    resumes = built and any((paths.work() / recipe.name).is_dir() for recipe in missing)
+    if resumes:
+        work = f"resuming: {built} of {total} recipes are built, {len(missing)} to build"
+    else:
+        work = f"{len(missing)} of {total} recipes to build"
     progress.say(
-        f"{name}: "
-        + (f"go on: {built} of {len(plan.recipes)} recipes are built, " if begun else "")
-        + f"{len(missing)}{'' if begun else f' of {len(plan.recipes)} recipes'} to build, "
-        + f"about {progress.about(takes)} on {cpus} core{'s' if cpus > 1 else ''}"
+        f"{name}: {work}, about {progress.format_estimate(seconds)} "
+        f"on {cpus} core{'s' if cpus > 1 else ''}"
     )
-    for what, told in (
-        *([("steps", ", ".join(steps.names))] if len(steps.names) > 1 else []),
-        *([("fetch", _fetching(absent, origin))] if absent else []),
-        ("packages", _largest(seconds)),
-        ("cache", _room(missing, forecast.megabytes(absent))),
-        *(
-            [("environment", progress.place(paths.ENVIRONMENTS / name))]
-            if "environment" in then
-            else []
-        ),
-    ):
-        progress.say(f"  {what:<12} {told}")
-    return steps
+    rows = {"packages": _describe_cpu_time(cpu_seconds), "cache": _describe_disk(missing, absent)}
+    if absent:
+        suffix = f", {origin}" if origin else " to download"
+        rows = {"fetch": _describe_sources(absent) + suffix, **rows}
+    if len(steps.names) > 1:
+        rows = {"steps": ", ".join(steps.names), **rows}
+    if "environment" in steps.names:
+        rows["environment"] = progress.display_path(paths.ENVIRONMENTS / name)
+    for key, text in rows.items():
+        progress.say(f"  {key:<12} {text}")
 
 
-def _fetching(absent: Sequence[Source], origin: str) -> str:
-    size = progress.size(forecast.megabytes(absent))
-    return f"{_files(len(absent))}, {size}" + (f", {origin}" if origin else " to download")
-
-
-def _files(count: int) -> str:
-    return f"{count} file{'s' if count != 1 else ''}"
-
-
-def _largest(seconds: dict[str, float]) -> str:
-    """The CPU time that recipes take, and which take most of it."""
-    ordered = sorted(seconds, key=lambda name: -seconds[name])
-    told = f"{progress.about(sum(seconds.values()))} of CPU time"
-    large = [name for name in ordered if seconds[name] >= 60][:3] or ordered[:3]
-    return f"{told}: " + ", ".join(f"{name} {progress.about(seconds[name])}" for name in large)
-
-
-def _room(missing: Sequence[Recipe], download: float) -> str:
-    """The cache, what will be written there, and what is free if that is less."""
-    needed = forecast.disk(missing, download)
-    cache = paths.cache()
-    there = next(each for each in (cache, *cache.parents) if each.exists())
-    free = shutil.disk_usage(there).free / 1e6
-    told = f"{progress.place(cache)}, about {progress.size(needed)}"
-    return told if free > needed else f"{told}; only {progress.size(free)} are free"
-
-
-def arrived(absent: Sequence[Source]) -> str:
-    """How much of the sources that were to come is there."""
-    come, size = 0, 0
+def describe_arrived(absent: Sequence[Source]) -> str:
+    """Describe how many of the sources that were absent have arrived in the cache."""
+    files, size = 0, 0
     for source in absent:
-        file = cache_file(source)
+        file = cached_path(source)
         try:
             if file.exists():
-                come += 1
+                files += 1
                 size += file.stat().st_size
             else:
                 size += sum(part.stat().st_size for part in file.parent.glob(".part-*"))
         except OSError:
-            # It got its name at this very moment.
+            # The file was renamed between the two calls.
             continue
-    return f"{come} of {len(absent)} files, {size / 1e6:.0f} of {_total(absent)}"
+    total = progress.format_size(forecast.estimate_megabytes(absent))
+    return f"{files} of {len(absent)} files, {size / 1e6:.0f} of {total}"
 
 
-def fetched(absent: Sequence[Source]) -> str:
-    """What came of sources that were not there; nothing if none was."""
-    if not absent:
+def describe_fetched(sources: Sequence[Source]) -> str:
+    """Describe the number and the size of sources that are in the cache; "" if there are none."""
+    if not sources:
         return ""
-    size = sum(cache_file(source).stat().st_size for source in absent)
-    return f"{_files(len(absent))}, {progress.size(size / 1e6)}"
+    size = sum(cached_path(source).stat().st_size for source in sources)
+    return f"{_count_files(sources)}, {progress.format_size(size / 1e6)}"
 
 
-def _total(absent: Sequence[Source]) -> str:
-    return progress.size(forecast.megabytes(absent))
+def _find_absent_sources(recipes: Iterable[Recipe]) -> list[Source]:
+    return forecast.find_absent_sources({file for recipe in recipes for file in recipe.sources})
+
+
+def _describe_sources(absent: Sequence[Source]) -> str:
+    megabytes = forecast.estimate_megabytes(absent)
+    return f"{_count_files(absent)}, {progress.format_size(megabytes)}"
+
+
+def _count_files(sources: Sequence[Source]) -> str:
+    return f"{len(sources)} file{'s' if len(sources) != 1 else ''}"
+
+
+def _describe_cpu_time(cpu_seconds: dict[str, float]) -> str:
+    """Describe the CPU time of recipes, in total and of the largest."""
+    names = sorted(cpu_seconds, key=lambda name: -cpu_seconds[name])
+    large = [name for name in names if cpu_seconds[name] >= NAMED_CPU_SECONDS] or names
+    rows = [
+        f"{name} {progress.format_estimate(cpu_seconds[name])}" for name in large[:NAMED_RECIPES]
+    ]
+    total = progress.format_estimate(sum(cpu_seconds.values()))
+    return f"{total} of CPU time: {', '.join(rows)}"
+
+
+def _describe_disk(missing: Sequence[Recipe], absent: Sequence[Source]) -> str:
+    """Describe the cache, the space that a build takes there, and the free space if it is less."""
+    needed = forecast.estimate_disk_megabytes(missing, forecast.estimate_megabytes(absent))
+    cache = paths.cache()
+    existing = next(directory for directory in (cache, *cache.parents) if directory.exists())
+    free = shutil.disk_usage(existing).free / 1e6
+    text = f"{progress.display_path(cache)}, about {progress.format_size(needed)}"
+    return text if free > needed else f"{text}; only {progress.format_size(free)} are free"

@@ -1,6 +1,6 @@
-"""Theano's own tests judge a stack's Theano; the same tests on stock Theano are the reference.
+"""Run Theano's or a program's own tests in a stack, and compare the outcomes with a table.
 
-A program's own tests judge what is installed beside a stack.
+The outcomes of the same tests on stock Theano are the reference.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from builder import pipeline, report
-from builder.common import locks, paths, processes, progress
+from builder import report
+from builder.common import files, paths, processes, progress
 from builder.common.errors import ConfigurationError, ConformanceFailed, UsageError
 from builder.environment import envs
 from builder.environment.envs import Lock
 from builder.measure import references
 from builder.measure.references import STOCK
+from builder.options import Options
+from builder.pipeline import Build
 from builder.proof import (
     expected_failures,
     lent_packages,
@@ -37,13 +39,13 @@ from builder.proof.pytest_runs import THEANO, THEANO_OF_2017, Interpreter, Manne
 from builder.stack import recipes, stacks
 
 SUITES = ("quick", "full")
-# What tests are in: test_*.py, or as Keras names them, below a folder.
+# The names of test files: tests/.../test_*.py, or Keras' *_test.py.
 TESTS = re.compile(r"tests/(.+/)?(test_[^/]*|[^/]*_test)\.py$")
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What to run: of a suite's tests the ``shard``-th of ``shards`` parts, on a GPU or not."""
+    """The ``shard``-th of ``shards`` parts of a suite, to run on a GPU or not."""
 
     suite: str
     shard: int
@@ -55,8 +57,8 @@ class Selection:
         return f"{self.suite}{shard}{'-gpu' if self.gpu else ''}"
 
 
-def select(suite: str, shard: str, gpu: bool = False) -> Selection:
-    """A selection from its flags.
+def make_selection(suite: str, shard: str, gpu: bool = False) -> Selection:
+    """Make a selection from flags.
 
     Raises:
         UsageError: there is no such suite, or the shard is not I/N.
@@ -70,122 +72,134 @@ def select(suite: str, shard: str, gpu: bool = False) -> Selection:
 
 
 def judge(name: str, selection: Selection, jobs: int) -> None:
-    """Run Theano's tests in a stack, or a program's, and hold them against what is expected.
+    """Run Theano's or a program's tests in a stack, and compare the outcomes with its table.
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
-        ConformanceFailed: a test failed that is not listed, or one passed that is.
-        UsageError: a GPU is asked for, of a stack that has none; or it is of several programs, or
-            of one whose tests are not known.
-        HostToolMissing: the host has not got the device that the stack computes on.
+        ConformanceFailed: a test failed that is not listed, or a listed test passed.
+        UsageError: the stack cannot use a GPU; there are several programs; or the program has no
+            table.
+        HostToolMissing: the host lacks the device.
     """
-    device = _device(name, selection)
-    file = table(name)
-    expected = expected_failures.load(file).on(device)
+    device = _choose_device(name, selection)
+    file = find_table(name)
+    expected = expected_failures.load_expectations(file).on(device)
     stack = stacks.load(name)
-    manner = Manner() if stack.programs else THEANO_OF_2017 if stack.old else THEANO
-    lock = _lock(name)
-    with _directory(name, selection, lock.digest + file.read_text("utf-8")) as directory:
+    manner = Manner() if stack.programs else THEANO_OF_2017 if stack.has_python_2 else THEANO
+    lock = _lock_with_tests(name)
+    with _lock_run(name, selection, lock.digest + file.read_text("utf-8")) as directory:
         interpreter = _install(lock, directory, nose=manner.nose)
-        environ, device_name = _environ(device, interpreter, directory)
+        environ, device_name = _make_environ(device, interpreter, directory)
         results = _run(Run(interpreter, directory, environ, jobs, manner), expected, selection)
-        _report(name, device_name, selection, results, expected)
-        _end(directory)
+        _write_report(name, device_name, selection, results, expected)
+        _remove_run(directory)
     # Stock Theano is 1.0.5.
-    reports = [] if stack.old else sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json"))
-    reference = pytest_results.read(reports)
-    rows = pytest_results.side_by_side(reference, results.outcomes)
+    reports = (
+        [] if stack.has_python_2 else sorted(paths.REPORTS.glob(f"{STOCK}-conformance-*.json"))
+    )
+    reference = pytest_results.read_reports(reports)
+    rows = pytest_results.compare_by_file(reference, results.outcomes)
     if rows:
         kinds = "/".join(pytest_results.KINDS)
         columns = ["", kinds, "on stock Theano", f"on {name}", f"failed on {name} only"]
-        progress.table(columns, rows)
-    found = expected_failures.complaints(expected.failures, results, reference)
-    if found:
+        progress.print_table(columns, rows)
+    deviations = expected_failures.find_deviations(expected.failures, results, reference)
+    if deviations:
         raise ConformanceFailed(
-            f"stack {name}: tests did not end as expected:\n"
-            + "\n".join(f"  {line}" for line in found),
-            f"mend it, or list the failure and its reason in {file}; logs: {directory / 'logs'}",
+            f"stack {name}: unexpected test outcomes:\n"
+            + "\n".join(f"  {line}" for line in deviations),
+            f"correct it, or list it with a reason in {file}; logs: {directory / 'logs'}",
         )
-    progress.say(f"{name}: tests ({selection}) ended as expected")
+    progress.say(f"{name}: tests ({selection}) had the expected outcomes")
 
 
-def table(name: str) -> Path:
-    """What is expected of the tests of a stack's Theano, or of the one program beside it.
+def find_table(name: str) -> Path:
+    """Find the table of a stack's Theano, or of its program.
 
     Raises:
-        UsageError: there are several programs, or nothing is known of its tests.
+        UsageError: there are several programs, or the program has no table.
     """
     stack = stacks.load(name)
     programs = stack.name.split(stacks.WITH)[1:]
-    if stack.old:
+    if stack.has_python_2:
         return recipes.load_all(stack)["theano"].path / paths.CONFORMANCE.name
     if not programs:
         return paths.CONFORMANCE
     file = paths.RECIPES / programs[0] / paths.CONFORMANCE.name
     if len(programs) > 1 or not file.exists():
-        tabled = [each for each in stacks.programs() if (paths.RECIPES / each / file.name).exists()]
+        tabled = [
+            program
+            for program in stacks.list_programs()
+            if (paths.RECIPES / program / file.name).exists()
+        ]
         raise UsageError(
-            f"{name}: tests are run of one program at a time, of those whose tests are known",
+            f"{name}: only the tests of one program with a {file.name} can be run",
             f"choose one of: {', '.join(tabled)}",
         )
     return file
 
 
-def refer(selection: Selection, jobs: int) -> None:
-    """Run the same tests on stock Theano, and keep how they end as the reference.
+def run_reference(selection: Selection, jobs: int) -> None:
+    """Run the same tests on stock Theano, and write the report that is the reference.
 
     Raises:
-        CommandFailed: another process does so.
-        UsageError: it is to be run on a GPU.
+        CommandFailed: another process runs them.
+        UsageError: the selection is for a GPU.
     """
     if selection.gpu:
-        raise UsageError("--reference: stock Theano is run on the CPU", "leave out --gpu")
-    # Stock Theano is run as the stacks without a GPU are.
-    expected = expected_failures.load(paths.CONFORMANCE).on("cpu")
-    interpreter = _interpreter(references.create(STOCK, pipeline.Options()))
-    with _directory(STOCK, selection, str(interpreter)) as directory:
+        raise UsageError("--reference: stock Theano runs on the CPU only", "leave out --gpu")
+    # Stock Theano runs with the configurations of the CPU stacks.
+    expected = expected_failures.load_expectations(paths.CONFORMANCE).on("cpu")
+    interpreter = _interpreter(references.install_reference(STOCK, Options()))
+    with _lock_run(STOCK, selection, str(interpreter)) as directory:
         results = _run(
             Run(interpreter, directory, processes.clean_environ(), jobs), expected, selection
         )
-        _report(STOCK, "cpu", selection, results, replace(expected, failures=()))
-        _end(directory)
+        _write_report(STOCK, "cpu", selection, results, replace(expected, failures=()))
+        _remove_run(directory)
 
 
-def _device(name: str, selection: Selection) -> str:
-    """What a stack's tests compute on, as the table names it."""
+def _choose_device(name: str, selection: Selection) -> str:
+    """Return the device of a stack's tests, as named in the table."""
     device = stacks.load(name).device
     if selection.gpu and device != "cuda":
-        raise UsageError(f"--gpu: the stack {name} knows no GPU", "add --stack=cuda")
+        raise UsageError(f"--gpu: the stack {name} cannot use a GPU", "add --stack=cuda")
     return "opencl" if device == "cuda" and not selection.gpu else device
 
 
-def _lock(name: str) -> Lock:
-    """A stack's lock with the packages of tests: Theano's, and pygpu's where it is in the stack."""
-    planned, built = pipeline.packages(name, pipeline.Options())
+def _lock_with_tests(name: str) -> Lock:
+    """Resolve a stack together with its packages of tests."""
+    build = Build.of_stack(name, Options())
+    built = build.build_packages()
     tests = sorted(package.name for package in built if package.name.endswith("-tests"))
-    stack = replace(planned.stack, programs=(*planned.stack.programs, *tests))
-    return pipeline.resolve(replace(planned, stack=stack), built)
+    stack = replace(build.stack, programs=(*build.stack.programs, *tests))
+    return Build(stack, build.plan, build.options).resolve(built)
 
 
 @contextlib.contextmanager
-def _directory(name: str, selection: Selection, subject: str) -> Iterator[Path]:
-    """The directory of a run, which no other run has meanwhile.
+def _lock_run(name: str, selection: Selection, subject: str) -> Iterator[Path]:
+    """Lock the directory of a run; keep the files of an interrupted run with the same inputs.
 
-    It holds what an interrupted run of the same inputs left.
+    Raises:
+        CommandFailed: another run has locked it.
     """
     directory = paths.TEST_RUNS / f"{name}-{selection}"
-    with locks.alone(
+    with files.lock_directory(
         directory,
-        f"tests ({selection}) run on {name} already, in {directory}",
-        "wait until they have ended, or choose another suite or shard",
+        f"another process runs the tests ({selection}) on {name} in {directory}",
+        "wait until it ends, or choose another suite or shard",
     ):
-        _begin(directory, subject)
+        _reset_run(directory, subject)
         yield directory
 
 
-def _begin(directory: Path, subject: str) -> None:
-    """Remove what a run of other inputs left."""
-    files = pytest_runs.PLUGIN, pytest_runs.NOSE, pytest_runs.CONFTEST, paths.CONFORMANCE
+def _reset_run(directory: Path, subject: str) -> None:
+    """Remove the files of a run with other inputs."""
+    files = [
+        paths.CONFORMANCE,
+        pytest_runs.CONFTEST,
+        *sorted(pytest_runs.PLUGIN.parent.glob("*.py")),
+    ]
     inputs = [subject.encode(), *(file.read_bytes() for file in files)]
     mark = directory / hashlib.sha256(b"".join(inputs)).hexdigest()
     if not mark.exists():
@@ -195,17 +209,17 @@ def _begin(directory: Path, subject: str) -> None:
 
 
 def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
-    """An environment of its own, so that the stack's stays as it was verified."""
+    """Install an environment for the run, so that the stack's verified one is not changed."""
     prefix, lent = directory / "environment", directory / "lent"
     if not lent.exists():
         shutil.rmtree(prefix, ignore_errors=True)
         prefix.mkdir()
-        envs.install(lock.files, prefix, str(prefix))
+        envs.install_packages(lock.files, prefix, str(prefix))
         lent.mkdir()
         if nose:
-            lent_packages.lend_nose(lent)
+            lent_packages.unpack_nose(lent)
         else:
-            lent_packages.lend(lent, *lent_packages.PYTEST)
+            lent_packages.link_packages(lent, *lent_packages.PYTEST)
     return _interpreter(prefix, lent)
 
 
@@ -215,34 +229,38 @@ def _interpreter(prefix: Path, *path: Path) -> Interpreter:
     return Interpreter(python, Path(processes.run([python, "-c", query]).output.strip()), path)
 
 
-def parts(expected: Expectations, files: Sequence[str], selection: Selection) -> list[Part]:
-    """What to run of ``files``, the longest first.
+def make_parts(expected: Expectations, files: Sequence[str], selection: Selection) -> list[Part]:
+    """Make the parts of ``files`` to run, the longest first.
 
     Raises:
-        ConfigurationError: a configuration names a file that is not among them.
+        ConfigurationError: a pattern of a configuration matches no file.
     """
-    found = []
+    test_parts = []
     for name, configuration in expected.configurations.items():
         for pattern in configuration.files:
             matching = sorted(fnmatch.filter(files, pattern))
             if not matching:
-                raise ConfigurationError(f"configuration {name}: no file is {pattern}")
+                raise ConfigurationError(f"configuration {name}: no file matches {pattern}")
             for file in matching:
                 step = expected.step(file) if selection.suite == "quick" else 1
                 first = (selection.shard - 1) * step
-                found.append(Part(name, configuration.flags, file, first, step * selection.shards))
-    return sorted(found, key=lambda part: -expected.seconds.get(part.file, 0) / part.step)
+                test_parts.append(
+                    Part(name, configuration.flags, file, first, step * selection.shards)
+                )
+    return sorted(test_parts, key=lambda part: -expected.seconds.get(part.file, 0) / part.step)
 
 
-def _environ(device: str, interpreter: Interpreter, directory: Path) -> tuple[dict[str, str], str]:
-    """Environment variables of tests that compute on a device, and its name."""
+def _make_environ(
+    device: str, interpreter: Interpreter, directory: Path
+) -> tuple[dict[str, str], str]:
+    """Return the environment variables of tests on a device, and the device's name."""
     environ = processes.clean_environ()
     if device == "opencl":
-        environ |= opencl.environ(directory / "opencl")
-        opencl.probe(interpreter.python, environ)
+        environ |= opencl.make_environ(directory / "opencl")
+        opencl.check_device(interpreter.python, environ)
     elif device == "cuda":
         environ |= nvidia.ENVIRON
-        device = nvidia.probe(interpreter.python, environ)
+        device = nvidia.find_gpu(interpreter.python, environ)
     return environ, device
 
 
@@ -256,16 +274,18 @@ def _run(tests: Run, expected: Expectations, selection: Selection) -> Results:
         for file in site.glob(f"{package}/**/*.py")
         if TESTS.search(str(file))
     ]
-    wanted = parts(expected, files, selection)
-    tests.run(wanted)
-    return pytest_events.results(tests.directory, wanted)
+    test_parts = make_parts(expected, files, selection)
+    tests.run(test_parts)
+    return pytest_events.collect_results(tests.directory, test_parts)
 
 
-def _report(
+def _write_report(
     name: str, device: str, selection: Selection, results: Results, expected: Expectations
 ) -> None:
-    """Write the report, and show its counts."""
-    counts = pytest_results.counts(results, expected_failures.listed(expected.failures))
+    """Write the report, and print its counts."""
+    counts = pytest_results.count_outcomes(
+        results, expected_failures.index_failures(expected.failures)
+    )
     file = paths.REPORTS / f"{name}-conformance-{selection}.json"
     document = {
         "schema_version": report.SCHEMA_VERSION,
@@ -274,17 +294,20 @@ def _report(
         "suite": str(selection),
         "counts": counts,
         "cpu_seconds": round(sum(outcome.seconds for outcome in results.outcomes.values())),
-        **pytest_results.document(results),
+        **pytest_results.make_document(results),
     }
     report.write(document, file)
-    rows = [[str(count), reason] for reason, count in pytest_results.reasons(results.outcomes)]
-    progress.table(["skipped", "because"], rows)
+    rows = [
+        [str(count), reason]
+        for reason, count in pytest_results.count_skip_reasons(results.outcomes)
+    ]
+    progress.print_table(["skipped", "reason"], rows)
     progress.say(f"{name}: {', '.join(f'{count} {kind}' for kind, count in counts.items())}")
     progress.say(f"report: {file}")
 
 
-def _end(directory: Path) -> None:
-    """Keep nothing of a run but its logs; the next one starts anew."""
-    for rest in directory.iterdir():
-        if rest.name != "logs":
-            shutil.rmtree(rest) if rest.is_dir() else rest.unlink()
+def _remove_run(directory: Path) -> None:
+    """Remove all files of a run except its logs; the next run starts from the beginning."""
+    for path in directory.iterdir():
+        if path.name != "logs":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,4 +1,4 @@
-"""What is expected of Theano's own tests, read from recipes/theano/conformance.toml."""
+"""Read the expected test failures from a conformance.toml, and find deviations from them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ else:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Flags that files run under, named by patterns, where tests compute on a device.
+    """The flags of test files on a device.
 
-    That is ``cpu``, ``opencl``, which is the CPU of a stack for GPUs, or ``cuda``.
+    Attributes:
+        device: ``cpu``; ``opencl``, the CPU in a stack for GPUs; or ``cuda``.
+        flags: THEANO_FLAGS.
+        files: patterns of file names.
     """
 
     device: str
@@ -34,7 +37,8 @@ class Configuration:
 class Failure:
     """Tests that are expected to fail for one reason.
 
-    ``stock`` says that they fail on stock Theano too; else the test itself is at fault.
+    Attributes:
+        stock: the tests fail on stock Theano too; otherwise the tests themselves are wrong.
     """
 
     tests: tuple[str, ...]
@@ -46,7 +50,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The table: how tests are run, how long a file's take, and which fail."""
+    """The table: the configurations, the seconds of files, and the expected failures."""
 
     configurations: Mapping[str, Configuration]
     quick_seconds: int
@@ -54,14 +58,14 @@ class Expectations:
     failures: tuple[Failure, ...]
 
     def on(self, device: str) -> Expectations:
-        """The table with the configurations for a device."""
+        """Return the table with only the configurations for a device."""
         chosen = {name: row for name, row in self.configurations.items() if row.device == device}
         return replace(self, configurations=chosen)
 
     def step(self, file: str) -> int:
-        """``--suite=quick`` runs every how many-th test of a file.
+        """Return n so that ``--suite=quick`` runs every n-th test of a file.
 
-        So many that they take about ``quick_seconds``; a file whose time is not listed is fast.
+        These tests take about ``quick_seconds``. All tests of a file without a listed time run.
         """
         return max(1, math.ceil(self.seconds.get(file, 0) / self.quick_seconds))
 
@@ -69,7 +73,7 @@ class Expectations:
 Row = TypeVar("Row", Configuration, Failure)
 
 
-def load(file: Path) -> Expectations:
+def load_expectations(file: Path) -> Expectations:
     """Read the table.
 
     Raises:
@@ -77,9 +81,9 @@ def load(file: Path) -> Expectations:
     """
     table = tomllib.loads(file.read_text(encoding="utf-8"))
     if set(table) != {field.name for field in fields(Expectations)}:
-        known = ", ".join(field.name for field in fields(Expectations))
-        raise ConfigurationError(f"{file}: expected the keys {known}")
-    found = Expectations(
+        keys = ", ".join(field.name for field in fields(Expectations))
+        raise ConfigurationError(f"{file}: expected the keys {keys}")
+    expectations = Expectations(
         configurations={
             name: _row(file, Configuration, row) for name, row in table["configurations"].items()
         },
@@ -87,10 +91,10 @@ def load(file: Path) -> Expectations:
         seconds=table["seconds"],
         failures=tuple(_row(file, Failure, row) for row in table["failures"]),
     )
-    for failure in found.failures:
-        if unknown := set(failure.configurations) - set(found.configurations):
+    for failure in expectations.failures:
+        if unknown := set(failure.configurations) - set(expectations.configurations):
             raise ConfigurationError(f"{file}: no configuration is called {', '.join(unknown)}")
-    return found
+    return expectations
 
 
 def _row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
@@ -105,8 +109,8 @@ def _row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
     return kind(**values)
 
 
-def listed(failures: Iterable[Failure]) -> dict[Key, Failure]:
-    """The expected failures by configuration and test."""
+def index_failures(failures: Iterable[Failure]) -> dict[Key, Failure]:
+    """Index the expected failures by configuration and test."""
     return {
         (configuration, test): failure
         for failure in failures
@@ -115,18 +119,18 @@ def listed(failures: Iterable[Failure]) -> dict[Key, Failure]:
     }
 
 
-def complaints(
+def find_deviations(
     failures: Iterable[Failure], results: Results, reference: Mapping[Key, Outcome]
 ) -> list[str]:
-    """Where tests did not end as listed, a line each; none if all did.
+    """List the deviations of tests from the table, one line each.
 
     Args:
-        failures: those expected.
-        results: of the tests that ran.
-        reference: outcomes on stock Theano, as far as they are known.
+        failures: the expected failures.
+        results: the results of the tests that ran.
+        reference: the outcomes on stock Theano, if they are known.
     """
-    expected = listed(failures)
-    found = [
+    expected = index_failures(failures)
+    deviations = [
         f"{configuration}: {test}: failed: {outcome.reason}"
         for (configuration, test), outcome in results.outcomes.items()
         if outcome.outcome == "failed" and (configuration, test) not in expected
@@ -137,9 +141,11 @@ def complaints(
         tests = results.collected.get((configuration, test.partition("::")[0]))
         stock = reference.get(key)
         if outcome and outcome.outcome == "passed":
-            found.append(f"{configuration}: {test}: passed, but is listed: {failure.reason}")
+            deviations.append(f"{configuration}: {test}: passed, but is listed: {failure.reason}")
         if outcome is None and tests is not None and test not in tests:
-            found.append(f"{configuration}: {test}: is listed, but there is no such test")
+            deviations.append(f"{configuration}: {test}: is listed, but there is no such test")
         if failure.stock and stock and stock.outcome != "failed":
-            found.append(f"{configuration}: {test}: stock = true, but it {stock.outcome} there")
-    return found
+            deviations.append(
+                f"{configuration}: {test}: stock = true, but it {stock.outcome} there"
+            )
+    return deviations

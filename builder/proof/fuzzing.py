@@ -1,4 +1,4 @@
-"""Random programs judge a stack's Theano, held against it unoptimized, and against stock Theano."""
+"""Run random programs in a stack; compare with Theano unoptimized, stock Theano and NumPy."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from builder import report
-from builder.common import locks, paths, processes, progress
+from builder.common import files, paths, processes, progress
 from builder.common.errors import ConfigurationError, FuzzingFailed, UsageError
 from builder.environment import envs
 from builder.measure import references
 from builder.stack import stacks
-from fuzz import generating, judging, known, program
-from fuzz.judging import Found, Workers
-from fuzz.known import Known
+from fuzz import generator, known_differences, oracles, program
+from fuzz.known_differences import KnownDifference
+from fuzz.oracles import Finding, Workers
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -28,91 +28,100 @@ else:
     import tomli as tomllib
 
 KNOWN = paths.ROOT / "fuzz" / "known.toml"
-# Of a difference, how many smaller programs are tried.
+# The number of smaller programs that are tried for a difference.
 ATTEMPTS = 250
-# Seconds that it may take; less of what was found several times already.
-PATIENCE, LATER, SEVERAL = 12, 3, 2
-# After so many that are not listed, a run ends.
+# Seconds to make a differing program smaller; fewer if the last FREQUENT programs of the category
+# differed in the same way.
+SHRINK_SECONDS, FREQUENT_SHRINK_SECONDS, FREQUENT = 12, 3, 2
+# The number of differences that are not listed at which a run ends.
 ENOUGH = 40
-# A line tells how far it is, so often.
-EVERY = 30
+# Seconds between progress lines.
+LINE_INTERVAL = 30
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
-# As the steps of an oracle's scans are compiled, which have no mode of their own.
+# The steps of a scan have no mode of their own: they are compiled with these flags.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When a run ends: after so many seconds or programs, 0 for none of them."""
+    """The limits of a run in seconds and in programs; 0 for no limit."""
 
     seconds: int
     programs: int
 
 
 def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
-    """Run programs in a stack, and report what differs.
+    """Run random programs in a stack, and report the differences.
 
     Args:
-        chosen: categories, with commas between; all if it is empty.
+        chosen: categories, by a comma; "" for all.
 
     Raises:
-        UsageError: there is no such category, or the stack has no Python 3.
+        UsageError: there is no such category, or the stack has Python 2.7.
         EnvironmentFailed: the stack is not built.
-        CommandFailed: another run has the stack.
-        ConfigurationError: known.toml has a row that says nothing.
-        FuzzingFailed: there is a difference that is not listed.
+        CommandFailed: another process runs programs in the stack.
+        ConfigurationError: known.toml has an invalid row.
+        FuzzingFailed: a difference is not listed in known.toml.
     """
-    categories = chosen.split(",") if chosen else list(generating.CATEGORIES)
-    if others := sorted(set(categories) - set(generating.CATEGORIES)):
-        names = ", ".join(generating.CATEGORIES)
+    categories = chosen.split(",") if chosen else list(generator.CATEGORIES)
+    if others := sorted(set(categories) - set(generator.CATEGORIES)):
+        names = ", ".join(generator.CATEGORIES)
         raise UsageError(f"unknown category {others[0]!r}", f"choose of: {names}")
-    name = stacks.of_today(stack, "fuzz").name
-    envs.require(name)
-    table = load(KNOWN)
+    name = stacks.load_with_python_3(stack, "fuzz").name
+    envs.require_installed(name)
+    table = load_known(KNOWN)
     counts: Counter[str] = Counter()
-    found: list[Found] = []
-    taken = f"random programs run on {name} already, in {paths.FUZZING / name}"
+    differences: list[Finding] = []
+    directory = paths.FUZZING / name
+    locked = f"another process runs random programs on {name} in {directory}"
     with (
-        locks.alone(paths.FUZZING / name, taken, "wait until they have ended"),
+        files.lock_directory(directory, locked, "wait until it ends"),
         _workers(name, counts) as workers,
     ):
         begun = time.monotonic()
-        for each in _programs(limits, seed, categories, begun):
-            counts[each.category] += 1
-            counts["calls"] += len(each.calls) * (len(each.situations) + 1)
-            patience = LATER if _frequent(each, found) else PATIENCE
-            if difference := judging.investigate(each, workers, table, ATTEMPTS, patience):
-                found.append(difference)
-                _tell(difference)
-            if sum(each.row is None for each in found) >= ENOUGH:
-                progress.say(f"{ENOUGH} differences are enough")
+        for candidate in _programs(limits, seed, categories, begun):
+            counts[candidate.category] += 1
+            counts["calls"] += len(candidate.calls) * (len(candidate.situations) + 1)
+            frequent = _is_frequent(candidate, differences)
+            shrink_seconds = FREQUENT_SHRINK_SECONDS if frequent else SHRINK_SECONDS
+            if difference := oracles.investigate(
+                candidate, workers, table, ATTEMPTS, shrink_seconds
+            ):
+                differences.append(difference)
+                _print_difference(difference)
+            if sum(difference.row is None for difference in differences) >= ENOUGH:
+                progress.say(f"the run ends after {ENOUGH} differences")
                 break
         seconds = time.monotonic() - begun
-    _report(name, seed, counts, seconds, found)
-    unknown = [each for each in found if each.row is None]
+    _write_report(name, seed, counts, seconds, differences)
+    unknown = [difference for difference in differences if difference.row is None]
     if unknown:
         raise FuzzingFailed(
             f"stack {name}, seed {seed}: {len(unknown)} differences that are not listed:\n"
-            + "\n".join(f"  {each.program.category}: {each.difference}" for each in unknown),
-            f"mend Theano, or list what stock Theano does alike in {KNOWN}; "
+            + "\n".join(f"  {row.program.category}: {row.difference}" for row in unknown),
+            f"correct Theano, or list a difference that stock Theano has too in {KNOWN}; "
             f"programs: {paths.REPORTS / f'{name}-fuzz'}",
         )
 
 
-def _frequent(candidate: program.Program, found: list[Found]) -> bool:
-    """Whether several programs of its category differed, the last of them alike."""
-    kinds = [e.difference.like for e in found if e.program.category == candidate.category]
-    return len(kinds) >= SEVERAL and len(set(kinds[-SEVERAL:])) == 1
+def _is_frequent(candidate: program.Program, differences: list[Finding]) -> bool:
+    """Return whether the last FREQUENT programs of its category differed in the same way."""
+    kinds = [
+        row.difference.signature
+        for row in differences
+        if row.program.category == candidate.category
+    ]
+    return len(kinds) >= FREQUENT and len(set(kinds[-FREQUENT:])) == 1
 
 
-def load(file: Path) -> tuple[Known, ...]:
-    """The differences that are listed.
+def load_known(file: Path) -> tuple[KnownDifference, ...]:
+    """Load the listed differences.
 
     Raises:
-        ConfigurationError: a row has other keys than a Known has.
+        ConfigurationError: a row has other keys than KnownDifference.
     """
     try:
-        return known.parse(tomllib.loads(file.read_text(encoding="utf-8")))
+        return known_differences.parse(tomllib.loads(file.read_text(encoding="utf-8")))
     except ValueError as error:
         raise ConfigurationError(f"{file}: {error}") from error
 
@@ -120,32 +129,33 @@ def load(file: Path) -> tuple[Known, ...]:
 def _programs(
     limits: Limits, seed: int, names: list[str], begun: float
 ) -> Iterator[program.Program]:
-    """The programs of a seed, category by category in turn."""
-    number, told = 0, begun
+    """Yield the programs of a seed, one of each category in turn."""
+    number, last_line = 0, begun
     while not limits.programs or number < limits.programs:
         now = time.monotonic()
         if limits.seconds and now - begun > limits.seconds:
             return
-        if now - told > EVERY:
-            told = now
+        if now - last_line > LINE_INTERVAL:
+            last_line = now
             progress.say(f"{number} programs, {number / (now - begun):.1f} a second")
-        yield generating.generate(seed, names[number % len(names)], number // len(names))
+        yield generator.generate(seed, names[number % len(names)], number // len(names))
         number += 1
 
 
 @contextlib.contextmanager
 def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
-    """The processes that are asked; what NumPy is, is counted."""
+    """Start the worker processes; count the questions to NumPy and its answers."""
     with contextlib.ExitStack() as started:
 
         def start(
             environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
-        ) -> judging.Ask:
-            # Not stock Theano's of another stack's run, whose lock it would wait for.
+        ) -> oracles.Ask:
+            # One directory for each stack: runs of other stacks use stock Theano too, and would
+            # wait for the same locks.
             directory = paths.FUZZING / stack / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
-            # Those of an environment share what they compiled, but for what must be alone.
+            # The workers of an environment share a compile directory, except the unshipped one.
             shared = home if flags == UNSHIPPED else directory
             settings = [f"base_compiledir={shared / 'compiledir'}", "on_opt_error=warn", flags]
             environ = {
@@ -159,7 +169,7 @@ def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             }
             talk = started.enter_context(
                 processes.Conversation(
-                    [envs.python(environment), "-m", module], env=environ, cwd=home
+                    [envs.python_path(environment), "-m", module], env=environ, cwd=home
                 )
             )
             return lambda question: dict(json.loads(talk.ask(json.dumps(question))))
@@ -169,24 +179,24 @@ def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             stock = start(references.STOCK, "stock")
             stock_oracle = start(references.STOCK, "oracle", UNOPTIMIZED)
         else:
-            progress.say("stock Theano is not installed (./invoke references): nobody to ask")
+            progress.say("stock Theano is not installed (./invoke references), and is not compared")
         yield Workers(
             stack=start(stack, "stack"),
             elsewhere={
                 "again": start(stack, "again"),
                 "unshipped": start(stack, "unshipped", UNSHIPPED),
             },
-            oracle=start(stack, "oracle", UNOPTIMIZED),
+            unoptimized=start(stack, "oracle", UNOPTIMIZED),
             stock=stock,
-            stock_oracle=stock_oracle,
-            numpy=_counted(start(stack, "numpy", module="fuzz.twins"), counts),
+            stock_unoptimized=stock_oracle,
+            numpy=_count_numpy(start(stack, "numpy", module="fuzz.twins"), counts),
         )
 
 
-def _counted(ask: judging.Ask, counts: Counter[str]) -> judging.Ask:
-    """Count the outputs that NumPy is asked for, and those that it has a value of."""
+def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
+    """Count the outputs that NumPy is asked for, and those that it can compute."""
 
-    def asked(question: dict[str, Any]) -> dict[str, Any]:
+    def ask_and_count(question: dict[str, Any]) -> dict[str, Any]:
         answer = ask(question)
         counts["numpy asked"] += len(question["outputs"]) * len(question["calls"])
         counts["numpy told"] += sum(
@@ -196,84 +206,89 @@ def _counted(ask: judging.Ask, counts: Counter[str]) -> judging.Ask:
         )
         return answer
 
-    return asked
+    return ask_and_count
 
 
-def _tell(found: Found) -> None:
-    listed = f" (listed: {found.row.reason})" if found.row else ""
-    progress.say(f"{found.program.category}: {found.difference}; {found.cause}{listed}")
-    if found.row is None:
-        progress.say(_script(found))
+def _print_difference(row: Finding) -> None:
+    reason = f" (listed: {row.row.reason})" if row.row else ""
+    progress.say(f"{row.program.category}: {row.difference}; {row.cause}{reason}")
+    if row.row is None:
+        progress.say(_make_script(row))
 
 
-def _script(found: Found) -> str:
-    where = found.difference
-    comment = f"{where.kind} ({where.situation}), held against {found.judge}; cause: {found.cause}."
-    return program.script(found.program, where.kind, _assertions(found), comment)
+def _make_script(finding: Finding) -> str:
+    where = finding.difference
+    comment = (
+        f"{where.kind} ({where.situation}), compared with {finding.oracle}; cause: {finding.cause}."
+    )
+    return program.script(finding.program, where.kind, _make_assertions(finding), comment)
 
 
-def _assertions(found: Found) -> list[str]:
-    """The lines that fail where a program still differs, if that can be told by its results."""
-    where = found.difference
-    told = [f"# {line[:300]}" for line in (f"found: {where.found}", f"not: {where.expected}")]
-    answers = found.expected.get("runs", {}).get("plain", {}).get("calls", [])
+def _make_assertions(finding: Finding) -> list[str]:
+    """Make the lines of a script that fail while the program differs, if its results show that."""
+    where = finding.difference
+    comments = [
+        f"# {line[:300]}" for line in (f"actual: {where.actual}", f"expected: {where.expected}")
+    ]
+    answers = finding.expected.get("runs", {}).get("plain", {}).get("calls", [])
     if where.call < 0 or "outputs" not in answers[where.call]:
-        return told
+        return comments
     number = max(where.output, 0)
     dtype, shape, elements = answers[where.call]["outputs"][number]
-    pairs = [tuple(each) if isinstance(each, list) else each for each in elements]
+    pairs = [tuple(value) if isinstance(value, list) else value for value in elements]
     value = program.Value(dtype, tuple(shape), tuple(pairs)).source()
-    slack = found.program.tolerance if "float" in dtype or "complex" in dtype else 0
+    slack = finding.program.tolerance if "float" in dtype or "complex" in dtype else 0
     return [
-        *told,
+        *comments,
         f"expected = {value}",
-        f"result = np.asarray(found[{where.call}][{number}])",
+        f"result = np.asarray(results[{where.call}][{number}])",
         "assert (result.dtype, result.shape) == (expected.dtype, expected.shape)",
         f"np.testing.assert_allclose(result, expected, {slack}, {slack})",
     ]
 
 
-def _report(
-    stack: str, seed: int, counts: Counter[str], seconds: float, found: list[Found]
+def _write_report(
+    stack: str, seed: int, counts: Counter[str], seconds: float, differences: list[Finding]
 ) -> None:
-    """Write the report, and a script of each program that differs."""
+    """Write the report, and a script for each differing program that is not listed."""
     directory = paths.REPORTS / f"{stack}-fuzz"
     directory.mkdir(parents=True, exist_ok=True)
-    scripts = [_script(each) for each in found]
-    for number, (each, script) in enumerate(zip(found, scripts, strict=True)):
-        if each.row is None:
-            file = directory / f"{seed}-{number}-{each.program.category}.py"
+    scripts = [_make_script(difference) for difference in differences]
+    for number, (row, script) in enumerate(zip(differences, scripts, strict=True)):
+        if row.row is None:
+            file = directory / f"{seed}-{number}-{row.program.category}.py"
             file.write_text(script, encoding="utf-8")
-    programs = sum(counts[name] for name in generating.CATEGORIES)
+    programs = sum(counts[name] for name in generator.CATEGORIES)
     document = {
         "schema_version": report.SCHEMA_VERSION,
         "environment": stack,
         "seed": seed,
-        "programs": {name: counts[name] for name in generating.CATEGORIES},
+        "programs": {name: counts[name] for name in generator.CATEGORIES},
         "calls": counts["calls"],
-        "numpy": {each: counts[f"numpy {each}"] for each in ("asked", "told")},
+        "numpy": {kind: counts[f"numpy {kind}"] for kind in ("asked", "told")},
         "seconds": round(seconds),
         "differences": [
             {
-                "category": each.program.category,
-                "difference": asdict(each.difference),
-                "cause": each.cause,
-                "listed": each.row.reason if each.row else None,
+                "category": row.program.category,
+                "difference": asdict(row.difference),
+                "cause": row.cause,
+                "listed": row.row.reason if row.row else None,
                 "script": script,
             }
-            for each, script in zip(found, scripts, strict=True)
+            for row, script in zip(differences, scripts, strict=True)
         ],
     }
     file = paths.REPORTS / f"{stack}-fuzz.json"
     report.write(document, file)
-    rows = [[name, str(counts[name])] for name in generating.CATEGORIES if counts[name]]
-    progress.table(["category", "programs"], rows)
+    rows = [[name, str(counts[name])] for name in generator.CATEGORIES if counts[name]]
+    progress.print_table(["category", "programs"], rows)
     rate = programs / max(seconds, 1e-9)
+    listed_count = sum(row.row is not None for row in differences)
     progress.say(
         f"{programs} programs, {counts['calls']} calls, {rate:.1f} programs a second; "
-        f"{len(found)} differ, {sum(each.row is not None for each in found)} of them as listed"
+        f"{len(differences)} differ, {listed_count} of them are listed"
     )
     progress.say(
-        f"NumPy has twins for {counts['numpy told']} of {counts['numpy asked']} outputs of calls"
+        f"NumPy computed {counts['numpy told']} of {counts['numpy asked']} outputs of calls"
     )
     progress.say(f"report: {file}")

@@ -1,4 +1,4 @@
-"""An environment on hosts of other releases: root file systems of Debian's, without a compiler."""
+"""Verify an environment in minimal root file systems of other Debian releases."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from builder import pipeline
 from builder.common import paths, processes, progress
 from builder.common.errors import CommandFailed, HostToolMissing, UsageError, VerifyFailed
 from builder.environment import envs
 from builder.image.build_context import PREFIX
-from builder.pipeline import Options
+from builder.options import Options
+from builder.pipeline import Build
 from builder.source import debian
 
-# The oldest that mirrors have, the one after Debian 12's, and what is to come.
+# The oldest release on the mirrors, Debian 13, and the development release.
 SUITES = ("bullseye", "trixie", "sid")
-# In a root file system, as a user without rights, with nothing of this host's but its kernel.
+# Verifies the environment in a root file system, as an unprivileged user.
 INSIDE = """
 mkdir -p "$1$3" "$1/home/user"
 chown 1000:1000 "$1/home/user"
@@ -31,50 +31,53 @@ exec chroot --userspec=1000:1000 "$1" \
 """
 
 
-def prove(stack: str, suites: Sequence[str], options: Options) -> None:
-    """Let a stack's environment prove itself on bare hosts of other releases.
+def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None:
+    """Verify a stack's environment in minimal systems of other Debian releases.
 
     Args:
-        suites: their codenames, of SUITES.
+        suites: code names of SUITES.
 
     Raises:
-        UsageError: another release.
-        HostToolMissing: this host cannot make such hosts.
-        VerifyFailed: a check failed on one of them; on the others it is tried nevertheless.
+        UsageError: a release is not in SUITES.
+        HostToolMissing: this host cannot make the systems.
+        VerifyFailed: a check failed in a system; the other systems were checked too.
     """
     if unknown := sorted(set(suites) - set(SUITES)):
         raise UsageError(f"unknown release {unknown[0]!r}", f"choose from: {', '.join(SUITES)}")
     if os.geteuid() != 0 or shutil.which("unshare") is None:
-        raise HostToolMissing("other hosts take root, and unshare", "run it as root, on Debian")
-    _, lock = pipeline.lock(stack, options)
+        raise HostToolMissing(
+            "systems of other releases need root and unshare", "run it as root, on Debian"
+        )
+    lock = Build.of_stack(stack, options).lock()
     rows, failed = [], []
     with tempfile.TemporaryDirectory(prefix="theano-fast-hosts-") as directory:
         prefix = Path(directory, "environment")
         prefix.mkdir()
-        envs.install(lock.files, prefix, f"the environment {lock.stack}", PREFIX)
+        envs.install_packages(lock.files, prefix, f"the environment {lock.stack}", PREFIX)
         started = time.monotonic()
         for number, suite in enumerate(suites):
             root = Path(directory, suite)
-            left = progress.left(number, len(suites), started)
-            progress.say(f"{lock.stack} on {suite}{left}")
+            time_left = progress.format_time_left(number, len(suites), started)
+            progress.say(f"{lock.stack} on {suite}{time_left}")
             try:
                 debian.bootstrap(root, suite=suite, variant="essential")
             except (CommandFailed, LookupError) as error:
                 raise HostToolMissing(
-                    f"{suite} cannot be had: {error}", "it takes mmdebstrap, and a Debian mirror"
+                    f"{suite} cannot be installed: {error}",
+                    "it needs mmdebstrap and a Debian mirror",
                 ) from error
             glibc = processes.run(["chroot", root, "getconf", "GNU_LIBC_VERSION"]).output.strip()
             log = paths.LOGS / f"{lock.stack}-{suite}-verify.log"
             namespace = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
             call: list[str | Path] = [*namespace, "sh", "-ec", INSIDE, "sh", root, prefix, PREFIX]
-            status = processes.record(call, env=processes.clean_environ(), log=log)
-            told = (log.read_text("utf-8", "replace").strip().splitlines() or ["nothing"])[-1]
-            rows.append([suite, glibc, told])
+            status = processes.run_logged(call, env=processes.clean_environ(), log=log)
+            last_line = (log.read_text("utf-8", "replace").strip().splitlines() or ["nothing"])[-1]
+            rows.append([suite, glibc, last_line])
             if status != 0:
-                failed.append(f"{suite}: {progress.place(log)}")
-    progress.table(["host", "C library", f"verification of {lock.stack}"], rows)
+                failed.append(f"{suite}: {progress.display_path(log)}")
+    progress.print_table(["host", "C library", f"verification of {lock.stack}"], rows)
     if failed:
         raise VerifyFailed(
-            f"stack {lock.stack} does not prove itself on {len(failed)} of {len(rows)} hosts",
+            f"verification of {lock.stack} failed on {len(failed)} of {len(rows)} systems",
             "; ".join(failed),
         )

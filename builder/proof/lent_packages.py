@@ -1,4 +1,4 @@
-"""Pure Python packages lent to an interpreter that has them not: the builder's own, and nose."""
+"""Lend pytest and nose to an interpreter without them, through a directory on PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from builder.source import sources
 from builder.stack.recipes import Source
 
-# With what it needs, and what Theano's own tests need beside it.
+# pytest with its dependencies, and the other dependency of Theano's tests.
 PYTEST = (
     *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"),
     "parameterized",
 )
-# For Python 2.7: what Theano 0.8.2's own tests were written for.
+# The test runner of Theano 0.8.2, for Python 2.7.
 NOSE = (
     Source(
         "nose-1.3.7-py2-none-any.whl",
@@ -27,7 +27,7 @@ NOSE = (
 )
 
 
-def lend(directory: Path, *names: str) -> None:
+def link_packages(directory: Path, *names: str) -> None:
     """Link importable packages and modules into ``directory``, for a PYTHONPATH."""
     for name in names:
         module = importlib.util.find_spec(name)
@@ -35,18 +35,18 @@ def lend(directory: Path, *names: str) -> None:
         assert module.origin is not None
         file = Path(module.origin)
         # A package is its directory, a module its file.
-        found = file.parent if file.name == "__init__.py" else file
-        # pytest also asks for its own and pluggy's metadata.
-        for part in (found, *found.parent.glob(f"{name}-*.dist-info")):
+        path = file.parent if file.name == "__init__.py" else file
+        # pytest also reads its own and pluggy's metadata.
+        for part in (path, *path.parent.glob(f"{name}-*.dist-info")):
             (directory / part.name).symlink_to(part)
 
 
-def lend_nose(directory: Path) -> None:
+def unpack_nose(directory: Path) -> None:
     """Unpack nose into ``directory``, for a PYTHONPATH of Python 2.7.
 
     Raises:
-        SourceUnavailable: it is nowhere to be had.
-        HashMismatch: it is not the pinned one.
+        SourceUnavailable: it cannot be downloaded.
+        HashMismatch: the file has not the pinned SHA-256.
     """
     for wheel in sources.fetch(NOSE):
         with zipfile.ZipFile(wheel) as archive:

@@ -1,4 +1,4 @@
-"""NVIDIA's GPU of this machine: what processes of an environment take to compute with it."""
+"""Prepare processes of an environment to compute on this machine's NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from builder.common.errors import HostToolMissing
 
 # Read by pygpu's own tests; Theano has flags for it.
 ENVIRON = {"GPUARRAY_TEST_DEVICE": "cuda"}
-# CUDA_VISIBLE_DEVICES chooses, where there are several.
+# CUDA_VISIBLE_DEVICES selects one of several GPUs.
 PROBE = """
 import sys
 import pygpu
@@ -23,16 +23,16 @@ print(pygpu.init("cuda").devname)
 """
 
 
-def probe(python: Path, variables: Mapping[str, str]) -> str:
-    """The name of the GPU.
+def find_gpu(python: Path, variables: Mapping[str, str]) -> str:
+    """Return the name of the GPU.
 
     Raises:
-        HostToolMissing: there is none that can be used.
+        HostToolMissing: Theano cannot use a GPU.
     """
     flags = {"THEANO_FLAGS": "device=cpu"}
-    found = processes.run([python, "-c", PROBE], env={**variables, **flags}, check=False)
-    last = [f"exit status {found.status}", *found.output.splitlines()][-1]
-    if found.status:
+    done = processes.run([python, "-c", PROBE], env={**variables, **flags}, check=False)
+    last = [f"exit status {done.status}", *done.output.splitlines()][-1]
+    if done.status:
         hint = "leave out --gpu to compute on the CPU, with PoCL"
         raise HostToolMissing(f"no GPU can be used: {last}", hint)
     return last

@@ -1,7 +1,7 @@
-"""The project's own tests: what will run, how it goes, and how it ended.
+"""Run the project's own test suites: announce them, show their progress, and summarize them.
 
-Each suite is a pytest in the interpreter that its tests are for, with the plugin that tells what
-happens to Theano's own tests.
+Each suite is a pytest process in the interpreter for which its tests are written. The plugin of
+Theano's own tests records its events.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from builder import report
 from builder.common import paths, processes, progress
 from builder.common.errors import CommandFailed
 from builder.proof import pytest_events, pytest_results
-from builder.proof.lent_packages import PYTEST, lend
+from builder.proof.lent_packages import PYTEST, link_packages
 from builder.proof.pytest_events import Events, Part
 from builder.proof.pytest_results import KINDS, Outcome
 from builder.proof.pytest_runs import PLUGIN
@@ -34,118 +34,127 @@ from builder.proof.pytest_runs import PLUGIN
 DIRECTORY = paths.BUILD / "tests"
 # pytest's exit codes.
 PASSED, FAILED, NOTHING_SELECTED = 0, 1, 5
-# What is shown of pytest's output begins with one of these.
+# The parts of pytest's output that are printed begin with one of these headings.
 HEADING = re.compile(r"^(\x1b\[\d+m)*=+ (ERRORS|FAILURES|warnings summary)", re.MULTILINE)
-# Seconds between plain lines, and those that fixtures get to end what they began.
-PACE, PATIENCE = 30, 30
+# Seconds between progress lines without a terminal.
+LINE_INTERVAL = 30
+# Seconds that the fixtures of an interrupted pytest get to clean up.
+CLEANUP_TIMEOUT = 30
 
 
 @dataclass(frozen=True)
 class Suite:
-    """The tests in a folder, run by an environment's interpreter, or else by the builder's."""
+    """The tests in a folder, run by an environment's interpreter or by the builder's."""
 
     folder: str
-    # Seconds that it took on 2 cores.
-    about: float
+    # Seconds on 2 cores.
+    expected_seconds: float
     environment: str = ""
-    # What it cannot run without, in part or as a whole.
+    # The requirements of the suite or of some of its tests.
     needs: str = ""
-    # What is to be done before it can run.
+    # The command to run before it, or "".
     absent: str = ""
-    # Whether it runs while the one before it does.
-    beside: bool = False
+    # Whether it runs at the same time as the suite before it.
+    concurrent: bool = False
 
     def __str__(self) -> str:
         return f"{self.folder} in {self.environment}" if self.environment else self.folder
 
     @property
     def part(self) -> Part:
-        """What its events are written down as."""
+        """The part under which its events are recorded."""
         return Part(self.environment or "builder", "", self.folder, 0, 1)
 
     @property
     def log(self) -> Path:
-        """Where what its pytest prints goes."""
-        file = pytest_events.place(DIRECTORY, self.part)
+        """The log of its pytest."""
+        file = pytest_events.event_file(DIRECTORY, self.part)
         return DIRECTORY / "logs" / f"{file.stem}-{self.part.configuration}.log"
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The interpreter."""
         environment = paths.ENVIRONMENTS / self.environment
         return environment / "bin" / "python" if self.environment else Path(sys.executable)
 
 
 class Run:
-    """Tells what it will run; ``run`` runs groups of it in a block, whose end tells how it went.
+    """A run of suites: announces them; ``run`` runs a group; the end of the block summarizes.
 
     Args:
         select: pytest's -k expression; a suite in which it selects nothing passes.
 
     Raises:
-        CommandFailed: at the end of the block: a test failed.
+        CommandFailed: at the end of the block, if a test failed.
     """
 
     def __init__(self, suites: Sequence[Suite], select: str) -> None:
         self.suites = [suite for suite in suites if not suite.absent]
         self.groups: list[list[Suite]] = []
         for suite in self.suites:
-            if suite.beside and self.groups:
+            if suite.concurrent and self.groups:
                 self.groups[-1].append(suite)
             else:
                 self.groups.append([suite])
         self.select = select
         self._lent = DIRECTORY / "lent"
         self._times = DIRECTORY / "seconds.json"
-        self._took: dict[Suite, float] = {}
-        known = report.read(self._times)
-        self._about = {suite: float(known.get(str(suite), suite.about)) for suite in self.suites}
+        self._seconds: dict[Suite, float] = {}
+        previous_times = report.read(self._times)
+        self._expected_seconds = {
+            suite: float(previous_times.get(str(suite), suite.expected_seconds))
+            for suite in self.suites
+        }
         rows = [
-            [str(suite), "not run", f"first: {suite.absent}"]
+            [str(suite), "not run", f"needs: {suite.absent}"]
             if suite.absent
-            else [str(suite), self._estimate(self._about[suite]), suite.needs]
+            else [str(suite), self._format_estimate(self._expected_seconds[suite]), suite.needs]
             for suite in suites
         ]
-        progress.table(["part", "time", "needs"], rows)
-        total = self._estimate(self._longest(self.groups))
+        progress.print_table(["part", "time", "needs"], rows)
+        total = self._format_estimate(self._sum_seconds(self.groups))
         origin = (
-            "as the last time here" if known.keys() >= set(map(str, self.suites)) else "on 2 cores"
+            "like the last run here"
+            if previous_times.keys() >= set(map(str, self.suites))
+            else "on 2 cores"
         )
         progress.say(f"{total} in all, {origin}\n")
 
     def run(self, *group: Suite) -> None:
-        """Run suites at once, and show what pytest says of failures and warnings."""
+        """Run suites at the same time; print the failures and warnings of pytest."""
         began = time.monotonic()
         running = dict[Suite, processes.Process]()
         try:
             for suite in group:
                 running[suite] = self._start(suite)
-            with _shown() as show:
-                while left := [suite for suite, each in running.items() if each.poll() is None]:
+            with _show_line() as show:
+                while active := [
+                    suite for suite, process in running.items() if process.poll() is None
+                ]:
                     elapsed = time.monotonic() - began
-                    self._took |= dict.fromkeys(left, elapsed)
-                    # A line that is being written may be read in part.
+                    self._seconds |= dict.fromkeys(active, elapsed)
+                    # The last line of the events may be incomplete.
                     with contextlib.suppress(json.JSONDecodeError):
-                        show(self._line(left, elapsed))
+                        show(self._format_line(active, elapsed))
                     time.sleep(0.2)
         finally:
-            for each in running.values():
-                if each.poll() is None:
-                    _end(each.pid, each.poll)
-        for suite, each in running.items():
-            self._conclude(suite, each.wait())
+            for process in running.values():
+                if process.poll() is None:
+                    _interrupt(process.pid, process.poll)
+        for suite, process in running.items():
+            self._conclude(suite, process.wait())
 
     def _start(self, suite: Suite) -> processes.Process:
-        self._took[suite] = 0.0
-        file = pytest_events.place(DIRECTORY, suite.part)
+        self._seconds[suite] = 0.0
+        file = pytest_events.event_file(DIRECTORY, suite.part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # The plugin runs no test that has an outcome already.
+        # The plugin does not run tests that have an outcome already.
         file.write_text("")
         if suite.environment:
-            # It stays: who runs a test again needs it.
+            # Kept after the run: the printed commands that repeat a test use it.
             shutil.rmtree(self._lent, ignore_errors=True)
             self._lent.mkdir()
-            lend(self._lent, *PYTEST)
+            link_packages(self._lent, *PYTEST)
         environ = {**os.environ, **({"PYTHONPATH": str(self._lent)} if suite.environment else {})}
         command = self._command(suite, file)
         return processes.start(command, env=environ, cwd=paths.ROOT, log=suite.log)
@@ -155,59 +164,63 @@ class Run:
             *(suite.python, "-m", "pytest", suite.folder),
             *("-q", "-rN", "-o", "verbosity_assertions=2"),
             f"--color={'yes' if progress.console.color_system else 'no'}",
-            # Not by PYTHONPATH: what tests start would have it too.
+            # Not by PYTHONPATH, which processes started by tests would inherit.
             *("-o", f"pythonpath={shlex.quote(str(PLUGIN.parent))}"),
             *("-p", PLUGIN.stem, "--events", file),
             *(("-k", self.select) if self.select else ()),
         ]
 
-    def _line(self, running: Sequence[Suite], elapsed: float) -> str:
-        """How far suites are, and when all will be done."""
-        told, left = list[str](), 0.0
+    def _format_line(self, running: Sequence[Suite], elapsed: float) -> str:
+        """Format the progress of suites and the time until all suites end."""
+        parts, seconds_left = list[str](), 0.0
         for suite in running:
-            known = pytest_events.read(DIRECTORY, suite.part)
-            done, total = len(known.outcomes.keys() & set(known.collected)), len(known.collected)
-            its = self._about[suite] - elapsed
-            if its < 0 or 0 < total == done:
-                its = elapsed / max(done, 1) * (total - done)
-            left = max(left, its)
-            failed = len(_failed(known))
-            told.append(
+            events = pytest_events.read_events(DIRECTORY, suite.part)
+            done, total = len(events.outcomes.keys() & set(events.collected)), len(events.collected)
+            suite_seconds = self._expected_seconds[suite] - elapsed
+            if suite_seconds < 0 or 0 < total == done:
+                suite_seconds = elapsed / max(done, 1) * (total - done)
+            seconds_left = max(seconds_left, suite_seconds)
+            failed = len(_select_failed(events))
+            parts.append(
                 f"{self.suites.index(suite) + 1}/{len(self.suites)} {suite}: "
                 + (f"{done} of {total} tests" if total else "collecting")
                 + (f", {failed} failed" if failed else "")
             )
         number = next(i for i, group in enumerate(self.groups, 1) if running[0] in group)
-        left += self._longest(self.groups[number:])
-        return f"{'; '.join(told)}, {self._estimate(left)} left"
+        seconds_left += self._sum_seconds(self.groups[number:])
+        return f"{'; '.join(parts)}, {self._format_estimate(seconds_left)} left"
 
-    def _longest(self, groups: Iterable[Sequence[Suite]]) -> float:
-        """The seconds of groups one after another."""
-        return sum(max(self._about[suite] for suite in group) for group in groups)
+    def _sum_seconds(self, groups: Iterable[Sequence[Suite]]) -> float:
+        """Sum the expected seconds of groups, each as long as its longest suite."""
+        return sum(max(self._expected_seconds[suite] for suite in group) for group in groups)
 
     def _conclude(self, suite: Suite, status: int) -> None:
         output = suite.log.read_text("utf-8", "replace")
         passed = status == PASSED or (status == NOTHING_SELECTED and bool(self.select))
-        known = pytest_events.read(DIRECTORY, suite.part)
-        if not passed and not _failed(known):
-            failed = {"id": known.open or suite.folder, "outcome": "failed", "seconds": 0}
-            with pytest_events.place(DIRECTORY, suite.part).open("a", encoding="utf-8") as stream:
+        events = pytest_events.read_events(DIRECTORY, suite.part)
+        if not passed and not _select_failed(events):
+            failed = {"id": events.open or suite.folder, "outcome": "failed", "seconds": 0}
+            with pytest_events.event_file(DIRECTORY, suite.part).open(
+                "a", encoding="utf-8"
+            ) as stream:
                 stream.write(json.dumps({**failed, "reason": f"pytest ended with {status}"}) + "\n")
         heading = HEADING.search(output)
         if heading or not passed:
             progress.say(output[heading.start() if heading else 0 :].rstrip())
         if status in (PASSED, FAILED) and not self.select:
-            known_times = report.read(self._times)
-            report.write({**known_times, str(suite): round(self._took[suite], 1)}, self._times)
-        progress.say(f"{suite}: {_summary([suite])}, {progress.seconds(self._took[suite])}")
+            times = report.read(self._times)
+            report.write({**times, str(suite): round(self._seconds[suite], 1)}, self._times)
+        progress.say(
+            f"{suite}: {_summary([suite])}, {progress.format_duration(self._seconds[suite])}"
+        )
 
-    def _estimate(self, seconds: float) -> str:
-        # How long some of the tests take is not known.
+    def _format_estimate(self, seconds: float) -> str:
+        # The time of selected tests is not known, only that of all.
         bound = "at most" if self.select else "about"
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
 
-    def _again(self, suite: Suite, test: str) -> str:
-        """The command that runs a test again."""
+    def _format_command(self, suite: Suite, test: str) -> str:
+        """Return the command that repeats a test."""
         python, lent = (os.path.relpath(path, paths.ROOT) for path in (suite.python, self._lent))
         variable = f"PYTHONPATH=$PWD/{lent} " if suite.environment else ""
         return f"{variable}{shlex.quote(python)} -m pytest {shlex.quote(test)}"
@@ -216,63 +229,65 @@ class Run:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        ran = list(self._took)
-        results = pytest_events.results(DIRECTORY, [suite.part for suite in ran])
+        ran = list(self._seconds)
+        results = pytest_events.collect_results(DIRECTORY, [suite.part for suite in ran])
         progress.say("")
-        for reason, count in pytest_results.reasons(results.outcomes):
+        for reason, count in pytest_results.count_skip_reasons(results.outcomes):
             progress.say(f"{count} skipped: {' '.join(reason.removeprefix('Skipped: ').split())}")
-        failed = {suite: _failed(pytest_events.read(DIRECTORY, suite.part)) for suite in ran}
+        failed = {
+            suite: _select_failed(pytest_events.read_events(DIRECTORY, suite.part)) for suite in ran
+        }
         for suite, tests in failed.items():
             for test, outcome in tests.items():
                 progress.say(f"failed: {test}: {outcome.reason[:100]}")
-                progress.say(f"  {self._again(suite, test)}")
+                progress.say(f"  {self._format_command(suite, test)}")
         rows = [
-            [str(suite), *re.findall(r"\d+", _summary([suite])), f"{self._took[suite] / 60:.1f}"]
+            [str(suite), *re.findall(r"\d+", _summary([suite])), f"{self._seconds[suite] / 60:.1f}"]
             for suite in ran
         ]
-        progress.table(["part", *KINDS, "minutes"], rows)
+        progress.print_table(["part", *KINDS, "minutes"], rows)
         progress.say(_summary(ran))
         if kind is None and any(failed.values()):
-            named = [f"{suite} ({len(tests)})" for suite, tests in failed.items() if tests]
-            raise CommandFailed(f"failed: {', '.join(named)}")
+            failed_suites = [f"{suite} ({len(tests)})" for suite, tests in failed.items() if tests]
+            raise CommandFailed(f"failed: {', '.join(failed_suites)}")
 
 
 def _summary(suites: Sequence[Suite]) -> str:
-    found = pytest_results.counts(
-        pytest_events.results(DIRECTORY, [suite.part for suite in suites]), ()
+    counts = pytest_results.count_outcomes(
+        pytest_events.collect_results(DIRECTORY, [suite.part for suite in suites]), ()
     )
-    return ", ".join(f"{found[kind]} {kind}" for kind in KINDS)
+    return ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)
 
 
-def _failed(known: Events) -> dict[str, Outcome]:
-    return {test: found for test, found in known.outcomes.items() if found.outcome == "failed"}
+def _select_failed(events: Events) -> dict[str, Outcome]:
+    return {test: row for test, row in events.outcomes.items() if row.outcome == "failed"}
 
 
 @contextlib.contextmanager
-def _shown() -> Iterator[Callable[[str], None]]:
-    """What shows a line: in place of the last one on a terminal, else now and then."""
+def _show_line() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows a line: in place on a terminal, else after LINE_INTERVAL."""
     if progress.console.is_interactive:
         with Live(console=progress.console, auto_refresh=False, transient=True) as live:
             yield lambda line: live.update(
                 Text(line, no_wrap=True, overflow="ellipsis"), refresh=True
             )
         return
-    told = time.monotonic()
+    last_time = time.monotonic()
 
     def show(line: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= PACE:
+        nonlocal last_time
+        if time.monotonic() - last_time >= LINE_INTERVAL:
             progress.say(line)
-            told = time.monotonic()
+            last_time = time.monotonic()
 
     yield show
 
 
-def _end(group: int, poll: Callable[[], int | None]) -> None:
-    """End a pytest as Ctrl-C does, so that its fixtures end what they began; at last, kill it."""
+def _interrupt(group: int, poll: Callable[[], int | None]) -> None:
+    """Interrupt a pytest like Ctrl-C, so that its fixtures clean up; kill it after the timeout."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGINT)
-        for _ in range(PATIENCE * 10):
+        for _ in range(CLEANUP_TIMEOUT * 10):
             if poll() is not None:
                 return
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""What happened to tests so far, as conformance/theano_events.py writes it down."""
+"""Read the events of tests that conformance/theano_events.py writes: collected, started, ended."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Part:
 
 @dataclass(frozen=True)
 class Events:
-    """What is known of a part."""
+    """The events of a part so far."""
 
     collected: tuple[str, ...]
     outcomes: Mapping[str, Outcome]
-    # Started and not ended.
+    # The test that started and has not ended; "" if there is none.
     open: str
     complete: bool
 
 
-def read(directory: Path, part: Part) -> Events:
-    """Read what happened so far."""
+def read_events(directory: Path, part: Part) -> Events:
+    """Read the events of a part so far."""
     collected: list[str] | None = None
     outcomes: dict[str, Outcome] = {}
     started = ""
-    file = place(directory, part)
+    file = event_file(directory, part)
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         event = json.loads(line)
         if "collected" in event:
@@ -50,30 +50,28 @@ def read(directory: Path, part: Part) -> Events:
         else:
             test = event.pop("id")
             outcomes[test] = Outcome(**event)
-    wanted = set(() if collected is None else collected[part.first :: part.step])
+    selected = set(() if collected is None else collected[part.first :: part.step])
     return Events(
         collected=tuple(collected or ()),
         outcomes=outcomes,
         open="" if started in outcomes else started,
-        complete=collected is not None and wanted <= set(outcomes),
+        complete=collected is not None and selected <= set(outcomes),
     )
 
 
-def results(directory: Path, parts: Sequence[Part]) -> Results:
-    """What is known of all parts."""
-    found = {part: read(directory, part) for part in parts}
+def collect_results(directory: Path, parts: Sequence[Part]) -> Results:
+    """Collect the outcomes of all parts so far."""
+    events = {part: read_events(directory, part) for part in parts}
     return Results(
         outcomes={
             (part.configuration, test): outcome
-            for part, known in found.items()
-            for test, outcome in known.outcomes.items()
+            for part, row in events.items()
+            for test, outcome in row.outcomes.items()
         },
-        collected={
-            (part.configuration, part.file): known.collected for part, known in found.items()
-        },
+        collected={(part.configuration, part.file): row.collected for part, row in events.items()},
     )
 
 
-def place(directory: Path, part: Part) -> Path:
-    """The file of a part's events, below the directory of a run."""
+def event_file(directory: Path, part: Part) -> Path:
+    """Return the path of a part's events below the directory of a run."""
     return directory / "events" / part.configuration / f"{part.file.replace('/', '.')}.jsonl"

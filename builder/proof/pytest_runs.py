@@ -1,6 +1,6 @@
-"""Run files of tests, each in a process of its own; an interrupted run can go on.
+"""Run test files in parallel, each in its own process; an interrupted run can be resumed.
 
-A test that kills its process, or hangs, has failed; the file goes on with the next one.
+A test that kills its process or hangs is recorded as failed; its file continues with the next test.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ from builder.proof import pytest_events
 from builder.proof.pytest_events import Part
 
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
-# In place of pytest, whose last release for Python 2.7 runs no tests that yield others.
+# Fails a test in which Theano logs that an optimizer failed.
+FAIL_ON_LOGGED = PLUGIN.with_name("fail_on_logged.py")
+# Used in place of pytest on Python 2.7: its last release there runs no generator tests.
 NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
-# A test is taken to hang after so many seconds.
+# Seconds after which a test is recorded as hanging.
 LIMIT = 1800
 
 
 @dataclass(frozen=True)
 class Manner:
-    """How tests are run: pytest's options, THEANO_FLAGS, what PYTHONPATH gets; or by nose."""
+    """The way to run tests: pytest's options, THEANO_FLAGS, directories of PYTHONPATH; or nose."""
 
     options: tuple[str, ...] = ()
     flags: str = ""
@@ -38,9 +40,13 @@ class Manner:
 
 
 THEANO = Manner(
-    # Not what is installed with the tests: stock Theano's have none. Classes as theirs are named.
-    ("--noconftest", "-p", CONFTEST.stem, "-o", "python_classes=Test* test_* T_* *Test"),
-    # Theano's own continuous integration ran its tests with these.
+    # Stock Theano's tests have no conftest.py, so the installed one is not used. Test classes have
+    # these names.
+    (
+        *("--noconftest", "-p", CONFTEST.stem, "-p", FAIL_ON_LOGGED.stem),
+        *("-o", "python_classes=Test* test_* T_* *Test"),
+    ),
+    # Theano's own continuous integration used these flags.
     "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise",
     (CONFTEST.parent,),
 )
@@ -49,7 +55,7 @@ THEANO_OF_2017 = Manner(flags=THEANO.flags, nose=True)
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python with tests in ``site_packages``, and what its PYTHONPATH gets."""
+    """A Python with tests in ``site_packages``, and directories for its PYTHONPATH."""
 
     python: Path
     site_packages: Path
@@ -63,7 +69,7 @@ class _Running:
 
 
 class Run:
-    """Runs parts below a directory, at most ``jobs`` at once; 0 means as many as there are CPUs."""
+    """Runs parts below a directory, at most ``jobs`` at once; 0 means the number of CPUs."""
 
     def __init__(
         self,
@@ -76,12 +82,14 @@ class Run:
         self.interpreter = interpreter
         self.directory = directory
         self.environ = environ
-        self.jobs = jobs or processes.cpus()
+        self.jobs = jobs or processes.count_cpus()
         self.manner = manner
 
     def run(self, parts: Sequence[Part]) -> None:
-        """Run what has not been run yet."""
-        pending = [part for part in parts if not pytest_events.read(self.directory, part).complete]
+        """Run the parts that are not complete."""
+        pending = [
+            part for part in parts if not pytest_events.read_events(self.directory, part).complete
+        ]
         self.total, self.done = len(parts), len(parts) - len(pending)
         running: dict[int, _Running] = {}
         try:
@@ -101,22 +109,22 @@ class Run:
                 _kill(started.process)
 
     def _start(self, part: Part, worker: int) -> _Running:
-        file = pytest_events.place(self.directory, part)
+        file = pytest_events.event_file(self.directory, part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # It also tells how long nothing has happened.
+        # Its modification time is the time of the last event.
         file.touch()
         site = self.interpreter.site_packages
-        told = ("--events", file, "--part", f"{part.first}:{part.step}")
+        event_flags = ("--events", file, "--part", f"{part.first}:{part.step}")
         command: list[str | Path] = [
             *(self.interpreter.python, "-m", "pytest", site / part.file),
             *self.manner.options,
-            *("-p", PLUGIN.stem, *told),
+            *("-p", PLUGIN.stem, *event_flags),
             *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
             *("--rootdir", site, "-c", os.devnull),
         ]
         if self.manner.nose:
-            command = [self.interpreter.python, NOSE, site, part.file, *told]
-        done = len(pytest_events.read(self.directory, part).outcomes)
+            command = [self.interpreter.python, NOSE, site, part.file, *event_flags]
+        done = len(pytest_events.read_events(self.directory, part).outcomes)
         process = processes.start(
             command,
             env=self._environ(part, worker),
@@ -131,7 +139,7 @@ class Run:
         return home
 
     def _environ(self, part: Part, worker: int) -> dict[str, str]:
-        # A compile cache for each worker: they would wait for each other's lock, seconds each time.
+        # Each worker has its own compile cache: they would wait seconds for each other's lock.
         compiledir = f"base_compiledir={self.directory}/compiledir/{worker}"
         flags = [compiledir, self.manner.flags, part.flags]
         return {
@@ -141,40 +149,42 @@ class Run:
             "PYTHONPATH": os.pathsep.join(
                 map(str, (PLUGIN.parent, *self.manner.path, *self.interpreter.path))
             ),
-            # The environment under test stays as it was installed.
+            # No bytecode is written into the environment under test.
             "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),
             "THEANO_FLAGS": ",".join(filter(None, flags)),
         }
 
     def _ended(self, started: _Running) -> str | None:
-        """How a process ended; ``None`` while it runs."""
+        """Describe how a process ended; return None while it runs."""
         status = started.process.poll()
         if status is not None:
             return f"its process ended with {status}"
-        age = time.time() - pytest_events.place(self.directory, started.part).stat().st_mtime
+        age = time.time() - pytest_events.event_file(self.directory, started.part).stat().st_mtime
         if age < LIMIT:
             return None
         _kill(started.process)
         return f"took longer than {LIMIT} s"
 
     def _conclude(self, part: Part, status: str) -> bool:
-        """Whether a part is complete; the test that ended its process failed."""
-        found = pytest_events.read(self.directory, part)
-        if not found.complete:
-            reason = status if found.open else f"{status}, before its first test"
-            failed = {"id": found.open or part.file, "outcome": "failed"}
+        """Record a test that ended its process as failed; return whether the part is complete."""
+        events = pytest_events.read_events(self.directory, part)
+        if not events.complete:
+            reason = status if events.open else f"{status}, before its first test"
+            failed = {"id": events.open or part.file, "outcome": "failed"}
             lines: list[dict[str, object]] = [{**failed, "seconds": 0, "reason": reason}]
-            if not found.open:
+            if not events.open:
                 lines.append({"collected": []})
-            with pytest_events.place(self.directory, part).open("a", encoding="utf-8") as stream:
+            with pytest_events.event_file(self.directory, part).open(
+                "a", encoding="utf-8"
+            ) as stream:
                 stream.writelines(json.dumps(line) + "\n" for line in lines)
-            found = pytest_events.read(self.directory, part)
-        if found.complete:
+            events = pytest_events.read_events(self.directory, part)
+        if events.complete:
             self.done += 1
-            counts = Counter(outcome.outcome for outcome in found.outcomes.values())
+            counts = Counter(outcome.outcome for outcome in events.outcomes.values())
             text = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
             progress.say(f"{self.done}/{self.total} {part}: {text or 'no tests'}")
-        return found.complete
+        return events.complete
 
 
 def _kill(process: processes.Process) -> None:

@@ -1,1 +1,1 @@
-"""Source archives: where they may be had, fetched and verified."""
+"""Source archives: downloads from Debian, package indexes and upstream, and their verification."""

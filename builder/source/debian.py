@@ -1,4 +1,4 @@
-"""Debian, from the host's configured mirrors: files by their names, and a base system."""
+"""Download Debian's files by their names from the configured mirrors, and bootstrap a system."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from builder.common.errors import CommandFailed
 from builder.common.processes import run
 from builder.source import downloads
 
-# Releases whose files recipes pin; a host of one release can fetch from all.
+# Releases whose files recipes pin. A host with one of them can fetch from all.
 RELEASES = ("bullseye", "bookworm", "trixie")
-# The suites that keep what they have: releases after their last point release, which the mirrors
-# still carry. Another suite drops a file when it gets a newer one, or goes as a whole.
-LASTING = frozenset({"bookworm"})
-# Names a mirror of Debian's, as http://mirror.example/debian, for a host whose apt has none.
+# Suites that drop no files: releases after their last point release that mirrors still have. Other
+# suites drop a file when they get a newer version, or disappear from the mirrors.
+STABLE_SUITES = frozenset({"bookworm"})
+# The variable with the address of a Debian mirror, such as http://mirror.example/debian, for hosts
+# whose apt has none.
 MIRROR = "THEANO_FAST_DEBIAN_MIRROR"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FILE = re.compile(
@@ -36,22 +37,23 @@ SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
 _lock = threading.Lock()
 
 
-def mirror() -> str:
-    """The address of the mirror that the user names in MIRROR, if any."""
+def read_user_mirror() -> str:
+    """Read the address of the mirror in the variable MIRROR; "" if it is not set."""
     return os.environ.get(MIRROR, "").rstrip("/")
 
 
-def sources_list(targets: str, kind: str = "deb-src") -> str:
-    """apt's entries for RELEASES, on the user's mirror and those that ``targets`` names.
+def format_sources_list(targets: str, kind: str = "deb-src") -> str:
+    """Format apt's entries for RELEASES, on the user's mirror and on those in ``targets``.
 
     Args:
-        targets: what ``apt-get update --print-uris`` prints.
-        kind: one of SHOW.
+        targets: the output of ``apt-get update --print-uris``.
+        kind: a key of SHOW.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
-    # Signed or not: what comes from there is held to its SHA-256.
-    lines = {f"{kind} [trusted=yes] {mirror()} {name} main" for name in RELEASES if mirror()}
-    for uri, release in _repositories(targets):
+    # A signature is not necessary: the recipe pins the SHA-256 of each file.
+    mirror = read_user_mirror()
+    lines = {f"{kind} [trusted=yes] {mirror} {name} main" for name in RELEASES if mirror}
+    for uri, release in _parse_repositories(targets):
         base, _, pocket = release.partition("-")
         if base in RELEASES and pocket in ("", "security"):
             suffix = f"-{pocket}" if pocket else ""
@@ -59,54 +61,60 @@ def sources_list(targets: str, kind: str = "deb-src") -> str:
     return "\n".join(sorted(lines)) + "\n"
 
 
-def package_list(targets: str, release: str) -> list[str]:
-    """apt's entries for one release's packages, on the mirrors that ``targets`` names.
+def list_entries(targets: str, release: str) -> list[str]:
+    """List apt's entries for the packages of one release, on the mirrors in ``targets``.
 
     Args:
-        targets: as for :func:`sources_list`.
-        release: a codename, as ``bookworm``.
+        targets: the output of ``apt-get update --print-uris``.
+        release: a codename such as ``bookworm``.
     """
     pockets = {release, f"{release}-updates", f"{release}-security"}
-    return [f"deb {uri} {name} main" for uri, name in _repositories(targets) if name in pockets]
+    return [
+        f"deb {uri} {name} main" for uri, name in _parse_repositories(targets) if name in pockets
+    ]
 
 
-def directories(shown: str, file: str) -> list[str]:
-    """The pool directories of ``file`` in what ``apt-cache showsrc`` or ``show`` printed."""
+def find_pool_directories(stanzas: str, file: str) -> list[str]:
+    """Find the pool directories of ``file`` in the output of ``apt-cache showsrc`` or ``show``."""
     name = re.escape(file)
-    found = re.findall(rf"^Filename: (\S+)/{name}$", shown, re.MULTILINE)
-    for stanza in shown.split("\n\n"):
+    directories = re.findall(rf"^Filename: (\S+)/{name}$", stanzas, re.MULTILINE)
+    for stanza in stanzas.split("\n\n"):
         if re.search(rf"^ [0-9a-f]{{64}} \d+ {name}$", stanza, re.MULTILINE):
-            found += re.findall(r"^Directory: (\S+)$", stanza, re.MULTILINE)
-    return sorted(set(found))
+            directories += re.findall(r"^Directory: (\S+)$", stanza, re.MULTILINE)
+    return sorted(set(directories))
 
 
 def download(file: str, destination: Path, state: Path) -> None:
-    """Write ``file`` to ``destination``; apt's index files are kept below ``state``.
+    """Download ``file`` to ``destination``.
+
+    Args:
+        state: a directory for apt's index files, which are kept.
 
     Raises:
-        LookupError: the host has no apt, no Debian mirror, or the mirror no such file.
+        LookupError: the host has no apt or no Debian mirror, or the mirrors have no such file.
         CommandFailed: apt could not download it.
-        OSError: without apt, the user's mirror does not answer.
+        OSError: the host has no apt, and the user's mirror does not answer.
     """
     match = FILE.fullmatch(file)
     if not match:
-        raise LookupError(f"{file} is not named as Debian's files are")
+        raise LookupError(f"{file} is not the name of a Debian package or source")
     if shutil.which("apt-get") is None:
-        downloads.download(_address(match, state), destination)
+        downloads.download(_find_address(match, state), destination)
         return
     kind = _kind(match)
-    # Apart, so that sources need no lists of binary packages, which are large.
+    # A directory for each kind: to fetch sources, apt need not load the lists of binary packages,
+    # which are large.
     state /= kind
     with _lock:
         options = _configure(state, kind)
         query = ["apt-cache", *options, *SHOW[kind], match["package"]]
-        pools = directories(run(query, check=False).output, file)
+        pools = find_pool_directories(run(query, check=False).output, file)
         if not pools:
             run(["apt-get", *options, "update"], check=False)
-            pools = directories(run(query, check=False).output, file)
+            pools = find_pool_directories(run(query, check=False).output, file)
     if not pools:
         raise LookupError(f"the configured Debian mirrors have no {file} (any more)")
-    # A mirror's index may still list a file that it no longer has: ask each.
+    # An index may still list a file that the mirror has dropped, so every mirror is tried.
     mirrors = sorted(set(re.findall(r"https?://\S+", (state / "sources.list").read_text("utf-8"))))
     failure: Exception = LookupError(file)
     for mirror, pool in itertools.product(mirrors, pools):
@@ -119,73 +127,77 @@ def download(file: str, destination: Path, state: Path) -> None:
     raise failure
 
 
-def listed(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
-    """The suites of each file that the mirrors list now of the packages that ``files`` are of.
+def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
+    """List all files that the mirrors have now of the packages of ``files``, with their suites.
+
+    Args:
+        state: a directory for apt's index files, which are kept.
 
     Raises:
-        LookupError: the host has no apt, or no Debian mirror, or one does not answer.
+        LookupError: the host has no apt, apt has no Debian mirror, or a mirror does not answer.
     """
     matches = [match for file in files if (match := FILE.fullmatch(file))]
-    found: dict[str, frozenset[str]] = {}
+    suites: dict[str, frozenset[str]] = {}
     for kind, show in SHOW.items():
         packages = sorted({match["package"] for match in matches if _kind(match) == kind})
         if packages:
             options = _configure(state / kind, kind)
             update = ["apt-get", *options, "-o", "APT::Update::Error-Mode=any", "update"]
-            if (done := run(update, check=False)).status != 0:
-                errors = [line for line in done.output.splitlines() if line.startswith("E: ")]
+            if (finished := run(update, check=False)).status != 0:
+                errors = [line for line in finished.output.splitlines() if line.startswith("E: ")]
                 raise LookupError(f"apt-get update: {errors[0]}")
-            shown, told = (
+            stanzas, versions = (
                 run(["apt-cache", *options, *query, *packages]).output
                 for query in (show, ("madison",))
             )
-            found |= suites(shown, told)
-    return found
+            suites |= parse_suites(stanzas, versions)
+    return suites
 
 
-def suites(shown: str, told: str) -> dict[str, frozenset[str]]:
-    """The suites of each file in what ``apt-cache showsrc`` or ``show`` printed.
+def parse_suites(stanzas: str, versions: str) -> dict[str, frozenset[str]]:
+    """Parse the suites of each file in the output of ``apt-cache showsrc`` or ``show``.
 
     Args:
-        told: what ``apt-cache madison`` printed of the same packages.
+        versions: the output of ``apt-cache madison`` for the same packages.
     """
-    places = defaultdict(set)
+    suites = defaultdict(set)
     for package, version, suite in re.findall(
-        r"^ *(\S+) \| +(\S+) \| \S+ ([^/ ]+)", told, re.MULTILINE
+        r"^ *(\S+) \| +(\S+) \| \S+ ([^/ ]+)", versions, re.MULTILINE
     ):
-        places[package, version].add(suite)
-    found: dict[str, set[str]] = defaultdict(set)
-    for stanza in shown.split("\n\n"):
+        suites[package, version].add(suite)
+    suites_of_files: dict[str, set[str]] = defaultdict(set)
+    for stanza in stanzas.split("\n\n"):
         fields = dict(re.findall(r"^(Package|Version): (\S+)$", stanza, re.MULTILINE))
         for word in re.split(r"[\s/]+", stanza):
             if FILE.fullmatch(word):
-                found[word] |= places[fields["Package"], fields["Version"]]
-    return {file: frozenset(names) for file, names in found.items()}
+                suites_of_files[word] |= suites[fields["Package"], fields["Version"]]
+    return {file: frozenset(names) for file, names in suites_of_files.items()}
 
 
-def later(file: str, offered: Iterable[str]) -> str | None:
-    """The version of the newest of ``offered``, if that is Debian's later work on one release.
+def find_later_version(file: str, candidates: Iterable[str]) -> str | None:
+    """Find the newest Debian revision of the same upstream release, if it is newer than ``file``.
 
     Args:
-        file: Debian's own part of a source package, its patches among it.
+        file: an archive ``*.debian.tar.xz``, which has Debian's patches.
+        candidates: names of files; those of other packages or upstream releases are ignored.
     """
     match = FILE.fullmatch(file)
-    # dpkg knows the order of versions; without it there is nothing to say.
+    # Only dpkg can compare versions; without it no version is reported.
     if not match or not match["revision"] or shutil.which("dpkg") is None:
         return None
     upstream = match["version"].rpartition("-")[0]
     newest = match["version"]
-    for other in filter(None, map(FILE.fullmatch, offered)):
+    for other in filter(None, map(FILE.fullmatch, candidates)):
         version = other["version"]
-        alike = (other["package"], other["revision"]) == (match["package"], match["revision"])
-        if alike and version.rpartition("-")[0] == upstream:
+        same = (other["package"], other["revision"]) == (match["package"], match["revision"])
+        if same and version.rpartition("-")[0] == upstream:
             compare = ["dpkg", "--compare-versions", version, "gt", newest]
             newest = version if run(compare, check=False).status == 0 else newest
     return newest if newest != match["version"] else None
 
 
-def release() -> str:
-    """The codename of the host's release, empty if it has none."""
+def read_host_release() -> str:
+    """Read the codename of the host's release; "" if it has none."""
     return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
 
 
@@ -196,14 +208,14 @@ def bootstrap(
     suite: str = "",
     variant: str = "minbase",
 ) -> None:
-    """Write a release as a root file system; the same state of the mirrors gives the same bytes.
+    """Bootstrap a root file system; the same state of the mirrors gives the same bytes.
 
     Args:
-        target: what to write, an archive if it is called ``*.tar``, else a directory.
-        omit: glob patterns of files that no package shall install.
-        epoch: the time of files that are younger, in seconds since 1970.
-        suite: the release's codename, if it is not the host's.
-        variant: mmdebstrap's: ``minbase``, essential packages and apt, or ``essential``.
+        target: an archive if its name is ``*.tar``, else a directory.
+        omit: glob patterns of files that are not installed.
+        epoch: the latest modification time of files, in seconds since 1970.
+        suite: the codename of the release; by default the host's.
+        variant: mmdebstrap's variant: ``minbase`` (essential packages and apt) or ``essential``.
 
     Raises:
         LookupError: the host has no mmdebstrap, or no Debian mirror.
@@ -211,97 +223,112 @@ def bootstrap(
     """
     if shutil.which("mmdebstrap") is None:
         raise LookupError("mmdebstrap is not on PATH")
-    entries = package_list(_targets(), release())
+    release = read_host_release()
+    entries = list_entries(_list_targets(), release)
     if not entries:
         raise LookupError("apt is not configured with a Debian mirror")
     options = [f"--variant={variant}"]
     if suite:
-        # A mirror may be of some day in the past.
+        # The mirror may be a snapshot of a day in the past.
         options += ['--aptopt=Acquire::Check-Valid-Until "false"']
-        own = f" {release()} "
-        entries = [entry.replace(own, f" {suite} ") for entry in entries if own in entry]
+        word = f" {release} "
+        entries = [entry.replace(word, f" {suite} ") for entry in entries if word in entry]
     else:
-        # Without the hook bookworm installs perl, to convert itself to a merged /usr.
+        # Without this hook bookworm installs perl in order to merge /usr.
         options += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in omit]
-    # A licence asks to stay with its program.
+    # Licences require their text to stay with the program.
     options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    # mmdebstrap leaves copies of this host's.
+    # mmdebstrap copies these from the host.
     options += ['--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf"']
     run(
-        ["mmdebstrap", *options, suite or release(), target, *entries],
+        ["mmdebstrap", *options, suite or release, target, *entries],
         env={**os.environ, "SOURCE_DATE_EPOCH": str(epoch)},
     )
 
 
-def _address(match: re.Match[str], state: Path) -> str:
-    """Where on the user's mirror a file is, without apt to tell.
+def _find_address(match: re.Match[str], state: Path) -> str:
+    """Find the address of a file on the user's mirror without apt.
 
-    The pool's layout is a rule for sources. A binary package is with its source, which the lists
-    of RELEASES tell; they are kept below ``state``.
+    The path of a source follows from its name (Debian Policy's pool layout). A binary package is in
+    the directory of its source, which is in the package lists of RELEASES.
+
+    Args:
+        match: a match of FILE.
+        state: a directory for the package lists, which are kept.
 
     Raises:
-        LookupError: there is no mirror, or it lists no such package.
-        OSError: it does not answer.
+        LookupError: the user names no mirror, or the mirror lists no such package.
+        OSError: the mirror does not answer.
     """
-    if not mirror():
-        raise LookupError("this host has no apt, and no mirror of Debian's is named")
+    mirror = read_user_mirror()
+    if not mirror:
+        raise LookupError(f"this host has no apt, and {MIRROR} names no Debian mirror")
     if not match["binary"]:
         name = match["package"]
         section = name[:4] if name.startswith("lib") else name[0]
-        return f"{mirror()}/pool/main/{section}/{name}/{urllib.parse.quote(match[0])}"
+        return f"{mirror}/pool/main/{section}/{name}/{urllib.parse.quote(match[0])}"
     with _lock:
-        for name in RELEASES:
-            listed = state / f"{name}.xz"
-            if not listed.exists():
+        for release in RELEASES:
+            packages = state / f"{release}.xz"
+            if not packages.exists():
                 state.mkdir(parents=True, exist_ok=True)
-                address = f"{mirror()}/dists/{name}/main/binary-amd64/Packages.xz"
-                downloads.download(address, listed.with_suffix(".part"))
-                listed.with_suffix(".part").replace(listed)
-            with lzma.open(listed, "rt", encoding="utf-8") as lines:
+                address = f"{mirror}/dists/{release}/main/binary-amd64/Packages.xz"
+                downloads.download(address, packages.with_suffix(".part"))
+                packages.with_suffix(".part").replace(packages)
+            with lzma.open(packages, "rt", encoding="utf-8") as lines:
                 for line in lines:
                     if line.startswith("Filename: ") and line.endswith(f"/{match[0]}\n"):
-                        return f"{mirror()}/{urllib.parse.quote(line.split()[1])}"
-    raise LookupError(f"{mirror()} lists no {match[0]}")
+                        return f"{mirror}/{urllib.parse.quote(line.split()[1])}"
+    raise LookupError(f"{mirror} lists no {match[0]}")
 
 
 def _kind(match: re.Match[str]) -> str:
+    """Return the key of SHOW for a file."""
     return "deb" if match["binary"] else "deb-src"
 
 
-def _targets() -> str:
-    # indextargets would know of none where no list was fetched yet, as in a new container.
+def _list_targets() -> str:
+    # `apt-get indextargets` prints nothing before the first update, as in a new container.
     return run(["apt-get", "update", "--print-uris"]).output
 
 
-def _repositories(targets: str) -> list[tuple[str, str]]:
-    """Each repository's address, and the release that is asked of it."""
+def _parse_repositories(targets: str) -> list[tuple[str, str]]:
+    """Parse the address and the release of each repository."""
     return sorted(set(re.findall(r"^'(\S+)/dists/(\S+)/InRelease'", targets, re.MULTILINE)))
 
 
 def _configure(state: Path, kind: str) -> list[str]:
-    """apt options for a configuration of our own: the host's mirrors, but entries of ``kind``."""
+    """Configure apt with entries of ``kind`` on the host's mirrors; return apt's options.
+
+    Args:
+        state: a directory for apt's files.
+        kind: a key of SHOW.
+
+    Raises:
+        LookupError: the host has no apt, or apt has no Debian mirror.
+    """
     if shutil.which("apt-get") is None:
         raise LookupError("this host has no apt")
-    entries = sources_list(_targets(), kind)
+    entries = format_sources_list(_list_targets(), kind)
     if not entries.strip():
         raise LookupError("apt is not configured with a Debian mirror")
     lists = state / "lists"
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     (state / "cache").mkdir(exist_ok=True)
-    written = state / "sources.list"
-    # apt takes its cache for older than a list that is written anew.
-    if not written.exists() or written.read_text("utf-8") != entries:
-        written.write_text(entries, encoding="utf-8")
+    file = state / "sources.list"
+    # apt rebuilds its cache if the list is newer.
+    if not file.exists() or file.read_text("utf-8") != entries:
+        file.write_text(entries, encoding="utf-8")
     settings = {
-        "Dir::Etc::SourceList": written,
+        "Dir::Etc::SourceList": file,
         "Dir::Etc::SourceParts": "-",
         "Dir::State::Lists": lists,
         "Dir::Cache": state / "cache",
-        # Kept even where the host keeps none, as in containers: each query would read all lists.
+        # Some hosts, such as containers, disable this cache; without it each query reads all lists.
         "Dir::Cache::pkgcache": "pkgcache.bin",
         "Dir::Cache::srcpkgcache": "",
-        # Downloads are checked by hash; apt's own user may not write to the cache.
+        # apt's user _apt may not write to the cache. Downloads are verified by hash anyway.
         "APT::Sandbox::User": "root",
     }
     return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]

@@ -1,4 +1,4 @@
-"""Download a file: what breaks off or stalls is tried again, and continued where it can be."""
+"""Download files over HTTP; retry interrupted downloads, and resume them where possible."""
 
 from __future__ import annotations
 
@@ -13,45 +13,48 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-# How often in a row a download may bring nothing new; the pauses between grow by a second.
+# Attempts in a row that bring no new bytes before a download fails. The pauses between them grow
+# by a second each.
 TRIES = 3
+# Bytes.
 BLOCK = 1 << 20
-# Seconds of silence after which a server is taken to be gone.
-SILENCE = 60
+# Seconds without data after which a server counts as unreachable.
+TIMEOUT = 60
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server sends.
+    """A server's answer.
 
     Attributes:
-        continued: whether it starts where it was asked to, not at the file's begin.
-        size: how many bytes there are to come, if it tells.
+        resumed: whether it starts at the requested offset, and not at the beginning of the file.
+        size: the number of bytes in it; None if the server does not say.
         blocks: the bytes.
     """
 
-    continued: bool
+    resumed: bool
     size: int | None
     blocks: Iterator[bytes]
 
 
-def write(ask: Callable[[int], AbstractContextManager[Answer]], destination: Path) -> None:
-    """Write what a server sends.
+def write_with_retries(
+    request: Callable[[int], AbstractContextManager[Answer]], destination: Path
+) -> None:
+    """Write the file that a server sends.
 
     Args:
-        ask: asks it for the file from an offset on.
+        request: requests the file from an offset in bytes.
 
     Raises:
-        LookupError: ``ask`` raised it: the server has no such file.
-        OSError: the download broke off, more than TRIES times without anything new, or there is no
-            room for the file.
+        LookupError: the server has no such file; raised by ``request``.
+        OSError: TRIES attempts in a row failed without new bytes, or the file system is full.
     """
-    farthest, failed = 0, 0
+    most_bytes, failures = 0, 0
     with destination.open("wb") as output:
         while True:
             try:
-                with ask(output.tell()) as answer:
-                    if not answer.continued:
+                with request(output.tell()) as answer:
+                    if not answer.resumed:
                         output.seek(0)
                         output.truncate()
                     end = None if answer.size is None else output.tell() + answer.size
@@ -64,41 +67,41 @@ def write(ask: Callable[[int], AbstractContextManager[Answer]], destination: Pat
                 if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                     raise
                 reason = str(error) or type(error).__name__
-            failed = 0 if output.tell() > farthest else failed + 1
-            farthest = max(farthest, output.tell())
-            if failed >= TRIES:
+            failures = 0 if output.tell() > most_bytes else failures + 1
+            most_bytes = max(most_bytes, output.tell())
+            if failures >= TRIES:
                 raise OSError(reason)
-            time.sleep(failed)
+            time.sleep(failures)
 
 
 def download(address: str, destination: Path) -> None:
-    """Write what ``address`` has, as :func:`write` does; every error names the address.
+    """Download ``address`` to ``destination``; every error names the address.
 
     Raises:
-        LookupError: it has no file.
-        OSError: see there.
+        LookupError: the server has no such file.
+        OSError: the download failed; see :func:`write_with_retries`.
     """
     try:
-        write(partial(_ask, address), destination)
+        write_with_retries(partial(_request, address), destination)
     except OSError as error:
         raise OSError(error.errno, f"{address}: {error.strerror or error}") from error
 
 
 @contextmanager
-def _ask(address: str, offset: int) -> Iterator[Answer]:
+def _request(address: str, offset: int) -> Iterator[Answer]:
     headers = {"Range": f"bytes={offset}-"} if offset else {}
     request = urllib.request.Request(address, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=SILENCE) as response:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
             size = response.headers["Content-Length"]
             yield Answer(
-                continued=response.status == http.HTTPStatus.PARTIAL_CONTENT,
+                resumed=response.status == http.HTTPStatus.PARTIAL_CONTENT,
                 size=int(size) if size else None,
                 blocks=iter(partial(response.read, BLOCK), b""),
             )
     except urllib.error.HTTPError as error:
         if error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
-        # A redirection that goes on for ever too; its message has lines.
+        # The reason of an endless redirection has several lines.
         reason = " ".join(str(error.reason).split())
         raise LookupError(f"{address}: HTTP status {error.code}, {reason}") from error

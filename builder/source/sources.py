@@ -1,4 +1,4 @@
-"""Source archives: find or download them; none gets in whose bytes are not the pinned ones."""
+"""Fetch source archives into the cache, and verify the SHA-256 that recipes pin."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from builder.common.processes import run
 from builder.source import debian, downloads
 from builder.stack.recipes import Source
 
-DOWNLOADS_AT_ONCE = 4
+PARALLEL_DOWNLOADS = 4
 
 
 def sha256(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Compute the SHA-256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -38,7 +38,10 @@ def sha256(file: Path) -> str:
 
 
 def verify(file: Path, source: Source, origin: Path | None = None) -> None:
-    """Compare a file, a copy of ``origin`` if that is given, with its pin.
+    """Compare a file with its pin.
+
+    Args:
+        origin: the file that this one is a copy of, for the error message.
 
     Raises:
         HashMismatch: they differ; the message names the file, the expected and the actual hash.
@@ -56,48 +59,52 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
 def fetch(
     sources: Iterable[Source], *, directory: Path | None = None, offline: bool = False
 ) -> list[Path]:
-    """Put every source into the cache, and a link to it where recipes look for it.
+    """Put sources into the cache, and links to them into the directory that recipes read.
 
     Args:
-        sources: what to fetch.
-        directory: looked into before anything is downloaded.
+        directory: searched before any download.
         offline: download nothing.
 
     Raises:
-        SourceUnavailable: a file is nowhere to be had.
-        HashMismatch: a file is there but is not the pinned one.
-        DiskFull: the cache's file system has no room.
+        SourceUnavailable: a file is not available from any origin.
+        HashMismatch: a file does not have the pinned SHA-256.
+        DiskFull: the file system of the cache is full.
     """
-    wanted = sorted(set(sources), key=lambda source: source.file)
-    with ThreadPoolExecutor(DOWNLOADS_AT_ONCE) as pool:
-        futures = [pool.submit(_cached, source, directory, offline) for source in wanted]
-    _report([error for future in futures if (error := future.exception())])
-    cached = [future.result() for future in futures]
+    ordered = sorted(set(sources), key=lambda source: source.file)
+    with ThreadPoolExecutor(PARALLEL_DOWNLOADS) as pool:
+        futures = [pool.submit(_fetch_source, source, directory, offline) for source in ordered]
+    _raise_errors([error for future in futures if (error := future.exception())])
+    files = [future.result() for future in futures]
     paths.SOURCES.mkdir(parents=True, exist_ok=True)
-    for source, file in zip(wanted, cached, strict=True):
+    for source, file in zip(ordered, files, strict=True):
         link = paths.SOURCES / source.file
         if not (link.is_symlink() and link.readlink() == file):
             link.unlink(missing_ok=True)
             link.symlink_to(file)
-    return cached
+    return files
 
 
-def _report(errors: Sequence[BaseException]) -> None:
-    """Raise what went wrong: all of it at once, where it is sources that cannot be had."""
+def _raise_errors(errors: Sequence[BaseException]) -> None:
+    """Raise the first error; if all sources are unavailable, raise one error that names all."""
     unavailable = [error for error in errors if isinstance(error, SourceUnavailable)]
     others = [error for error in errors if error not in unavailable]
     if others or len(unavailable) == 1:
         raise next(iter(others or unavailable))
     if unavailable:
-        texts = [str(error).partition("\n  -> ")[0] for error in unavailable]
-        raise SourceUnavailable("\n".join(texts), unavailable[0].hint)
+        messages = [_strip_hint(error) for error in unavailable]
+        raise SourceUnavailable("\n".join(messages), unavailable[0].hint)
 
 
-def keep(file: Path, name: str) -> Source:
-    """Put a file that the user brings into the cache, as a source called by ``name`` and its hash.
+def _strip_hint(error: BaseException) -> str:
+    """Return the message of an error without its hint."""
+    return str(error).partition("\n  -> ")[0]
+
+
+def cache_file(file: Path, name: str) -> Source:
+    """Put a file of the user's into the cache, under ``name`` and a part of its SHA-256.
 
     Raises:
-        DiskFull: the cache's file system has no room.
+        DiskFull: the file system of the cache is full.
     """
     digest = sha256(file)
     source = Source(f"{name}-{digest[:16]}", digest)
@@ -106,52 +113,53 @@ def keep(file: Path, name: str) -> Source:
         shutil.copyfile(file, part)
         verify(part, source, file)
 
-    if not (cached := cache_file(source)).exists():
-        _place(cached, write)
+    if not (target := cached_path(source)).exists():
+        _write_atomically(target, write)
     return source
 
 
-def collect(files: Sequence[Path], directory: Path) -> None:
-    """Copy fetched files into one directory, to be carried to another machine."""
+def copy_to(directory: Path, files: Sequence[Path]) -> None:
+    """Copy fetched files into a directory, to be carried to another machine."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in files:
-        _place(directory / file.name, partial(shutil.copyfile, file))
+        _write_atomically(directory / file.name, partial(shutil.copyfile, file))
 
 
-def cache_file(source: Source) -> Path:
-    """Where a source is in the cache, once it was fetched."""
-    # Named by its hash: a file that is there was verified when it came.
+def cached_path(source: Source) -> Path:
+    """Return the path of a source in the cache, where it is once it was fetched and verified."""
+    # The directory is named by the hash: a file in it was verified when it was written.
     return paths.source_cache() / source.sha256[:16] / source.file
 
 
-def _cached(source: Source, directory: Path | None, offline: bool) -> Path:
-    file = cache_file(source)
+def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path:
+    """Put a source into the cache, from ``directory`` if it is there, else by a download."""
+    file = cached_path(source)
     if file.exists():
         return file
-    given = directory / source.file if directory else None
-    if given and not given.exists():
-        given = None
-    if given is None and offline:
-        where = f"{directory} or " if directory else ""
+    local = directory / source.file if directory else None
+    if local and not local.exists():
+        local = None
+    if local is None and offline:
+        searched = f"{directory} or the cache" if directory else "the cache"
         raise SourceUnavailable(
-            f"{source.file} is not in {where}the cache, and --offline forbids a download",
+            f"{source.file} is not in {searched}, and --offline forbids a download",
             "on a machine with a network: ./invoke fetch --stack=NAME --to=DIR; "
             "then pass that directory with --sources",
         )
 
     def write(part: Path) -> None:
-        if given:
-            shutil.copyfile(given, part)
-            verify(part, source, given)
+        if local:
+            shutil.copyfile(local, part)
+            verify(part, source, local)
         else:
             _download(source, part)
 
-    _place(file, write)
+    _write_atomically(file, write)
     return file
 
 
-def _place(file: Path, write: Callable[[Path], object]) -> None:
-    """Let ``write`` make a temporary file, then give it its name: never a half-written file."""
+def _write_atomically(file: Path, write: Callable[[Path], object]) -> None:
+    """Call ``write`` with a temporary path, and rename the file that it wrote to ``file``."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
     os.close(handle)
@@ -162,67 +170,73 @@ def _place(file: Path, write: Callable[[Path], object]) -> None:
         part.replace(file)
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise DiskFull(f"no room for {file}", "free some space and run again") from error
+            raise DiskFull(f"no space left for {file}", "free some space and run again") from error
         raise
     finally:
         part.unlink(missing_ok=True)
 
 
 def _download(source: Source, destination: Path) -> None:
-    """Try each way that fits the file's name, then its upstream addresses; wrong bytes fail too."""
+    """Download a source from the first origin that has the pinned bytes.
+
+    Raises:
+        HashMismatch: all origins sent wrong bytes.
+        SourceUnavailable: all origins failed; the message has each reason.
+    """
     failures: list[Exception] = []
-    for way in _ways(source):
+    for download in _list_downloads(source):
         try:
-            way(source, destination)
+            download(source, destination)
             verify(destination, source)
             return
         except (LookupError, TheanoFastError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 raise
             failures.append(error)
-    wrong = [error for error in failures if isinstance(error, HashMismatch)]
-    if wrong and len(wrong) == len(failures):
-        raise wrong[0]
-    reasons = "\n  ".join(str(error).partition("\n  -> ")[0] for error in failures)
+    mismatches = [error for error in failures if isinstance(error, HashMismatch)]
+    if mismatches and len(mismatches) == len(failures):
+        raise mismatches[0]
+    reasons = "\n  ".join(map(_strip_hint, failures))
     raise SourceUnavailable(
         f"{source.file} cannot be downloaded:\n  {reasons}",
-        "check the network and pip's and apt's configuration, name a mirror of Debian's in "
+        "check the network and the configuration of pip and apt, name a Debian mirror in "
         f"{debian.MIRROR}, or put the files into a directory and pass --sources=DIR",
     )
 
 
-def _ways(source: Source) -> list[Callable[[Source, Path], None]]:
-    ways: list[Callable[[Source, Path], None]] = []
+def _list_downloads(source: Source) -> list[Callable[[Source, Path], None]]:
+    """List the functions that can download a source: by its file name, then from upstream."""
+    functions: list[Callable[[Source, Path], None]] = []
     if debian.FILE.fullmatch(source.file):
-        ways.append(_from_debian)
+        functions.append(_download_from_debian)
     elif source.file.endswith((".whl", ".tar.gz", ".zip")):
-        ways.append(_from_index)
-    ways += [partial(_from_upstream, address) for address in source.upstream]
-    return ways
+        functions.append(_download_from_index)
+    functions += [partial(_download_from_upstream, address) for address in source.upstream]
+    return functions
 
 
-def _from_debian(source: Source, destination: Path) -> None:
+def _download_from_debian(source: Source, destination: Path) -> None:
     debian.download(source.file, destination, paths.cache() / "apt")
 
 
-def _from_index(source: Source, destination: Path) -> None:
-    ask_pip("download", source.file, destination)
+def _download_from_index(source: Source, destination: Path) -> None:
+    run_pip_helper("download", source.file, destination)
 
 
-def ask_pip(*arguments: str | Path) -> str:
-    """Run :mod:`builder.source.pypi`, and return the last line of what it printed.
+def _download_from_upstream(address: str, _: Source, destination: Path) -> None:
+    downloads.download(address, destination)
+
+
+def run_pip_helper(*arguments: str | Path) -> str:
+    """Run :mod:`builder.source.pypi` as a program, and return the last line of its output.
 
     Raises:
         CommandFailed: it failed; the message is that line.
     """
-    done = run(
+    finished = run(
         [sys.executable, "-m", "builder.source.pypi", *arguments], cwd=paths.ROOT, check=False
     )
-    last = (done.output.strip().splitlines() or ["no output"])[-1]
-    if done.status != 0:
+    last = (finished.output.strip().splitlines() or ["no output"])[-1]
+    if finished.status != 0:
         raise CommandFailed(f"pip: {last}")
     return last
-
-
-def _from_upstream(address: str, _: Source, destination: Path) -> None:
-    downloads.download(address, destination)

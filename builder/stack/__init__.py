@@ -1,1 +1,1 @@
-"""What a stack is, and which recipes and compilers it takes."""
+"""Stacks, their recipes, and the compilers that build them."""

@@ -1,4 +1,4 @@
-"""What recipes say for a stack: outputs, sources, and which recipe needs which."""
+"""Render recipes for a stack, and find the recipes that provide a recipe's requirements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METAPACKAGE = "theano-stack"
 
 @dataclass(frozen=True)
 class Source:
-    """A file a recipe is built from; ``upstream`` are addresses of its own."""
+    """A source file with its pin; ``upstream`` are the addresses that the recipe gives for it."""
 
     file: str
     sha256: str
@@ -32,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fix:
-    """A patch of Debian's that a recipe applies, and the CVEs that it mends."""
+    """A patch of Debian's that a recipe applies, and the CVEs that it fixes."""
 
     patch: str
     cves: tuple[str, ...]
@@ -40,7 +40,7 @@ class Fix:
 
 @dataclass(frozen=True)
 class Output:
-    """One package of a recipe, as it will be called, and the match specs it needs."""
+    """A package that a recipe makes, and the match specs of its requirements."""
 
     name: str
     version: str
@@ -49,7 +49,7 @@ class Output:
 
     @property
     def record(self) -> PackageRecord:
-        """The output as a solver sees it."""
+        """The record that match specs are compared with."""
         build = BuildString(self.build)
         return PackageRecord(self.name, self.version, build, 0, "linux-64", None, None)
 
@@ -59,40 +59,55 @@ class Recipe:
     """A recipe rendered for one stack.
 
     Attributes:
-        own: the parts of this project that it packages or is built by.
-        fixes: what ``recipes/apply-fixes.sh`` applies.
-        axes: the values on axes that it is for, if it is not for all.
+        project_paths: the files and directories of this project among its sources.
+        rendered: the rendered recipe of each output.
+        fixes: the patches that ``recipes/apply-fixes.sh`` applies.
+        axes: the axis values that it is restricted to.
     """
 
     name: str
     path: Path
     outputs: tuple[Output, ...]
     sources: tuple[Source, ...]
-    own: tuple[Path, ...]
+    project_paths: tuple[Path, ...]
     rendered: tuple[Mapping[str, Any], ...]
     fixes: tuple[Fix, ...] = ()
     axes: Mapping[str, str] = field(default_factory=dict)
 
 
-def variant(stack: Stack) -> dict[str, list[str]]:
-    """The variant configuration a stack's recipes are rendered with."""
-    # The metapackage's build string holds the stack's name; a `-` would end the version there.
-    keys = {**stack.axes, **toolchain.variant(), "stack": stack.base.replace("-", "_")}
+def make_variant(stack: Stack) -> dict[str, list[str]]:
+    """Make the variant configuration that a stack's recipes are rendered with."""
+    # The metapackage's build string contains the stack's name. A `-` there would end the version.
+    keys = {**stack.axes, **toolchain.read_variant(), "stack": stack.base.replace("-", "_")}
     if stack.amdlibm_archive:
         keys["amdlibm_archive"] = stack.amdlibm_archive
     return {key: [value] for key, value in keys.items()}
 
 
-def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
+def load_all(stack: Stack) -> dict[str, Recipe]:
+    """Render all recipes of the project for a stack; return them by name.
+
+    A recipe for certain axis values (``extra: axes:``), such as python-2.7, replaces the recipe
+    for all values, python.
+    """
+    variant = make_variant(stack)
+    files = sorted(paths.RECIPES.glob("*/recipe.yaml"))
+    recipes = [render(file.parent, variant) for file in files]
+    suitable = [recipe for recipe in recipes if recipe.axes.items() <= stack.axes.items()]
+    # The recipe with the most axis values comes last, and so replaces the others of its name.
+    return {recipe.name: recipe for recipe in sorted(suitable, key=lambda recipe: len(recipe.axes))}
+
+
+def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
     """Render ``path/recipe.yaml``.
 
     Raises:
-        ConfigurationError: it is not a valid recipe, or a source has no sha256.
+        ConfigurationError: the recipe is invalid, or a source has no SHA-256.
     """
     try:
         stage0 = rattler_build.Stage0Recipe.from_file(path / "recipe.yaml")
         variants = stage0.render(
-            rattler_build.VariantConfig(dict(configuration)), rattler_build.RenderConfig()
+            rattler_build.VariantConfig(dict(variant)), rattler_build.RenderConfig()
         )
     except rattler_build.RattlerBuildError as error:
         raise ConfigurationError(f"recipes/{path.name}/recipe.yaml: {error}") from error
@@ -100,63 +115,111 @@ def render(path: Path, configuration: Mapping[str, list[str]]) -> Recipe:
     names = {item["package"]["name"] for item in rendered}
     axes = rendered[0].get("extra", {}).get("axes", {})
     sources: dict[str, Source] = {}
-    parts: set[Path] = set()
+    project_paths: set[Path] = set()
     for item in rendered:
         upstream = item.get("extra", {}).get("upstream", {})
         for entry in item.get("source", []):
-            source = _source(path, entry, upstream)
+            source = _parse_source(path, entry, upstream)
             if isinstance(source, Path):
-                parts.add(source)
+                project_paths.add(source)
             else:
                 sources[source.file] = source
     return Recipe(
-        # Without what it has after the name of the one that it is in place of.
+        # A recipe for certain axis values has a suffix after the name of the one it replaces.
         name=path.name.rpartition("-")[0] if axes else path.name,
         path=path,
-        outputs=tuple(_output(item, names) for item in rendered),
+        outputs=tuple(_parse_output(item, names) for item in rendered),
         sources=tuple(sorted(sources.values(), key=lambda source: source.file)),
-        own=tuple(sorted(parts)),
+        project_paths=tuple(sorted(project_paths)),
         rendered=rendered,
-        fixes=fixes(path),
+        fixes=read_fixes(path),
         axes=axes,
     )
 
 
-def fixes(path: Path) -> tuple[Fix, ...]:
-    """What the list ``path/fixes`` names, if there is one.
+def read_fixes(path: Path) -> tuple[Fix, ...]:
+    """Read the list ``path/fixes``: on each line a patch and its CVEs. It may be missing.
 
     Raises:
-        ConfigurationError: a line is not a patch and CVEs.
+        ConfigurationError: a line has another form.
     """
     file = path / "fixes"
-    found = []
+    fixes = []
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         if line.startswith("#"):
             continue
         patch, *cves = line.split() or [""]
         if not patch or not all(re.fullmatch(r"CVE-\d{4}-\d{4,}", cve) for cve in cves):
             raise ConfigurationError(f"recipes/{path.name}/fixes: {line!r} is not PATCH CVE...")
-        found.append(Fix(patch, tuple(cves)))
-    return tuple(found)
+        fixes.append(Fix(patch, tuple(cves)))
+    return tuple(fixes)
 
 
-def _source(path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]) -> Source | Path:
-    where = Path(str(entry.get("path", "")))
-    if where.parent != Path("../../build/sources"):
-        own = (path / where).resolve()
-        if entry.get("path") and own.exists() and own.is_relative_to(paths.ROOT):
-            return own
+def find_dependencies(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
+    """Find the names of the recipes that provide the requirements of ``recipe``.
+
+    Raises:
+        ConfigurationError: no recipe provides a requirement.
+    """
+    others = [other for other in recipes if other.name != recipe.name]
+    specs = {spec for output in recipe.outputs for spec in output.requires}
+    return _find_providers(specs, others, f"recipes/{recipe.name}")
+
+
+def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str, frozenset[str]]:
+    """Collect the recipes that match specs require, directly or not, dependencies first.
+
+    Args:
+        specs: the match specs; the metapackage's by default.
+
+    Returns:
+        The direct dependencies of each recipe, by its name.
+
+    Raises:
+        ConfigurationError: no recipe provides a requirement, or recipes depend on each other.
+    """
+    dependencies: dict[str, frozenset[str]] = {}
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        if name in trail:
+            raise ConfigurationError(f"recipes need each other: {' -> '.join((*trail, name))}")
+        if name in dependencies:
+            return
+        direct = find_dependencies(recipes[name], recipes.values())
+        for other in sorted(direct):
+            visit(other, (*trail, name))
+        dependencies[name] = frozenset(direct)
+
+    for name in sorted(_find_providers(specs or (METAPACKAGE,), recipes.values(), "the stack")):
+        visit(name, ())
+    return dependencies
+
+
+def _parse_source(
+    path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]
+) -> Source | Path:
+    """Parse an entry of ``source:``; return a path for a part of this project."""
+    file = Path(str(entry.get("path", "")))
+    if file.parent != Path("../../build/sources"):
+        project_path = (path / file).resolve()
+        if entry.get("path") and project_path.exists() and project_path.is_relative_to(paths.ROOT):
+            return project_path
         raise ConfigurationError(
             f"recipes/{path.name}: source {dict(entry)} is neither ../../build/sources/<file> "
             "nor a part of this project"
         )
     if not entry.get("sha256"):
-        raise ConfigurationError(f"recipes/{path.name}: source {where.name} has no sha256")
-    addresses = (url for name, url in upstream.items() if fnmatchcase(where.name, f"{name}*"))
-    return Source(where.name, entry["sha256"], tuple(addresses))
+        raise ConfigurationError(f"recipes/{path.name}: source {file.name} has no sha256")
+    addresses = (url for name, url in upstream.items() if fnmatchcase(file.name, f"{name}*"))
+    return Source(file.name, entry["sha256"], tuple(addresses))
 
 
-def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
+def _parse_output(rendered: Mapping[str, Any], names: set[str]) -> Output:
+    """Parse a rendered output.
+
+    Args:
+        names: the names of all outputs of the recipe, which are not requirements.
+    """
     requirements = rendered.get("requirements", {})
     specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]
     for test in rendered.get("tests", []):
@@ -175,31 +238,13 @@ def _output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     )
 
 
-def load_all(stack: Stack) -> dict[str, Recipe]:
-    """Every recipe of the project rendered for a stack, by name.
+def _find_providers(specs: Iterable[str], recipes: Collection[Recipe], client: str) -> set[str]:
+    """Find the names of the recipes that provide packages for ``specs``.
 
-    One for values on axes (``extra: axes:``), as python-2.7, is in place of python.
+    Args:
+        client: the subject of the error message.
     """
-    configuration = variant(stack)
-    files = sorted(paths.RECIPES.glob("*/recipe.yaml"))
-    found = [render(file.parent, configuration) for file in files]
-    fitting = [recipe for recipe in found if recipe.axes.items() <= stack.axes.items()]
-    return {recipe.name: recipe for recipe in sorted(fitting, key=lambda recipe: len(recipe.axes))}
-
-
-def needs(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
-    """Names of the recipes that provide what ``recipe`` requires.
-
-    Raises:
-        ConfigurationError: a requirement that no recipe provides.
-    """
-    others = [other for other in recipes if other.name != recipe.name]
-    specs = {spec for output in recipe.outputs for spec in output.requires}
-    return _providers(specs, others, f"recipes/{recipe.name}")
-
-
-def _providers(specs: Iterable[str], recipes: Collection[Recipe], asks: str) -> set[str]:
-    found = set()
+    names = set()
     for spec in specs:
         match = MatchSpec(spec)
         providers = {
@@ -210,33 +255,8 @@ def _providers(specs: Iterable[str], recipes: Collection[Recipe], asks: str) -> 
         }
         if not providers:
             raise ConfigurationError(
-                f"{asks} requires {spec!r}, which no recipe of this stack provides",
+                f"{client} requires {spec!r}, which no recipe of this stack provides",
                 "add a recipe, or correct the requirement",
             )
-        found |= providers
-    return found
-
-
-def closure(recipes: Mapping[str, Recipe], *specs: str) -> dict[str, frozenset[str]]:
-    """What match specs ask for, or else the metapackage: recipes with those that they need.
-
-    Dependencies are first.
-
-    Raises:
-        ConfigurationError: a requirement nobody provides, or recipes that need each other.
-    """
-    order: dict[str, frozenset[str]] = {}
-
-    def visit(current: str, trail: tuple[str, ...]) -> None:
-        if current in trail:
-            raise ConfigurationError(f"recipes need each other: {' -> '.join((*trail, current))}")
-        if current in order:
-            return
-        needed = needs(recipes[current], recipes.values())
-        for other in sorted(needed):
-            visit(other, (*trail, current))
-        order[current] = frozenset(needed)
-
-    for name in sorted(_providers(specs or (METAPACKAGE,), recipes.values(), "the stack")):
-        visit(name, ())
-    return order
+        names |= providers
+    return names

@@ -1,4 +1,4 @@
-"""What a stack is, read from stacks.toml."""
+"""Read and validate stacks.toml: the stacks, and the programs that can be installed with them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,21 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+AXES = ("theano", "python", "blas", "libm", "device")
+# Suffix of the name of a stack that contains AMD's release of AOCL-LibM.
+AOCL = "-aocl"
+# Separates the name of a stack from the names of its programs.
+WITH = "+"
+
 
 @dataclass(frozen=True)
 class Stack:
     """One value on each axis, under a name.
 
     Attributes:
-        amdlibm_archive: the SHA-256 of the release archive of AMD's library that its amdlibm is
-            made of; empty where that is the open one.
-        programs: the match specs of what is installed beside it.
+        amdlibm_archive: the SHA-256 of the release archive of AOCL-LibM that provides amdlibm;
+            empty if the open-source amdlibm does.
+        programs: the match specs of the programs that are installed with it.
     """
 
     name: str
@@ -37,39 +43,131 @@ class Stack:
 
     @property
     def base(self) -> str:
-        """The name without those of programs."""
+        """The name without the names of programs."""
         return self.name.partition(WITH)[0]
 
     @property
-    def old(self) -> bool:
-        """Whether it has Python 2.7: the project's own programs are for Python 3."""
+    def has_python_2(self) -> bool:
+        """Whether it has Python 2.7, on which the project's own programs do not run."""
         return self.python == "2.7"
 
     @property
     def axes(self) -> dict[str, str]:
-        """The value on each axis, by the axis' name."""
+        """The value on each axis, by the name of the axis."""
         values = asdict(self)
         return {axis: values[axis] for axis in AXES}
 
 
-AXES = ("theano", "python", "blas", "libm", "device")
-# Ends the name of a stack with AMD's own library.
-AOCL = "-aocl"
-# Is between that name and those of programs.
-WITH = "+"
-
-
 def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
-    """All stacks, in the order of the file.
+    """Load all stacks, in the order of the file.
 
     Raises:
-        ConfigurationError: an unknown or missing key, or a value its axis does not list.
+        ConfigurationError: an unknown or missing key, or a value that its axis does not list.
     """
-    return _stacks(file, _read(file))
+    return _parse_stacks(file, _read(file))
 
 
-def _stacks(file: Path, table: dict[str, Any]) -> tuple[Stack, ...]:
-    return tuple(_stack(file, name, row, table["axes"]) for name, row in table["stacks"].items())
+def load(name: str, file: Path = paths.STACKS) -> Stack:
+    """Load a stack; the name may end with names of programs: ``mkl+keras+pymc3``.
+
+    A stack with programs has its own environment, lock, report and image, under the whole name.
+
+    Raises:
+        UsageError: an unknown stack or program, programs for a stack with Python 2.7, or two
+            versions of a program.
+    """
+    name = normalize_name(name)
+    base, *programs = name.split(WITH)
+    table = _read(file)
+    stacks = {stack.name: stack for stack in _parse_stacks(file, table)}
+    if base not in stacks:
+        raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
+    specs: dict[str, list[str]] = table["programs"]
+    if unknown := [program for program in programs if program not in specs]:
+        raise UsageError(
+            f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(specs)}"
+        )
+    if programs and stacks[base].has_python_2:
+        raise UsageError(
+            f"--with: the programs require Python 3, but stack {base} has Python 2.7",
+            f"./invoke build --stack={base}, then build/envs/{base}/bin/pip install NAME==VERSION",
+        )
+    if len({find_test_file(program) for program in programs}) < len(programs):
+        raise UsageError(
+            f"--with={','.join(programs)}: an environment has one version of a program",
+            "choose one version, or build two environments",
+        )
+    return replace(
+        stacks[base],
+        name=name,
+        programs=tuple(spec for program in programs for spec in specs[program]),
+    )
+
+
+def list_programs() -> tuple[str, ...]:
+    """Return the names of the programs that can be installed with a stack."""
+    return tuple(_read(paths.STACKS)["programs"])
+
+
+def find_test_file(program: str) -> str:
+    """Return the path of a program's tests. All versions share them: keras and keras-2.2."""
+    return f"tests/programs/test_{program.partition('-')[0]}.py"
+
+
+def normalize_name(name: str) -> str:
+    """Sort the programs in the name of a stack, and remove duplicates."""
+    base, *programs = name.split(WITH)
+    return WITH.join([base, *sorted(set(programs))])
+
+
+def load_with_python_3(name: str, feature: str, alternative: str = "") -> Stack:
+    """Load a stack and require that it has Python 3.
+
+    Args:
+        feature: the subject of the error message; it requires Python 3.
+        alternative: the hint of the error; by default it lists the stacks with Python 3.
+
+    Raises:
+        UsageError: the stack is unknown, or has Python 2.7.
+    """
+    stack = load(name)
+    if stack.has_python_2:
+        suitable = ", ".join(other.name for other in load_all() if not other.has_python_2)
+        raise UsageError(
+            f"{feature} requires Python 3, but stack {name} has Python 2.7",
+            alternative or f"choose one of: {suitable}",
+        )
+    return stack
+
+
+def with_amdlibm(stack: Stack, archive: str) -> Stack:
+    """Return the stack with AMD's release of AOCL-LibM in place of the open-source amdlibm.
+
+    It has its own name, and so its own environment, lock, report and image.
+
+    Args:
+        archive: the SHA-256 of the release archive.
+
+    Raises:
+        UsageError: the stack has no amdlibm, or its Theano calls the open-source one only.
+    """
+    if stack.libm != "amdlibm" or stack.has_python_2:
+        suitable = ", ".join(
+            other.name for other in load_all() if other.libm == "amdlibm" and not other.has_python_2
+        )
+        raise UsageError(
+            f"--amdlibm-archive: the libm of stack {stack.name} is "
+            + ("the open-source amdlibm only" if stack.has_python_2 else stack.libm),
+            f"choose one of: {suitable}",
+        )
+    name = stack.base + AOCL + stack.name.removeprefix(stack.base)
+    return replace(stack, name=name, amdlibm_archive=archive)
+
+
+def format_flags(name: str) -> str:
+    """Return the flags that select the stack ``name`` on the command line of a task."""
+    row = name.replace(AOCL, "")
+    return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -82,7 +180,12 @@ def _read(file: Path) -> dict[str, Any]:
     return table
 
 
-def _stack(file: Path, name: str, row: dict[str, Any], axes: dict[str, list[str]]) -> Stack:
+def _parse_stacks(file: Path, table: dict[str, Any]) -> tuple[Stack, ...]:
+    axes = table["axes"]
+    return tuple(_parse_stack(file, name, row, axes) for name, row in table["stacks"].items())
+
+
+def _parse_stack(file: Path, name: str, row: dict[str, Any], axes: dict[str, list[str]]) -> Stack:
     if set(row) != set(AXES):
         raise ConfigurationError(
             f"{file}: stack {name} must set each axis once: {', '.join(AXES)}; it sets "
@@ -94,100 +197,3 @@ def _stack(file: Path, name: str, row: dict[str, Any], axes: dict[str, list[str]
                 f"{file}: stack {name}: {axis} = {value!r} is not one of {', '.join(axes[axis])}"
             )
     return Stack(name=name, **row)
-
-
-def programs() -> tuple[str, ...]:
-    """What can be installed beside a stack."""
-    return tuple(_read(paths.STACKS)["programs"])
-
-
-def tests(program: str) -> str:
-    """The file of a program's tests, which all its versions share: keras' are keras-2.2's."""
-    return f"tests/programs/test_{program.partition('-')[0]}.py"
-
-
-def canonical(name: str) -> str:
-    """A name with its programs in order, each once."""
-    base, *programs = name.split(WITH)
-    return WITH.join([base, *sorted(set(programs))])
-
-
-def load(name: str, file: Path = paths.STACKS) -> Stack:
-    """The stack called ``name``, which may end with programs: ``mkl+keras+pymc3``.
-
-    It has a name, an environment, a lock, a report and an image of its own then.
-
-    Raises:
-        UsageError: there is none, and the message lists those there are; or programs are for
-            another Python, or two versions of one.
-    """
-    name = canonical(name)
-    base, *wanted = name.split(WITH)
-    table = _read(file)
-    stacks = {stack.name: stack for stack in _stacks(file, table)}
-    if base not in stacks:
-        raise UsageError(f"unknown stack {base!r}", f"choose one of: {', '.join(stacks)}")
-    known = table["programs"]
-    if unknown := [program for program in wanted if program not in known]:
-        raise UsageError(
-            f"unknown program {', '.join(unknown)}", f"choose among: {', '.join(known)}"
-        )
-    if wanted and stacks[base].old:
-        raise UsageError(
-            f"--with: programs are built for Python 3, and the stack {base} has 2.7",
-            f"./invoke build --stack={base}, then build/envs/{base}/bin/pip install NAME==VERSION",
-        )
-    if len({tests(program) for program in wanted}) < len(wanted):
-        raise UsageError(
-            f"--with={','.join(wanted)}: an environment has one version of a program",
-            "choose one, or build two environments",
-        )
-    specs = tuple(spec for program in wanted for spec in known[program])
-    return replace(stacks[base], name=name, programs=specs)
-
-
-def of_today(name: str, what: str, instead: str = "") -> Stack:
-    """The stack called ``name``, if it has Python 3.
-
-    Args:
-        what: it is wanted for.
-        instead: what serves with Python 2.7.
-
-    Raises:
-        UsageError: there is none, or it has Python 2.7.
-    """
-    stack = load(name)
-    if stack.old:
-        fitting = ", ".join(other.name for other in load_all() if not other.old)
-        raise UsageError(
-            f"{what} takes Python 3, and the stack {name} has 2.7",
-            instead or f"choose one of: {fitting}",
-        )
-    return stack
-
-
-def with_amdlibm(stack: Stack, archive: str) -> Stack:
-    """The stack with AMD's own library, from the archive of that SHA-256.
-
-    It has a name of its own, and so have its environment, lock, report and image.
-
-    Raises:
-        UsageError: the stack has no amdlibm, or one whose Theano knows the open one only.
-    """
-    if stack.libm != "amdlibm" or stack.old:
-        fitting = ", ".join(
-            other.name for other in load_all() if other.libm == "amdlibm" and not other.old
-        )
-        raise UsageError(
-            f"--amdlibm-archive: the libm of stack {stack.name} is "
-            + ("the open amdlibm, whose functions its Theano calls" if stack.old else stack.libm),
-            f"choose one of: {fitting}",
-        )
-    name = stack.base + AOCL + stack.name.removeprefix(stack.base)
-    return replace(stack, name=name, amdlibm_archive=archive)
-
-
-def flags(name: str) -> str:
-    """The flags by which a task is told the stack called ``name``."""
-    row = name.replace(AOCL, "")
-    return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"

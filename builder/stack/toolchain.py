@@ -1,4 +1,4 @@
-"""The compilers that build packages, which are packages too, and the C library that these need."""
+"""The compilers that build packages, and the oldest glibc that packages support."""
 
 from __future__ import annotations
 
@@ -11,46 +11,48 @@ from builder.common import paths
 from builder.common.errors import HostToolMissing
 
 FILE = paths.RECIPES / "variants.yaml"
+# The version of a C library other than glibc.
+NOT_GLIBC = (0,)
 
 
 @cache
-def variant() -> dict[str, str]:
-    """The variant keys that ``compiler()`` and ``stdlib()`` in recipes stand for."""
-    found = rattler_build.VariantConfig.from_file(FILE)
-    return {key: str(values[0]) for key, values in found.items()}
+def read_variant() -> dict[str, str]:
+    """Read the variant keys that ``compiler()`` and ``stdlib()`` in recipes refer to."""
+    configuration = rattler_build.VariantConfig.from_file(FILE)
+    return {key: str(values[0]) for key, values in configuration.items()}
 
 
-def floor() -> str:
-    """The oldest version of glibc that packages run on."""
-    return variant()["c_stdlib_version"]
+def oldest_glibc() -> str:
+    """Return the oldest version of glibc that packages support."""
+    return read_variant()["c_stdlib_version"]
 
 
-def require_host() -> None:
-    """Refuse a host whose C library is older than that: the compilers do not run there either.
+def require_host_glibc() -> None:
+    """Require a host on which the compilers run: they need the oldest supported glibc too.
 
     Raises:
-        HostToolMissing: it is, or is another C library than glibc.
+        HostToolMissing: the host's glibc is older, or its C library is not glibc.
     """
-    found = glibc()
-    if found == (0,):
+    version = detect_glibc()
+    if version == NOT_GLIBC:
         raise HostToolMissing("the C library is not glibc", "build on a GNU/Linux host")
-    if found < numbers(floor()):
-        version = ".".join(map(str, found))
+    if version < numbers(oldest_glibc()):
         raise HostToolMissing(
-            f"this host has glibc {version}, and packages need {floor()} or newer",
-            "build, and run, on a newer release: RHEL 8, Debian 11, Ubuntu 20.04 or later",
+            f"this host has glibc {'.'.join(map(str, version))}, "
+            f"but packages need {oldest_glibc()} or newer",
+            "build and run on a newer release: RHEL 8, Debian 11, Ubuntu 20.04 or later",
         )
 
 
-def glibc() -> tuple[int, ...]:
-    """The version of this host's glibc; (0,) where the C library is another."""
+def detect_glibc() -> tuple[int, ...]:
+    """Return the version of the host's glibc; NOT_GLIBC if it has another C library."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (ValueError, OSError):
-        return (0,)
-    return numbers(version) if name == "glibc" else (0,)
+        return NOT_GLIBC
+    return numbers(version) if name == "glibc" else NOT_GLIBC
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """A version as numbers that compare."""
+    """Parse a version such as ``2.28`` into integers that compare."""
     return tuple(map(int, version.split(".")))

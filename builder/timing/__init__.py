@@ -1,1 +1,1 @@
-"""What a build is expected to take, in which order it runs, and what it took."""
+"""The duration of builds: estimates, the order of recipes, and the critical path."""

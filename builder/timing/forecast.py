@@ -1,10 +1,9 @@
-"""What is expected of a build: seconds, downloads, disk, from costs.toml and earlier builds."""
+"""Estimate the time, downloads and disk space of a build, from costs.toml and earlier builds."""
 
 from __future__ import annotations
 
 import functools
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.common import paths
-from builder.source.sources import cache_file
+from builder.common.files import write_atomically
+from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 
 if sys.version_info >= (3, 11):
@@ -21,15 +21,15 @@ else:
     import tomli as tomllib
 
 COSTS = Path(__file__).with_name("costs.toml")
-# CPU seconds of a recipe that no table has, as of one that is being added.
-UNKNOWN = 30.0
-# The stages that this remembers.
+# CPU seconds of a recipe that is not in costs.toml, such as a new one.
+DEFAULT_CPU_SECONDS = 30.0
+# The stages whose durations are recorded.
 STAGES = ("environment", "verification")
-# How often a package's unpacked size is on the disk: unpacked, packed, in an environment.
+# A package uses this multiple of its unpacked size: unpacked, packed, and in an environment.
 COPIES = 2.3
-# MB of the work directories under way, with a recipe in it that takes minutes, and without: from
-# the sizes of sources and objects, not measured.
-WORK, SMALL_WORK, MINUTES = 1000.0, 100.0, 120.0
+# MB of the work directories during a build with and without a recipe of more than
+# LARGE_CPU_SECONDS. Estimated from the sizes of sources and objects, not measured.
+LARGE_WORK, SMALL_WORK, LARGE_CPU_SECONDS = 1000.0, 100.0, 120.0
 
 
 @functools.cache
@@ -38,67 +38,82 @@ def _costs() -> dict[str, dict[str, float]]:
     return costs
 
 
-def _file() -> Path:
-    # Of the user, not of an entry in the package cache: what has other inputs takes as long.
+def _measurements_file() -> Path:
+    # For the user and not for a cache key: a recipe with other inputs takes about as long.
     return paths.cache() / "seconds.json"
 
 
-def measured() -> dict[str, Any]:
-    """What this user's builds took: ``recipes`` and ``stages``; empty where nothing is known."""
+def read_measurements() -> dict[str, Any]:
+    """Read the durations of this user's builds: ``recipes`` and ``stages``; empty if unknown."""
     try:
-        known = json.loads(_file().read_text(encoding="utf-8"))
+        measurements = json.loads(_measurements_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return measurements if isinstance(measurements, dict) else {}
 
 
-def remember(kind: str, name: str, took: Any) -> None:
-    """Keep what a recipe, or a stage, took."""
-    known = measured()
-    known.setdefault(kind, {})[name] = took
-    file = _file()
-    # Of two that write at once one is forgotten, which harms nobody.
-    part = file.with_suffix(f".{os.getpid()}")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    part.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    part.replace(file)
+def record_measurement(kind: str, name: str, measurement: Any) -> None:
+    """Record the duration of a recipe or a stage for later estimates.
+
+    Args:
+        kind: ``recipes`` or ``stages``.
+        measurement: seconds, or a table of them.
+    """
+    measurements = read_measurements()
+    measurements.setdefault(kind, {})[name] = measurement
+    # Of two concurrent writes one is lost, which only makes an estimate worse.
+    text = json.dumps(measurements, indent=1, sort_keys=True) + "\n"
+    write_atomically(_measurements_file(), text)
 
 
-def cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
-    """The CPU seconds that each recipe will take, by its name."""
-    mine = measured().get("recipes", {})
+def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
+    """Estimate the CPU seconds of each recipe, by name; this user's measurements come first."""
+    measurements = read_measurements().get("recipes", {})
     costs = _costs()["recipes"]
-    # Known by their directories: there are several of a name.
-    places = {recipe.name: recipe.path.name for recipe in recipes}
+    # The tables have names of directories: several recipes share a name.
+    directories = {recipe.name: recipe.path.name for recipe in recipes}
     return {
-        name: float(mine.get(place, {}).get("cpu_seconds", costs.get(place, UNKNOWN)))
-        for name, place in places.items()
+        name: float(
+            measurements.get(directory, {}).get(
+                "cpu_seconds", costs.get(directory, DEFAULT_CPU_SECONDS)
+            )
+        )
+        for name, directory in directories.items()
     }
 
 
-def stage_seconds(name: str) -> float:
-    """The seconds that a stage will take, if they are known."""
-    known = measured().get("stages", {})
-    return float(known.get(name, _costs()["stages"].get(name, 0)))
+def is_expensive(recipe: Recipe, cpu_seconds: float) -> bool:
+    """Return whether costs.toml gives a recipe at least ``cpu_seconds``, on any machine."""
+    return _costs()["recipes"].get(recipe.path.name, 0.0) >= cpu_seconds
 
 
-def absent(wanted: Iterable[Source]) -> list[Source]:
-    """The sources that are not in the cache."""
-    return [source for source in wanted if not cache_file(source).exists()]
+def estimate_stage_seconds(stage: str) -> float:
+    """Estimate the seconds of a stage; 0 if it is unknown."""
+    measurements = read_measurements().get("stages", {})
+    return float(measurements.get(stage, _costs()["stages"].get(stage, 0)))
 
 
-def megabytes(wanted: Iterable[Source]) -> float:
-    """How large sources are, as far as it is known."""
+def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
+    """Find the sources that are not in the source cache."""
+    return [source for source in sources if not cached_path(source).exists()]
+
+
+def estimate_megabytes(sources: Iterable[Source]) -> float:
+    """Estimate the total size of sources in MB, as far as costs.toml has them."""
     costs = _costs()["sources"]
-    # Debian's changes have the name of what they change, and are small.
-    whole = [source.file for source in wanted if ".debian.tar." not in source.file]
-    return sum(costs.get(re.split(r"[-_]v?\d", file)[0], 0) for file in whole)
+    # Archives of Debian's patches have the name of the source that they patch, and are small.
+    files = [source.file for source in sources if ".debian.tar." not in source.file]
+    return sum(costs.get(re.split(r"[-_]v?\d", file)[0], 0) for file in files)
 
 
-def disk(missing: Iterable[Recipe], download: float) -> float:
-    """MB that it takes to build recipes, with those of the sources that are to come."""
+def estimate_disk_megabytes(recipes: Iterable[Recipe], download: float) -> float:
+    """Estimate the disk space in MB that building recipes takes.
+
+    Args:
+        download: the MB of the sources that are not in the cache.
+    """
     unpacked = _costs()["packages"]
-    missing = list(missing)
-    seconds = cpu_seconds(missing)
-    work = WORK if max(seconds.values(), default=0) > MINUTES else SMALL_WORK
-    return download + work + COPIES * sum(unpacked.get(recipe.path.name, 1) for recipe in missing)
+    recipes = list(recipes)
+    largest = max(estimate_cpu_seconds(recipes).values(), default=0)
+    work = LARGE_WORK if largest > LARGE_CPU_SECONDS else SMALL_WORK
+    return download + work + COPIES * sum(unpacked.get(recipe.path.name, 1) for recipe in recipes)

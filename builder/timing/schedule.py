@@ -1,59 +1,73 @@
-"""In which order recipes are built, and how long that takes: the longest chain comes first."""
+"""Order builds by the longest chain of recipes that depend on them, and estimate their duration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-# Of a recipe's CPU seconds, those in which it keeps one core busy whatever there is: configuring,
-# linking, testing.
-SERIAL = 0.25
+# Share of a recipe's CPU seconds that cannot use more than one core: configuring, linking, testing.
+SERIAL_SHARE = 0.25
 
 
-def chains(needs: Mapping[str, Iterable[str]], seconds: Mapping[str, float]) -> dict[str, float]:
-    """The CPU seconds of the longest chain that begins with each recipe: what ends last of all.
+def compute_longest_chains(
+    needs: Mapping[str, Iterable[str]], seconds: Mapping[str, float]
+) -> dict[str, float]:
+    """Compute for each recipe the CPU seconds of the longest chain that starts with it.
+
+    In a chain, each recipe needs the one before it.
 
     Args:
-        needs: recipes, dependencies first; of what they need, only what is among them counts.
-        seconds: each one's own.
+        needs: the dependencies of each recipe, in an order with dependencies first. Dependencies
+            that are not keys are ignored: they are built already.
+        seconds: the CPU seconds of each recipe.
     """
-    found = dict.fromkeys(needs, 0.0)
+    chains = dict.fromkeys(needs, 0.0)
     for name in reversed(list(needs)):
-        found[name] += seconds[name]
-        for other in needs[name]:
-            if other in found:
-                found[other] = max(found[other], found[name])
-    return found
+        chains[name] += seconds[name]
+        for dependency in needs[name]:
+            if dependency in chains:
+                chains[dependency] = max(chains[dependency], chains[name])
+    return chains
 
 
-def duration(
+def estimate_duration(
     needs: Mapping[str, Iterable[str]], seconds: Mapping[str, float], jobs: int, cpus: int
 ) -> float:
-    """How long it takes to build recipes on an idle machine, ``jobs`` at once.
+    """Simulate building recipes on an idle machine; return the seconds it takes.
 
-    What is on the longest chain gets as many CPUs as it can use; what is beside it, the others.
+    The recipe with the longest chain gets as many CPUs as it can use, the others share the rest.
+
+    Args:
+        needs: the dependencies of each recipe, in an order with dependencies first.
+        seconds: the CPU seconds of each recipe.
+        jobs: the number of recipes that are built at once.
+        cpus: the number of CPUs.
     """
-    chain = chains(needs, seconds)
-    left = dict(seconds)
+    chains = compute_longest_chains(needs, seconds)
+    remaining = dict(seconds)
     running: list[str] = []
-    alone = 1 / (SERIAL + (1 - SERIAL) / cpus)
+    # CPUs that a recipe uses on average if it has all of them (Amdahl's law).
+    usable = 1 / (SERIAL_SHARE + (1 - SERIAL_SHARE) / cpus)
     clock = 0.0
-    while left:
+    while remaining:
         ready = [
-            name for name in left if name not in running and not left.keys() & set(needs[name])
+            name
+            for name in remaining
+            if name not in running and not remaining.keys() & set(needs[name])
         ]
-        ready.sort(key=lambda name: -chain[name])
+        ready.sort(key=lambda name: -chains[name])
         running += ready[: jobs - len(running)]
-        running.sort(key=lambda name: -chain[name])
+        running.sort(key=lambda name: -chains[name])
         free = float(cpus)
         speeds: dict[str, float] = {}
         for name in running:
-            speeds[name] = min(alone, free)
+            speeds[name] = min(usable, free)
             free -= speeds[name]
-        step = min(left[name] / speed for name, speed in speeds.items() if speed)
+        # Advance to the end of the recipe that finishes first.
+        step = min(remaining[name] / speed for name, speed in speeds.items() if speed)
         clock += step
         for name, speed in speeds.items():
-            left[name] -= step * speed
-            if left[name] <= 1e-6:
+            remaining[name] -= step * speed
+            if remaining[name] <= 1e-6:
                 running.remove(name)
-                del left[name]
+                del remaining[name]
     return clock

@@ -1,4 +1,4 @@
-"""Where a build's time went: what was built when, and the chain that it waited for."""
+"""Find the critical path of a build, and draw its builds as a chart of text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from builder.common import progress
 
+# Columns of the chart.
 WIDTH = 80
 
 
 @dataclass(frozen=True)
 class Span:
-    """One recipe's build: seconds since the first began, and CPU seconds."""
+    """The build of one recipe: seconds since the first build began, and CPU seconds."""
 
     recipe: str
     begin: float
@@ -21,45 +22,51 @@ class Span:
     cpu_seconds: float
 
 
-def chain(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> list[str]:
-    """What the end waited for: the last recipe to end, the last of what it needs, and so on."""
+def find_critical_path(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> list[str]:
+    """Find the recipes that determined the end of a build, first to last.
+
+    The last is the recipe that ended last; before each is its dependency that ended last.
+    """
     by_name = {span.recipe: span for span in spans}
-    found: list[str] = []
-    step = max(spans, key=lambda span: span.end, default=None)
-    while step:
-        found.append(step.recipe)
-        before = [by_name[name] for name in needs[step.recipe] if name in by_name]
-        step = max(before, key=lambda span: span.end, default=None)
-    return found[::-1]
+    path: list[str] = []
+    span = max(spans, key=lambda span: span.end, default=None)
+    while span:
+        path.append(span.recipe)
+        dependencies = [by_name[name] for name in needs[span.recipe] if name in by_name]
+        span = max(dependencies, key=lambda span: span.end, default=None)
+    return path[::-1]
 
 
-def draw(content: Mapping[str, Any], width: int = WIDTH) -> list[str]:
-    """Its report as lines of text, a bar for each recipe, as they began; none of an empty one."""
-    rows = sorted(content.get("recipes", {}).items(), key=lambda row: row[1]["begin"])
+def draw(document: Mapping[str, Any], width: int = WIDTH) -> list[str]:
+    """Draw a timings document as lines of text, with one bar for each recipe, by start time.
+
+    A document without recipes gives no lines.
+    """
+    rows = sorted(document.get("recipes", {}).items(), key=lambda row: row[1]["begin"])
     if not rows:
         return []
     end = max(row["end"] for _, row in rows)
     total = sum(row["cpu_seconds"] for _, row in rows)
-    names = max(len("recipe"), *(len(name) for name, _ in rows))
-    head = f"{'recipe':<{names}}   {'start':>6} {'end':>6} {'CPU s':>6} {'share':>5}  "
-    room = max(10, width - len(head) - 2)
+    name_width = max(len("recipe"), *(len(name) for name, _ in rows))
+    head = f"{'recipe':<{name_width}}   {'start':>6} {'end':>6} {'CPU s':>6} {'share':>5}  "
+    bar_width = max(10, width - len(head) - 2)
     lines = [head.rstrip()]
     for name, row in rows:
-        first = min(room - 1, round(row["begin"] / (end or 1) * room))
-        last = max(first + 1, round(row["end"] / (end or 1) * room))
-        on_chain = name in content["chain"]
-        bar = " " * first + ("#" if on_chain else "-") * (last - first)
+        first = min(bar_width - 1, round(row["begin"] / (end or 1) * bar_width))
+        last = max(first + 1, round(row["end"] / (end or 1) * bar_width))
+        is_critical = name in document["chain"]
+        bar = " " * first + ("#" if is_critical else "-") * (last - first)
         share = row["cpu_seconds"] / (total or 1)
-        begin, ended = (progress.seconds(row[key]) for key in ("begin", "end"))
+        begin, ended = (progress.format_duration(row[key]) for key in ("begin", "end"))
         lines.append(
-            f"{name:<{names}} {'*' if on_chain else ' '} {begin:>6} {ended:>6} "
-            f"{row['cpu_seconds']:>6.0f} {share:>5.0%}  |{bar:<{room}}|"
+            f"{name:<{name_width}} {'*' if is_critical else ' '} {begin:>6} {ended:>6} "
+            f"{row['cpu_seconds']:>6.0f} {share:>5.0%}  |{bar:<{bar_width}}|"
         )
-    of_chain = sum(content["recipes"][name]["cpu_seconds"] for name in content["chain"])
-    cpus = content["cpus"]
+    critical = sum(document["recipes"][name]["cpu_seconds"] for name in document["chain"])
+    cpus = document["cpus"]
     lines += [
-        f"* the chain that the end waited for: {of_chain:.0f} of {total:.0f} CPU s",
-        f"{progress.seconds(end)} on {cpus} CPU{'s' if cpus > 1 else ''}, busy with this for "
-        f"{total / (end or 1) / cpus:.0%} of it",
+        f"* critical path: {critical:.0f} of {total:.0f} CPU s",
+        f"{progress.format_duration(end)} on {cpus} CPU{'s' if cpus > 1 else ''}, "
+        f"of which the builds used {total / (end or 1) / cpus:.0%}",
     ]
     return lines

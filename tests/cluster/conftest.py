@@ -1,4 +1,4 @@
-"""Tests on a Slurm cluster of four nodes, which runs on this machine for as long as they do."""
+"""Fixtures for tests on a Slurm cluster of four nodes, which runs on this machine."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ Result = subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="session")
 def prefix() -> Path:
-    """The openblas environment."""
-    envs.require("openblas")
+    """Return the prefix of the openblas environment."""
+    envs.require_installed("openblas")
     return paths.ENVIRONMENTS / "openblas"
 
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """What a command is to begin with, to run on the cluster's head."""
+    """Start the cluster; return the command prefix that runs a command on its head."""
     if os.geteuid() != 0:
         pytest.skip("a cluster's daemons need root")
     if missing := [program for program in PROGRAMS if not shutil.which(program)]:
         pytest.skip(f"not on PATH: {', '.join(missing)} (apt-get install slurm-wlm munge)")
-    # Not below /tmp, of which each node has its own.
+    # Not below /tmp, because each node has its own.
     directory = paths.BUILD / "cluster"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -52,13 +52,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         text=True,
     ) as process:
         assert process.stdout
-        told = ""
+        output = ""
         while line := process.stdout.readline():
-            told += line
+            output += line
             if line == "up\n":
                 break
         else:
-            pytest.skip(f"no cluster can be started here: {told}")
+            pytest.skip(f"no cluster can be started here: {output}")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
         inside = ["nsenter", "--target", children.split()[0], *own, f"--wd={directory}"]
         for _ in range(60):
@@ -73,7 +73,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """A directory that all nodes see, with the home of the jobs."""
+    """Make a directory that all nodes see, with the jobs' home."""
     directory = paths.BUILD / "cluster" / "shared"
     directory.mkdir()
     yield directory

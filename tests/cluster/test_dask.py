@@ -1,4 +1,4 @@
-"""docs/clusters.md's example with Dask whose workers Slurm starts, on nodes of their own."""
+"""Run docs/clusters.md's example with Dask, whose workers Slurm starts on separate nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 # in /tmp, of which each node has its own.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
-# What a worker does before it has the function, and tells after it.
+# Code that a worker runs before it gets the function, and after it.
 WATCH = """
 import json
 
@@ -51,7 +51,7 @@ for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
 
 @pytest.fixture
 def lent(run: Run) -> str:
-    """Where it is installed."""
+    """Return the directory of the installed packages."""
     directory = os.environ.get(VARIABLE, "")
     if run("srun", "python", "-c", "import dask_jobqueue", PYTHONPATH=directory).returncode != 0:
         pytest.skip(
@@ -64,22 +64,22 @@ def lent(run: Run) -> str:
 
 @pytest.fixture
 def example() -> tuple[str, str]:
-    """What the example makes and computes, and what it has workers do."""
+    """Return the example's code for the function, its calls and the workers."""
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
     joblib, _, slurm = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     return joblib[: joblib.index("if __name__")], slurm
 
 
-def results(told: str) -> list[tuple[float, str]]:
-    lines = [line.split() for line in told.splitlines() if line[:1] != "["]
+def results(output: str) -> list[tuple[float, str]]:
+    lines = [line.split() for line in output.splitlines() if line[:1] != "["]
     return [(float(loss), threads) for loss, threads in lines]
 
 
 @pytest.mark.parametrize(
     "job",
     [
-        # The cache of who sends the function is another, as that of another kind of processor.
+        # The sender of the function has another cache, as with another kind of processor.
         (2, "cores=1", ["unset THEANO_FLAGS"]),
         (4, "cores=2, processes=2", ["export OMP_NUM_THREADS=1"]),
     ],
@@ -98,25 +98,25 @@ def test_which_workers_compile(
     compiles = "unset THEANO_FLAGS" in prologue
     if not compiles:
         del environ["THEANO_FLAGS"]
-    # Seconds: else it waits for ever.
+    # In seconds: without it, the example waits forever.
     slurm = slurm.replace("cores=1", cores).replace("workers(2)", f"workers({workers}, 120)")
     sent = " " * 8 + "sent = "
     slurm = slurm.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
     slurm += f"{sent[:8]}print(json.dumps(list(client.run(watched).values())))\n"
     program = shared / "program.py"
     program.write_text(made + WATCH + slurm)
-    # A node for each job.
+    # Each job gets its own node.
     directives = json.dumps(["--exclusive", f"--output={shared}/worker-%j"])
     environ["DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES"] = directives
     environ["DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE"] = json.dumps(prologue)
     done = run("python", program, **environ)
     assert done.returncode == 0, done.stderr
-    expected, found = results(alone.stdout), results(done.stdout)
-    assert len(found) == 6
-    assert [loss for loss, _ in found] == pytest.approx([loss for loss, _ in expected], rel=1e-9)
-    assert {threads for _, threads in found} == {"1"}
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert len({node for node, _ in told}) == 2
-    *others, most = sorted(number for _, number in told)
+    expected, actual = results(alone.stdout), results(done.stdout)
+    assert len(actual) == 6
+    assert [loss for loss, _ in actual] == pytest.approx([loss for loss, _ in expected], rel=1e-9)
+    assert {threads for _, threads in actual} == {"1"}
+    record = json.loads(done.stdout.splitlines()[-1])
+    assert len({node for node, _ in record}) == 2
+    *others, most = sorted(number for _, number in record)
     assert others == [0] * (workers - 1)
     assert (most > 0) == compiles

@@ -1,4 +1,4 @@
-"""What docs/conda.md and the first lines of a stack's files tell a user of conda to type."""
+"""The commands of docs/conda.md, and of the first lines of a stack's files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from builder.environment import envs
 
 Result = subprocess.CompletedProcess[str]
 
-# The channel's address in what they say.
+# The channel's address in these commands.
 EXAMPLE = "file:///srv/channel"
-# Nothing but this machine can be reached.
+# Only this machine can be reached.
 NO_NETWORK = {
     **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:1"),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1"),
@@ -28,25 +28,25 @@ NO_NETWORK = {
 
 @dataclass(frozen=True)
 class Conda:
-    """A conda, with a home, a package cache and environments of its own."""
+    """A conda with its own home, package cache and environments."""
 
     bin: Path
     home: Path
 
     @property
     def version(self) -> tuple[int, ...]:
-        """As in ``conda --version``, to two places."""
-        told = self("conda --version", self.home).stdout
-        return tuple(map(int, told.split()[-1].split(".")[:2]))
+        """Return the first two numbers of ``conda --version``."""
+        version = self("conda --version", self.home).stdout
+        return tuple(map(int, version.split()[-1].split(".")[:2]))
 
     def prefix(self, name: str) -> Path:
-        """Where it puts the environment of this name."""
+        """Return the prefix of the environment of this name."""
         return self.home / "envs" / name
 
     def __call__(self, script: str, cwd: Path, **env: str) -> Result:
         """Run shell commands, as a user whose PATH has this conda."""
         kept = {key: value for key, value in clean_environ().items() if "CONDA" not in key}
-        given = {
+        environ = {
             **kept,
             **NO_NETWORK,
             "PATH": f"{self.bin}{os.pathsep}{kept['PATH']}",
@@ -57,7 +57,7 @@ class Conda:
         }
         return subprocess.run(
             ["bash", "-eo", "pipefail", "-c", script],
-            env={**given, **env},
+            env={**environ, **env},
             cwd=cwd,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -67,19 +67,19 @@ class Conda:
         )
 
     def run(self, script: str, cwd: Path, **env: str) -> str:
-        """The output of shell commands that must pass."""
+        """Run shell commands that must succeed; return their output."""
         done = self(script, cwd, **env)
         assert done.returncode == 0, f"{script}\n{done.stdout}"
         return done.stdout
 
     def at(self, home: Path) -> Conda:
-        """The same conda, another user's."""
+        """Return the same conda for another user."""
         home.mkdir(parents=True, exist_ok=True)
         return replace(self, home=home)
 
 
 def page(heading: str) -> list[str]:
-    """The commands below a heading of docs/conda.md, block by block."""
+    """Return the commands below a heading of docs/conda.md, block by block."""
     text = (paths.ROOT / "docs" / "conda.md").read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -88,7 +88,7 @@ def page(heading: str) -> list[str]:
 
 
 def first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
-    """The commands in the first lines of a stack's file, and the oldest conda they are for."""
+    """Return the commands in the first lines of a stack's file, and the oldest supported conda."""
     lines = file.read_text(encoding="utf-8").splitlines()
     commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
     (oldest,) = re.findall(r"conda (\d+)\.(\d+) or newer", "\n".join(lines))
@@ -96,7 +96,7 @@ def first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
 
 
 def follow(user: Conda, file: Path, address: str) -> None:
-    """Do what the first lines of a stack's file say, with the channel's address."""
+    """Run the commands in the first lines of a stack's file, with the channel's address."""
     commands, oldest = first_lines(file)
     if user.version < oldest:
         pytest.skip(f"{file.name} is for conda {oldest[0]}.{oldest[1]} or newer")
@@ -104,11 +104,11 @@ def follow(user: Conda, file: Path, address: str) -> None:
 
 
 def locked(stack: str) -> dict[str, str]:
-    """SHA-256 by file name of the packages in a stack's lock."""
+    """Return the SHA-256 of the packages of a stack's lock file, by file name."""
     text = (paths.LOCKS / stack / envs.LOCK_NAME).read_text(encoding="utf-8")
     return dict(re.findall(r"^CHANNEL/\S+/(\S+)#sha256:(\w{64})$", text, re.MULTILINE))
 
 
 def installed(prefix: Path) -> set[str]:
-    """The file names of the packages that an environment of conda's was made of."""
+    """Return the file names of the packages in an environment of conda's."""
     return {f"{record.stem}.conda" for record in (prefix / "conda-meta").glob("*.json")}

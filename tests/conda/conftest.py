@@ -1,4 +1,4 @@
-"""Tests with conda and conda-build themselves, on what is in build/channel and envs."""
+"""Fixtures for tests with real conda and conda-build, on build/channel and envs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 from commands import Conda, page
 
-from builder import pipeline
+from builder import publishing
 from builder.common import paths
 from builder.environment import envs
+from builder.options import Options
 from builder.stack import stacks
 
 # The directories with the conda, and the conda-build, to test: bin directories, as in PATH.
@@ -29,10 +30,10 @@ NONE = (
 
 
 def _installations() -> list[Path | None]:
-    if listed := os.environ.get(VARIABLE):
-        return [Path(entry).resolve() for entry in listed.split(os.pathsep)]
-    found = shutil.which("conda")
-    return [Path(found).parent if found else None]
+    if paths := os.environ.get(VARIABLE):
+        return [Path(entry).resolve() for entry in paths.split(os.pathsep)]
+    program = shutil.which("conda")
+    return [Path(program).parent if program else None]
 
 
 def _called(directory: Path | None) -> str:
@@ -43,7 +44,7 @@ def _called(directory: Path | None) -> str:
 def conda(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Conda]:
-    """Each conda there is."""
+    """Return each installed conda."""
     if request.param is None:
         pytest.skip(NONE)
     if not (request.param / "conda").exists():
@@ -55,31 +56,31 @@ def conda(
 
 @pytest.fixture
 def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
-    """Each conda, a new user's."""
+    """Return each conda, for a new user."""
     yield conda.at(tmp_path / "home")
     shutil.rmtree(tmp_path / "home")
 
 
 @pytest.fixture
 def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
-    """Let an environment prove itself, in a home where a stack's compiled modules are kept.
+    """Verify an environment, in a home that keeps a stack's compiled modules.
 
-    Without check_blas, which is of the machine: its times differ where that is busy.
+    check_blas is left out: its times vary on a busy machine.
     """
 
     def start(prefix: Path) -> None:
         program = f"'{prefix}/bin/theano-fast' verify"
-        listed = conda.run(f"{program} --list", tmp_path).splitlines()
-        names = {line.split()[0] for line in listed} - {"check_blas"}
-        told = conda.run(f"{program} --check {' '.join(sorted(names))}", tmp_path)
-        assert " 0 failed" in told
+        lines = conda.run(f"{program} --list", tmp_path).splitlines()
+        names = {line.split()[0] for line in lines} - {"check_blas"}
+        output = conda.run(f"{program} --check {' '.join(sorted(names))}", tmp_path)
+        assert " 0 failed" in output
 
     return start
 
 
 @pytest.fixture(scope="session")
 def conda_build(conda: Conda) -> Conda:
-    """Each conda that has a conda-build."""
+    """Return each conda with conda-build."""
     if not (conda.bin / "conda-build").exists():
         pytest.skip(f"{conda.bin} has no conda-build; docs/conda.md has how to get it from source")
     return conda
@@ -87,15 +88,15 @@ def conda_build(conda: Conda) -> Conda:
 
 @pytest.fixture(scope="session")
 def channel() -> Path:
-    """The channel, whose first tenants are openblas' packages."""
-    if envs.installed("openblas") is None:
+    """Return the channel, in which openblas' packages are indexed first."""
+    if envs.read_installed_digest("openblas") is None:
         pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
     return paths.CHANNEL
 
 
 @contextmanager
 def serve(directory: Path) -> Iterator[str]:
-    """The address of a channel on a web server, which docs/conda.md starts."""
+    """Start the web server of docs/conda.md; return the address of a channel."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     (command,) = page("Where the channel is")
@@ -117,7 +118,7 @@ def serve(directory: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def served(channel: Path) -> Iterator[str]:
-    """The address of what was built, on a web server."""
+    """Return the address of the built channel on a web server."""
     with serve(channel) as address:
         yield address
 
@@ -126,22 +127,22 @@ def served(channel: Path) -> Iterator[str]:
 def published(
     request: pytest.FixtureRequest, channel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, str]]:
-    """The directory of a channel that was published, and its address, each way."""
+    """Publish a channel in each way; return its directory and its address."""
     directory = tmp_path_factory.mktemp("published")
     with serve(directory) if request.param == "http" else nullcontext("") as address:
-        pipeline.publish(["openblas"], pipeline.Options(offline=True), directory, address)
+        publishing.publish_packages(["openblas"], Options(offline=True), directory, address)
         yield directory, address or directory.as_uri()
 
 
 @pytest.fixture(scope="session", params=["file", "http"])
 def address(request: pytest.FixtureRequest, channel: Path, served: str) -> str:
-    """The channel's address, each way."""
+    """Return the channel's address, in each form."""
     return f"file://{channel}" if request.param == "file" else served
 
 
 @pytest.fixture(params=[row.name for row in stacks.load_all()])
 def stack(request: pytest.FixtureRequest) -> str:
-    """Each stack that is built."""
-    if envs.installed(request.param) is None:
+    """Return each built stack."""
+    if envs.read_installed_digest(request.param) is None:
         pytest.skip(f"not built: ./invoke build --stack={request.param}")
     return str(request.param)

@@ -1,4 +1,4 @@
-"""What a user of conda does with an environment that conda made, and what is in it."""
+"""Use an environment that conda installed, and inspect its contents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "theano-openblas"
 
 @pytest.fixture(scope="module")
 def made(conda: Conda, served: str) -> Conda:
-    """A conda that has openblas' environment, from the lock and over http."""
+    """Install openblas from the lock file and over HTTP; return the conda."""
     user = conda.at(conda.home / "made")
     file = shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, user.home)
     follow(user, Path(file), served)
@@ -29,13 +29,13 @@ def made(conda: Conda, served: str) -> Conda:
 
 @pytest.fixture(scope="module")
 def prefix(made: Conda) -> Path:
-    """That environment."""
+    """Return the prefix of this environment."""
     return made.prefix(NAME)
 
 
-def test_conda_tells_the_lock(made: Conda, served: str, tmp_path: Path) -> None:
-    told = made.run(f"conda list --name {NAME} --explicit --sha256", tmp_path)
-    lines = {line.rpartition("/")[2] for line in told.splitlines() if line.startswith(served)}
+def test_conda_lists_the_lock(made: Conda, served: str, tmp_path: Path) -> None:
+    output = made.run(f"conda list --name {NAME} --explicit --sha256", tmp_path)
+    lines = {line.rpartition("/")[2] for line in output.splitlines() if line.startswith(served)}
     assert lines == {f"{file}#{sha256}" for file, sha256 in locked("openblas").items()}
 
 
@@ -51,13 +51,13 @@ def test_activated(made: Conda, tmp_path: Path) -> None:
 
 
 def test_pip_sees_a_whole_environment(made: Conda, prefix: Path, tmp_path: Path) -> None:
-    listed = made.run(f"{prefix}/bin/python -m pip list --format=json", tmp_path)
-    names = {row["name"].lower() for row in json.loads(listed.splitlines()[-1])}
+    listing = made.run(f"{prefix}/bin/python -m pip list --format=json", tmp_path)
+    names = {row["name"].lower() for row in json.loads(listing.splitlines()[-1])}
     assert {"numpy", "scipy", "theano", "theano-fast"} <= names
     assert "No broken requirements" in made.run(f"{prefix}/bin/pip check", tmp_path)
 
 
-# Prints the modules that Python would compile at each start of a program where it may not write.
+# Prints the modules that Python compiles at each start if it may not write.
 UNCOMPILED = """
 import importlib.machinery, sys
 sys.dont_write_bytecode = True
@@ -74,9 +74,9 @@ for name, module in sorted(sys.modules.items()):
 
 def test_little_is_compiled_at_each_start(made: Conda, prefix: Path, tmp_path: Path) -> None:
     (tmp_path / "uncompiled.py").write_text(UNCOMPILED)
-    told = made.run(f"{prefix}/bin/python uncompiled.py", tmp_path)
-    # Two that hold the prefix, and an empty one.
-    assert set(told.split()) <= {"numpy.__config__", "scipy.__config__", "theano.tests"}
+    output = made.run(f"{prefix}/bin/python uncompiled.py", tmp_path)
+    # Two modules that contain the prefix, and an empty module.
+    assert set(output.split()) <= {"numpy.__config__", "scipy.__config__", "theano.tests"}
 
 
 def test_a_program_is_run_by_the_environment_itself(prefix: Path) -> None:

@@ -1,4 +1,4 @@
-"""The files of each built stack, used as their first lines say."""
+"""Install each built stack from its files, with the commands in their first lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from builder.environment import envs
 
 @pytest.fixture(params=[envs.LOCK_NAME, "environment.yml"])
 def file(request: pytest.FixtureRequest, stack: str, tmp_path: Path) -> Path:
-    """Each file of each stack, a copy."""
+    """Copy each file of each stack."""
     return Path(shutil.copy(paths.LOCKS / stack / request.param, tmp_path))
 
 
@@ -39,7 +39,7 @@ def test_the_first_lines_install_what_was_built(
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> str:
-    """A channel that has a newer package under the name of one of the lock's."""
+    """Make a channel with a newer package under the name of a locked package."""
     record = {"name": "zlib", "version": "9.9", "build": "0", "build_number": 0, "depends": []}
     file = {**record, "subdir": "linux-64", "sha256": "0" * 64, "md5": "0" * 32, "size": 1}
     for subdir, packages in (("linux-64", {"zlib-9.9-0.conda": file}), ("noarch", {})):
@@ -70,7 +70,7 @@ def test_a_channel_of_condarc_that_cannot_be_reached(
 
 @pytest.fixture
 def wrong(tmp_path: Path) -> str:
-    """The file name of a package of openblas whose hash in the lock in ``tmp_path`` is wrong."""
+    """Write a lock file with a wrong hash to ``tmp_path``; return the file name of the package."""
     text = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text()
     name = next(name for name in locked("openblas") if name.startswith("zlib-"))
     (tmp_path / envs.LOCK_NAME).write_text(text.replace(locked("openblas")[name], "0" * 64))
@@ -86,14 +86,14 @@ def test_over_http_a_wrong_hash_is_refused(
     assert f"actual sha256: {locked('openblas')[wrong]}" in done.stdout
 
 
-def test_with_file_a_wrong_hash_is_told_by_the_command_for_it(
+def test_with_file_a_command_detects_a_wrong_hash(
     user: Conda, channel: Path, wrong: str, tmp_path: Path
 ) -> None:
     compare = page("Install")[0].replace(EXAMPLE.removeprefix("file://"), str(channel))
-    told = user(compare, tmp_path)
-    assert told.returncode != 0
-    assert f"{wrong}: FAILED" in told.stdout
-    # Should conda come to refuse it, what the lock and the page say of that is no longer true.
+    differences = user(compare, tmp_path)
+    assert differences.returncode != 0
+    assert f"{wrong}: FAILED" in differences.stdout
+    # If a future conda refuses it, the lock file's comment and the page must change.
     follow(user, tmp_path / envs.LOCK_NAME, f"file://{channel}")
     shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, tmp_path)
     assert user.run(compare, tmp_path) == ""

@@ -1,4 +1,4 @@
-"""What conda cannot install, or makes of it something else than this project's installer does."""
+"""No package contains files that conda cannot install, or that conda changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from builder.package import solver
 
 
 def members(package: Path) -> Iterator[tarfile.TarInfo]:
-    """The files that a package installs."""
+    """Return the files that a package installs."""
     with zipfile.ZipFile(package) as archive:
         (name,) = (name for name in archive.namelist() if name.startswith("pkg-"))
         with archive.open(name) as compressed:
@@ -24,7 +24,7 @@ def members(package: Path) -> Iterator[tarfile.TarInfo]:
 
 
 def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
-    """conda copies what such a link names, and fails where that is a directory."""
+    """conda copies the target of such a link, and fails if it is a directory."""
     links = {
         f"{file}: {member.name} -> {member.linkname}"
         for file in locked(stack)
@@ -41,7 +41,7 @@ def test_the_channel_has_nothing_but_packages_and_their_index(
     for subdir in ("linux-64", "noarch"):
         (tmp_path / subdir).mkdir()
     solver.call("index", channel=str(tmp_path))
-    for place in (channel, tmp_path):
-        assert sorted(file.name for file in place.iterdir()) == ["linux-64", "noarch"]
-        others = {file.name for file in place.glob("*/*") if file.suffix != ".conda"}
+    for folder in (channel, tmp_path):
+        assert sorted(file.name for file in folder.iterdir()) == ["linux-64", "noarch"]
+        others = {file.name for file in folder.glob("*/*") if file.suffix != ".conda"}
         assert others == {"repodata.json"}

@@ -1,4 +1,4 @@
-"""A channel that `./invoke publish` wrote, as a user of conda meets it."""
+"""Install from a channel that `./invoke publish` wrote."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ def test_its_lock_needs_no_address(
     assert len(installed(user.prefix("locked"))) == len(urls)
 
 
-def test_what_it_says_of_a_package(
+def test_descriptions_of_a_package(
     user: Conda, published: tuple[Path, str], tmp_path: Path
 ) -> None:
     search = "conda search --info --override-channels --channel"
-    told = user.run(f"{search} {published[1]} theano-stack", tmp_path)
-    assert re.search(r"^file name +: theano-stack-1\.0\.5-\w+_openblas\.conda$", told, re.MULTILINE)
-    assert re.search(r"^license +: MIT$", told, re.MULTILINE)
-    assert re.search(r"^  - libblas \* \*_openblas$", told, re.MULTILINE)
+    output = user.run(f"{search} {published[1]} theano-stack", tmp_path)
+    assert re.search(
+        r"^file name +: theano-stack-1\.0\.5-\w+_openblas\.conda$", output, re.MULTILINE
+    )
+    assert re.search(r"^license +: MIT$", output, re.MULTILINE)
+    assert re.search(r"^  - libblas \* \*_openblas$", output, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""A package that was built anew reaches an environment that conda made before."""
+"""Update an environment of conda's to a package that was built again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "theano-openblas"
 
 
 def rebuilt(package: Path, target: Path) -> str:
-    """Write the package again as its next build: its file name."""
+    """Write the package again with a higher build number; return its file name."""
     with zipfile.ZipFile(package) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     (info,) = (name for name in members if name.startswith("info-"))
@@ -60,7 +60,7 @@ def test_a_newer_build_is_taken(user: Conda, channel: Path, name: str, tmp_path:
         (served / subdir).mkdir(parents=True)
         for file in (channel / subdir).glob("*.conda"):
             if file.name in before:
-                channels.link(file, served / subdir / file.name)
+                channels.link_or_copy(file, served / subdir / file.name)
     solver.call("index", channel=str(served))
     address = f"file://{served}"
     file = shutil.copy(paths.LOCKS / "openblas" / name, tmp_path)

@@ -1,4 +1,4 @@
-"""Integration tests use the real stack in build/envs/openblas, and real small builds."""
+"""Fixtures for integration tests, which use build/envs/openblas and small real builds."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ import pytest
 from python_on_whales import DockerClient
 from support import Project, Result, started
 
-from builder import image_pipeline, pipeline
+from builder import image_pipeline
 from builder.common import errors, paths
 from builder.common.processes import clean_environ
 from builder.environment import envs
 from builder.image import daemon
 from builder.image.images import Image
-from builder.source.sources import collect, fetch
+from builder.options import Options
+from builder.pipeline import Build
+from builder.source.sources import copy_to, fetch
 
 
 @pytest.fixture(scope="session")
 def prefix() -> Path:
-    """The openblas environment."""
-    envs.require("openblas")
+    """Return the prefix of the openblas environment."""
+    envs.require_installed("openblas")
     return paths.ENVIRONMENTS / "openblas"
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Result]:
-    """Run a command as a user who set nothing, with a home of its own."""
+    """Run a command as a user without settings, in a home of its own."""
 
     def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
         clean = clean_environ()
@@ -51,8 +53,8 @@ def run(tmp_path: Path) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that any user may enter and write to."""
+def directory() -> Iterator[Path]:
+    """Make a directory that any user may enter and write to."""
     directory = Path(f"/tmp/theano-fast-test-{os.getpid()}")
     directory.mkdir()
     directory.chmod(0o777)
@@ -62,7 +64,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
-    """The daemon that runs, else one started for the session."""
+    """Connect to the running Docker daemon, or start one for the session."""
     try:
         client = daemon.connect()
     except errors.HostToolMissing:
@@ -76,9 +78,9 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 @pytest.fixture(scope="session")
 def image(docker: DockerClient) -> Image:
-    """The openblas image, which proved itself."""
+    """Return the openblas image, which passed its checks."""
     try:
-        return image_pipeline.build("openblas", pipeline.Options())
+        return image_pipeline.build_image("openblas", Options())
     except errors.HostToolMissing as error:
         pytest.skip(str(error))
 
@@ -105,14 +107,14 @@ PROJECT = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A project whose one stack is zlib: real sources and builds, in seconds."""
+    """Copy the project with zlib as its only stack: real sources and builds, in seconds."""
     root = tmp_path / "project"
     made = Project(root, PROJECT, root / "cache")
-    # Compilers and the like are built already.
-    planned = pipeline.plan("openblas", pipeline.Options()).plan
-    for name in sorted(planned.closure("zlib")):
+    # Compilers and build tools are in the cache.
+    plan = Build.of_stack("openblas", Options()).plan
+    for name in sorted(plan.collect_needs("zlib")):
         shutil.copytree(paths.RECIPES / name, root / "recipes" / name)
-        entry = Path("packages", planned.keys[name])
+        entry = Path("packages", plan.keys[name])
         shutil.copytree(paths.cache() / entry, made.cache / entry, copy_function=os.link)
     (root / "recipes" / "theano-stack").mkdir()
     (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
@@ -121,11 +123,11 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """A directory with zlib's source, as `invoke fetch --to` makes it."""
-    planned = pipeline.plan("openblas", pipeline.Options())
-    recipes = {recipe.name: recipe for recipe in planned.plan.recipes}
+    """Return a directory with zlib's source, as `invoke fetch --to` writes it."""
+    plan = Build.of_stack("openblas", Options()).plan
+    recipes = {recipe.name: recipe for recipe in plan.recipes}
     directory = tmp_path / "sources"
-    collect(fetch(recipes["zlib"].sources), directory)
+    copy_to(directory, fetch(recipes["zlib"].sources))
     return directory
 
 
@@ -134,7 +136,7 @@ NO_NETWORK = ("unshare", "--net")
 
 @pytest.fixture
 def no_network() -> tuple[str, ...]:
-    """The command prefix that runs a command in a network namespace without interfaces."""
+    """Return a command prefix that runs a command in a network namespace without interfaces."""
     if subprocess.run([*NO_NETWORK, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("unshare --net needs root")
     return NO_NETWORK

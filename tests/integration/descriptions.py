@@ -1,10 +1,10 @@
 """Random graphs, described in JSON for ``graph_program.py``.
 
 A description has the shapes of ``inputs``, the ``seed`` of their values, ``nodes`` and ``outputs``.
-Variables are numbers: the inputs come first, then what each node computes. A node is the name of
-an operation, the variables it is given, and its parameters. Those of a scan have the nodes of its
-body, whose variables are numbered anew: slices of the sequences, taps of the states, and the other
-variables that it is given come first.
+Variables are numbers: first the inputs, then the results of each node. A node is the name of an
+operation, its operands and its parameters. The parameters of a scan contain the nodes of its body.
+The body has its own numbers: first slices of the sequences, then taps of the states, then other
+operands.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 Shape = tuple[int, ...]
-# The variables that an operation is given, its parameters, and the shapes of its results.
+# The operands of an operation, its parameters, and the shapes of its results.
 Step = tuple[list[int], dict[str, Any], list[Shape]]
 
 SIZES = st.integers(2, 4)
@@ -25,49 +25,49 @@ REDUCTIONS = ("largest", "mean", "sum")
 BINARY = ("add", "sub", "mul", "div", "max", "switch")
 # Start, stop and step.
 SLICES = ([None, None, -1], [1, None, 1], [None, -1, 1], [None, None, 2])
-# What an output of a step is computed from: steps before it, by the rows of the initial value.
+# The taps of a state, by the number of rows of its initial value.
 STATE_TAPS = {2: ([-2], [-2, -1]), 3: ([-3, -1], [-3, -2, -1]), 4: ([-4, -1],)}
 SEQUENCE_TAPS = ([0], [0], [-1, 0], [-2])
-# The most nodes of a graph, and of the body of a scan; how deep scans stand in scans.
+# The maximum numbers of nodes of a graph and of a scan's body, and the depth of nested scans.
 NODES, BODY, DEPTH = 7, 4, 2
 
 
 class Unsuited(Exception):
-    """No variable suits an operation."""
+    """No variable is suitable for an operation."""
 
 
 class Variables:
-    """The shapes of the variables of a graph, and choices among them."""
+    """The shapes of a graph's variables, and random choices among them."""
 
     def __init__(self, draw: Callable[..., Any], shapes: list[Shape], depth: int) -> None:
         self.draw, self.shapes, self.depth = draw, list(shapes), depth
 
     def one(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
-        """A variable with a shape that suits."""
-        # The newest first: to these hypothesis reduces what fails.
-        found = [place for place, shape in enumerate(self.shapes) if suits(shape)][::-1]
-        if not found:
+        """Choose a variable with a suitable shape."""
+        # The newest first, because hypothesis reduces failing examples to the first choices.
+        positions = [position for position, shape in enumerate(self.shapes) if suits(shape)][::-1]
+        if not positions:
             raise Unsuited
-        place = self.draw(st.sampled_from(found))
-        return place, self.shapes[place]
+        position = self.draw(st.sampled_from(positions))
+        return position, self.shapes[position]
 
     def onto(self, shape: Shape) -> int:
-        """A variable that broadcasts to a shape."""
+        """Choose a variable that broadcasts to a shape."""
         return self.one(lambda other: other == shape[len(shape) - len(other) :])[0]
 
     def index(self, shape: Shape) -> tuple[list[Any], Shape]:
-        """A basic index of an array, and the shape of what it takes."""
-        index, taken = [], []
+        """Choose a basic index of an array; return it and the shape of the result."""
+        index, shape_part = [], []
         for size in shape[: self.draw(st.integers(1, len(shape)))]:
-            slices = [each for each in SLICES if len(range(size)[slice(*each)])]
+            slices = [bounds for bounds in SLICES if len(range(size)[slice(*bounds)])]
             chosen = self.draw(st.sampled_from([*range(-size, size), *slices]))
             index.append(chosen)
             if isinstance(chosen, list):
-                taken.append(len(range(size)[slice(*chosen)]))
-        return index, (*taken, *shape[len(index) :])
+                shape_part.append(len(range(size)[slice(*chosen)]))
+        return index, (*shape_part, *shape[len(index) :])
 
     def rows(self, shape: Shape) -> list[int]:
-        """Numbers of rows of an array."""
+        """Choose numbers of rows of an array."""
         rows = st.lists(st.integers(0, shape[0] - 1), min_size=2, max_size=4)
         return list(self.draw(rows))
 
@@ -130,7 +130,7 @@ def permute(graph: Variables) -> Step:
 def reshape(graph: Variables) -> Step:
     x, shape = graph.one(lambda shape: len(shape) > 1)
     whole = math.prod(shape)
-    # None of one row: that would broadcast.
+    # More than one row, because one row would broadcast.
     rows = [size for size in range(2, whole) if whole % size == 0]
     new = graph.draw(st.sampled_from([(whole,), *((row, whole // row) for row in rows)]))
     return [x], {"shape": new}, [new]
@@ -140,10 +140,12 @@ def concatenate(graph: Variables) -> Step:
     x, left = graph.one(bool)
     axis = graph.draw(st.sampled_from(range(len(left))))
 
-    def rest(shape: Shape) -> Shape:
+    def drop_first(shape: Shape) -> Shape:
         return shape[:axis] + shape[axis + 1 :]
 
-    y, right = graph.one(lambda shape: len(shape) == len(left) and rest(shape) == rest(left))
+    y, right = graph.one(
+        lambda shape: len(shape) == len(left) and drop_first(shape) == drop_first(left)
+    )
     joined = (*left[:axis], left[axis] + right[axis], *left[axis + 1 :])
     return [x, y], {"axis": axis}, [joined]
 
@@ -156,14 +158,14 @@ def stack(graph: Variables) -> Step:
 
 def subtensor(graph: Variables) -> Step:
     x, shape = graph.one(bool)
-    index, taken = graph.index(shape)
-    return [x], {"index": index}, [taken]
+    index, part_shape = graph.index(shape)
+    return [x], {"index": index}, [part_shape]
 
 
 def inc_subtensor(graph: Variables) -> Step:
     x, shape = graph.one(bool)
-    index, taken = graph.index(shape)
-    y = graph.onto(taken)
+    index, part_shape = graph.index(shape)
+    y = graph.onto(part_shape)
     return [x, y], {"index": index, "replace": graph.draw(st.booleans())}, [shape]
 
 
@@ -180,28 +182,28 @@ def inc_rows(graph: Variables) -> Step:
 
 
 def sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]]:
-    """Sequences of a scan, the shapes of their slices, and how many steps each is enough for."""
+    """Choose sequences of a scan; return them, the shapes of slices, and the number of steps."""
     chosen, slices, lengths = [], [], []
     for _ in range(graph.draw(st.integers(0, 2))):
-        place, shape = graph.one(lambda shape: bool(shape) and shape[0] > 2)
+        position, shape = graph.one(lambda shape: bool(shape) and shape[0] > 2)
         taps = graph.draw(st.sampled_from(SEQUENCE_TAPS))
-        chosen.append([place, taps])
+        chosen.append([position, taps])
         slices += [shape[1:]] * len(taps)
         lengths.append(shape[0] + min(taps))
     return chosen, slices, lengths
 
 
 def states(graph: Variables, least: int) -> tuple[list[list[Any]], list[Shape], list[Shape]]:
-    """States of a scan by their initial values, the shapes of their taps, and their own."""
-    chosen, taken, shapes = [], [], []
+    """Choose initial values of states; return them, the shapes of their taps, and their shapes."""
+    chosen, part_shapes, shapes = [], [], []
     for _ in range(graph.draw(st.integers(least, 2))):
-        place, shape = graph.one(lambda _: True)
+        position, shape = graph.one(lambda _: True)
         of_rows = STATE_TAPS.get(shape[0], ()) if shape else ()
         taps = graph.draw(st.sampled_from([[-1], *of_rows]))
-        chosen.append([place, taps])
+        chosen.append([position, taps])
         shapes.append(shape if taps == [-1] else shape[1:])
-        taken += [shapes[-1]] * len(taps)
-    return chosen, taken, shapes
+        part_shapes += [shapes[-1]] * len(taps)
+    return chosen, part_shapes, shapes
 
 
 def scan(graph: Variables) -> Step:
@@ -210,7 +212,7 @@ def scan(graph: Variables) -> Step:
     draw = graph.draw
     slices_of, slices, lengths = sequences(graph)
     taps_of, taps, shapes = states(graph, least=0 if slices_of else 1)
-    # Not the same one twice: Theano refuses that.
+    # Theano refuses to use a variable twice.
     others = dict(graph.one(lambda _: True) for _ in range(draw(st.integers(0, 2))))
     body = Variables(draw, [*slices, *taps, *others.values()], graph.depth - 1)
     nodes = add_nodes(body, BODY)
@@ -219,7 +221,7 @@ def scan(graph: Variables) -> Step:
     steps = min(lengths) if lengths else draw(SIZES)
     bound = draw(st.sampled_from([None, None, 0.0])) if shapes else None
     made = [*shapes, *(shape for _, shape in mapped)]
-    # How many steps there are before a bound is known when they have been made.
+    # With a bound, the number of steps is known only after they were made.
     last = [bound is not None or draw(st.booleans()) for _ in made]
     parameters = {
         "sequences": slices_of,
@@ -227,7 +229,7 @@ def scan(graph: Variables) -> Step:
         "others": list(others),
         "nodes": nodes,
         "next": following,
-        "mapped": [place for place, _ in mapped],
+        "mapped": [position for position, _ in mapped],
         "steps": steps,
         "bound": bound,
         "backwards": draw(st.booleans()),
@@ -237,7 +239,7 @@ def scan(graph: Variables) -> Step:
     return [], parameters, [shape if at_end else (steps, *shape) for shape, at_end in pairs]
 
 
-# How often each is drawn, and the names that it is drawn for; its own, if it has none.
+# The weight of each function and its names of operations; without names, the function's own name.
 OPERATIONS: list[tuple[int, Callable[[Variables], Step], tuple[str, ...]]] = [
     (5, scan, ()),
     (3, unary, UNARY),
@@ -245,18 +247,18 @@ OPERATIONS: list[tuple[int, Callable[[Variables], Step], tuple[str, ...]]] = [
     (2, reduction, REDUCTIONS),
     (2, dot, ()),
     *(
-        (1, each, ())
-        for each in (
+        (1, name, ())
+        for name in (
             *(alloc, batched_dot, concatenate, inc_rows, inc_subtensor, outer, permute, reshape),
             *(size, softmax, stack, subtensor, take),
         )
     ),
 ]
-DRAWN = [(each, names) for weight, each, names in OPERATIONS for _ in range(weight)]
+DRAWN = [(name, names) for weight, name, names in OPERATIONS for _ in range(weight)]
 
 
 def add_nodes(graph: Variables, most: int) -> list[list[Any]]:
-    """Up to so many nodes; the variables that they make are added to the graph's."""
+    """Add at most so many nodes, and their variables, to a graph."""
     nodes = []
     for operation, names in graph.draw(st.lists(st.sampled_from(DRAWN), min_size=2, max_size=most)):
         name = graph.draw(st.sampled_from(names or (operation.__name__,)))
@@ -271,21 +273,21 @@ def add_nodes(graph: Variables, most: int) -> list[list[Any]]:
 
 @st.composite
 def graphs(draw: Callable[..., Any]) -> dict[str, Any]:
-    """A description of a graph. Its outputs are the variables that no node is given."""
+    """Draw a description of a graph whose outputs are the variables that no node reads."""
     shape = st.lists(SIZES, max_size=3).map(tuple)
     inputs = draw(st.lists(shape, min_size=1, max_size=3))
     graph = Variables(draw, inputs, DEPTH)
     nodes = add_nodes(graph, NODES)
-    used = {place for node in nodes for place in given(node)}
-    outputs = [place for place in range(len(graph.shapes)) if place not in used]
+    used = {position for node in nodes for position in list_positions(node)}
+    outputs = [position for position in range(len(graph.shapes)) if position not in used]
     seed = draw(st.integers(0, 99))
     return {"inputs": inputs, "seed": seed, "nodes": nodes, "outputs": outputs}
 
 
-def given(node: list[Any]) -> list[int]:
-    """The variables that a node is given."""
+def list_positions(node: list[Any]) -> list[int]:
+    """List the numbers of a node's operands."""
     name, places, parameters = node
     if name != "scan":
         return list(places)
     pairs = parameters["sequences"] + parameters["states"]
-    return [place for place, _ in pairs] + parameters["others"]
+    return [position for position, _ in pairs] + parameters["others"]

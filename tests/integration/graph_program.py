@@ -1,8 +1,8 @@
 """Compile and call the graphs that standard input describes, one line of JSON for each.
 
 The answer to a line is a line of JSON: the values of the graph's outputs, of their sum and of its
-gradients, the optimized graph, and how often the body of each Scan in it ran. ``descriptions.py``
-says what a description is. It runs on whatever Theano it imports, Python 3.9's too.
+gradients, the optimized graph, and the number of steps of each Scan in it. ``descriptions.py``
+defines a description. The program runs on any Theano, and on Python 3.9 and later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from theano.scan_module import until
 from theano.scan_module.scan_op import Scan
 from theano.tensor.elemwise import Elemwise
 
-# CPU seconds for one graph: on a few that scan in a scan Theano 1.0.5 optimizes without end.
+# CPU seconds for one graph: Theano 1.0.5 never ends the optimization of some nested scans.
 LIMIT = 10
 OUT_OF_TIME = f"not done in {LIMIT} s"
 ELEMWISE = {
@@ -44,22 +44,22 @@ ELEMWISE = {
 
 
 def subtensor(x, *, index):
-    """A part of x: an integer, or [start, stop, step], for each of its first dimensions."""
-    return x[tuple(slice(*each) if isinstance(each, list) else each for each in index)]
+    """Return a part of x; the index has an integer or [start, stop, step] for each dimension."""
+    return x[tuple(slice(*item) if isinstance(item, list) else item for item in index)]
 
 
 def inc_subtensor(x, y, *, index, replace):
-    """x with y added to a part of it, or in its place."""
+    """Set a part of x to y, or add y to it."""
     return (T.set_subtensor if replace else T.inc_subtensor)(subtensor(x, index=index), y)
 
 
 def take(x, *, rows):
-    """The rows of x that are listed."""
+    """Return the rows of x at these positions."""
     return x[rows]
 
 
 def inc_rows(x, y, *, rows):
-    """x with y added to the rows that are listed, as often as they are."""
+    """Add y to rows of x, as often as their positions occur."""
     return T.inc_subtensor(x[rows], y)
 
 
@@ -86,23 +86,26 @@ OPERATIONS = {
 
 
 def scan(variables, description):
-    """The outputs of a Scan: its states, then what it only maps; of some, the last step."""
+    """Return the states of a Scan, then its mapped outputs; of some, only the last step."""
 
     def step(*inner):
-        found = apply(list(inner), description["nodes"])
-        results = [found[i] for i in (*description["next"], *description["mapped"])]
+        applied = apply(list(inner), description["nodes"])
+        results = [applied[i] for i in (*description["next"], *description["mapped"])]
         if description["bound"] is None:
             return results
         return results, until(T.gt(results[0].sum(), description["bound"]))
 
-    initial = [{"initial": variables[place], "taps": taps} for place, taps in description["states"]]
+    initial = [
+        {"initial": variables[position], "taps": taps} for position, taps in description["states"]
+    ]
     histories, _ = theano.scan(
         step,
         sequences=[
-            {"input": variables[place], "taps": taps} for place, taps in description["sequences"]
+            {"input": variables[position], "taps": taps}
+            for position, taps in description["sequences"]
         ],
         outputs_info=initial + [None] * len(description["mapped"]),
-        non_sequences=[variables[place] for place in description["others"]],
+        non_sequences=[variables[position] for position in description["others"]],
         n_steps=description["steps"],
         go_backwards=description["backwards"],
         return_list=True,
@@ -113,27 +116,27 @@ def scan(variables, description):
 
 
 def apply(variables, nodes):
-    """The variables, and those that nodes compute from them."""
+    """Compute the nodes; return all variables."""
     for name, places, parameters in nodes:
         if name == "scan":
             variables = variables + scan(variables, parameters)
         else:
-            result = OPERATIONS[name](*(variables[place] for place in places), **parameters)
+            result = OPERATIONS[name](*(variables[position] for position in places), **parameters)
             variables = [*variables, result]
     return variables
 
 
 def described(graph):
-    """The nodes of an optimized graph, and of the Scans in it, with what they are computed from.
+    """Describe the nodes of an optimized graph and of its Scans.
 
-    Each is its op, and the digests of its inputs without their order: the optimizer fuses
-    operations, and gathers the inputs of a Scan, in the order in which it meets them.
+    A node is described by its op and the digests of its inputs, without their order: the optimizer
+    fuses operations and collects the inputs of a Scan in the order of its traversal.
     """
     nodes = []
     digests = {variable: str(variable.type) for variable in graph.inputs}
     for node in graph.toposort():
         if isinstance(node.op, Elemwise):
-            # Its name is not what it computes, and lost where an optimization makes it anew.
+            # The name does not affect the computation, and some optimizations drop it.
             node.op.name = None
         inner = described(node.op.fn.maker.fgraph) if isinstance(node.op, Scan) else []
         inputs = sorted(digests.get(variable, str(variable)) for variable in node.inputs)
@@ -145,13 +148,13 @@ def described(graph):
 
 
 def steps(graph):
-    """How often the body of each Scan in an optimized graph ran, and of those in its body."""
+    """Count the steps of each Scan in an optimized graph, nested ones too."""
     bodies = [node.op.fn.maker for node in graph.toposort() if isinstance(node.op, Scan)]
     return [[int(body.profile.nbsteps), steps(body.fgraph)] for body in bodies]
 
 
 def answer(function, values):
-    """What is compared of a compiled function and the values it returned."""
+    """Return the properties of a compiled function, and its results, that tests compare."""
     graph = function.maker.fgraph
     return {
         "values": [np.asarray(value).tolist() for value in values],
@@ -161,10 +164,10 @@ def answer(function, values):
 
 
 def evaluate(description):
-    """The answer to a description of a graph."""
+    """Answer a description of a graph."""
     inputs = [T.TensorType("float64", [False] * len(shape))() for shape in description["inputs"]]
     variables = apply(inputs, description["nodes"])
-    outputs = [variables[place] for place in description["outputs"]]
+    outputs = [variables[position] for position in description["outputs"]]
     total = sum(output.sum() for output in outputs)
     gradients = T.grad(total, inputs, disconnected_inputs="ignore")
     function = theano.function(inputs, [*outputs, total, *gradients], on_unused_input="ignore")
@@ -175,7 +178,7 @@ def evaluate(description):
 
 
 def train(graph):
-    """The answer to the name of a graph of the bench: the losses of three steps."""
+    """Answer the name of a graph of the bench with the losses of three steps."""
     compiled = []
 
     def function(*args, **kwargs):
@@ -187,7 +190,7 @@ def train(graph):
 
 
 def reply(asked):
-    """The answer to a line: to the name of a graph of the bench, or to a description."""
+    """Answer a line: the name of a graph of the bench, or a description."""
     if isinstance(asked, str):
         return train(asked)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)

@@ -1,4 +1,4 @@
-"""What integration tests share: a copy of this project, whose tasks can be run; what they need."""
+"""Copy this project for integration tests, run its tasks, and skip tests without requirements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = subprocess.CompletedProcess[str]
 
 
 def require(*programs: str, root: bool = False) -> None:
-    """Skip a test where the host lacks a program, or the rights of root."""
+    """Skip a test if the host lacks a program, or if root is needed."""
     if root and os.geteuid() != 0:
         pytest.skip(f"{' and '.join(programs)} needs root")
     for program in programs:
@@ -32,14 +32,14 @@ def require(*programs: str, root: bool = False) -> None:
 
 
 def free_port() -> int:
-    """A port of this machine that nothing listens on; where hosts are bare, it has no name."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+    """Return a free port of this machine; bare hosts have no name to look up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 @contextmanager
 def started(directory: Path) -> Iterator[DockerClient]:
-    """A daemon of the tests' own, which keeps everything below ``directory``."""
+    """Start a daemon for the tests, which keeps all its files below ``directory``."""
     require("dockerd", root=True)
     host = f"unix://{directory}/socket"
     log = (directory / "log").open("wb")
@@ -56,12 +56,12 @@ def started(directory: Path) -> Iterator[DockerClient]:
     finally:
         process.terminate()
         process.wait(timeout=60)
-        # It leaves its containers' network namespace mounted.
+        # The daemon leaves the network namespace of its containers mounted.
         subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
 
 
 class Project:
-    """A copy of parts of this project, whose tasks can be run."""
+    """A copy of parts of this project in which tasks can run."""
 
     def __init__(self, root: Path, parts: tuple[str, ...], cache: Path) -> None:
         self.root = root
@@ -86,12 +86,12 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # A shell's background jobs ignore it, and so would all that they start.
+            # A shell's background jobs ignore SIGINT, and their children inherit this.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
     def invoke(self, *arguments: str, wrap: tuple[str, ...] = (), **env: str) -> tuple[int, str]:
-        """Run an Invoke task of the copy; its exit status and output."""
+        """Run an Invoke task of the copy; return its exit status and output."""
         process = self.start(*arguments, wrap=wrap, **env)
         output, _ = process.communicate(timeout=300)
         return process.returncode, output
@@ -99,7 +99,7 @@ class Project:
     def on_terminal(
         self, monkeypatch: pytest.MonkeyPatch, *arguments: str, **env: str
     ) -> tuple[int, str]:
-        """Run an Invoke task of the copy on a terminal; its exit status and what it wrote there."""
+        """Run an Invoke task of the copy on a terminal; return its exit status and output."""
         if not Path("/dev/ptmx").exists():
             pytest.skip("no terminal can be opened here")
         for name, value in {"TERM": "xterm", "THEANO_FAST_CACHE": str(self.cache), **env}.items():
@@ -115,13 +115,13 @@ class Project:
         return status, shown.decode()
 
     def half_written(self) -> list[Path]:
-        """Files and directories with a temporary name, or incomplete cache entries."""
-        left = list((self.cache / "sources").rglob(".part-*"))
+        """List files and directories with a temporary name, and incomplete cache entries."""
+        parts = list((self.cache / "sources").rglob(".part-*"))
         packages = self.cache / "packages"
         if packages.exists():
-            left += [
+            parts += [
                 entry
                 for entry in packages.iterdir()
                 if not entry.name.startswith(".") and not (entry / "packages.json").exists()
             ]
-        return left
+        return parts

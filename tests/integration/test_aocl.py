@@ -1,4 +1,4 @@
-"""A stack with AMD's own library, from an archive that is laid out as AMD's and made here."""
+"""Build a stack with AMD's library, from an archive made here with the layout of AMD's archive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKOUT = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runt
 STACK = "openblas-amdlibm"
 LICENCE = "What AMD allows.\n"
 
-# Theano in whole arrays, in a fused loop, and in a function that the stand-in lacks.
+# Theano computes whole arrays, a fused loop, and a function that the stand-in library lacks.
 COUNT = """
 import ctypes, sys
 import numpy, theano, theano.tensor as T
@@ -62,8 +62,8 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Project:
-    """A copy of this checkout in which the stack with AMD's library is installed."""
-    if envs.installed(STACK) is None:
+    """Copy this checkout, and install the stack with the stand-in library."""
+    if envs.read_installed_digest(STACK) is None:
         pytest.skip(f"build/envs/{STACK} is not built")
     made = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.cache())
     status, output = made.invoke("env", f"--stack={STACK}", f"--amdlibm-archive={archive}")
@@ -78,15 +78,15 @@ def prefix(checkout: Project) -> Path:
 
 def test_the_package_has_amds_files_and_its_licence(checkout: Project, archive: Path) -> None:
     [file] = (checkout.root / "build" / "channel" / "linux-64").glob("amdlibm-*-aocl_*.conda")
-    found = {member.name: content for member, content in canonical.members(file)}
+    contents = {member.name: content for member, content in canonical.members(file)}
     with tarfile.open(archive) as tar:
         library = tar.extractfile("amd-libm/lib/libalm.so")
         assert library is not None
-        assert found["lib/libalm.so"] == library.read()
-    assert found["info/licenses/aocl-licence/LICENSE"].decode() == LICENCE
-    index = json.loads(found["info/index.json"])
+        assert contents["lib/libalm.so"] == library.read()
+    assert contents["info/licenses/aocl-licence/LICENSE"].decode() == LICENCE
+    index = json.loads(contents["info/index.json"])
     assert index["license"] == "MIT AND LGPL-2.1-or-later AND LicenseRef-AOCL-LibM"
-    assert aocl.keep(archive) in found["info/hash_input.json"].decode()
+    assert aocl.cache_archive(archive) in contents["info/hash_input.json"].decode()
 
 
 def test_theano_calls_amds_functions(prefix: Path, run: Run) -> None:
@@ -104,16 +104,16 @@ def test_the_environment_proves_itself(prefix: Path, run: Run) -> None:
     assert result.returncode == 0, result.stdout
 
 
-def test_what_amds_library_computes_wrong_is_not_its_own(prefix: Path, run: Run) -> None:
+def test_inaccurate_functions_are_not_used(prefix: Path, run: Run) -> None:
     result = run(prefix / "bin" / "theano-fast", "info", "--json")
-    known = json.loads(result.stdout)["amdlibm"]
-    wrong = known["AMD's is wrong"]
+    survey = json.loads(result.stdout)["amdlibm"]
+    wrong = survey["AMD's is wrong"]
     runnable = {2, 4, 8} if "avx512vl" in Path("/proc/cpuinfo").read_text() else {2, 4}
     assert {f"log of {lanes} lanes" for lanes in runnable} <= set(wrong)
     assert wrong["log of 2 lanes"] == "AMD's is -709, not -inf, at (0)"
     assert wrong["tanhf of 4 lanes"].endswith(", as on zen2")
     assert not {"log", "tanhf", "exp of 2 lanes", "sinh of 2 lanes"} & set(wrong)
-    assert "erf of 2 lanes" in known["AMD's is missing"]
+    assert "erf of 2 lanes" in survey["AMD's is missing"]
 
 
 def test_a_processor_on_which_it_is_wrong_fails_verification(prefix: Path, run: Run) -> None:
@@ -123,16 +123,16 @@ def test_a_processor_on_which_it_is_wrong_fails_verification(prefix: Path, run: 
     assert "sinh of 2 lanes (_ZGVbN2v_amd_sinh) is 1" in " ".join(result.stdout.split())
 
 
-def test_it_is_nobody_elses(checkout: Project) -> None:
+def test_no_other_stack_uses_it(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
-    # A channel that has both packages gives each stack its own.
+    # If the channel has both packages, each stack gets the right one.
     status, output = checkout.invoke("packages", f"--stack={STACK}")
     assert status == 0, output
     channel = str(checkout.root / "build" / "channel")
     for build, is_amds in ((STACK.replace("-", "_"), False), ("openblas_amdlibm_aocl", True)):
         solved = solver.call("solve", channel=channel, specs=[f"theano-stack * *_{build}"])
-        [amdlibm] = [place for place in solved if "/amdlibm-" in place]
+        [amdlibm] = [address for address in solved if "/amdlibm-" in address]
         assert ("aocl" in amdlibm) == is_amds
 
 

@@ -1,4 +1,4 @@
-"""The audit of sources against the configured indexes."""
+"""Audit sources against the configured indexes."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ NUMPY, ZLIB = "numpy-1.26.4.tar.gz", "zlib_1.2.13.dfsg.orig.tar.bz2"
 
 
 def test_the_configured_indexes_answer() -> None:
-    offered, suites = audit.ask([NUMPY, ZLIB])
+    offered, suites = audit.query_indexes([NUMPY, ZLIB])
     assert "bookworm" in suites[ZLIB]
     assert {NUMPY, ZLIB} <= set(offered)
-    # Older ones stay, so that it finds what is newer.
-    releases = audit.group(offered)
-    assert audit.newer("numpy-1.26.3.tar.gz", releases) == "1.26.4"
-    assert audit.newer(ZLIB.replace("2.13", "2.11"), releases) == "1.2.13"
+    # The older releases stay in the index, and the newer ones are reported.
+    releases = audit.group_releases(offered)
+    assert audit.find_newer("numpy-1.26.3.tar.gz", releases) == "1.26.4"
+    assert audit.find_newer(ZLIB.replace("2.13", "2.11"), releases) == "1.2.13"
 
 
 def test_without_a_network_it_is_one_clear_error(
@@ -25,5 +25,5 @@ def test_without_a_network_it_is_one_clear_error(
 ) -> None:
     status, output = project.invoke("stacks", "--audit", wrap=no_network)
     assert status == errors.SourceUnavailable.exit_code, output
-    assert "the indexes cannot be asked" in output
+    assert "the indexes cannot be queried" in output
     assert "Traceback" not in output

@@ -1,4 +1,4 @@
-"""The measuring programs of bench/, in real environments."""
+"""Run the measuring programs of bench/ in real environments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ print(json.dumps([sys.version_info[:2], theano.__version__, numpy.__version__, s
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is measured here replaces no one's report."""
+    """Write the reports of this test to a directory of its own."""
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "homes")
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
 
@@ -39,17 +39,17 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
     assert empty["cpu"] > warm["cpu"]
     assert empty["losses"] == warm["losses"]
     assert empty["losses"][0] > empty["losses"][1] > empty["losses"][2]
-    # No process with Theano in it is smaller, and none of this graph needs a gigabyte.
+    # A process with Theano needs more than this, and this graph needs less than a gigabyte.
     assert 5e7 < empty["peak_memory"] < 1e9
 
 
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
-    with call_time.start(prefix.name, []) as talk:
+    with call_time.start_process(prefix.name, []) as talk:
         first = json.loads(talk.ask("round"))
         modules = set(paths.BENCHES.rglob("*.so"))
         second = json.loads(talk.ask("round"))
     assert list(first) == list(second)
-    assert set(call_time.groups(list(first))) == {
+    assert set(call_time.group_calls(list(first))) == {
         f"{dtype} {length}"
         for dtype in ("float32", "float64")
         for length in ("1e+03", "1e+05", "1e+07")
@@ -65,12 +65,12 @@ def test_a_peer_computes_the_same_losses(prefix: Path, peer: str, graph: str) ->
     compile_time.measure([prefix.name, peer], [graph], quick=True)
 
 
-def test_stock_is_what_a_user_had() -> None:
+def test_stock_has_the_users_versions() -> None:
     installed("stock")
-    home = bench.home("stock", "facts")
+    home = bench.make_home("stock", "facts")
     done = subprocess.run(
-        [envs.python("stock"), "-c", FACTS],
-        env=bench.variables(home),
+        [envs.python_path("stock"), "-c", FACTS],
+        env=bench.make_environ(home),
         capture_output=True,
         text=True,
         check=True,
@@ -79,7 +79,7 @@ def test_stock_is_what_a_user_had() -> None:
 
 
 def installed(name: str) -> None:
-    """Skip where a reference is not there: making it needs a network."""
+    """Skip if a reference is not installed: its installation needs a network."""
     if not (paths.ENVIRONMENTS / name / references.MARK).exists():
         pytest.skip(f"build/envs/{name} is not made: ./invoke references")
 

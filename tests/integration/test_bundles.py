@@ -1,4 +1,4 @@
-"""A bundle, and a build from nothing else."""
+"""Write a bundle, and build from it alone."""
 
 from __future__ import annotations
 

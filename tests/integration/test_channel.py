@@ -1,4 +1,4 @@
-"""The channel and the lock, as a cluster's users meet them: over HTTP, with the lock's hashes."""
+"""Install from the channel and the lock file over HTTP, with the lock file's hashes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from builder.source.sources import sha256
 
 
 def locked() -> list[tuple[str, str]]:
-    """Each package's place in the channel and SHA-256, by openblas' explicit lock."""
+    """Map each package of openblas' explicit lock to its path in the channel and its SHA-256."""
     lines = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text().splitlines()
-    found = [line.removeprefix("CHANNEL/").partition("#sha256:") for line in lines]
-    return [(package, digest) for package, _, digest in found if digest]
+    entries = [line.removeprefix("CHANNEL/").partition("#sha256:") for line in lines]
+    return [(package, digest) for package, _, digest in entries if digest]
 
 
 @pytest.fixture
@@ -56,12 +56,12 @@ def test_one_lock_gives_one_tree(prefix: Path, tmp_path: Path) -> None:
     for cache in ("cache", "another-cache"):
         files = [str(paths.CHANNEL / package) for package, _ in locked()]
         solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / cache))
-        trees.add(envs.tree(environment))
+        trees.add(envs.hash_environment(environment))
         shutil.rmtree(environment)
     assert len(trees) == 1
 
 
-def test_packages_ask_for_the_glibc_that_their_binaries_ask_for(prefix: Path) -> None:
+def test_packages_depend_on_the_glibc_that_their_binaries_need(prefix: Path) -> None:
     asked = {}
     for name, _ in locked():
         package = paths.CHANNEL / name

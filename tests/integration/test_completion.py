@@ -1,4 +1,4 @@
-"""bash completes the command's words by what the command prints for it."""
+"""bash completes the words of the command with the command's own completion script."""
 
 from __future__ import annotations
 

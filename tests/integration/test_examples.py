@@ -1,4 +1,4 @@
-"""Each example prints what its docstring says."""
+"""Each example prints the output that its docstring promises."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def promised(example: Path) -> str:
-    """What follows "Prints:" in an example's docstring; "..." stands for anything."""
-    told = ast.get_docstring(ast.parse(example.read_text("utf-8"))) or ""
-    return textwrap.dedent(told.partition("Prints:\n")[2]) + "\n"
+    """Return the text after "Prints:" in an example's docstring; "..." matches any text."""
+    docstring = ast.get_docstring(ast.parse(example.read_text("utf-8"))) or ""
+    return textwrap.dedent(docstring.partition("Prints:\n")[2]) + "\n"
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.stem)

@@ -1,4 +1,4 @@
-"""recipes/apply-fixes.sh applies what a recipe's list names, all of it or the build fails."""
+"""recipes/apply-fixes.sh applies all fixes of a recipe's list, or the build fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def patch(before: str, after: str) -> str:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A directory with a source, and Debian's patches for it."""
+    """Make a directory with a source and Debian's patches for it."""
     patches = tmp_path / "debian" / "patches"
     patches.mkdir(parents=True)
     (patches / "series").write_text("# a comment\n" + "\n".join(SERIES) + "\n")
@@ -31,7 +31,7 @@ def work(tmp_path: Path) -> Path:
 
 
 def apply(work: Path, fixes: str) -> tuple[int, str]:
-    """Apply a list; exit status and output."""
+    """Apply a list; return the exit status and the output."""
     (work / "fixes").write_text(fixes)
     done = subprocess.run(
         ["bash", paths.RECIPES / "apply-fixes.sh"],
@@ -64,7 +64,7 @@ def test_fixes_are_applied_and_the_list_is_packaged(work: Path) -> None:
     ],
     ids=["not in the series", "out of order", "on another fix", "does not fit", "alone"],
 )
-def test_what_cannot_be_applied_fails_the_build(work: Path, fixes: str, reason: str) -> None:
+def test_a_fix_that_cannot_be_applied_fails_the_build(work: Path, fixes: str, reason: str) -> None:
     status, output = apply(work, fixes)
     assert status != 0
     assert reason in output

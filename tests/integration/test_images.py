@@ -1,4 +1,4 @@
-"""Images in a real Docker daemon: the one that runs, else one that is started for these tests."""
+"""Build and run images in a real Docker daemon: the running one, or one started for these tests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from python_on_whales.exceptions import DockerException
 from support import require, started
 from test_environment import TRAIN
 
-from builder import image_pipeline, pipeline, report
+from builder import image_pipeline, report
 from builder.common import errors, paths
 from builder.environment import archives
 from builder.environment.envs import Lock
 from builder.image import base, build_context, images
 from builder.image.images import Image
+from builder.options import Options
 from builder.package.channel import Package
 
 STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
@@ -31,7 +32,7 @@ STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 
 @pytest.fixture
 def run(docker: DockerClient, image: Image) -> Callable[..., str]:
-    """Run a command in a container of the image, without a network; its output."""
+    """Run a command in a container of the image without a network; return its output."""
 
     def in_container(*command: str, **options: object) -> str:
         options = {"networks": ["none"], **options}
@@ -42,7 +43,7 @@ def run(docker: DockerClient, image: Image) -> Callable[..., str]:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """A directory for /work that any user may write to, with a program that trains."""
+    """Make a directory for /work with a training program, to which any user may write."""
     directory = tmp_path / "work"
     directory.mkdir()
     directory.chmod(0o777)
@@ -51,16 +52,16 @@ def work(tmp_path: Path) -> Path:
 
 
 def test_the_image_proved_itself(image: Image) -> None:
-    known = report.read(report.image_file("openblas"))
-    assert known["id"] == image.id
-    assert known["verify"]["verified"]
-    assert known["verify"]["counts"]["failed"] == 0
-    assert known["verify"]["counts"]["passed"] >= 7
-    assert known["verify"]["facts"]["prefix"] == str(build_context.PREFIX)
+    document = report.read(report.image_file("openblas"))
+    assert document["id"] == image.id
+    assert document["verify"]["verified"]
+    assert document["verify"]["counts"]["failed"] == 0
+    assert document["verify"]["counts"]["passed"] >= 7
+    assert document["verify"]["facts"]["prefix"] == str(build_context.PREFIX)
     assert sum(image.layers.values()) == image.size < 600e6
 
 
-def test_no_command_tells_and_verifies(run: Callable[..., str], tmp_path: Path) -> None:
+def test_the_default_command_prints_and_verifies(run: Callable[..., str], tmp_path: Path) -> None:
     stub = tmp_path / "theano-fast"
     stub.write_text('#!/bin/sh\necho "it was $*"\n[ "$*" = info ] || exit 7\n')
     stub.chmod(0o755)
@@ -72,11 +73,11 @@ def test_no_command_tells_and_verifies(run: Callable[..., str], tmp_path: Path) 
 
 def test_a_program_runs_as_any_user_and_read_only(run: Callable[..., str], work: Path) -> None:
     output = run("python", "train.py", volumes=[(work, "/work")], **STRICT)
-    found = json.loads(output.splitlines()[-1])
-    assert found["learns"]
-    assert found["ldflags"] == f'"-L{build_context.PREFIX}/lib" -lopenblas'
-    assert found["compiledir"].startswith("/home/theano/.theano/openblas/")
-    assert "Dot22" in str(found["ops"]) or "Gemm" in str(found["ops"])
+    report = json.loads(output.splitlines()[-1])
+    assert report["learns"]
+    assert report["ldflags"] == f'"-L{build_context.PREFIX}/lib" -lopenblas'
+    assert report["compiledir"].startswith("/home/theano/.theano/openblas/")
+    assert "Dot22" in str(report["ops"]) or "Gemm" in str(report["ops"])
 
 
 def test_the_compiledir_can_be_a_volume(
@@ -84,7 +85,7 @@ def test_the_compiledir_can_be_a_volume(
 ) -> None:
     compiled = "find /home/theano -name '*.so' | wc -l"
     with docker.volume.create() as volume:
-        # Of one graph Theano may make other modules where sets are ordered otherwise.
+        # Theano may compile other modules for a graph if sets have another order.
         options = {"envs": {"PYTHONHASHSEED": "0"}, **STRICT}
         options["volumes"] = [(work, "/work"), (volume, "/home/theano")]
         run("python", "train.py", **options)
@@ -152,14 +153,14 @@ def test_labels_tell_version_stack_and_lock(docker: DockerClient, image: Image) 
 
 def test_nothing_is_left_of_the_build(run: Callable[..., str]) -> None:
     tools = "for tool in make cmake git gfortran pip python3; do which -a $tool; done"
-    left = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
-    assert run("sh", "-c", f"{tools}; {left}; true").splitlines() == [
+    find_leftovers = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
+    assert run("sh", "-c", f"{tools}; {find_leftovers}; true").splitlines() == [
         f"{build_context.PREFIX}/bin/pip",
         f"{build_context.PREFIX}/bin/python3",
         "/root/.bashrc",
         "/root/.profile",
     ]
-    # Python would compile its modules at each start, and the next layer's user pay for it.
+    # Otherwise Python would compile its modules at each start.
     search = "find /opt/theano-fast -newermt 2020-07-29 -o -not -perm -o=r"
     assert run("sh", "-c", f"python -c 'import theano'; {search}") == ""
 
@@ -168,14 +169,14 @@ def test_a_saved_image_is_an_oci_archive_that_docker_loads(
     docker: DockerClient, image: Image, tmp_path: Path
 ) -> None:
     file = tmp_path / "openblas.tar"
-    images.save(docker, image, file)
+    images.save_image(docker, image, file)
     assert [entry.name for entry in tmp_path.iterdir()] == ["openblas.tar"]
     with tarfile.open(file) as tar:
         assert {"oci-layout", "index.json"} <= set(tar.getnames())
     with started(tmp_path) as other:
         other.load(file)
-        loaded, built = (each.image.inspect(image.reference) for each in (other, docker))
-        # Their times differ: the archive's is the same for all builds of these layers.
+        loaded, built = (client.image.inspect(image.reference) for client in (other, docker))
+        # Their times differ; the archive has the same time for all builds of these layers.
         assert tuple(loaded.root_fs.layers) == image.diff_ids
         for field in ("env", "entrypoint", "cmd", "volumes", "working_dir", "labels"):
             assert getattr(loaded.config, field) == getattr(built.config, field)
@@ -185,17 +186,17 @@ def test_a_saved_image_is_an_oci_archive_that_docker_loads(
 
 
 def test_another_build_has_the_same_manifest(image: Image) -> None:
-    image_pipeline.rebuild("openblas", pipeline.Options())
+    image_pipeline.rebuild_image("openblas", Options())
 
 
-# What goes wrong, on a small daemon: a base of a shell and two names, and an empty environment.
+# Failures, on a small daemon: a base with a shell and two more programs, and an empty environment.
 
 LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5),))
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
-    """A daemon whose disk has room for 100 MB."""
+    """Start a daemon with 100 MB of disk space."""
     directory = tmp_path_factory.mktemp("small")
     require("dockerd", "mount", root=True)
     (directory / "data").mkdir()
@@ -209,11 +210,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 
 def tiny(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
-    """A base made of this host's shell, and of what ``scripts`` gives under /bin."""
+    """Make a base image from this host's shell and from ``scripts`` in /bin."""
     root = directory / "root"
     for program in ("/bin/sh", "/usr/bin/getconf", "/bin/sleep"):
-        listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
-        libraries = [word for word in listed.stdout.split() if word.startswith("/")]
+        listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
+        libraries = [word for word in listing.stdout.split() if word.startswith("/")]
         for file in (program, *libraries):
             target = root / file.lstrip("/").removeprefix("usr/")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -225,67 +226,67 @@ def tiny(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
     with tarfile.open(tarball, "w") as tar:
         tar.add(root, ".")
     docker.import_(tarball, tag="tiny:1")
-    return base.find(docker, "tiny:1")
+    return base.find_base(docker, "tiny:1")
 
 
 def write_context(directory: Path, size: int) -> Path:
-    """A context whose first layer is ``size`` bytes that cannot be compressed."""
+    """Write a build context whose first layer is ``size`` incompressible bytes."""
     (directory / "context").mkdir()
     for name, content in (("dependencies", os.urandom(size)), ("stack", b"stack")):
         (directory / name).write_bytes(content)
         with (directory / "context" / f"{name}.tar").open("wb") as stream:
-            archives.write(stream, directory, [directory / name], build_context.PREFIX)
+            archives.write_tar(stream, directory, [directory / name], build_context.PREFIX)
     return directory / "context"
 
 
 def test_a_whole_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_path: Path) -> None:
-    found = tiny(small, tmp_path)
-    built = images.build(small, LOCK, found, write_context(tmp_path, 1000))
+    result = tiny(small, tmp_path)
+    built = images.build_image(small, LOCK, result, write_context(tmp_path, 1000))
     assert built.layers["dependencies"] == 1000
     assert small.container.list(all=True) == []
     assert not small.image.exists(built.reference)
 
 
 def test_a_tag_moves_and_leaves_no_image_behind(small: DockerClient, tmp_path: Path) -> None:
-    found = tiny(small, tmp_path)
+    result = tiny(small, tmp_path)
     for size in (1000, 2000):
         (tmp_path / str(size)).mkdir()
-        built = images.build(small, LOCK, found, write_context(tmp_path / str(size), size))
-        images.tag(small, built)
+        built = images.build_image(small, LOCK, result, write_context(tmp_path / str(size), size))
+        images.tag_image(small, built)
     named = ("label", "theano-fast.stack=openblas")
     assert [it.id for it in small.image.list(filters=[named])] == [built.id]
     small.image.remove(built.reference)
 
 
-def test_a_full_disk_is_told(small: DockerClient, tmp_path: Path) -> None:
-    found = tiny(small, tmp_path)
+def test_a_full_disk_is_reported(small: DockerClient, tmp_path: Path) -> None:
+    result = tiny(small, tmp_path)
     with pytest.raises(errors.DiskFull, match="no space left on device"):
-        images.build(small, LOCK, found, write_context(tmp_path, 120_000_000))
+        images.build_image(small, LOCK, result, write_context(tmp_path, 120_000_000))
     assert small.container.list(all=True) == []
-    assert not small.image.exists(images.reference("openblas"))
+    assert not small.image.exists(images.format_reference("openblas"))
 
 
-def test_anothers_tag_is_not_taken(small: DockerClient, tmp_path: Path) -> None:
+def test_a_tag_of_another_image_is_not_moved(small: DockerClient, tmp_path: Path) -> None:
     tiny(small, tmp_path)
-    images.claim(small, "openblas")
-    small.tag("tiny:1", images.reference("openblas"))
+    images.require_free_tag(small, "openblas")
+    small.tag("tiny:1", images.format_reference("openblas"))
     try:
-        with pytest.raises(errors.UsageError, match="another image's"):
-            images.claim(small, "openblas")
+        with pytest.raises(errors.UsageError, match="another project"):
+            images.require_free_tag(small, "openblas")
     finally:
-        small.image.remove(images.reference("openblas"))
+        small.image.remove(images.format_reference("openblas"))
 
 
-def test_a_base_without_glibc_is_told(small: DockerClient, tmp_path: Path) -> None:
+def test_a_base_without_glibc_is_reported(small: DockerClient, tmp_path: Path) -> None:
     with pytest.raises(errors.ImageFailed, match="has no glibc"):
         tiny(small, tmp_path, getconf="exit 1")
 
 
-def test_a_base_that_cannot_be_had_is_told(small: DockerClient) -> None:
+def test_a_base_that_cannot_be_pulled_is_reported(small: DockerClient) -> None:
     with pytest.raises(errors.ImageFailed, match="base image nowhere:1 cannot be used"):
-        base.find(small, "nowhere:1")
-    with pytest.raises(errors.ImageFailed, match="nowhere:1 is not there, and --offline"):
-        base.find(small, "nowhere:1", offline=True)
+        base.find_base(small, "nowhere:1")
+    with pytest.raises(errors.ImageFailed, match="nowhere:1 is absent, and --offline"):
+        base.find_base(small, "nowhere:1", offline=True)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +313,7 @@ def test_wrong_words_and_no_daemon(arguments: tuple[str, ...], status: int, word
     assert words in done.stderr
 
 
-def test_no_right_to_the_socket_is_told(small: DockerClient) -> None:
+def test_a_forbidden_socket_is_reported(small: DockerClient) -> None:
     program = f"import os; os.environ['DOCKER_HOST'] = {str(small.client_config.host)!r}\n"
     program += "from builder.image import daemon; daemon.connect()"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

@@ -1,4 +1,4 @@
-"""docs/clusters.md's examples with joblib and Dask, which the environment has not."""
+"""Run docs/clusters.md's examples with joblib and Dask, which the environment does not contain."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
 @pytest.fixture
 def lent(prefix: Path, run: Callable[..., Result]) -> str:
-    """Where both are installed."""
+    """Return the directory of both packages."""
     directory = os.environ.get(VARIABLE, "")
-    found = run(prefix / "bin/python", "-c", "import joblib, distributed", PYTHONPATH=directory)
-    if found.returncode != 0:
+    result = run(prefix / "bin/python", "-c", "import joblib, distributed", PYTHONPATH=directory)
+    if result.returncode != 0:
         pytest.skip(
             f"no joblib and Dask: {prefix}/bin/pip install --target=DIRECTORY joblib distributed,"
             f" and name it in {VARIABLE}"
@@ -37,14 +37,14 @@ def test_workers_have_one_thread_and_the_results_of_one_process(
     joblib, dask, _ = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
     start = joblib[joblib.index("if __name__") :]
     plain = "for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):\n    print(*fit(step, rate))\n"
-    told = []
+    outputs = []
     for name, end in (("plain", plain), ("joblib", start), ("dask", dask)):
         program = tmp_path / f"with_{name}.py"
         program.write_text(joblib.replace(start, end))
         done = run(prefix / "bin/python", program, PYTHONPATH=lent)
         assert done.returncode == 0, done.stderr
-        told.append([line.split() for line in done.stdout.splitlines()])
-    one, *others = told
+        outputs.append([line.split() for line in done.stdout.splitlines()])
+    one, *others = outputs
     assert len(one) == 6
     for other in others:
         expected = pytest.approx([float(loss) for loss, _ in one], rel=1e-9)

@@ -1,4 +1,4 @@
-"""`./invoke test` in a project of a few tests: what the screen shows, and what it leaves."""
+"""Run `./invoke test` in a project of a few tests: its output, and the files that it leaves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_waits(held):
 
 @pytest.fixture
 def tested(tmp_path: Path) -> Project:
-    """A project with unit tests that pass, fail, are skipped, and wait, which comes last."""
+    """Make a project with unit tests that pass, fail, are skipped, and wait (the last one)."""
     root = tmp_path / "a project"
     made = Project(
         root,
@@ -53,18 +53,18 @@ def tested(tmp_path: Path) -> Project:
     return made
 
 
-def test_elsewhere_than_on_a_terminal(tested: Project) -> None:
-    status, told = tested.invoke("test", "--unit", "--select=not waits")
+def test_without_a_terminal(tested: Project) -> None:
+    status, output = tested.invoke("test", "--unit", "--select=not waits")
     assert status == 12
-    plan, _, rest = told.partition("in all, on 2 cores\n")
+    plan, _, lines = output.partition("in all, on 2 cores\n")
     assert re.search(r"^tests/unit +at most 20 s", plan, re.MULTILINE)
-    assert "= FAILURES =" in rest
-    assert "Full diff:" in rest
-    assert "UserWarning: mind this" in rest
-    assert "\n2 skipped: no daemon\n1 skipped: could not import 'nope': No module named" in rest
-    assert rest.endswith("\n1 passed, 1 failed, 3 skipped\nerror: failed: tests/unit (1)\n")
-    assert re.sub(r"[\n\x20-\x7e]", "", told) == ""
-    [again] = re.findall(r"^  (.* -m pytest .*)$", told, re.MULTILINE)
+    assert "= FAILURES =" in lines
+    assert "Full diff:" in lines
+    assert "UserWarning: mind this" in lines
+    assert "\n2 skipped: no daemon\n1 skipped: could not import 'nope': No module named" in lines
+    assert lines.endswith("\n1 passed, 1 failed, 3 skipped\nerror: failed: tests/unit (1)\n")
+    assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
+    [again] = re.findall(r"^  (.* -m pytest .*)$", output, re.MULTILINE)
     done = subprocess.run(
         again, shell=True, cwd=tested.root, capture_output=True, text=True, check=False
     )
@@ -73,12 +73,12 @@ def test_elsewhere_than_on_a_terminal(tested: Project) -> None:
 
 def test_on_a_terminal(tested: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ("test", "--unit", "--select=not waits and not fails")
-    status, told = tested.on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
+    status, output = tested.on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
     assert status == 0
-    assert "\r\x1b[2K1/1 tests/unit: " in told
-    # The cursor is back, and the line gone, before what stays is written.
-    assert "\x1b[?25h\r\x1b[1A\x1b[2K" in told
-    assert told.endswith("1 passed, 0 failed, 3 skipped\r\n")
+    assert "\r\x1b[2K1/1 tests/unit: " in output
+    # The cursor is visible and the line erased before permanent lines are written.
+    assert "\x1b[?25h\r\x1b[1A\x1b[2K" in output
+    assert output.endswith("1 passed, 0 failed, 3 skipped\r\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -88,11 +88,11 @@ def test_an_interruption_lets_fixtures_end(tested: Project, number: signal.Signa
         assert process.poll() is None
         time.sleep(0.1)
     process.send_signal(number)
-    told, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (tested.root / "ended").exists()
-    # A file that skips itself does so before anything is selected.
-    assert "\n1 passed, 0 failed, 1 skipped\ninterrupted" in told
+    # A file that skips itself is skipped before the selection.
+    assert "\n1 passed, 0 failed, 1 skipped\ninterrupted" in output
     [file] = tested.root.glob("build/tests/events/*/*.jsonl")
     [collected] = re.findall(r'"collected": .*', file.read_text())
     assert collected.count("::") == 2

@@ -1,4 +1,4 @@
-"""An archive of the openblas environment, unpacked elsewhere by another user."""
+"""Unpack an archive of the openblas environment elsewhere, as another user."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from builder import pipeline
 from builder.common import processes
 from builder.common.errors import CommandFailed
 from builder.environment import packs
+from builder.options import Options
+from builder.pipeline import Build
 
-TOP = packs.top("openblas")
-# What their init scripts for bash are, by the modules' implementation.
+TOP = packs.top_directory("openblas")
+# The init script for bash of each implementation of modules.
 MODULES = {
     "lmod": Path("/usr/share/lmod/lmod/init/bash"),
     "environment-modules": Path("/usr/share/modules/init/bash"),
@@ -27,25 +28,25 @@ User = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The archive of build/envs/openblas' lock."""
-    _, lock = pipeline.lock("openblas", pipeline.Options())
+    """Return the archive of the environment with build/envs/openblas' lock file."""
+    lock = Build.of_stack("openblas", Options()).lock()
     directory = tmp_path_factory.mktemp("packs")
     for file in (directory / "first.tar.gz", directory / "second.tar.gz"):
-        packs.write(lock, "2.36", file)
+        packs.write_archive(lock, "2.36", file)
     assert (directory / "first.tar.gz").read_bytes() == (directory / "second.tar.gz").read_bytes()
     return directory / "first.tar.gz"
 
 
 @pytest.fixture
-def user(place: Path) -> User:
-    """Run a command as a user who has nothing but this place."""
+def user(directory: Path) -> User:
+    """Run a command as a user who has nothing but this directory."""
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*(drop if os.geteuid() == 0 else []), *map(str, argv)],
-            env={"PATH": os.environ["PATH"], "HOME": str(place), "TMPDIR": str(place)},
-            cwd=place,
+            env={"PATH": os.environ["PATH"], "HOME": str(directory), "TMPDIR": str(directory)},
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -56,13 +57,13 @@ def user(place: Path) -> User:
 
 
 @pytest.fixture
-def unpacked(archive: Path, place: Path, user: User) -> Path:
-    """The environment, unpacked by that user."""
-    shutil.copy(archive, place / "pack.tar.gz")
+def unpacked(archive: Path, directory: Path, user: User) -> Path:
+    """Unpack the environment as this user."""
+    shutil.copy(archive, directory / "pack.tar.gz")
     assert user("tar", "-xzf", "pack.tar.gz").returncode == 0
     done = user(f"{TOP}/{packs.UNPACK}")
     assert done.returncode == 0, done.stderr
-    return place / TOP
+    return directory / TOP
 
 
 def test_programs_start_with_nothing_activated(unpacked: Path, user: User) -> None:
@@ -70,49 +71,49 @@ def test_programs_start_with_nothing_activated(unpacked: Path, user: User) -> No
         done = user(unpacked / "bin" / command[0], *command[1:])
         assert done.returncode == 0, done.stderr
     program = "import theano, numpy; print(theano.config.blas.ldflags)"
-    found = user(unpacked / "bin" / "python", "-c", program)
-    assert f"-L{unpacked}/lib" in found.stdout, found.stderr
+    result = user(unpacked / "bin" / "python", "-c", program)
+    assert f"-L{unpacked}/lib" in result.stdout, result.stderr
     verified = user(unpacked / "bin" / "theano-fast", "verify", "--check", "blas", "hermetic")
     assert verified.returncode == 0, verified.stdout
-    left = [
+    leftovers = [
         file
         for file in unpacked.rglob("*")
         if file.is_file()
         and file.suffix != ".pyc"
         and bytes(packs.PLACEHOLDER) in file.read_bytes()
     ]
-    assert left == [unpacked / packs.LIST]
+    assert leftovers == [unpacked / packs.LIST]
 
 
-def test_a_moved_environment_says_what_to_do(unpacked: Path, place: Path, user: User) -> None:
+def test_a_moved_environment_says_what_to_do(unpacked: Path, directory: Path, user: User) -> None:
     again = user(unpacked / packs.UNPACK)
     assert (again.returncode, "before" in again.stdout) == (0, True)
-    unpacked.rename(place / "moved")
-    done = user(place / "moved" / packs.UNPACK)
+    unpacked.rename(directory / "moved")
+    done = user(directory / "moved" / packs.UNPACK)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        f"theano-fast-unpack: {place}/moved was unpacked for {unpacked}: "
+        f"theano-fast-unpack: {directory}/moved was unpacked for {unpacked}: "
         "unpack the archive again, here"
     ]
 
 
-def test_a_host_that_cannot_run_it_is_told_what_it_needs(
-    archive: Path, place: Path, user: User
+def test_an_unsuitable_host_gets_the_requirements(
+    archive: Path, directory: Path, user: User
 ) -> None:
-    shutil.copy(archive, place / "pack.tar.gz")
+    shutil.copy(archive, directory / "pack.tar.gz")
     assert user("tar", "-xzf", "pack.tar.gz").returncode == 0
-    (python,) = (place / TOP / "bin").glob("python3.11")
+    (python,) = (directory / TOP / "bin").glob("python3.11")
     python.unlink()
     done = user(f"{TOP}/{packs.UNPACK}")
     assert done.returncode == 1
     assert "it needs glibc 2.36 or newer" in done.stderr
 
 
-def test_a_part_of_an_archive_is_an_error(archive: Path, place: Path) -> None:
-    part = place / "part.tar.gz"
+def test_a_part_of_an_archive_is_an_error(archive: Path, directory: Path) -> None:
+    part = directory / "part.tar.gz"
     part.write_bytes(archive.read_bytes()[:1_000_000])
     with pytest.raises(CommandFailed, match="nexpected"):
-        processes.run(["tar", "-xzf", part, "-C", place])
+        processes.run(["tar", "-xzf", part, "-C", directory])
 
 
 @pytest.mark.parametrize("modules", MODULES)

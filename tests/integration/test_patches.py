@@ -1,4 +1,4 @@
-"""A recipe's patches are opened as commits and saved as they were, with real git."""
+"""Open a recipe's patches as commits and save them unchanged, with real git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def git(tree: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copies of the recipes; Theano's is returned."""
+    """Copy the recipes; return Theano's."""
     shutil.copytree(paths.RECIPES, tmp_path / "recipes")
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "sources").symlink_to(paths.SOURCES)
@@ -46,11 +46,11 @@ def test_open_and_save_change_no_byte(name: str, recipe: Path) -> None:
     tree = patches.open_tree(name)
     assert patches.save_tree(name) == []
     assert contents(recipe) == before
-    # Ours are in their places, and none of git's business.
-    ours = [file for file in (recipe / patches.OURS).rglob("*.*") if file.is_file()]
-    assert bool(ours) == (name == "theano")
-    for file in ours:
-        assert (tree / file.relative_to(recipe / patches.OURS)).resolve() == file
+    # The files of src are at their paths, and git ignores them.
+    own_files = [file for file in (recipe / patches.OWN_FILES).rglob("*.*") if file.is_file()]
+    assert bool(own_files) == (name == "theano")
+    for file in own_files:
+        assert (tree / file.relative_to(recipe / patches.OWN_FILES)).resolve() == file
     assert git(tree, "status", "--porcelain") == ""
 
 
@@ -75,7 +75,7 @@ def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) ->
     numpy = recipe.parent / "numpy"
     file = tree / "numpy" / "meson.build"
     file.write_text(file.read_text() + "# one more line\n")
-    with pytest.raises(UsageError, match="not committed"):
+    with pytest.raises(UsageError, match="uncommitted"):
         patches.save_tree("numpy")
     git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
     assert patches.save_tree("numpy") == ["lapack-by-its-name.patch"]
@@ -84,20 +84,20 @@ def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) ->
     git(tree, "commit", "--quiet", "--all", "-m", "Say more\n\nFor a test.\n\nPatch: more/a.patch")
     assert patches.save_tree("numpy") == ["more/a.patch", "recipe.yaml"]
     assert (numpy / "patches" / "more" / "a.patch").read_text().startswith("Say more\n\nFor a test")
-    assert patches.listed(numpy) == ["lapack-by-its-name.patch", "more/a.patch"]
+    assert patches.list_patches(numpy) == ["lapack-by-its-name.patch", "more/a.patch"]
     git(tree, "reset", "--quiet", "--hard", "HEAD^")
     assert patches.save_tree("numpy") == ["more/a.patch", "recipe.yaml"]
     assert not (numpy / "patches" / "more" / "a.patch").exists()
 
 
-def test_what_is_not_saved_is_not_lost(recipe: Path) -> None:
+def test_unsaved_changes_are_not_lost(recipe: Path) -> None:
     tree = patches.open_tree("numpy")
     file = tree / "numpy" / "meson.build"
     file.write_text(file.read_text() + "# one more line\n")
-    with pytest.raises(UsageError, match="what no patch has"):
+    with pytest.raises(UsageError, match="unsaved changes"):
         patches.open_tree("numpy")
     git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
-    with pytest.raises(UsageError, match=r"no patch has:\nlapack-by-its-name\.patch"):
+    with pytest.raises(UsageError, match=r"unsaved changes:\nlapack-by-its-name\.patch"):
         patches.open_tree("numpy")
     assert "# one more line" in file.read_text()
 
@@ -105,8 +105,8 @@ def test_what_is_not_saved_is_not_lost(recipe: Path) -> None:
 @pytest.mark.parametrize(
     ("message", "new", "reason"),
     [
-        ("Say more", "numpy/meson.build", "does not say which patch"),
-        ("Say more\n\nPatch: ../a.patch", "numpy/meson.build", "does not say which patch"),
+        ("Say more", "numpy/meson.build", "names no patch file"),
+        ("Say more\n\nPatch: ../a.patch", "numpy/meson.build", "names no patch file"),
         ("Say more\n\nPatch: lapack-by-its-name.patch", "numpy/meson.build", "the same patch"),
         ("Say more\n\nPatch: a.patch", "numpy/new.py", "adds a file"),
     ],

@@ -1,4 +1,4 @@
-"""A program is profiled, unchanged, inside the openblas environment."""
+"""Profile an unchanged program inside the openblas environment."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_a_program_is_profiled_unchanged(prefix: Path, run: Any, tmp_path: Path)
     result = run(prefix / "bin" / "theano-fast", "profile", "train.py", "3")
     assert result.returncode == 7, result.stderr
     read = json.loads((tmp_path / "train-profile.json").read_text())["profiles"]
-    found = {each["message"] or each["title"]: each for each in read}
-    step, scan = found["step"], found["Scan Op profiling ( scan_fn )"]
+    findings = {finding["message"] or finding["title"]: finding for finding in read}
+    step, scan = findings["step"], findings["Scan Op profiling ( scan_fn )"]
     assert (step["calls"], scan["calls"], scan["numbers"]["steps"]) == (3, 3, 15)
     notes = [row["notes"] for row in scan["tables"]["Apply"]["rows"]]
     assert any("train.py:7: states" in line for lines in notes for line in lines)
@@ -51,7 +51,7 @@ def test_advice_is_measured(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     advice = json.loads((tmp_path / "draw-profile.json").read_text())["advice"]
     assert "MRG_RandomStreams draws in C (node " in advice["told"][0]
-    tried = {each["name"]: each["factor"] for each in advice["tried"]}
-    assert {"floatX = float32", "allow_gc = False", "as it is, once more"} <= set(tried)
+    tried = {trial["name"]: trial["factor"] for trial in advice["tried"]}
+    assert {"floatX = float32", "allow_gc = False", "unchanged, again"} <= set(tried)
     assert all(factor > 0 for factor in tried.values()), result.stderr
     assert "floatX = float32" in (tmp_path / "draw-profile.html").read_text()

@@ -1,4 +1,4 @@
-"""A program's record holds against another; where it computes something else, that is named."""
+"""Compare the records of two runs of a program; name the first difference."""
 
 from __future__ import annotations
 
@@ -38,11 +38,13 @@ def test_records_of_a_program(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert other.returncode == 4
     first = json.loads(other.stdout)["first"]
     assert (first["function"], first["call"]) == ("1 step train.py:14", 1)
-    # The first node that has another value is the factor's.
+    # The first node with another value is the factor.
     assert "Elemwise{mul" in first["value"] or "DimShuffle" in first["value"], first
     assert "train.py:9" in first["value"]
     recorded = json.loads((tmp_path / "a.json").read_text())["functions"]
-    assert [(each["name"], each["called"], len(each["calls"])) for each in recorded] == [
+    assert [
+        (function["name"], function["called"], len(function["calls"])) for function in recorded
+    ] == [
         ("step", 20, 11),
         ("train.py:12", 20, 11),
     ]
@@ -50,11 +52,11 @@ def test_records_of_a_program(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert recorded[0]["updates"] == ["W"]
 
 
-def test_a_bad_record_is_told_in_one_line(prefix: Path, run: Any, tmp_path: Path) -> None:
+def test_a_bad_record_is_reported_in_one_line(prefix: Path, run: Any, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{")
     result = run(prefix / "bin" / "theano-fast", "record", "compare", "a.json", "a.json")
     assert result.returncode == 1
-    assert result.stderr.startswith("theano-fast: a.json is no record")
+    assert result.stderr.startswith("theano-fast: a.json is not a record")
     assert result.stderr.count("\n") == 1
 
 
@@ -70,7 +72,7 @@ print(json.dumps([summary(value) for value in values]))
 """
 
 
-def test_what_is_kept_is_bounded(prefix: Path, run: Any) -> None:
+def test_the_size_of_records_is_bounded(prefix: Path, run: Any) -> None:
     result = run(prefix / "bin" / "python", "-c", SUMMARIES)
     assert result.returncode == 0, result.stderr
     long, short, both, empty, number, sparse, state, ragged = json.loads(result.stdout)

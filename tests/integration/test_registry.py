@@ -1,4 +1,4 @@
-"""Images in Debian's docker-registry, which runs for as long as the tests do."""
+"""Push images to Debian's docker-registry, which runs during the tests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from builder.common.errors import ImageFailed
 from builder.image import oci, registry
 
 BILL = "application/vnd.cyclonedx+json"
-# As `htpasswd -nB` writes it, of the password "secret".
+# The output of `htpasswd -nB` for the password "secret".
 USER = "me:$2y$05$/WsWprlT3j018fySpb4yE.nkbS8vaT4jqcWImrMi2xU3BeI8qz7ie"
 
 
 @contextmanager
 def served(directory: Path, *, readonly: bool = False, asks: bool = False) -> Iterator[str]:
-    """The URL of a repository in a registry of the tests' own."""
+    """Start a registry; return the URL of a repository."""
     require("docker-registry")
     port = free_port()
     storage = {"filesystem": {"rootdirectory": str(directory / "registry")}}
@@ -59,7 +59,7 @@ def served(directory: Path, *, readonly: bool = False, asks: bool = False) -> It
 
 @pytest.fixture
 def archive(tmp_path: Path) -> tuple[Path, str]:
-    """An image of two layers as an OCI archive, and its digest."""
+    """Make an image of two layers as an OCI archive; return it and its digest."""
     manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["1.tar", "2.tar"]}]
     members = {"config.json": {"os": "linux", "rootfs": {}}, "manifest.json": manifest}
     members |= {"1.tar": "first", "2.tar": "second"}
@@ -70,13 +70,15 @@ def archive(tmp_path: Path) -> tuple[Path, str]:
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text))
     file = tmp_path / "image.tar"
-    return file, oci.convert(tmp_path / "saved.tar", file, "theano-fast:openblas", 0)
+    return file, oci.convert_archive(tmp_path / "saved.tar", file, "theano-fast:openblas", 0)
 
 
 def get(url: str, what: str) -> Any:
-    place = url.replace("/theano/", "/v2/theano/")
+    manifests = url.replace("/theano/", "/v2/theano/")
     types = {"Accept": f"{oci.MANIFEST}, {registry.INDEX}"}
-    with urllib.request.urlopen(urllib.request.Request(f"{place}/{what}", None, types)) as answer:
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{manifests}/{what}", None, types)
+    ) as answer:
         return json.load(answer)
 
 
@@ -86,7 +88,7 @@ def test_an_image_is_there_under_its_digest_with_its_documents(
     file, digest = archive
     with served(tmp_path) as url:
         repository = registry.Repository(url)
-        # Again, it changes nothing.
+        # A second push changes nothing.
         for text in (b'{"bill": 1}', b'{"bill": 2}', b'{"bill": 1}'):
             assert repository.push(file, "openblas") == digest
             repository.attach(digest, text, BILL)
@@ -96,38 +98,38 @@ def test_an_image_is_there_under_its_digest_with_its_documents(
             "first",
             "second",
         ]
-        found = get(url, f"manifests/{digest.replace(':', '-')}")["manifests"]
-        assert [entry["artifactType"] for entry in found] == [BILL] * 2
+        manifests = get(url, f"manifests/{digest.replace(':', '-')}")["manifests"]
+        assert [entry["artifactType"] for entry in manifests] == [BILL] * 2
         bills = []
-        for entry in found:
+        for entry in manifests:
             attached = get(url, f"manifests/{entry['digest']}")
             assert attached["subject"]["digest"] == digest
             bills.append(get(url, f"blobs/{attached['layers'][0]['digest']}"))
         assert bills == [{"bill": 2}, {"bill": 1}]
 
 
-def test_a_registry_that_refuses_is_told(tmp_path: Path, archive: tuple[Path, str]) -> None:
-    told = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
-    with served(tmp_path, readonly=True) as url, told:
+def test_a_registry_that_refuses_is_reported(tmp_path: Path, archive: tuple[Path, str]) -> None:
+    refused = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
+    with served(tmp_path, readonly=True) as url, refused:
         registry.Repository(url).push(archive[0], "openblas")
     with pytest.raises(ImageFailed, match="refused"):
         registry.Repository(url).push(archive[0], "openblas")
 
 
 def login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Do what docs/images.md says for a registry with a login, but for its first line."""
+    """Follow docs/images.md for a registry with a login, except for its first line."""
     page = (paths.ROOT / "docs" / "images.md").read_text(encoding="utf-8")
     lines = page.partition("./invoke image --stack=openblas --save image.tar\n")[2]
     script = lines.partition("```")[0].replace("registry.example.org", address)
     assert script.count(address) == 2
-    # At a terminal it asks for them.
-    given = f"skopeo login --username=me --password-stdin <<< {password}"
+    # On a terminal, the command asks for user and password.
+    login = f"skopeo login --username=me --password-stdin <<< {password}"
     conf = directory / ".config" / "containers" / "registries.conf"
     conf.parent.mkdir(parents=True, exist_ok=True)
-    # The tests' own has no certificate.
+    # This registry has no certificate.
     conf.write_text(f'[[registry]]\nlocation = "{address}"\ninsecure = true\n')
     return subprocess.run(
-        ["bash", "-ec", script.replace("skopeo login", given)],
+        ["bash", "-ec", script.replace("skopeo login", login)],
         env={"PATH": os.environ["PATH"], "HOME": str(directory), "REGISTRY_AUTH_FILE": "auth.json"},
         cwd=directory,
         capture_output=True,
@@ -153,5 +155,5 @@ def test_skopeo_pushes_where_a_registry_asks_for_a_login(
         assert done.returncode == 0, done.stderr
         inspect = ["skopeo", "inspect", "--raw", "--tls-verify=false", "--creds=me:secret"]
         inspect.append(f"docker://{address}/theano-fast:openblas")
-        found = subprocess.run(inspect, capture_output=True, check=True)
-        assert digest == f"sha256:{hashlib.sha256(found.stdout).hexdigest()}"
+        inspected = subprocess.run(inspect, capture_output=True, check=True)
+        assert digest == f"sha256:{hashlib.sha256(inspected.stdout).hexdigest()}"

@@ -1,11 +1,11 @@
-"""What makes Theano faster changes nothing that it computes.
+"""The patches that make Theano fast do not change results.
 
-The stack's Theano is held against one without those patches, on the same interpreter, NumPy and
-BLAS: on random graphs, and on those of the bench. Values and gradients must be the same to the
-last bit, every Scan must make the same steps, and the optimized graphs must have the same nodes.
+Compare the stack's Theano with a Theano without these patches, on the same interpreter, NumPy and
+BLAS, with random graphs and the bench's graphs. Values and gradients must be equal to the last bit,
+every Scan must make the same steps, and the optimized graphs must have the same nodes.
 
-THEANO_FAST_EXAMPLES is how many random graphs there are of each kind, of which a few are compiled
-to C. Unless it is set, they are the same in each run, and graphs that take minutes are left out.
+THEANO_FAST_EXAMPLES is the number of random graphs of each kind, a few of which are compiled to C.
+Without it, the graphs are the same in each run, and graphs that take minutes are left out.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ import pytest
 from descriptions import graphs
 from hypothesis import HealthCheck, given, settings
 
-from builder import pipeline
 from builder.common import paths
 from builder.common.processes import Conversation, clean_environ, run
 from builder.maintenance import patches
+from builder.options import Options
+from builder.pipeline import Build
 from builder.source.sources import fetch
 
 PROGRAM = Path(__file__).with_name("graph_program.py")
-# The patches that change how a graph is compiled, optimized and run, but for those after which
-# another graph is computed, or without which files of ours cannot be imported.
+# The patches that change the compilation, optimization and execution of a graph, without patches
+# that change the optimized graph or that files of src import.
 SPEED = ("build/", "graph/", "run/")
 OTHER_GRAPH = (
     "build/modules-are-cached.patch",
@@ -46,37 +47,38 @@ OTHER_GRAPH = (
 )
 CHOSEN = os.environ.get("THEANO_FAST_EXAMPLES")
 EXAMPLES = int(CHOSEN or 25)
-# Each as Theano's flags. Without a compiler Theano fuses nothing and leaves BLAS to NumPy; the
-# linker of the second runs the graphs that are meant for C, without compiling them.
+# Theano's flags. Without a compiler, Theano fuses nothing and leaves BLAS to NumPy. The second
+# linker runs the graphs that are optimized for C without compiling them.
 NO_COMPILER = "cxx="
 MEANT_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
-# Without the functions of theano_functions.h, which round otherwise than the C library's.
-IN_C = "gcc.cxxflags=-DTHEANO_LIBM"
+# Both sides call the C library, because theano_functions.h rounds differently, and use the same
+# instructions, because a patch chooses the flags for the processor.
+IN_C = "gcc.cxxflags=-DTHEANO_LIBM -march=x86-64"
 
 
 @pytest.fixture(scope="module")
 def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of Theano with all patches but SPEED."""
+    """Unpack Theano's sources and apply all patches but SPEED."""
     recipe = next(
-        each
-        for each in pipeline.plan("openblas", pipeline.Options()).plan.recipes
-        if each.name == "theano"
+        recipe
+        for recipe in Build.of_stack("openblas", Options()).plan.recipes
+        if recipe.name == "theano"
     )
     directory = tmp_path_factory.mktemp("without")
     (archive,) = fetch(recipe.sources)
     run(["tar", "-xf", archive, "-C", directory])
     (tree,) = directory.iterdir()
-    for name in patches.listed(recipe.path):
+    for name in patches.list_patches(recipe.path):
         if name in OTHER_GRAPH or not name.startswith(SPEED):
             patch = recipe.path / "patches" / name
             command = ["patch", "--strip=1", "--silent", f"--input={patch}"]
             subprocess.run(command, cwd=tree, check=True)
-    shutil.copytree(recipe.path / patches.OURS, tree, dirs_exist_ok=True)
+    shutil.copytree(recipe.path / patches.OWN_FILES, tree, dirs_exist_ok=True)
     return tree
 
 
 def environ(home: Path, *path: Path) -> dict[str, str]:
-    """The variables of a process that looks into ``path`` for Theano first."""
+    """Return the variables of a process that imports Theano from ``path``."""
     home.mkdir()
     return {
         **clean_environ(),
@@ -85,33 +87,33 @@ def environ(home: Path, *path: Path) -> dict[str, str]:
     }
 
 
-def test_the_other_theano_is_another(prefix: Path, without: Path, tmp_path: Path) -> None:
+def test_the_two_theanos_differ(prefix: Path, without: Path, tmp_path: Path) -> None:
     program = "import theano; print(theano.__file__)"
     python = [prefix / "bin" / "python", "-c", program]
-    found = [
+    outcomes = [
         run(python, env=environ(tmp_path / name, *path)).output
         for name, path in (("stack", []), ("other", [without]))
     ]
-    assert found[0].startswith(str(prefix))
-    assert found[1].startswith(str(without))
+    assert outcomes[0].startswith(str(prefix))
+    assert outcomes[1].startswith(str(without))
 
 
 @dataclass(frozen=True)
 class Two:
-    """The stack's Theano, and the one without the patches."""
+    """The stack's Theano, and Theano without the patches."""
 
     stack: Conversation
     other: Conversation
 
     def ask(self, question: Any) -> list[dict[str, Any]]:
-        """What both answer, the first one again when it has kept the optimized graph."""
+        """Return both answers, and the stack's second one, which uses a cached optimized graph."""
         line = json.dumps(question)
         return [json.loads(talk.ask(line)) for talk in (self.stack, self.other, self.stack)]
 
 
 @contextlib.contextmanager
 def two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
-    """Start both, with flags."""
+    """Start both with flags."""
     python = prefix / "bin" / "python"
     with contextlib.ExitStack() as started:
         talks = []
@@ -144,20 +146,20 @@ def test_random_graphs(
         stack, other, again = both.ask(graph)
         if "error" in other:
             refused.append(graph)
-        # One of them may be done just in time.
-        if not any("not done" in each.get("error", "") for each in (stack, other, again)):
+        # Only one of them may reach its time limit.
+        if not any("not done" in outcome.get("error", "") for outcome in (stack, other, again)):
             assert stack == other == again
 
     with two(prefix, without, tmp_path, flags) as both:
         check()
-    # Those of the linker py are not kept.
+    # Graphs of the linker py are not cached.
     kept = list(tmp_path.glob("stack/.theano/*/*/optimized_graphs/*"))
     assert bool(kept) == (flags != MEANT_FOR_C)
-    # By errors of its own in Scan, there are graphs that Theano 1.0.5 cannot compute.
+    # Theano 1.0.5 cannot compute some graphs because of errors in Scan.
     assert len(refused) <= examples / 4
 
 
-# Minutes of g++ without the patches.
+# Without the patches, g++ runs for minutes.
 THOROUGH = pytest.mark.skipif(CHOSEN is None, reason="THEANO_FAST_EXAMPLES is not set")
 
 

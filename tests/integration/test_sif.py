@@ -1,4 +1,4 @@
-"""The image as a SIF, with Apptainer itself, as an ordinary user."""
+"""Run the image as a SIF file, with Apptainer, as an ordinary user."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from builder import report
 from builder.image import images, sif
 from builder.image.images import Image
 
-# A root file system that has Apptainer, as of Debian's unstable; this machine's by default.
+# A root file system with Apptainer, such as Debian unstable; by default this machine's.
 VARIABLE = "THEANO_FAST_APPTAINER"
 NONE = (
     f"no apptainer: have it on PATH, or name in {VARIABLE} a root file system that has it"
     " (mmdebstrap --include=apptainer,squashfs-tools,squashfuse,fuse2fs sid DIRECTORY)"
 )
-# Apptainer wants a root that is no chroot's, an account, and a /dev/fuse that its user may open.
+# Apptainer needs a root that is not a chroot, an account, and a /dev/fuse that its user may open.
 SHIM = """#!/bin/sh
 exec unshare --mount --propagation=private sh -euc '
     cd "{place}"
@@ -56,50 +56,48 @@ Apptainer = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def apptainer(place: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
-    """Run Apptainer in a directory that any user may write to, as a user whose home is in it."""
+def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
+    """Run Apptainer in a directory that any user may write to, as a user whose home is there."""
     root = Path(os.environ.get(VARIABLE, "/"))
-    if not any(
-        (root / directory / "apptainer").exists() for directory in ("usr/bin", "usr/local/bin")
-    ):
+    if not any((root / folder / "apptainer").exists() for folder in ("usr/bin", "usr/local/bin")):
         pytest.skip(NONE)
     require("unshare", "setpriv", root=True)
     for name in ("bin", "home", "other", "root"):
-        (place / name).mkdir()
+        (directory / name).mkdir()
     for name in ("home", "other"):
-        os.chown(place / name, 1000, 1000)
-    (place / "passwd").write_text(
+        os.chown(directory / name, 1000, 1000)
+    (directory / "passwd").write_text(
         "root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/home/user:/bin/sh\n"
     )
-    os.mknod(place / "fuse", stat.S_IFCHR, os.makedev(10, 229))
-    (place / "fuse").chmod(0o666)
-    shim = place / "bin" / "apptainer"
-    shim.write_text(SHIM.format(root=root.resolve(), place=place))
+    os.mknod(directory / "fuse", stat.S_IFCHR, os.makedev(10, 229))
+    (directory / "fuse").chmod(0o666)
+    shim = directory / "bin" / "apptainer"
+    shim.write_text(SHIM.format(root=root.resolve(), place=directory))
     shim.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{place}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{directory}/bin:{os.environ['PATH']}")
 
     def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
         command = ["apptainer", *map(str, argv)]
-        return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+        return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
 
     return run
 
 
-def test_a_sif_is_what_the_image_is(
-    docker: DockerClient, image: Image, place: Path, apptainer: Apptainer
+def test_a_sif_behaves_like_the_image(
+    docker: DockerClient, image: Image, directory: Path, apptainer: Apptainer
 ) -> None:
-    archive, file = place / "openblas.tar", place / "openblas.sif"
-    images.save(docker, image, archive)
+    archive, file = directory / "openblas.tar", directory / "openblas.sif"
+    images.save_image(docker, image, archive)
     archive.chmod(0o644)
-    sif.build(archive, file)
+    sif.build_sif(archive, file)
 
-    # The entrypoint is passed over.
-    verified = apptainer("exec", file, "theano-fast", "verify", "--json", place / "report.json")
+    # `apptainer exec` ignores the entrypoint.
+    verified = apptainer("exec", file, "theano-fast", "verify", "--json", directory / "report.json")
     assert verified.returncode == 0, verified.stdout + verified.stderr
     statuses = [
-        {check["name"]: check["status"] for check in known["checks"]}
-        for known in (
-            json.loads((place / "report.json").read_text()),
+        {check["name"]: check["status"] for check in checked["checks"]}
+        for checked in (
+            json.loads((directory / "report.json").read_text()),
             report.read(report.image_file("openblas"))["verify"],
         )
     ]
@@ -112,11 +110,11 @@ def test_a_sif_is_what_the_image_is(
 
     for options, kept in (
         ([], "/home/user/.theano/openblas/"),
-        (["--home", place / "other"], f"{place}/other/.theano/openblas/"),
+        (["--home", directory / "other"], f"{directory}/other/.theano/openblas/"),
         (["--contain"], "/home/user/.theano/openblas/"),
         (["--no-home"], "/"),
     ):
         done = apptainer("exec", *options, file, "python", "-c", COMPILES)
         assert done.stdout.startswith(f"[2.] {kept}"), done.stderr
-        assert ("what is compiled is not kept" in done.stderr) == (kept == "/"), done.stderr
-    assert list((place / "home").glob(".theano/openblas/*"))
+        assert ("modules are not cached" in done.stderr) == (kept == "/"), done.stderr
+    assert list((directory / "home").glob(".theano/openblas/*"))

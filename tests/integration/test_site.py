@@ -1,4 +1,4 @@
-"""The site of documents, made and served by ``./invoke docs --serve``, seen by a browser."""
+"""The site of the documents, served by ``./invoke docs --serve``, in a browser."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from support import free_port, require
 from builder.common import paths
 from builder.common.errors import CommandFailed
 from builder.documents import site
-from builder.pipeline import Options
+from builder.options import Options
 
 HTML = paths.BUILD / "site" / "html"
-# Of a telephone.
+# The size of a telephone's screen.
 NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Where the site is served, made anew but for Theano's manual."""
+    """Serve the site without Theano's manual; return its address."""
     port = free_port()
     command = [sys.executable, "tasks.py", "docs", "--serve", f"--port={port}", "--no-manual"]
     with subprocess.Popen(
@@ -47,9 +47,9 @@ def address() -> Iterator[str]:
                 break
         else:
             pytest.fail("".join(said))
-        found = f"http://127.0.0.1:{port}"
-        wait_for(lambda: reached(found), "the server")
-        yield found
+        address = f"http://127.0.0.1:{port}"
+        wait_for(lambda: reached(address), "the server")
+        yield address
         os.killpg(process.pid, signal.SIGTERM)
 
 
@@ -61,18 +61,18 @@ def reached(address: str) -> bool:
         return False
 
 
-def wait_for(told: Any, what: str) -> Any:
-    """What a function returns once that is true."""
+def wait_for(condition: Any, what: str) -> Any:
+    """Call a function until its result is true; return the result."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        if found := told():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.2)
     return pytest.fail(f"{what} did not come within a minute")
 
 
 class Page(HTMLParser):
-    """What a page leads to, what it loads, and what can be led to within it."""
+    """The links of a page, the files that it loads, and its anchors."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -82,12 +82,12 @@ class Page(HTMLParser):
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.names |= {given[name] for name in ("id", "name") if name in given}
-        if tag == "a" and "href" in given:
-            self.links.add(given["href"])
-        elif found := given.get("src") or (tag == "link" and given.get("href")):
-            self.loaded.add(found)
+        attributes = {name: value or "" for name, value in attrs}
+        self.names |= {attributes[name] for name in ("id", "name") if name in attributes}
+        if tag == "a" and "href" in attributes:
+            self.links.add(attributes["href"])
+        elif target := attributes.get("src") or (tag == "link" and attributes.get("href")):
+            self.loaded.add(target)
 
 
 @pytest.mark.usefixtures("address")
@@ -111,9 +111,9 @@ def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere() -> No
 def test_a_broken_link_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str) -> None:
     monkeypatch.setattr(site, "SITE", tmp_path)
     (tmp_path / "venv").symlink_to(paths.BUILD / "site" / "venv")
-    site.build({"tasks.md": "# Tasks\n\n[x](start.md#and-then)\n"}, False, Options())
+    site.build_site({"tasks.md": "# Tasks\n\n[x](start.md#next-steps)\n"}, False, Options())
     with pytest.raises(CommandFailed):
-        site.build({"tasks.md": "# Tasks\n\n[x](start.md#or-never)\n"}, False, Options())
+        site.build_site({"tasks.md": "# Tasks\n\n[x](start.md#or-never)\n"}, False, Options())
 
 
 MANUAL = r"""
@@ -153,7 +153,7 @@ def test_the_manual_has_formulas_and_words_for_pictures(tmp_path: Path) -> None:
 
 
 class Browser:
-    """A session of chromedriver's."""
+    """A session of chromedriver."""
 
     def __init__(self, driver: str, options: dict[str, Any]) -> None:
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -164,10 +164,10 @@ class Browser:
         made = self.ask("", {"capabilities": {"alwaysMatch": wanted}})
         self.session = f"/{made['sessionId']}"
 
-    def ask(self, command: str, given: dict[str, Any]) -> Any:
+    def ask(self, command: str, parameters: dict[str, Any]) -> Any:
         address = f"{self.driver}/session{self.session}{command}"
         kind = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(address, json.dumps(given).encode(), kind)
+        asked = urllib.request.Request(address, json.dumps(parameters).encode(), kind)
         with urllib.request.urlopen(asked, timeout=60) as answer:
             return json.load(answer)["value"]
 
@@ -184,7 +184,7 @@ class Browser:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[str]:
-    """The address of a running chromedriver."""
+    """Start chromedriver; return its address."""
     require("chromium", "chromedriver")
     port = free_port()
     with subprocess.Popen(
@@ -197,7 +197,7 @@ def driver() -> Iterator[str]:
 
 @pytest.fixture
 def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """A browser's window, by its options."""
+    """Open a browser's window with these options."""
     opened = Browser(driver, getattr(request, "param", {}))
     yield opened
     opened.close()
@@ -214,10 +214,10 @@ def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
 def test_search_finds(browser: Browser, address: str, words: str, page: str) -> None:
     browser.open(f"{address}/search.html?q={words.replace(' ', '+')}")
     script = "return [...document.querySelectorAll('ul.search li a')].map(a => a.href)"
-    found = wait_for(lambda: browser.run(script), "a result")
+    hit = wait_for(lambda: browser.run(script), "a result")
     wait_for(
         lambda: any(page in link for link in browser.run(script)),
-        f"{page} among {found}",
+        f"{page} among {hit}",
     )
 
 
@@ -228,12 +228,14 @@ def luminance(browser: Browser, what: str) -> float:
 
 def test_it_is_light_or_dark_as_one_likes(browser: Browser, address: str) -> None:
     browser.open(f"{address}/index.html")
-    told = {}
+    brightness = {}
     for _ in range(3):
         browser.run("document.querySelector('.content-icon-container .theme-toggle').click()")
         mode = browser.run("return document.body.dataset.theme")
-        told[mode] = [luminance(browser, each) for each in ("backgroundColor", "color")]
-    (page, text), (dark_page, dark_text) = told["light"], told["dark"]
+        brightness[mode] = [
+            luminance(browser, property_name) for property_name in ("backgroundColor", "color")
+        ]
+    (page, text), (dark_page, dark_text) = brightness["light"], brightness["dark"]
     assert page > 200
     assert text < 100
     assert dark_page < 100
@@ -249,7 +251,7 @@ def test_a_narrow_screen_has_all_of_each_page_and_the_menu(browser: Browser, add
             wide[file.name] = width
     assert wide == {}
     browser.open(f"{address}/index.html")
-    left = "return document.querySelector('.sidebar-drawer').getBoundingClientRect().left"
-    assert browser.run(left) < 0
+    script = "return document.querySelector('.sidebar-drawer').getBoundingClientRect().left"
+    assert browser.run(script) < 0
     browser.run("document.querySelector('label.nav-overlay-icon').click()")
-    wait_for(lambda: browser.run(left) == 0, "the menu")
+    wait_for(lambda: browser.run(script) == 0, "the menu")

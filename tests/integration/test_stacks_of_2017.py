@@ -1,4 +1,4 @@
-"""The stacks of 2017 prove themselves, and see it when they are broken."""
+"""The stacks of 2017 pass their checks, and the checks detect broken environments."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import pytest
 
 from builder.common import paths
 from builder.environment import envs
-from builder.measure import seed_table
+from builder.measure import benchmark_of_2017
 from builder.proof import lent_packages, pytest_events
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_runs import THEANO_OF_2017, Interpreter, Run
 from builder.stack import stacks
 
 
-@pytest.fixture(params=seed_table.old_stacks())
+@pytest.fixture(params=benchmark_of_2017.list_old_stacks())
 def stack(request: pytest.FixtureRequest) -> str:
-    """Each of them that is built."""
-    if envs.installed(request.param) is None:
+    """Return each built stack of 2017."""
+    if envs.read_installed_digest(request.param) is None:
         pytest.skip(f"not built: ./invoke build --stack={request.param}")
     return str(request.param)
 
 
 def verify(stack: str, tmp_path: Path, *checks: str, flags: str = "") -> dict[str, dict[str, str]]:
-    """The records of checks, by name."""
+    """Return the records of the checks, by name."""
     report = tmp_path / "report.json"
     command = [paths.ENVIRONMENTS / stack / "bin" / "theano-fast", "verify", "--json", report]
     variables = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "THEANO_FLAGS": flags}
@@ -59,7 +59,7 @@ def test_another_libm_is_seen(stack: str, tmp_path: Path) -> None:
 
 
 def test_files_of_any_glibc_are_no_other_librarys(stack: str) -> None:
-    """glibc 2.34 gave up names with its release."""
+    """Releases of glibc since 2.34 name their files differently."""
     glibcs = ["ld-2.28.so", "ld-linux-x86-64.so.2", "libc-2.31.so", "libc.so.6", "libm-2.31.so"]
     others = ["ldb.so", "libcrypto.so.3", "libmkl_rt.so", "libstdc++.so.6"]
     names = f"[name for name in {glibcs + others} if GLIBC.match(name)]"
@@ -70,14 +70,14 @@ def test_files_of_any_glibc_are_no_other_librarys(stack: str) -> None:
 
 
 def test_the_last_line_is_the_verdict(stack: str) -> None:
-    """`./invoke hosts` has it in its table."""
+    """`./invoke hosts` prints this line in its table."""
     command = [paths.ENVIRONMENTS / stack / "bin" / "theano-fast", "verify", "--check", "packages"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].startswith(f"{stack}: verified (1 passed")
 
 
 FILE = "theano/tests/test_some.py"
-# As Theano 0.8.2's tests are written.
+# In the style of Theano 0.8.2's tests.
 TESTS = """
 import os
 import unittest
@@ -125,14 +125,14 @@ def test_nose_runs_tests_of_the_time(stack: str, tmp_path: Path) -> None:
     file.write_text(TESTS)
     lent = tmp_path / "lent"
     lent.mkdir()
-    lent_packages.lend_nose(lent)
+    lent_packages.unpack_nose(lent)
     python = paths.ENVIRONMENTS / stack / "bin" / "python"
     interpreter, part = Interpreter(python, tmp_path / "site", (lent,)), Part("c", "", FILE, 0, 1)
     Run(interpreter, tmp_path, os.environ, 1, THEANO_OF_2017).run([part])
-    known = pytest_events.read(tmp_path, part)
+    events = pytest_events.read_events(tmp_path, part)
     assert {
         test.partition("::")[2]: (outcome.outcome, outcome.reason)
-        for test, outcome in known.outcomes.items()
+        for test, outcome in events.outcomes.items()
     } == {
         "TestCases::test_numbers[0]": ("passed", ""),
         "TestCases::test_numbers[1]": ("failed", "AssertionError"),
@@ -143,4 +143,4 @@ def test_nose_runs_tests_of_the_time(stack: str, tmp_path: Path) -> None:
         "test_crash": ("failed", "its process ended with 3"),
         "test_letters": ("failed", "ValueError: \ufffd"),
     }
-    assert set(known.collected) == set(known.outcomes)
+    assert set(events.collected) == set(events.outcomes)

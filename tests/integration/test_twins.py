@@ -1,4 +1,4 @@
-"""What NumPy makes of programs is what its documentation says, in Theano's types."""
+"""The NumPy twins compute the documented results, in Theano's types."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def twins(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Co
         yield talk
 
 
-def told(twins: Conversation, *statements: str, **question: Any) -> list[list[Any]]:
-    """What v is after the statements, in each call."""
+def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any]]:
+    """Return the value of v after the statements, in each call."""
     asked = {
         "inputs": ["x", "y"],
         "shared": [],
-        "statements": [each.split(" = ", 1) for each in statements],
+        "statements": [statement.split(" = ", 1) for statement in statements],
         "outputs": ["v"],
         "updates": [],
         "calls": [["np.array([100, 2], 'int8')", "np.array([1.5, -2.5])"]],
@@ -68,7 +68,7 @@ def told(twins: Conversation, *statements: str, **question: Any) -> list[list[An
     ],
 )
 def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
-    assert told(twins, f"v = {text}") == [expected]
+    assert ask(twins, f"v = {text}") == [expected]
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
     ],
 )
 def test_scans(twins: Conversation, text: str, expected: list[float] | None) -> None:
-    found = told(twins, f"v = theano.scan({text})[0]")
-    assert found == [expected and ["float64", [len(expected)], expected]]
+    result = ask(twins, f"v = theano.scan({text})[0]")
+    assert result == [expected and ["float64", [len(expected)], expected]]
 
 
 def test_scans_update_shared_variables(twins: Conversation) -> None:
     scan = "theano.scan(lambda a: ([a + s], [(s, s + 2)]), sequences=x, outputs_info=[None])"
     question = {"shared": [("s", "np.array(1, 'int8')")], "updates": [("", "u")]}
     calls = [["np.array([1, 1], 'int8')", "np.array([1.0])"]] * 2
-    found = told(twins, f"w = {scan}", "v = w[0]", "u = w[1]", **question, calls=calls)
-    assert found == [["int8", [2], [2, 4]], ["int8", [2], [6, 8]]]
+    result = ask(twins, f"w = {scan}", "v = w[0]", "u = w[1]", **question, calls=calls)
+    assert result == [["int8", [2], [2, 4]], ["int8", [2], [6, 8]]]
 
 
 @pytest.mark.parametrize(
@@ -116,20 +116,20 @@ def test_scans_update_shared_variables(twins: Conversation) -> None:
     ],
 )
 def test_derivatives(twins: Conversation, text: str, expected: list[float] | None) -> None:
-    found = told(twins, "w = y ** 3", "d = T.grad(T.sum(w), y)", f"v = {text}")[0]
-    if expected is None or found is None:
-        assert found is expected
+    result = ask(twins, "w = y ** 3", "d = T.grad(T.sum(w), y)", f"v = {text}")[0]
+    if expected is None or result is None:
+        assert result is expected
     else:
-        assert found[2] == pytest.approx(expected, rel=1e-5)
+        assert result[2] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("text", ["sparse.csr_from_dense(x)", "x[7]", "x // 0"])
-def test_what_has_no_twin_has_no_value(twins: Conversation, text: str) -> None:
-    assert told(twins, f"w = {text}", "v = w + 1") == [None]
+def test_operations_without_a_twin_have_no_value(twins: Conversation, text: str) -> None:
+    assert ask(twins, f"w = {text}", "v = w + 1") == [None]
 
 
 def test_shared_variables_are_updated(twins: Conversation) -> None:
     call = ["np.array([1], 'int8')", "np.array([1.0])"]
     shared = [("s", "np.array([1], 'int8')")]
     question = {"shared": shared, "updates": [("s", "v")], "calls": [call, call]}
-    assert told(twins, "v = s + x", **question) == [["int8", [1], [2]], ["int8", [1], [3]]]
+    assert ask(twins, "v = s + x", **question) == [["int8", [1], [2]], ["int8", [1], [3]]]

@@ -1,4 +1,4 @@
-"""A unit test that starts a program or opens a connection fails: none may build or download."""
+"""A unit test fails if it starts a program or opens a connection: none may build or download."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    # A task that lacks its tools would go on in ./invoke, which installs them.
+    # A task without its tools would start ./invoke, which installs them.
     monkeypatch.setattr("os.execvp", refuse)
     monkeypatch.setenv("THEANO_FAST_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(paths, "SOURCES", tmp_path / "build" / "sources")
@@ -27,7 +27,7 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def recipes_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty project whose recipes a test writes."""
+    """Make an empty project whose recipes a test writes."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(paths, "RECIPES", tmp_path / "recipes")
     return tmp_path / "recipes"

@@ -1,4 +1,4 @@
-"""Shared libraries of headers alone, written as a linker would (elf.h)."""
+"""Write shared libraries that consist of headers (elf.h)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from collections.abc import Collection, Mapping
 
 RW, RWE = 6, 7
-# Where in memory the file begins.
+# The memory address of the start of the file.
 BASE = 0x10000
 
 
@@ -56,24 +56,24 @@ def library(  # noqa: PLR0913 (each is something that a library has or not)
     count = 2 + (stack is not None) + (levels is not None)
     body, start = bytearray(), 64 + 56 * count
 
-    def place(content: bytes) -> int:
+    def append(content: bytes) -> int:
         body.extend(bytes(-len(body) % 8))
         body.extend(content)
         return start + len(body) - len(content)
 
-    strings_at, symbols_at = place(bytes(strings)), place(symbols)
-    indices_at = place(struct.pack(f"<{len(indices)}H", *indices))
+    strings_at, symbols_at = append(bytes(strings)), append(symbols)
+    indices_at = append(struct.pack(f"<{len(indices)}H", *indices))
     dynamic.append((5, BASE + strings_at))
     if versions:
-        dynamic += [(0x6FFFFFFE, BASE + place(needs)), (0x6FFFFFFF, len(versions))]
-    # What is behind its end (DT_NULL) does not count.
+        dynamic += [(0x6FFFFFFE, BASE + append(needs)), (0x6FFFFFFF, len(versions))]
+    # Entries after the end (DT_NULL) do not count.
     table = b"".join(struct.pack("<qQ", *entry) for entry in (*dynamic, *entries, (0, 0), (22, 0)))
-    segments = [(2, RW, place(table), len(table))]
+    segments = [(2, RW, append(table), len(table))]
     if levels is not None:
         used = struct.pack("<III4x", 0xC0010002, 4, 0xF)
         note = used + struct.pack("<III4x", 0xC0008002, 4, levels)
         note = struct.pack("<III4s", 4, len(note), 5, b"GNU\0") + note
-        segments.append((4, 4, place(note), len(note)))
+        segments.append((4, 4, append(note), len(note)))
     if stack is not None:
         segments.append((0x6474E551, stack, 0, 0))
     headers = (
@@ -82,7 +82,7 @@ def library(  # noqa: PLR0913 (each is something that a library has or not)
         struct.pack("<IIQQQQIIQQ", 0, 3, 2, 0, strings_at, len(strings), 0, 0, 1, 0),
         struct.pack("<IIQQQQIIQQ", 0, 0x6FFFFFFF, 2, 0, indices_at, 2 * len(indices), 1, 0, 2, 2),
     )
-    sections_at = place(b"".join(headers)) if sections else 0
+    sections_at = append(b"".join(headers)) if sections else 0
     segments.append((1, 5, 0, start + len(body)))
     identification = b"\x7fELF\x02\x01\x01" + bytes(9)
     sizes = (64, 56, count, 64, len(headers) if sections else 0, 0)

@@ -1,4 +1,4 @@
-"""pytest leaves out no folder of tests, as it does those of some names by itself."""
+"""pytest collects every folder of tests, although it skips some names by default."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ def test_no_folder_is_left_out(request: pytest.FixtureRequest) -> None:
     files = (paths.ROOT / "tests").rglob("test_*.py")
     folders = {part for file in files for part in file.relative_to(paths.ROOT).parts[:-1]}
     assert "build" in folders
-    assert not [each for each in folders if any(fnmatch(each, name) for name in patterns)]
+    assert not [folder for folder in folders if any(fnmatch(folder, name) for name in patterns)]

@@ -1,46 +1,179 @@
-"""Links between the documents lead somewhere."""
+"""Links, paths and commands in the documents exist."""
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import tasks
 from builder.common import paths
+from builder.documents import reference
 
 README = paths.ROOT / "README.md"
 INDEX = paths.ROOT / "docs" / "index.md"
 PAGES = sorted((paths.ROOT / "docs").glob("*.md"))
 DOCUMENTS = [README, paths.ROOT / "CONTRIBUTING.md", *PAGES]
 
+# Directories of the checkout whose files documents may name.
+DIRECTORIES = (
+    ".ci bench builder conformance docker docs envs examples fuzz recipes references runtime tests"
+)
+PATH = re.compile(rf"(?:{'|'.join(map(re.escape, DIRECTORIES.split()))})/[\w.+/-]*")
+# A word in capitals stands for a name that the reader chooses.
+PLACEHOLDER = re.compile(r"[A-Z]{3,}")
+# The worked examples of CONTRIBUTING create these.
+CREATED = {"envs/mkl-cuda/", "recipes/toolz/recipe.yaml"}
+# A command ends at a separator of the shell, a comment or the end of its code.
+WORDS = r"[ \t]+([^\n|;&>)#`'\"]*)"
+TASK = re.compile(rf"\./invoke{WORDS}")
+COMMAND = re.compile(rf"(?<![\w:-])theano-fast{WORDS}")
+
 
 def prose(document: Path) -> str:
-    """A document without its blocks of code, whose comments look like headings."""
+    """Return a document without code blocks, whose comments look like headings."""
     return re.sub(r"^```.*?^```$", "", document.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def links(document: Path) -> list[str]:
-    """The relative links of a document."""
+    """Return the relative links of a document."""
     targets = re.findall(r"\]\(([^)\s]+)\)", prose(document))
     return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
 
 def anchors(document: Path) -> set[str]:
-    """What GitHub lets a link to one of the headings end with."""
+    """Return the anchors that GitHub gives to the headings."""
     headings = re.findall(r"^#+ (.*)$", prose(document), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def broken(document: Path) -> list[str]:
-    """The relative links of a document that name no file, or no heading of it."""
-    found = []
+    """Return the relative links of a document that lead to no file or heading."""
+    broken_links = []
     for link in links(document):
         name, _, anchor = link.partition("#")
         file = document.parent / name if name else document
         if not file.is_file() or (anchor and anchor not in anchors(file)):
-            found.append(link)
-    return found
+            broken_links.append(link)
+    return broken_links
+
+
+def code(document: Path) -> Iterator[str]:
+    """Yield a document's code blocks, without comments and continued lines, and its code spans."""
+    text = document.read_text(encoding="utf-8")
+    blocks = re.compile(r"^ *```.*?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+    for block in blocks.findall(text):
+        yield re.sub(r"(?m)(^|\s)#.*$", "", re.sub(r"\\\n\s*", "", block))
+    for span in re.findall(r"`([^`]+)`", blocks.sub("", text)):
+        yield " ".join(span.split())
+
+
+def missing_paths(document: Path) -> list[str]:
+    """List the paths of the checkout that a document names and that do not exist."""
+    missing = []
+    for text in code(document):
+        for word in re.split(r"[\s'\",:=()]+", text):
+            path = word.rstrip(".")
+            if not PATH.fullmatch(path) or PLACEHOLDER.search(path) or path in CREATED:
+                continue
+            if not (paths.ROOT / path).exists():
+                missing.append(path)
+    return missing
+
+
+def wrong_tasks(document: Path) -> list[str]:
+    """List the ``./invoke`` commands of a document whose task or flag does not exist."""
+    doors = {value.name: value for value in vars(tasks).values() if isinstance(value, tasks.Door)}
+    wrong = []
+    for text in code(document):
+        for words in map(str.split, TASK.findall(text)):
+            if not words or words[0].startswith("--") or PLACEHOLDER.match(words[0]):
+                continue
+            if words[0] not in doors:
+                wrong.append(" ".join(words))
+                continue
+            flags = {"--help"}
+            for argument in doors[words[0]].get_arguments():
+                flags |= {f"--{name}" for name in argument.names}
+                flags |= {f"--no-{name}" for name in argument.names if argument.default is True}
+            wrong += [
+                f"{words[0]} {word}"
+                for word in words[1:]
+                if word.startswith("--") and word.partition("=")[0] not in flags
+            ]
+    return wrong
+
+
+def wrong_commands(document: Path) -> list[str]:
+    """List the ``theano-fast`` commands of a document whose name or option does not exist."""
+    parsers = parsers_by_words()
+    wrong = []
+    for text in code(document):
+        for words in map(str.split, COMMAND.findall(text)):
+            own = list(words)
+            # The arguments of a program are its own.
+            for number, word in enumerate(words):
+                if word.endswith(".py"):
+                    own = words[:number]
+                    break
+            if not own or own[0].startswith("--") or PLACEHOLDER.match(own[0]):
+                continue
+            name = next((name for name in (" ".join(own[:2]), own[0]) if name in parsers), "")
+            group = any(other.startswith(f"{name} ") for other in parsers)
+            default = f"{name} run" in parsers
+            if not name or (group and not default and len(own) > 1):
+                wrong.append(" ".join(own))
+                continue
+            # `profile PROGRAM` and `record PROGRAM` are `run PROGRAM`.
+            options = parsers[name] | parsers.get(f"{name} run", set())
+            wrong += [
+                f"{name} {word}"
+                for word in own
+                if word.startswith("--") and word.partition("=")[0] not in options
+            ]
+    return wrong
+
+
+def parsers_by_words() -> dict[str, set[str]]:
+    """Map each command of ``theano-fast``, such as "cache warm", to its options."""
+    whole, *others = reference.make_parsers()
+    by_name = {parser.prog: parser for parser in others}
+    options: dict[str, set[str]] = {}
+
+    def add(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> None:
+        options[" ".join(words)] = set(parser._option_string_actions)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, inner in action.choices.items():
+                    add(by_name.get(inner.prog, inner), (*words, name))
+
+    add(whole, ())
+    return options
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_paths_and_commands_exist(document: Path) -> None:
+    assert missing_paths(document) == []
+    assert wrong_tasks(document) == []
+    assert wrong_commands(document) == []
+
+
+def test_wrong_paths_and_commands_are_found(tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    document.write_text(
+        "`builder/none.py` `builder/pipeline.py` `recipes/NAME/recipe.yaml` `tests/unit`\n"
+        "```sh\n./invoke build --stack=x --none=1   # ./invoke comment\n./invoke docs --no-manual\n"
+        "./invoke none | cat; ./invoke test \\\n    --nones\n"
+        "bin/theano-fast verify --check blas --nil\ntheano-fast cache warm --seconds=1 a.py --b\n"
+        "theano-fast cache cool\n```\n",
+        encoding="utf-8",
+    )
+    assert missing_paths(document) == ["builder/none.py"]
+    assert wrong_tasks(document) == ["build --none=1", "none", "test --nones"]
+    assert wrong_commands(document) == ["verify --nil", "cache cool"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

@@ -9,14 +9,14 @@ import pytest
 
 from builder.common import paths
 
-# By folder.
+# The modules of each folder, in order.
 LAYERS = {
     "common": (
         "errors",
         "paths",
         "processes",
-        "locks",
-        "complaints",
+        "files",
+        "log_excerpt",
         "progress",
         "elf",
     ),
@@ -45,7 +45,7 @@ LAYERS = {
         "engine",
         "published",
         "bundles",
-        "packages",
+        "package_cache",
         "steps",
         "builds",
         "rebuilds",
@@ -67,17 +67,26 @@ LAYERS = {
         "registry",
     ),
     "": (
+        "options",
         "report",
+        "verification",
         "pipeline",
         "image_pipeline",
+        "packing",
+        "bill",
+        "publishing",
+        "second_build",
+        "checkout",
     ),
     "measure": (
         "references",
+        "provenance",
         "bench",
         "bar_chart",
         "compile_time",
         "call_time",
-        "seed_table",
+        "benchmark_of_2017",
+        "document_tables",
     ),
     "proof": (
         "nvidia",
@@ -92,10 +101,15 @@ LAYERS = {
         "fuzzing",
         "own_tests",
         "hosts",
+        "cpuinfo",
+        "processors",
     ),
     "maintenance": (
+        "support",
         "audit",
         "patches",
+        "theano_changes",
+        "patch_states",
         "python_profile",
         "checks",
     ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import signal
 import sys
 from pathlib import Path
@@ -9,70 +10,129 @@ import pytest
 from invoke.context import Context
 
 import tasks
+from builder import pipeline
 from builder.common import paths
 from builder.measure import compile_time
+from builder.options import Options
+from builder.stack import stacks
 
 FILE = paths.ROOT / "tasks.py"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Run the door's program in this process; its exit status and what it said."""
+    """Run tasks in this process; return the exit status and the output."""
     program = tasks.Invoke("0", name="Invoke", binary="./invoke")
     with pytest.raises(SystemExit) as ended:
         program.run(["invoke", "--search-root", str(paths.ROOT), *arguments])
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out + said.err
+    streams = capsys.readouterr()
+    return int(ended.value.code or 0), streams.out + streams.err
 
 
-def test_reading_the_tasks_needs_nothing_but_invoke() -> None:
-    tree = ast.parse(FILE.read_text(encoding="utf-8"))
-    modules = {
+def imports(file: Path) -> set[str]:
+    """Return the modules that a file imports at its top level."""
+    return {
         (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
-        for node in tree.body
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
-    known = {*sys.stdlib_module_names, "invoke", "builder"}
-    assert {module.partition(".")[0] for module in modules} <= known
-    assert {module for module in modules if module.startswith("builder")} == {
-        "builder.common.errors"
-    }
 
 
-def test_without_a_task_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    status, said = run(capsys)
+def test_reading_the_tasks_needs_nothing_but_invoke() -> None:
+    allowed = {*sys.stdlib_module_names, "invoke", "builder"}
+    files = {FILE}
+    for file in (FILE, *(paths.ROOT / f"builder/{name}.py" for name in ("options",))):
+        modules = imports(file)
+        assert {module.partition(".")[0] for module in modules} <= allowed
+        files |= {
+            paths.ROOT / f"{module.replace('.', '/')}.py"
+            for module in modules
+            if module.startswith("builder")
+        }
+    builder = paths.ROOT / "builder"
+    assert files == {FILE, builder / "options.py", builder / "common" / "errors.py"}
+
+
+def test_help_lists_the_programs_of_stacks_toml(capsys: pytest.CaptureFixture[str]) -> None:
+    _, output = run(capsys, "build", "--help")
+    assert set(stacks.list_programs()) <= set(re.findall(r"[\w.-]+", output))
+    _, output = run(capsys, "conformance", "--help")
+    words = set(re.findall(r"[\w.-]+", output))
+    assert "pymc3-3.7" in words
+    assert "mpi4py" not in words
+
+
+def test_shared_flags_become_options(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[str, Options]] = []
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    monkeypatch.setattr(pipeline, "build_stack", lambda *arguments: calls.append(arguments))
+    flags = ("--with=pymc3,keras", f"--sources={tmp_path}", "--offline", "--jobs=3", "--locked")
+    program = tasks.Invoke("0", name="Invoke", binary="./invoke")
+    program.run(
+        ["invoke", "--search-root", str(paths.ROOT), "build", "--stack=mkl", *flags], exit=False
+    )
+    expected = Options(sources=tmp_path, offline=True, jobs=3, locked=True)
+    assert calls == [("mkl+keras+pymc3", expected)]
+
+
+def test_a_task_may_have_a_flag_named_like_an_option(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The task fetch writes the bundle that other tasks read."""
+    bundle, calls = tmp_path / "bundle.tar", list[tuple[str, Options, None, Path]]()
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    monkeypatch.setattr(pipeline, "fetch_stack", lambda *arguments: calls.append(arguments))
+    program = tasks.Invoke("0", name="Invoke", binary="./invoke")
+    arguments = ["fetch", "--stack=openblas", f"--bundle={bundle}"]
+    program.run(["invoke", "--search-root", str(paths.ROOT), *arguments], exit=False)
+    assert calls == [("openblas", Options(), None, bundle)]
+
+
+def test_publish_needs_a_target(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    status, output = run(capsys, "publish")
+    assert status == 2
+    assert "--to" in output
+
+
+def test_without_a_task_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = run(capsys)
     assert status == 0
-    assert "./invoke build --stack=openblas" in said
+    assert "./invoke build --stack=openblas" in output
     for name in (*tasks.FOR_USERS, "rebuild", "lint"):
-        assert f"  {name} " in said
+        assert f"  {name} " in output
 
 
 @pytest.mark.parametrize(
     ("arguments", "near"), [(["biuld"], "build"), (["build", "--stak=mkl"], "--stack")]
 )
-def test_a_misspelt_word_has_a_nearest(
+def test_a_misspelt_word_gets_a_suggestion(
     arguments: list[str], near: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, said = run(capsys, *arguments)
+    status, output = run(capsys, *arguments)
     assert status == 2
-    assert f"did you mean {near}?" in said
+    assert f"did you mean {near}?" in output
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_a_task_tells_its_own_flags(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, said = run(capsys, "build", flag)
+def test_help_lists_the_flags_of_a_task(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = run(capsys, "build", flag)
     assert status == 0
-    assert "--amdlibm-archive" in said
+    assert "--amdlibm-archive" in output
 
 
 def test_a_task_without_a_stack_lists_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_equipped", lambda: True)
-    status, said = run(capsys, "verify")
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    status, output = run(capsys, "verify")
     assert status == 2
-    assert "--stack=NAME is missing" in said
-    assert "mkl-amdlibm" in said
+    assert "--stack=NAME is missing" in output
+    assert "mkl-amdlibm" in output
 
 
 @pytest.mark.parametrize(
@@ -88,25 +148,25 @@ def test_a_task_without_a_stack_lists_them(
         ("bench --what=run --stack=openblas,2017-mkl", "./invoke bench --what=2017"),
     ],
 )
-def test_what_python_2_cannot_do_is_refused_first(
+def test_python_2_stacks_refuse_unsupported_tasks(
     words: str, instead: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_equipped", lambda: True)
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
     monkeypatch.chdir(paths.ROOT)
-    status, said = run(capsys, *words.split())
+    status, output = run(capsys, *words.split())
     assert status == 2
-    error, hint = said.splitlines()
+    error, hint = output.splitlines()
     assert error.startswith("error: ")
     assert instead in hint
 
 
-def test_an_interpreter_without_the_tools_hands_over_to_the_door(
+def test_an_interpreter_without_the_tools_starts_the_script(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    handed: list[list[str]] = []
+    started: list[list[str]] = []
 
     def execvp(program: str, arguments: list[str]) -> None:
-        handed.append([program, *arguments])
+        started.append([program, *arguments])
         raise SystemExit(0)
 
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
@@ -114,51 +174,51 @@ def test_an_interpreter_without_the_tools_hands_over_to_the_door(
     monkeypatch.setattr(tasks.os, "execvp", execvp)
     with pytest.raises(SystemExit):
         tasks.stacks(Context())
-    assert handed == [["sh", "sh", str(paths.ROOT / "invoke"), "stacks", "--audit"]]
+    assert started == [["sh", "sh", str(paths.ROOT / "invoke"), "stacks", "--audit"]]
 
 
 def test_quiet_and_verbose_exclude_each_other(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "_equipped", lambda: True)
-    status, said = run(capsys, "build", "--stack=openblas", "--quiet", "--verbose")
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    status, output = run(capsys, "build", "--stack=openblas", "--quiet", "--verbose")
     assert status == 2
-    assert "--quiet and --verbose exclude each other" in said
+    assert "--quiet and --verbose exclude each other" in output
 
 
 @pytest.mark.parametrize(
-    ("words", "stage", "told"),
+    ("words", "function", "hint"),
     [
-        ("build --stack=openblas", "pipeline.build", "; run again to go on from here"),
-        ("fetch --stack=openblas", "pipeline.fetch", "; run again to go on from here"),
-        ("test --unit", "maintenance.checks.test", ""),
-        ("rebuild --stack=openblas", "pipeline.rebuild", ""),
+        ("build --stack=openblas", "pipeline.build_stack", "; run again to go on from here"),
+        ("fetch --stack=openblas", "pipeline.fetch_stack", "; run again to go on from here"),
+        ("test --unit", "maintenance.checks.run_tests", ""),
+        ("rebuild --stack=openblas", "second_build.rebuild_packages", ""),
     ],
 )
-def test_only_what_goes_on_says_so_when_it_is_interrupted(
+def test_only_resumable_tasks_say_so_when_interrupted(
     words: str,
-    stage: str,
-    told: str,
+    function: str,
+    hint: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt("5 of 12 recipes are built")
 
-    monkeypatch.setattr(tasks, "_equipped", lambda: True)
-    monkeypatch.setattr(f"builder.{stage}", interrupt)
+    monkeypatch.setattr(tasks, "_has_tools", lambda: True)
+    monkeypatch.setattr(f"builder.{function}", interrupt)
     before = signal.getsignal(signal.SIGTERM)
     try:
-        status, said = run(capsys, *words.split())
+        status, output = run(capsys, *words.split())
     finally:
         signal.signal(signal.SIGTERM, before)
     assert status == tasks.INTERRUPTED
-    assert said == f"interrupted: 5 of 12 recipes are built{told}\n"
+    assert output == f"interrupted: 5 of 12 recipes are built{hint}\n"
 
 
-def test_the_tasks_that_go_on_are_tasks() -> None:
+def test_resumable_tasks_exist() -> None:
     names = {value.name for value in vars(tasks).values() if isinstance(value, tasks.Door)}
-    assert set(tasks.GO_ON) <= names
+    assert set(tasks.RESUMABLE) <= names
 
 
 def test_the_bench_names_its_graphs() -> None:

@@ -11,7 +11,7 @@ from builder.common import elf
     [
         (library(), False, False),
         (library(stack=RWE), True, False),
-        # As of an assembler's file without a note.
+        # Like the output of an assembler without a note.
         (library(stack=None), True, False),
         (library(entries=[(22, 0)]), False, True),
         (library(entries=[(30, 4)]), False, True),
@@ -21,16 +21,16 @@ from builder.common import elf
 )
 def test_what_is_made_executable_or_writable(image: bytes, stack: bool, relocations: bool) -> None:
     assert elf.is_x86_64(image)
-    found = elf.demands(image)
-    assert (found.executable_stack, found.text_relocations) == (stack, relocations)
+    demands = elf.demands(image)
+    assert (demands.executable_stack, demands.text_relocations) == (stack, relocations)
 
 
 def test_libraries_and_where_they_are_looked_for() -> None:
     for tag in (elf.DT_RPATH, elf.DT_RUNPATH):
         image = library(needed=["libz.so.1", "libc.so.6"], search=(tag, "$ORIGIN:/opt/lib"))
-        found = elf.demands(image)
-        assert found.libraries == ("libz.so.1", "libc.so.6")
-        assert found.search_paths == ("$ORIGIN", "/opt/lib")
+        demands = elf.demands(image)
+        assert demands.libraries == ("libz.so.1", "libc.so.6")
+        assert demands.search_paths == ("$ORIGIN", "/opt/lib")
     assert elf.demands(library()).search_paths == ()
 
 
@@ -59,9 +59,9 @@ def test_without_section_headers_versions_are_told_yet() -> None:
     assert versions == dict.fromkeys(("GLIBC_2.29", "GLIBC_2.34", "GLIBC_2.36", "GLIBC_2.2.5"), ())
 
 
-@pytest.mark.parametrize(("levels", "told"), [(None, 0), (1, 1), (7, 7)])
-def test_the_level_of_x86_64(levels: int | None, told: int) -> None:
-    assert elf.demands(library(levels=levels)).levels == told
+@pytest.mark.parametrize(("levels", "level"), [(None, 0), (1, 1), (7, 7)])
+def test_the_level_of_x86_64(levels: int | None, level: int) -> None:
+    assert elf.demands(library(levels=levels)).levels == level
 
 
 @pytest.mark.parametrize("lost", [1, 100, 300, 500])
@@ -72,9 +72,9 @@ def test_a_library_that_is_cut_short_is_told(lost: int) -> None:
             elf.demands(whole[:-lost])
 
 
-def test_only_x86_64_is_told() -> None:
+def test_only_x86_64_has_a_level() -> None:
     image = library(stack=RW)
     assert not elf.is_x86_64(image[:18] + b"\xb7\x00" + image[20:])
     assert not elf.is_x86_64(b"MZ" + image[2:])
-    # An object file: the linker writes what is loaded.
+    # An object file: only linked files have segments to load.
     assert not elf.is_x86_64(image[:16] + b"\x01" + image[17:])

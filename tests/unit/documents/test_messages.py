@@ -10,7 +10,7 @@ from builder.documents import messages
 
 def said(code: str) -> str:
     call = ast.parse(code).body[0].value  # type: ignore[attr-defined]
-    return messages.template(call.args[:1])
+    return messages.make_template(call.args[:1])
 
 
 @pytest.mark.parametrize(
@@ -29,20 +29,20 @@ def test_a_message_has_words_for_values(code: str, text: str) -> None:
 
 
 def test_messages_are_by_exit_code_with_what_to_do() -> None:
-    rows = messages.of_builder()
+    rows = messages.find_builder_messages()
     assert ("--quiet and --verbose exclude each other", "leave one of them out") in rows[2]
-    assert ("there is no python3", "put one of 3.10 or newer on PATH") in rows[6]
+    assert ("there is no python3", "put Python 3.10 or newer on PATH") in rows[6]
     assert len(rows) > 14
 
 
 def test_those_of_environments_are_by_file(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('raise AError(f"{x} is not that")\nraise AError("name")\n')
-    assert messages.of_environments(tmp_path) == {"a.py": ["X is not that"]}
+    assert messages.find_environment_messages(tmp_path) == {"a.py": ["X is not that"]}
 
 
 def test_what_to_do_is_known_for_every_exit_code_and_of_files_that_are_there() -> None:
-    mends = messages.mends()
+    mends = messages.read_remedies()
     codes = {str(kind.exit_code) for kind in messages.KINDS}
     assert set(mends["exit-codes"]) == codes
     for name, folder in messages.FOLDERS.items():
-        assert set(mends[name]) <= set(messages.of_environments(folder))
+        assert set(mends[name]) <= set(messages.find_environment_messages(folder))

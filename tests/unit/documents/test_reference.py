@@ -8,7 +8,7 @@ from builder.documents import reference
 
 def test_every_task_and_flag_is_told() -> None:
     doors = [value for value in vars(tasks).values() if isinstance(value, tasks.Door)]
-    page = reference.of_tasks(doors, tasks.FOR_USERS)
+    page = reference.format_tasks_page(doors, tasks.FOR_USERS)
     assert len(doors) == page.count("\n### ./invoke ")
     for door in doors:
         section = page.partition(f"### ./invoke {door.name}\n")[2].partition("\n### ")[0]
@@ -20,7 +20,7 @@ def test_every_task_and_flag_is_told() -> None:
 
 
 def test_every_command_of_the_environment_is_told() -> None:
-    page = reference.of_commands(reference.parsers())
+    page = reference.format_commands_page(reference.make_parsers())
     for name in ("verify", "doctor", "cache warm", "profile compare"):
         assert f"# theano-fast {name}\n" in page
 
@@ -35,7 +35,7 @@ def test_commands_below_commands() -> None:
     commands.add_parser("b", add_help=False)
     own = argparse.ArgumentParser(prog="p b")
     own.add_argument("--kind", choices=["x", "y"])
-    page = reference.of_commands([parser, own])
+    page = reference.format_commands_page([parser, own])
     assert "## p a\n\na|b \\<c\\> of `d*`\n" in page
     assert "### p a in\n\n| argument | meaning |\n|---|---|\n| `[file]` |  |\n" in page
     assert r"| `--of N, -o N` | 3 \| 4 |" in page

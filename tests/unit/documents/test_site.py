@@ -10,7 +10,7 @@ from builder.documents import site
 
 @pytest.fixture
 def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Documents of another project, in whose index are two pages."""
+    """Make documents of another project, with two pages in the index."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "picture.svg").write_text("<svg/>")
@@ -28,7 +28,7 @@ def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_links_lead_to_where_pages_are_in_the_site(documents: Path) -> None:
     source = documents / "source"
     source.mkdir()
-    pages = site.gather({"tasks.md": "# Tasks: x\n"}, source)
+    pages = site.gather_pages({"tasks.md": "# Tasks: x\n"}, source)
     assert pages["readme.md"] == (
         "[all](index.md) [page](page.md#a-b) [there](https://example.org/x.md)"
     )
@@ -40,6 +40,6 @@ def test_links_lead_to_where_pages_are_in_the_site(documents: Path) -> None:
 
 def test_the_margin_has_the_lists_of_the_index(documents: Path) -> None:
     index = "# I\n\n## Of A\n\n- Why? [R](readme.md)\n\n## Of B\n\n- [P q](page.md), [S](s-t.md)\n"
-    margin = site.contents(index)
+    margin = site.format_contents(index)
     assert ":caption: Of A\n\nR <readme>\n```\n" in margin
     assert ":caption: Of B\n\nP q <page>\nS <s-t>\n```\n" in margin

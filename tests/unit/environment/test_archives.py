@@ -11,7 +11,7 @@ def test_links_are_files_wherever_they_lead(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib64").symlink_to("lib")
     (tmp_path / "lib" / "gone").symlink_to("nothing")
-    assert archives.files(tmp_path) == [tmp_path / "lib" / "gone", tmp_path / "lib64"]
+    assert archives.list_files(tmp_path) == [tmp_path / "lib" / "gone", tmp_path / "lib64"]
 
 
 def test_an_archive_depends_on_the_files_contents_only(tmp_path: Path) -> None:
@@ -23,8 +23,8 @@ def test_an_archive_depends_on_the_files_contents_only(tmp_path: Path) -> None:
         os.utime(root / "bin" / "python3", (time, time))
         (root / "bin" / "python").symlink_to("python3")
         with (tmp_path / f"{name}.tar").open("wb") as stream:
-            files = archives.files(root)
-            archives.write(stream, root, files, Path("/opt/theano-fast"), [Path("/work")])
+            files = archives.list_files(root)
+            archives.write_tar(stream, root, files, Path("/opt/theano-fast"), [Path("/work")])
     assert (tmp_path / "a.tar").read_bytes() == (tmp_path / "b.tar").read_bytes()
     with tarfile.open(tmp_path / "a.tar") as tar:
         assert tar.getmember("opt/theano-fast/bin/python").linkname == "python3"

@@ -40,7 +40,7 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_spec_asks_for_this_stacks_build() -> None:
-    [wanted] = envs.specs(STACK, METAPACKAGE)
+    [wanted] = envs.make_specs(STACK, METAPACKAGE)
     assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
     other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
     assert not MatchSpec(wanted).matches(other.record)
@@ -48,21 +48,21 @@ def test_the_spec_asks_for_this_stacks_build() -> None:
 
 def test_programs_are_asked_for_beside_it() -> None:
     stack = replace(STACK, name="openblas+p", programs=("p ==2.0", "q"))
-    wanted = envs.specs(stack, METAPACKAGE)
+    wanted = envs.make_specs(stack, METAPACKAGE)
     assert wanted[1:] == stack.programs
-    text = envs.environment_yml(Lock(stack.name, wanted, ()))
+    text = envs.format_environment_yml(Lock(stack.name, wanted, ()))
     assert "\n  - theano-stack=1.0.5=0_openblas\n  - p=2.0\n  - q\n" in text
     assert text.startswith("# Written by: invoke lock --stack=openblas+p\n")
 
 
 def test_what_is_pinned_is_this_stack_of_whichever_build() -> None:
-    pinned = MatchSpec(envs.pin(LOCK).strip())
+    pinned = MatchSpec(envs.format_pin(LOCK).strip())
     assert pinned.matches(Output("theano-stack", "1.0.6", "7_openblas", ()).record)
     assert not pinned.matches(Output("theano-stack", "1.0.5", "0_mkl", ()).record)
 
 
 def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
-    text = envs.explicit(LOCK)
+    text = envs.format_explicit(LOCK)
     assert "@EXPLICIT\n" in text
     assert f"CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in text
     assert "/c/" not in text
@@ -70,17 +70,22 @@ def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
 
 
 def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
-    text = envs.environment_yml(LOCK)
+    text = envs.format_environment_yml(LOCK)
     assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
-    # Neither a name that conda has to map, nor nodefaults, which is one since conda 26.7.
+    # Neither a name that conda must map, nor nodefaults, which is a name since conda 26.7.
     assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
 
 
 @pytest.mark.parametrize(
     ("name", "make", "conda", "install"),
     [
-        (envs.LOCK_NAME, envs.explicit, "24.9", "conda create --name theano-openblas --file"),
-        ("environment.yml", envs.environment_yml, "25.9", "conda env create --file"),
+        (
+            envs.LOCK_NAME,
+            envs.format_explicit,
+            "24.9",
+            "conda create --name theano-openblas --file",
+        ),
+        ("environment.yml", envs.format_environment_yml, "25.9", "conda env create --file"),
     ],
 )
 def test_the_first_lines_say_how_to_install(
@@ -95,26 +100,26 @@ def test_the_first_lines_say_how_to_install(
 
 
 def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
-    envs.write(LOCK, tmp_path / "out")
+    envs.write_lock(LOCK, tmp_path / "out")
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert len(before) == 2
-    envs.write(LOCK, tmp_path / "out")
+    envs.write_lock(LOCK, tmp_path / "out")
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
 
 
 def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
-    envs.write(LOCK, tmp_path)
-    envs.check(LOCK, tmp_path)
+    envs.write_lock(LOCK, tmp_path)
+    envs.check_lock(LOCK, tmp_path)
     other = Lock(LOCK.stack, LOCK.specs, (replace(PACKAGE, sha256="cd" * 32),))
     with pytest.raises(NotReproducible) as failure:
-        envs.check(other, tmp_path)
+        envs.check_lock(other, tmp_path)
     assert f"-CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in str(failure.value)
     assert f"+CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'cd' * 32}\n" in str(failure.value)
 
 
 def test_no_lock_is_another_lock(tmp_path: Path) -> None:
     with pytest.raises(NotReproducible, match=r"(?s)\+CHANNEL/.*invoke lock --stack=openblas"):
-        envs.check(LOCK, tmp_path)
+        envs.check_lock(LOCK, tmp_path)
 
 
 def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +128,9 @@ def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.Monkey
             raise CommandFailed("nothing provides __glibc >=2.99")
 
     monkeypatch.setattr(solver, "call", solve)
-    monkeypatch.setattr(envs.channel, "place", lambda *_: None)
+    monkeypatch.setattr(envs.channel, "add_packages", lambda *_: None)
     with pytest.raises(SolveFailed, match=r"nothing provides __glibc >=2\.99"):
-        envs.resolve(STACK, METAPACKAGE, [PACKAGE])
+        envs.resolve_lock(STACK, METAPACKAGE, [PACKAGE])
 
 
 def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,11 +141,11 @@ def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         (Path(prefix) / "conda-meta").mkdir()
 
     monkeypatch.setattr(solver, "call", install)
-    assert envs.installed("openblas") is None
+    assert envs.read_installed_digest("openblas") is None
     for _ in range(2):
-        envs.create(LOCK)
+        envs.create_environment(LOCK)
     assert calls == ["install"]
-    assert envs.installed("openblas") == LOCK.digest
+    assert envs.read_installed_digest("openblas") == LOCK.digest
 
 
 def test_a_half_made_environment_is_made_anew(
@@ -152,14 +157,14 @@ def test_a_half_made_environment_is_made_anew(
 
     monkeypatch.setattr(solver, "call", fail)
     with pytest.raises(EnvironmentFailed, match="no room"):
-        envs.create(LOCK)
-    assert envs.installed("openblas") is None
+        envs.create_environment(LOCK)
+    assert envs.read_installed_digest("openblas") is None
 
     def install(verb: str, *, prefix: str, **_: object) -> None:
         (Path(prefix) / "conda-meta").mkdir()
 
     monkeypatch.setattr(solver, "call", install)
-    envs.create(LOCK)
+    envs.create_environment(LOCK)
     assert not (environments / "openblas" / "half").exists()
     assert [entry.name for entry in environments.iterdir()] == ["openblas"]
 
@@ -172,7 +177,7 @@ def installed_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
     (prefix / "x").write_text(content)
     (prefix / "x").chmod(mode)
     (prefix / "link").symlink_to("x")
-    return envs.tree(prefix)
+    return envs.hash_environment(prefix)
 
 
 def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
@@ -181,26 +186,26 @@ def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
     assert installed_tree(tmp_path / "c", content="y") != first
     assert installed_tree(tmp_path / "d", mode=0o755) != first
     (tmp_path / "a" / "written-later").touch()
-    assert envs.tree(tmp_path / "a") == first
+    assert envs.hash_environment(tmp_path / "a") == first
 
 
 def test_a_lock_with_amds_own_library_says_so() -> None:
     lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
     flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
-    assert envs.explicit(lock).startswith(flags)
-    assert envs.environment_yml(lock).startswith(flags)
+    assert envs.format_explicit(lock).startswith(flags)
+    assert envs.format_environment_yml(lock).startswith(flags)
 
 
 def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
     with pytest.raises(EnvironmentFailed, match="mkl is not built"):
-        envs.require("mkl")
-    monkeypatch.setattr(envs, "installed", lambda stack: "digest")
-    envs.require("mkl")
+        envs.require_installed("mkl")
+    monkeypatch.setattr(envs, "read_installed_digest", lambda stack: "digest")
+    envs.require_installed("mkl")
 
 
 def test_files_with_an_address_can_be_used_as_they_are(tmp_path: Path) -> None:
-    envs.write(LOCK, tmp_path, "https://channel.example/theano")
+    envs.write_lock(LOCK, tmp_path, "https://channel.example/theano")
     lock, environment = ((tmp_path / name).read_text() for name in FILES)
     assert lock.splitlines()[:2] == ["# platform: linux-64", "@EXPLICIT"]
     assert "\nhttps://channel.example/theano/linux-64/numpy-" in lock

@@ -18,7 +18,7 @@ TOP = "theano-fast-openblas"
 
 @pytest.fixture
 def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An archive of an environment of a few files."""
+    """Make an archive of an environment of a few files."""
 
     def install(lock: Lock, prefix: Path, final_prefix: Path, what: str) -> None:
         for name, content in {
@@ -30,9 +30,9 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
             (prefix / name).write_text(content)
         (prefix / "link").symlink_to("etc/theanorc")
 
-    monkeypatch.setattr(archives, "install", install)
+    monkeypatch.setattr(archives, "install_relocated", install)
     file = tmp_path / "openblas.tar.gz"
-    packs.write(LOCK, "2.36", file)
+    packs.write_archive(LOCK, "2.36", file)
     return file
 
 
@@ -42,15 +42,15 @@ def test_an_archive_lists_what_is_to_have_its_path(archive: Path) -> None:
         script = tar.getmember(f"{TOP}/{packs.UNPACK}")
         stream = tar.extractfile(f"{TOP}/{packs.LIST}")
         assert stream is not None
-        listed = json.load(stream)
+        files = json.load(stream)
     assert script.mode == 0o755
-    assert listed == {"files": ["etc/theanorc"], "placeholder": str(packs.PLACEHOLDER)}
+    assert files == {"files": ["etc/theanorc"], "placeholder": str(packs.PLACEHOLDER)}
     assert len(bytes(packs.PLACEHOLDER)) == 255
 
 
 def test_an_archive_has_the_same_bytes_each_time(archive: Path) -> None:
     before = archive.read_bytes()
-    packs.write(LOCK, "2.36", archive)
+    packs.write_archive(LOCK, "2.36", archive)
     assert archive.read_bytes() == before
     assert list(archive.parent.iterdir()) == [archive]
 
@@ -64,5 +64,5 @@ def test_an_archive_proves_itself_unpacked(archive: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(processes, "run", run)
     with pytest.raises(VerifyFailed, match="blas failed"):
-        packs.prove(archive, "openblas")
+        packs.verify_archive(archive, "openblas")
     assert [words[-1] for words in ran] == [archive.name, "theano-fast-unpack", "verify"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from builder.common import paths
 from builder.environment import sbom
 from builder.environment.envs import Lock
-from builder.package import packages
+from builder.package import package_cache
 from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack import recipes, stacks
@@ -15,8 +15,8 @@ from builder.stack import recipes, stacks
 def bill() -> str:
     stack = stacks.load("openblas")
     rendered = recipes.load_all(stack)
-    needs = recipes.closure(rendered)
-    plan = packages.plan(rendered, needs, recipes.variant(stack))
+    needs = recipes.collect_dependencies(rendered)
+    plan = package_cache.make_plan(rendered, needs, recipes.make_variant(stack))
     names = (
         "libffi-3.4.4-h0_0",
         "numpy-1.26.4-py_0",
@@ -24,7 +24,7 @@ def bill() -> str:
         "xz-5.4.1-h0_2",
     )
     made = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
-    return sbom.document(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
+    return sbom.format_bill(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
 
 
 def test_packages_have_hash_licence_sources_and_patches() -> None:

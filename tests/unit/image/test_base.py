@@ -10,11 +10,11 @@ from builder.image.base import Base
 def test_an_older_c_library_is_refused() -> None:
     old = Base("debian:bullseye", "sha256:0", 5, "2.9")
     with pytest.raises(ImageFailed, match=r"need glibc 2\.36.*debian:bullseye has 2\.9"):
-        base.require(old, "2.36")
-    base.require(old, "2.9")
-    base.require(old, "2.4")
+        base.require_glibc(old, "2.36")
+    base.require_glibc(old, "2.9")
+    base.require_glibc(old, "2.4")
 
 
 def test_the_default_base_is_named_after_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base.debian, "release", lambda: "trixie")
-    assert base.default() == "theano-fast-base:trixie"
+    monkeypatch.setattr(base.debian, "read_host_release", lambda: "trixie")
+    assert base.default_reference() == "theano-fast-base:trixie"

@@ -27,7 +27,7 @@ LOCK = Lock("openblas", "x", (package("numpy"), package("theano-fast"), package(
 def installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """Stands in for the installation: one module, record and licence for each package."""
+    """Replace the installation: write one module, record and licence for each package."""
     calls = []
     unpacked = tmp_path_factory.mktemp("pkgs")
 
@@ -43,12 +43,12 @@ def installed(
             texts = unpacked / name / "info" / "licenses"
             texts.mkdir(parents=True, exist_ok=True)
             (texts / "COPYING").write_text(f"as you like, {name}")
-            found = {
+            members = {
                 "files": [f"{SITE}/{name}.py"],
                 "url": file,
                 "extracted_package_dir": str(unpacked / name),
             }
-            record.write_text(json.dumps(found))
+            record.write_text(json.dumps(members))
 
     def compile_all(argv: list[str | Path], **_: object) -> None:
         for module in map(Path, Path(argv[-1]).read_text().splitlines()):
@@ -67,7 +67,7 @@ def names(archive: Path) -> set[str]:
 
 
 def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_path: Path) -> None:
-    build_context.write(LOCK, tmp_path / "openblas")
+    build_context.write_context(LOCK, tmp_path / "openblas")
     first, last = (names(tmp_path / "openblas" / f"{it}.tar") for it in ("dependencies", "stack"))
     assert installed == ["/opt/theano-fast"]
     assert first == {
@@ -85,7 +85,7 @@ def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_p
 
 
 def test_no_record_tells_where_it_was_installed_from(installed: list[str], tmp_path: Path) -> None:
-    build_context.write(LOCK, tmp_path / "openblas")
+    build_context.write_context(LOCK, tmp_path / "openblas")
     with tarfile.open(tmp_path / "openblas" / "stack.tar") as tar:
         stream = tar.extractfile("opt/theano-fast/conda-meta/theano-stack-1.0-h0_0.json")
         assert stream is not None
@@ -97,13 +97,15 @@ def test_no_record_tells_where_it_was_installed_from(installed: list[str], tmp_p
 def test_a_change_in_the_last_packages_leaves_the_dependencies(
     installed: list[str], tmp_path: Path
 ) -> None:
-    build_context.write(LOCK, tmp_path / "openblas")
+    build_context.write_context(LOCK, tmp_path / "openblas")
     archive = tmp_path / "openblas" / "dependencies.tar"
     archive.write_bytes(b"as it was")
     changed = (package("numpy"), package("theano-fast", "cd"), package("theano-stack"))
-    build_context.write(Lock("openblas", "x", changed), tmp_path / "openblas")
+    build_context.write_context(Lock("openblas", "x", changed), tmp_path / "openblas")
     assert archive.read_bytes() == b"as it was"
-    build_context.write(Lock("openblas", "x", (package("numpy", "cd"),)), tmp_path / "openblas")
+    build_context.write_context(
+        Lock("openblas", "x", (package("numpy", "cd"),)), tmp_path / "openblas"
+    )
     assert archive.read_bytes() != b"as it was"
 
 
@@ -113,5 +115,5 @@ def test_a_failed_installation_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     monkeypatch.setattr(solver, "call", fail)
     with pytest.raises(EnvironmentFailed, match="no room"):
-        build_context.write(LOCK, tmp_path / "openblas")
+        build_context.write_context(LOCK, tmp_path / "openblas")
     assert not list((tmp_path / "openblas").iterdir())

@@ -10,7 +10,7 @@ from builder.image import daemon
 
 
 @pytest.mark.parametrize(
-    ("told", "error", "hint"),
+    ("output", "error", "hint"),
     [
         (
             "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?",
@@ -23,13 +23,13 @@ from builder.image import daemon
             "adduser",
         ),
         ("write /opt/x: no space left on device", errors.DiskFull, "free some space"),
-        ("E: Could not get lock /x: open (13: Permission denied)", errors.ImageFailed, "mend"),
+        ("E: Could not get lock /x: open (13: Permission denied)", errors.ImageFailed, "the cause"),
     ],
 )
-def test_each_cause_has_its_error(told: str, error: type[Exception], hint: str) -> None:
-    with pytest.raises(error, match="it failed") as caught, daemon.failures("it failed"):
-        raise DockerException(["docker"], 1, b"", told.encode())
-    assert told in str(caught.value)
+def test_each_cause_has_its_error(output: str, error: type[Exception], hint: str) -> None:
+    with pytest.raises(error, match="it failed") as caught, daemon.translate_errors("it failed"):
+        raise DockerException(["docker"], 1, b"", output.encode())
+    assert output in str(caught.value)
     assert hint in str(caught.value)
 
 

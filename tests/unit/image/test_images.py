@@ -18,7 +18,7 @@ LOCK = Lock(
 
 
 def test_an_image_says_what_it_is_made_of() -> None:
-    labels = images.labels(LOCK, BASE)
+    labels = images.make_labels(LOCK, BASE)
     assert labels["org.opencontainers.image.version"] == "0.1.0"
     assert labels["org.opencontainers.image.base.name"] == "debian:bookworm-slim"
     assert labels["theano-fast.stack"] == "openblas"
@@ -26,9 +26,9 @@ def test_an_image_says_what_it_is_made_of() -> None:
     assert "security" not in labels["org.opencontainers.image.description"]
 
 
-def test_an_image_with_python_2_says_that_nobody_mends_it() -> None:
+def test_an_image_with_python_2_says_that_it_is_unmaintained() -> None:
     python = Package(Path("/c/python-2.7.18-h_0.conda"), "linux-64", "cd" * 32, 5)
-    labels = images.labels(replace(LOCK, packages=(*LOCK.packages, python)), BASE)
+    labels = images.make_labels(replace(LOCK, packages=(*LOCK.packages, python)), BASE)
     assert "no security fixes since 2020" in labels["org.opencontainers.image.description"]
 
 

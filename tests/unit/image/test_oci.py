@@ -32,7 +32,7 @@ def unpack(file: Path) -> dict[str, bytes]:
 
 
 def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
-    """What Docker 20.10 saves; with ``blobs`` before its places, what one from version 25 does."""
+    """Write an archive of Docker 20.10; with ``blobs`` as prefix of its paths, of Docker 25."""
     config = {
         "os": "linux",
         "created": built,
@@ -50,7 +50,7 @@ def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
 
 
 def test_each_directory_comes_before_what_is_in_it(tmp_path: Path) -> None:
-    oci.convert(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
+    oci.convert_archive(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
     with tarfile.open(tmp_path / "oci.tar") as tar:
         seen = {"."}
         for member in tar:
@@ -59,7 +59,7 @@ def test_each_directory_comes_before_what_is_in_it(tmp_path: Path) -> None:
 
 
 def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
-    digest = oci.convert(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
+    digest = oci.convert_archive(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
     members = unpack(tmp_path / "oci.tar")
     [descriptor] = json.loads(members["index.json"])["manifests"]
     assert descriptor["digest"] == digest
@@ -81,13 +81,13 @@ def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
 
 def test_the_time_of_the_build_changes_nothing(tmp_path: Path) -> None:
     for year in ("2026", "2027"):
-        oci.convert(saved(tmp_path, built=year), tmp_path / f"{year}.tar", NAME, EPOCH)
+        oci.convert_archive(saved(tmp_path, built=year), tmp_path / f"{year}.tar", NAME, EPOCH)
     assert (tmp_path / "2026.tar").read_bytes() == (tmp_path / "2027.tar").read_bytes()
 
 
 def test_what_a_later_docker_saves_gives_the_same(tmp_path: Path) -> None:
     digests = {
-        oci.convert(saved(tmp_path, blobs=blobs), tmp_path / "oci.tar", NAME, EPOCH)
+        oci.convert_archive(saved(tmp_path, blobs=blobs), tmp_path / "oci.tar", NAME, EPOCH)
         for blobs in ("", "blobs/sha256/")
     }
     assert len(digests) == 1

@@ -14,7 +14,7 @@ def test_without_apptainer_there_is_a_definition_and_what_to_do(
 ) -> None:
     monkeypatch.setattr(sif.shutil, "which", lambda _: None)
     with pytest.raises(HostToolMissing, match=r"apptainer build b\.sif a\.def"):
-        sif.build(tmp_path / "a.tar", tmp_path / "b.sif")
+        sif.build_sif(tmp_path / "a.tar", tmp_path / "b.sif")
     [definition] = tmp_path.iterdir()
     assert definition.read_text().startswith("Bootstrap: oci-archive\nFrom: a.tar\n")
 
@@ -29,8 +29,8 @@ def test_a_sif_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sif, "run", build)
     fails = True
     with pytest.raises(ImageFailed, match="no room"):
-        sif.build(tmp_path / "a.tar", tmp_path / "a.sif")
+        sif.build_sif(tmp_path / "a.tar", tmp_path / "a.sif")
     assert [file.name for file in tmp_path.iterdir()] == ["a.def"]
     fails = False
-    sif.build(tmp_path / "a.tar", tmp_path / "a.sif")
+    sif.build_sif(tmp_path / "a.tar", tmp_path / "a.sif")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.def", "a.sif"]

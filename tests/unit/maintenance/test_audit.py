@@ -1,4 +1,4 @@
-"""What is said of a pin, from answers that indexes could give."""
+"""Audit pins against prepared answers of the indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from builder.maintenance.audit import Finding
 from builder.source import debian, sources
 from builder.stack.recipes import Source
 
-# 2023-02-07 11:00 and a day before.
+# 2023-02-07 11:00 and one day earlier.
 TIME = 1675767600
 
 
@@ -54,12 +54,12 @@ def test_files_tell_project_and_version(file: str, parsed: tuple[str, tuple[int,
 def test_only_a_final_release_of_the_same_line_is_newer(
     offered: list[str], newer: str | None
 ) -> None:
-    assert audit.newer("numpy-1.26.4.tar.gz", audit.group(offered)) == newer
+    assert audit.find_newer("numpy-1.26.4.tar.gz", audit.group_releases(offered)) == newer
 
 
 @pytest.fixture
 def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Answers of the indexes; an exception is raised."""
+    """Prepare answers of the indexes; an exception is raised."""
     answers: dict[str, object] = {
         "debian": {
             "python3.11_3.11.9.orig.tar.gz": frozenset({"trixie"}),
@@ -77,13 +77,15 @@ def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         answers["asked"] = arguments
         return answer("pip")
 
-    monkeypatch.setattr(debian, "listed", lambda *_: answer("debian"))
-    monkeypatch.setattr(sources, "ask_pip", ask_pip)
+    monkeypatch.setattr(debian, "list_suites", lambda *_: answer("debian"))
+    monkeypatch.setattr(sources, "run_pip_helper", ask_pip)
     return answers
 
 
 def test_both_indexes_are_asked_each_for_its_own(indexes: dict[str, object]) -> None:
-    offered, suites = audit.ask(["numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz", "a.tgz"])
+    offered, suites = audit.query_indexes(
+        ["numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz", "a.tgz"]
+    )
     assert suites == indexes["debian"]
     assert offered == {
         "python3.11_3.11.9.orig.tar.gz": None,
@@ -103,40 +105,40 @@ def test_an_index_that_does_not_answer_is_one_clear_error(
 ) -> None:
     indexes[index] = error
     with pytest.raises(SourceUnavailable, match=f"{error}\n.*check the network"):
-        audit.ask(["numpy-1.26.4.tar.gz"])
+        audit.query_indexes(["numpy-1.26.4.tar.gz"])
 
 
 def test_a_fetched_archive_tells_its_age() -> None:
     source = Source("python3.11_3.11.2.orig.tar.gz", "0" * 64)
-    assert audit.dated(source) is None
-    archive = sources.cache_file(source)
+    assert audit.find_day(source) is None
+    archive = sources.cached_path(source)
     archive.parent.mkdir(parents=True)
     with tarfile.open(archive, "w:gz") as tar:
         for name, time in (("README", TIME), ("configure", TIME - 86400)):
             member = tarfile.TarInfo(name)
             member.mtime = time
             tar.addfile(member, io.BytesIO())
-    assert audit.dated(source) == "2023-02-07"
+    assert audit.find_day(source) == "2023-02-07"
 
 
 def test_a_debian_package_tells_its_age() -> None:
     source = Source("libgpuarray3_0.7.6-13+b1_amd64.deb", "0" * 64)
-    archive = sources.cache_file(source)
+    archive = sources.cached_path(source)
     archive.parent.mkdir(parents=True)
     archive.write_bytes(f"!<arch>\n{'debian-binary':16}{TIME:<12}0     0     ".encode())
-    assert audit.dated(source) == "2023-02-07"
+    assert audit.find_day(source) == "2023-02-07"
 
 
 def test_a_row_tells_age_and_what_is_newer() -> None:
     today = date(2026, 2, 7)
-    assert audit.row(
+    assert audit.make_row(
         "zlib_1.2.13.dfsg.orig.tar.bz2", Finding("2023-02-07", True, None, ("bookworm",)), today
     ) == [*("zlib", "1.2.13", "2023-02-07", "3.0", "", "bookworm", "")]
-    assert audit.row("numpy-1.26.4.tar.gz", Finding(None, False, "1.26.5"), today) == [
-        *("numpy", "1.26.4", "-", "-", "1.26.5", "", "not offered any more")
+    assert audit.make_row("numpy-1.26.4.tar.gz", Finding(None, False, "1.26.5"), today) == [
+        *("numpy", "1.26.4", "-", "-", "1.26.5", "", "no longer offered")
     ]
     fixes = Finding(None, True, "3.0.20-1~deb12u3", ("bookworm",))
-    assert audit.row("openssl_3.0.20-1~deb12u2.debian.tar.xz", fixes, today) == [
+    assert audit.make_row("openssl_3.0.20-1~deb12u2.debian.tar.xz", fixes, today) == [
         *("openssl", "3.0.20-1~deb12u2", "-", "-", "3.0.20-1~deb12u3", "bookworm", "")
     ]
 
@@ -165,10 +167,11 @@ def test_the_report_has_each_source(
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     pinned = [Source(f, "0" * 64) for f in ("numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz")]
-    monkeypatch.setattr(audit, "pins", lambda _: pinned)
+    monkeypatch.setattr(audit, "list_recipes", lambda _: [])
+    monkeypatch.setattr(audit, "list_pins", lambda _: pinned)
     indexes["debian"] = {pinned[1].file: frozenset({"bookworm-security"})}
     audit.audit("openblas")
-    assert f"warning: the suites that have these can lose them: {pinned[1].file}\n" in (
+    assert f"warning: Debian's suites may remove these files: {pinned[1].file}\n" in (
         capsys.readouterr().out
     )
     report = json.loads((tmp_path / "openblas-audit.json").read_text())

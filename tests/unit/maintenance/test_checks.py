@@ -1,4 +1,4 @@
-"""What lint looks at; which tests are run, and on what."""
+"""Lint the right files; run the right tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from builder import pipeline
 from builder.common import paths, processes
 from builder.environment import envs, history
 from builder.maintenance import checks
@@ -15,29 +14,30 @@ from builder.proof.own_tests import Run
 
 @pytest.fixture
 def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was built and run: nothing is, and no stack was."""
-    told: list[str] = []
-    monkeypatch.setattr(envs, "installed", lambda _: None)
-    monkeypatch.setattr(pipeline, "build", lambda stack, _: told.append(f"build {stack}"))
-    monkeypatch.setattr(pipeline, "compilers", lambda: Path("/compilers/bin"))
+    """Record the builds and suites that would run; no stack is built."""
+    commands: list[str] = []
+    monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
+    monkeypatch.setattr(checks, "build_stack", lambda stack, _: commands.append(f"build {stack}"))
+    monkeypatch.setattr(checks, "_install_compilers", lambda: Path("/compilers/bin"))
     monkeypatch.setenv("PATH", "/usr/bin")
-    monkeypatch.setattr(Run, "run", lambda _, *group: told.append(", ".join(map(str, group))))
-    return told
+    monkeypatch.setattr(Run, "run", lambda _, *group: commands.append(", ".join(map(str, group))))
+    return commands
 
 
 def test_units_build_nothing(happened: list[str]) -> None:
-    checks.test(unit=True, select="")
+    checks.run_tests(unit=True, select="")
     assert happened == ["tests/unit"]
 
 
 def test_the_stack_is_built_before_it_is_tested(
     happened: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checks.test(unit=False, select="")
+    checks.run_tests(unit=False, select="")
     assert happened == [
         "tests/unit",
         "build openblas",
         "tests/unit/runtime in openblas",
+        "tests/programs/corpus in openblas",
         "tests/patches in openblas, tests/integration",
         "tests/cluster",
         "tests/conda",
@@ -50,8 +50,8 @@ def test_the_stack_is_built_before_it_is_tested(
 def test_the_tests_of_a_built_cuda_stack_run(
     happened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(envs, "installed", lambda _: "lock")
-    checks.test(unit=False, select="")
+    monkeypatch.setattr(envs, "read_installed_digest", lambda _: "lock")
+    checks.run_tests(unit=False, select="")
     assert "tests/cuda in cuda" in happened
 
 
@@ -62,9 +62,9 @@ def test_lint_looks_at_all_of_theanos_c(monkeypatch: pytest.MonkeyPatch) -> None
         commands[Path(command[0]).name] = command[1:]
         return 0
 
-    monkeypatch.setattr(processes, "show", show)
-    monkeypatch.setattr(history, "check", lambda: None)
-    checks.lint()
+    monkeypatch.setattr(processes, "run_on_terminal", show)
+    monkeypatch.setattr(history, "check_committed_locks", lambda: None)
+    checks.run_lint()
     source = paths.RECIPES / "theano" / "src" / "theano"
     for name in (
         "gof/c_code/theano_loops.h",

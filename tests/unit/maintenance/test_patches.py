@@ -1,4 +1,4 @@
-"""What a recipe's patches look like, and Theano's in particular."""
+"""Read the patches of recipes; check the form of Theano's."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from builder.maintenance import patches
 
 THEANO = paths.RECIPES / "theano"
 TESTS = paths.ROOT / "tests" / "patches"
-# In the order of reading: what makes Theano run today, and right, comes before what makes it fast.
+# In reading order: ports and corrections come before speed.
 THEMES = ["port", "tests", "cuda", "results", "build", "graph", "run"]
 
 
 def test_recipes_name_all_their_patches() -> None:
     for file in paths.RECIPES.glob("*/recipe.yaml"):
         root = file.parent / "patches"
-        names = {str(each.relative_to(root)) for each in root.rglob("*") if each.is_file()}
-        assert sorted(names) == sorted(patches.listed(file.parent)), file.parent.name
+        names = {str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()}
+        assert sorted(names) == sorted(patches.list_patches(file.parent)), file.parent.name
 
 
 def test_a_patch_has_a_header_that_says_why() -> None:
     for file in paths.RECIPES.glob("*/recipe.yaml"):
-        for name in patches.listed(file.parent):
-            patch = patches.read(file.parent, name)
+        for name in patches.list_patches(file.parent):
+            patch = patches.read_patch(file.parent, name)
             title, _, reason = patch.header.partition("\n\n")
             assert reason, name
             assert len(title) <= 90, name
@@ -36,11 +36,11 @@ def test_a_patch_has_a_header_that_says_why() -> None:
 
 def test_what_is_no_patch_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"a\.patch"):
-        patches.read(tmp_path, "a.patch")
+        patches.read_patch(tmp_path, "a.patch")
     (tmp_path / "patches").mkdir()
     (tmp_path / "patches" / "a.patch").write_text("A title\n\nA reason.\n")
-    with pytest.raises(ConfigurationError, match=r"a\.patch is no patch"):
-        patches.read(tmp_path, "a.patch")
+    with pytest.raises(ConfigurationError, match=r"a\.patch is not a patch"):
+        patches.read_patch(tmp_path, "a.patch")
 
 
 def added(patch: patches.Patch) -> int:
@@ -50,23 +50,25 @@ def added(patch: patches.Patch) -> int:
 
 
 def test_theanos_patches_are_ports_and_hooks() -> None:
-    """What has logic of its own is a file below src, not a difference."""
-    found = [patches.read(THEANO, name) for name in patches.listed(THEANO)]
-    assert [patch.name for patch in found if added(patch) > 150] == []
-    assert [patch.name for patch in found if "\nnew file mode" in patch.diff] == []
-    assert len(found) <= 77
-    assert sum(map(added, found)) < 2750
+    """New logic is in a file of src, not in a patch."""
+    read = [patches.read_patch(THEANO, name) for name in patches.list_patches(THEANO)]
+    assert [patch.name for patch in read if added(patch) > 150] == []
+    assert [patch.name for patch in read if "\nnew file mode" in patch.diff] == []
+    assert len(read) <= 77
+    assert sum(map(added, read)) < 2750
 
 
 def test_theanos_patches_are_in_the_order_of_their_themes() -> None:
-    themes = [name.split("/")[0] for name in patches.listed(THEANO)]
+    themes = [name.split("/")[0] for name in patches.list_patches(THEANO)]
     assert list(dict.fromkeys(themes)) == THEMES
     assert themes == sorted(themes, key=THEMES.index)
 
 
 def test_each_of_theanos_patches_has_its_test() -> None:
-    # Those of `cuda` are tested where its compiler is, those of `tests` by Theano's own tests.
-    tested = [name for name in patches.listed(THEANO) if not name.startswith(("cuda/", "tests/"))]
+    # tests/cuda tests the patches of `cuda`; Theano's own tests use the patches of `tests`.
+    tested = [
+        name for name in patches.list_patches(THEANO) if not name.startswith(("cuda/", "tests/"))
+    ]
     for name in tested:
         theme, stem = name.removesuffix(".patch").split("/")
         test = TESTS / theme / f"test_{stem.replace('-', '_').replace('.', '_')}.py"

@@ -1,4 +1,4 @@
-"""What the interpreter's profile is counted with, and how it is written."""
+"""Record the interpreter's profile, and write it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,25 @@ from typing import Any
 
 import pytest
 
-from builder import pipeline
 from builder.common import paths
 from builder.common.errors import BuildFailed
 from builder.common.processes import Finished
 from builder.environment import envs
 from builder.maintenance import python_profile
-from builder.package.packages import Plan
-from builder.pipeline import Options
+from builder.options import Options
+from builder.pipeline import Build
 
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that is written, which had something."""
+    """Return the profile's file, which has old content."""
     file = tmp_path / "profile.tar.xz"
     file.write_bytes(b"of before")
     monkeypatch.setattr(python_profile, "PROFILE", file)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     (tmp_path / "envs" / "openblas" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
-    monkeypatch.setattr(envs, "require", lambda _: None)
-    monkeypatch.setattr(envs, "install", lambda *_: None)
+    monkeypatch.setattr(envs, "require_installed", lambda _: None)
+    monkeypatch.setattr(envs, "install_packages", lambda *_: None)
     return file
 
 
@@ -44,11 +43,11 @@ def test_programs_are_run_by_an_interpreter_that_counts(
 ) -> None:
     ran: list[str] = []
 
-    def build(plan: Plan, _: Options) -> list[Any]:
-        python = next(recipe for recipe in plan.recipes if recipe.name == "python")
+    def build(self: Build) -> tuple[list[Any], list[Any]]:
+        python = next(recipe for recipe in self.plan.recipes if recipe.name == "python")
         assert python.rendered[0]["build"]["script"]["env"]["PYTHON_PROFILE"] == "record"
         assert any(source.file.startswith("libgcc-10-dev") for source in python.sources)
-        return []
+        return [], []
 
     def run(argv: list[Any], env: Mapping[str, str], cwd: Path) -> Finished:
         assert cwd != paths.ROOT
@@ -59,9 +58,9 @@ def test_programs_are_run_by_an_interpreter_that_counts(
         ran.append(Path(argv[1]).name)
         return Finished(0, "")
 
-    monkeypatch.setattr(pipeline, "build_packages", build)
+    monkeypatch.setattr(Build, "build_missing", build)
     monkeypatch.setattr(python_profile, "run", run)
-    python_profile.record("openblas", Options())
+    python_profile.record_profile("openblas", Options())
     assert "ntm.py" in ran
     with tarfile.open(profile) as tar:
         assert tar.getnames() == ["Objects/dictobject.gcda", "Python/ceval.gcda"]
@@ -69,17 +68,17 @@ def test_programs_are_run_by_an_interpreter_that_counts(
 
 def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
     written = []
-    for place in ("here", "elsewhere/deeper"):
-        count(tmp_path / place, "Python/ceval.gcda", "Objects/dictobject.gcda")
+    for folder in ("here", "elsewhere/deeper"):
+        count(tmp_path / folder, "Python/ceval.gcda", "Objects/dictobject.gcda")
         file = tmp_path / "written.tar.xz"
-        python_profile.write(tmp_path / place, file)
+        python_profile.write_profile(tmp_path / folder, file)
         written.append(file.read_bytes())
     assert written[0] == written[1]
 
 
 def test_where_nothing_was_counted_the_profile_stays(profile: Path, tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match="the interpreter counted nothing"):
-        python_profile.write(tmp_path / "counts", profile)
+        python_profile.write_profile(tmp_path / "counts", profile)
     assert profile.read_bytes() == b"of before"
 
 

@@ -12,25 +12,25 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def draw() -> ET.Element:
-    return ET.fromstring(bar_chart.stacked_bars("Title", ("graph", "linker", "compile"), GROUPS))
+    return ET.fromstring(
+        bar_chart.draw_stacked_bars("Title", ("graph", "linker", "compile"), GROUPS)
+    )
 
 
 def bars(svg: ET.Element) -> list[ET.Element]:
-    """The rectangles but the legend's, which are square."""
-    return [
-        each for each in svg.iter(f"{NAMESPACE}rect") if each.get("height") != each.get("width")
-    ]
+    """Return the rectangles of the bars; the legend's rectangles are square."""
+    return [bar for bar in svg.iter(f"{NAMESPACE}rect") if bar.get("height") != bar.get("width")]
 
 
 def test_names_and_totals_are_written() -> None:
-    texts = [each.text for each in draw().iter(f"{NAMESPACE}text")]
+    texts = [element.text for element in draw().iter(f"{NAMESPACE}text")]
     assert {"Title", "a <b> & c", "d", "stock", "ours", "jax", "4.0 s", "1.0 s", "2.0 s"} <= {
         *texts
     }
 
 
 def test_lengths_are_in_proportion_within_a_group() -> None:
-    widths = [float(each.get("width", 0)) for each in bars(draw())]
+    widths = [float(bar.get("width", 0)) for bar in bars(draw())]
     quarter = bar_chart.BAR / 4
     assert widths == [quarter, 3 * quarter, quarter / 2, quarter / 2, bar_chart.BAR]
 
@@ -44,6 +44,6 @@ def test_phases_follow_one_another_in_their_own_colours() -> None:
 def test_nothing_is_drawn_outside() -> None:
     svg = draw()
     height, width = float(svg.get("height", 0)), float(svg.get("width", 0))
-    for each in bars(svg):
-        assert float(each.get("y", 0)) + float(each.get("height", 0)) <= height
-        assert float(each.get("x", 0)) + float(each.get("width", 0)) <= width
+    for bar in bars(svg):
+        assert float(bar.get("y", 0)) + float(bar.get("height", 0)) <= height
+        assert float(bar.get("x", 0)) + float(bar.get("width", 0)) <= width

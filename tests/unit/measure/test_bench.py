@@ -8,7 +8,7 @@ from builder.common import paths
 from builder.common.errors import EnvironmentFailed, UsageError
 from builder.environment import envs
 from builder.measure import bench, references
-from builder.pipeline import Options
+from builder.options import Options
 
 
 def test_references_are_made_and_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,9 +18,14 @@ def test_references_are_made_and_come_first(monkeypatch: pytest.MonkeyPatch) -> 
         made.append(name)
         return Path(name)
 
-    monkeypatch.setattr(envs, "installed", lambda name: "digest")
-    monkeypatch.setattr(references, "create", create)
-    assert bench.prepare(["openblas", "mkl"], ["jax"]) == ["stock", "jax", "openblas", "mkl"]
+    monkeypatch.setattr(envs, "read_installed_digest", lambda name: "digest")
+    monkeypatch.setattr(references, "install_reference", create)
+    assert bench.prepare_environments(["openblas", "mkl"], ["jax"]) == [
+        "stock",
+        "jax",
+        "openblas",
+        "mkl",
+    ]
     assert made == ["stock", "jax"]
 
 
@@ -29,9 +34,9 @@ def test_a_stack_is_not_built_for_a_measurement(
 ) -> None:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
     with pytest.raises(EnvironmentFailed, match="invoke build --stack=mkl"):
-        bench.prepare(["mkl"], [])
+        bench.prepare_environments(["mkl"], [])
     with pytest.raises(UsageError, match="unknown stack 'stock'"):
-        bench.prepare(["stock"], [])
+        bench.prepare_environments(["stock"], [])
 
 
 def test_a_measured_program_sees_no_settings_of_the_users(
@@ -39,9 +44,20 @@ def test_a_measured_program_sees_no_settings_of_the_users(
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
     monkeypatch.setenv("THEANO_FLAGS", "optimizer=None")
-    home = bench.home("stock", "mlp")
+    home = bench.make_home("stock", "mlp")
     assert home.is_dir()
-    variables = bench.variables(home)
+    variables = bench.make_environ("stock", home)
     assert variables["HOME"] == str(home)
     assert "THEANO_FLAGS" not in variables
     assert "PATH" in variables
+
+
+@pytest.mark.parametrize(
+    ("environment", "flags"),
+    [("openblas", "on_opt_error=raise"), ("2017-openblas", ""), ("jax", "")],
+)
+def test_a_failed_optimizer_fails_the_bench_of_a_stack(
+    environment: str, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("THEANO_FLAGS", raising=False)
+    assert bench.make_environ(environment, tmp_path).get("THEANO_FLAGS", "") == flags

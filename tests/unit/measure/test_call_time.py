@@ -53,10 +53,10 @@ def test_the_best_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         graphs.append(sizes)
         return talks[name]
 
-    monkeypatch.setattr(call_time, "start", start)
+    monkeypatch.setattr(call_time, "start_process", start)
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
-    found = report.read(call_time.measure(["stock", "ours"], quick=True))
-    assert found["seconds"] == {
+    document = report.read(call_time.measure(["stock", "ours"], quick=True))
+    assert document["seconds"] == {
         "stock": {"exp float32 1e+05": 4.0},
         "ours": {"exp float32 1e+05": 1.0},
     }
@@ -64,7 +64,7 @@ def test_the_best_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_times_are_compared_with_stock() -> None:
-    head, lines = call_time.table(BEST)
+    head, lines = call_time.make_table(BEST)
     assert head == ["call", "stock", "ours"]
     assert [cell.split() for cell in lines[0]] == [
         ["check_blas", "float64", "2000"],
@@ -78,7 +78,7 @@ def test_times_are_compared_with_stock() -> None:
 
 
 def test_means_are_geometric_and_of_elementwise_calls_alone() -> None:
-    _, lines = call_time.table(BEST)
+    _, lines = call_time.make_table(BEST)
     assert lines[len(BEST["stock"]) :] == [
         ["float32 1e+05, geometric mean", "1.00x", "6.00x"],
         ["float64 1e+05, geometric mean", "1.00x", "3.00x"],

@@ -29,7 +29,7 @@ def row(seconds: float = 1.0) -> Row:
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """What is measured, in order; nothing is."""
+    """Record the measurements in order, without running them."""
     calls: list[tuple[str, str, str]] = []
 
     def measure(environment: str, graph: str, cache: str) -> Row:
@@ -104,11 +104,11 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     file = compile_time.measure(["stock", "openblas"], ["mlp", "tiny"], quick=False)
     drawn = file.with_suffix(".svg").read_text("utf-8")
     assert drawn.count("cache</text>") == 8
-    head, lines = compile_time.table(report.read(file)["rows"])
+    head, lines = compile_time.make_table(report.read(file)["rows"])
     assert len(lines) == 8
     assert all(len(line) == len(head) for line in lines)
     assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
-    # The first of the graph's processes found the least.
+    # The first process of the graph has the lowest bound.
     assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 
@@ -121,9 +121,9 @@ def test_an_unknown_graph_is_refused(graph: str) -> None:
 def test_other_sizes_are_measured_and_stand_last(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp200", "mlp40", "tiny"], quick=False)
     assert ("mlp200", "empty", "stock") not in measured
-    _, lines = compile_time.table(report.read(file)["rows"])
+    _, lines = compile_time.make_table(report.read(file)["rows"])
     assert [line[0] for line in lines] == ["tiny"] * 4 + ["mlp40"] * 2 + ["mlp200"] * 2
-    assert compile_time.title("mlp200") == "200 dense layers"
+    assert compile_time.describe_graph("mlp200") == "200 dense layers"
 
 
 def test_an_empty_cache_is_a_home_made_anew(
@@ -156,7 +156,7 @@ def test_an_empty_cache_is_a_home_made_anew(
 def test_different_losses_are_an_error(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
     document = report.read(file)
-    assert not compile_time.disagreements(document["rows"])
+    assert not compile_time.find_disagreements(document["rows"])
     document["rows"]["mlp"]["jax"]["warm"]["losses"][2] *= 1 + 2e-6
     report.write(document, file)
     with pytest.raises(VerifyFailed, match=r"mlp on jax \(warm cache\)"):

@@ -9,15 +9,15 @@ from builder.common import paths
 from builder.common.errors import CommandFailed, EnvironmentFailed, UsageError
 from builder.common.processes import Finished
 from builder.measure import references
+from builder.options import Options
 from builder.package import solver
-from builder.package.packages import Plan
-from builder.pipeline import Options
+from builder.package.package_cache import Plan
 from builder.source import sources
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The programs that making an environment starts; none is."""
+    """Record the programs that the installation of an environment would start."""
     started: list[list[str]] = []
 
     def run(argv: list[object]) -> Finished:
@@ -25,7 +25,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
         return Finished(0, "")
 
     plan = Plan((), {}, {"python": "key"}, {})
-    monkeypatch.setattr(references, "_plan", lambda name: (plan, []))
+    monkeypatch.setattr(references, "_make_plan", lambda name: (plan, []))
     monkeypatch.setattr(references, "run", run)
     monkeypatch.setattr(sources, "fetch", lambda *_, **__: [Path("/c/pip-23.whl")])
     monkeypatch.setattr(solver, "call", lambda *_, **__: None)
@@ -34,10 +34,10 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
 
 
 def test_what_is_there_is_not_made_again(commands: list[list[str]]) -> None:
-    prefix = references.create("stock", Options())
+    prefix = references.install_reference("stock", Options())
     made = len(commands)
     (prefix / "kept").touch()
-    assert references.create("stock", Options()) == prefix
+    assert references.install_reference("stock", Options()) == prefix
     assert len(commands) == made
     assert (prefix / "kept").exists()
 
@@ -51,10 +51,10 @@ def test_a_half_made_environment_is_made_anew(
     whole = references.run
     monkeypatch.setattr(references, "run", fail)
     with pytest.raises(EnvironmentFailed, match="stock could not be installed:\nno network"):
-        references.create("stock", Options())
+        references.install_reference("stock", Options())
     (paths.ENVIRONMENTS / "stock" / "left").touch()
     monkeypatch.setattr(references, "run", whole)
-    prefix = references.create("stock", Options())
+    prefix = references.install_reference("stock", Options())
     assert not (prefix / "left").exists()
     assert commands
 
@@ -62,18 +62,18 @@ def test_a_half_made_environment_is_made_anew(
 def test_other_pins_make_it_anew(
     commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    references.create("stock", Options())
+    references.install_reference("stock", Options())
     made = len(commands)
     changed = tmp_path / "references"
     changed.mkdir()
     (changed / "stock.txt").write_text("six==1.17.0 --hash=sha256:0")
     monkeypatch.setattr(paths, "REFERENCES", changed)
-    references.create("stock", Options())
+    references.install_reference("stock", Options())
     assert len(commands) == 2 * made
 
 
 def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> None:
-    references.create("jax", Options())
+    references.install_reference("jax", Options())
     _, pinned = commands
     assert {"--require-hashes", "--no-build-isolation", str(paths.REFERENCES / "jax.txt")} <= {
         *pinned
@@ -83,15 +83,15 @@ def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> Non
 def test_offline_pip_looks_into_the_given_directory_only(
     commands: list[list[str]], tmp_path: Path
 ) -> None:
-    references.create("stock", Options(sources=tmp_path, offline=True))
+    references.install_reference("stock", Options(sources=tmp_path, offline=True))
     assert {"--no-index", f"--find-links={tmp_path}"} <= {*commands[-1]}
-    references.create("jax", Options())
+    references.install_reference("jax", Options())
     assert "--no-index" not in commands[-1]
 
 
 def test_an_unknown_reference_is_refused() -> None:
     with pytest.raises(UsageError, match=r"'torch'\n.*stock, stock-programs, jax, pytensor"):
-        references.create("torch", Options())
+        references.install_reference("torch", Options())
 
 
 @pytest.mark.parametrize("name", references.INTERPRETERS)
@@ -105,10 +105,10 @@ def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
 
 
 def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = {name: references._plan(name)[0] for name in references.INTERPRETERS}
+    plans = {name: references._make_plan(name)[0] for name in references.INTERPRETERS}
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
     lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
     assert lines == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
-    # It is built by the same script: what changes that builds it anew.
+    # The same script builds it: a change of the script causes a new build.
     script = paths.RECIPES / "python" / "build.sh"
-    assert script in plans["stock"].recipes[-1].own
+    assert script in plans["stock"].recipes[-1].project_paths

@@ -19,7 +19,7 @@ def test_a_newer_glibc_is_refused() -> None:
         "lib/x.so needs GLIBC_2.34 (dlopen, dlsym, dlclose, ...), the floor is 2.28"
     ]
     assert complaints(library(versions={"libc.so.6": {"GLIBC_2.28": ["fcntl64"]}})) == []
-    # As numbers, and of glibc alone.
+    # Compared as numbers, and only for glibc.
     assert complaints(library(versions={"libc.so.6": {"GLIBC_2.4": ["__stack_chk_fail"]}})) == []
     assert complaints(library(versions={"libstdc++.so.6": {"GLIBCXX_3.4.30": ["_Z"]}})) == []
     assert complaints(library(versions=NEW, weak=["GLIBC_2.34"])) == []
@@ -51,13 +51,13 @@ def test_a_library_that_is_nowhere_is_refused() -> None:
         ("lib/x.so", "$ORIGIN//../..", False),
         ("lib/x.so", "/usr/lib", False),
         ("lib/x.so", "lib", False),
-        # The working directory.
+        # An empty entry means the working directory.
         ("lib/x.so", "", False),
     ],
 )
 def test_a_search_path_stays_below_the_prefix(file: str, path: str, inside: bool) -> None:
-    found = complaints(library(search=(elf.DT_RUNPATH, f"$ORIGIN:{path}")), file)
-    assert found == (
+    result = complaints(library(search=(elf.DT_RUNPATH, f"$ORIGIN:{path}")), file)
+    assert result == (
         [] if inside else [f"{file} looks for libraries in {path!r}, which is not below the prefix"]
     )
 

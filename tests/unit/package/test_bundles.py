@@ -14,7 +14,7 @@ from builder.package import bundles
 
 
 def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A checkout of two files, with pip as it provides one wheel."""
+    """Make a checkout of two files, and a fake pip that provides one wheel."""
     root.mkdir()
     (root / "tasks.py").write_text("tasks")
     (root / "invoke").write_text("door")
@@ -36,17 +36,17 @@ def test_a_bundle_has_sources_repository_and_tools(
     project(tmp_path / "checkout", monkeypatch)
     source = tmp_path / "zlib.tar.gz"
     source.write_text("zlib")
-    bundles.write(tmp_path / "one.tar", [source])
+    bundles.write_bundle(tmp_path / "one.tar", [source])
     with tarfile.open(tmp_path / "one.tar") as tar:
-        found = {item.name: (oct(item.mode), item.uname, item.mtime) for item in tar}
+        members = {item.name: (oct(item.mode), item.uname, item.mtime) for item in tar}
     time = bundles.SOURCE_DATE_EPOCH
-    assert found == {
+    assert members == {
         "sources/zlib.tar.gz": ("0o644", "", time),
         "theano-fast/invoke": ("0o755", "", time),
         "theano-fast/tasks.py": ("0o644", "", time),
         "wheels/invoke-3.0-py3-none-any.whl": ("0o644", "", time),
     }
-    with bundles.unpacked(tmp_path / "one.tar") as directory:
+    with bundles.unpack_sources(tmp_path / "one.tar") as directory:
         assert {file.name: file.read_text() for file in directory.iterdir()} == {
             "zlib.tar.gz": "zlib"
         }
@@ -55,7 +55,7 @@ def test_a_bundle_has_sources_repository_and_tools(
 def test_no_half_written_bundle_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project(tmp_path / "checkout", monkeypatch)
     with pytest.raises(FileNotFoundError):
-        bundles.write(tmp_path / "one.tar", [tmp_path / "none"])
+        bundles.write_bundle(tmp_path / "one.tar", [tmp_path / "none"])
     assert [file.name for file in tmp_path.iterdir() if "tar" in file.name] == []
 
 
@@ -65,7 +65,7 @@ def test_without_git_there_is_no_bundle(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(bundles, "run", refuse)
     with pytest.raises(UsageError, match="not a git repository"):
-        bundles.write(tmp_path / "one.tar", [])
+        bundles.write_bundle(tmp_path / "one.tar", [])
 
 
 def test_a_bundle_writes_nowhere_else(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_bundle_writes_nowhere_else(tmp_path: Path) -> None:
         member = tarfile.TarInfo("sources/../../evil")
         member.size = 4
         tar.addfile(member, io.BytesIO(b"evil"))
-    with bundles.unpacked(tmp_path / "evil.tar") as directory:
+    with bundles.unpack_sources(tmp_path / "evil.tar") as directory:
         assert [file.name for file in directory.iterdir()] == ["evil"]
 
 
@@ -81,6 +81,6 @@ def test_another_file_is_no_bundle(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_text("x")
     with (
         pytest.raises(SourceUnavailable, match="is not a bundle"),
-        bundles.unpacked(tmp_path / "x.tar"),
+        bundles.unpack_sources(tmp_path / "x.tar"),
     ):
         pass

@@ -30,7 +30,7 @@ def tar(files: dict[str, bytes], mode: int) -> bytes:
 
 
 def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **more: bytes) -> Path:
-    """A package as the engine makes it in ``directory``."""
+    """Write a package like the engine's in ``directory``."""
     prefix = f"{directory}/host_env{'_placehold' * 25}"[:255].encode()
     record = b"../../../bin/tool,sha256=%b,9\r\nx.so,sha256=%b,9\r\nRECORD,,\r\n"
     digest = directory.name.encode()
@@ -102,11 +102,11 @@ def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
 def test_a_package_asks_for_the_glibc_that_its_binaries_ask_for(tmp_path: Path) -> None:
     depends = ["zlib", "__glibc >=2.36,<3.0.a0", "libgcc"]
     binary = library(versions={"libc.so.6": {"GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["f"]}})
-    told = {}
+    contents = {}
     for name, more in (("with", {"lib/y.so": binary}), ("without", {})):
         files = write(engine_package(tmp_path / name, depends=depends, **more))
-        told[name] = json.loads(files["info/index.json"])["depends"]
-    assert told == {
+        contents[name] = json.loads(files["info/index.json"])["depends"]
+    assert contents == {
         "with": ["__glibc >=2.14,<3.0.a0", "libgcc", "zlib"],
         "without": ["libgcc", "zlib"],
     }

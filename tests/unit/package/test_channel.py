@@ -22,60 +22,60 @@ def package(tmp_path: Path) -> Package:
 
 @pytest.fixture
 def indexed(monkeypatch: pytest.MonkeyPatch, package: Package) -> list[str]:
-    """Stands for py-rattler's index: writes one, and records the channels it was asked for."""
+    """Replace py-rattler's index by one that records the indexed channels."""
     calls: list[str] = []
 
     def index(verb: str, channel: str) -> None:
         calls.append(channel)
         entries = {package.file.name: {"sha256": package.sha256}}
-        for subdir, found in (("linux-64", entries), ("noarch", {})):
+        for subdir, packages in (("linux-64", entries), ("noarch", {})):
             (Path(channel) / subdir / "repodata.json").write_text(
-                json.dumps({"packages.conda": found})
+                json.dumps({"packages.conda": packages})
             )
 
     monkeypatch.setattr(solver, "call", index)
     return calls
 
 
-def test_a_package_knows_its_place_and_name(package: Package) -> None:
+def test_a_package_has_a_path_and_a_name(package: Package) -> None:
     assert package.path == "linux-64/numpy-1.26.4-h0_0.conda"
     assert package.name == "numpy"
 
 
-def test_placing_again_does_nothing(tmp_path: Path, package: Package, indexed: list[str]) -> None:
+def test_adding_a_package_again_does_nothing(
+    tmp_path: Path, package: Package, indexed: list[str]
+) -> None:
     for _ in range(2):
-        channel.place([package], tmp_path / "channel")
+        channel.add_packages([package], tmp_path / "channel")
     assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy"
     assert len(indexed) == 1
 
 
-def test_new_bytes_under_an_old_name_are_placed(
+def test_new_bytes_replace_a_package_of_the_same_name(
     tmp_path: Path, package: Package, indexed: list[str]
 ) -> None:
-    channel.place([package], tmp_path / "channel")
+    channel.add_packages([package], tmp_path / "channel")
     other = tmp_path / "other" / package.file.name
     other.parent.mkdir()
     other.write_bytes(b"numpy, rebuilt")
-    channel.place([Package(other, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
+    channel.add_packages([Package(other, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
     assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy, rebuilt"
     assert package.file.read_bytes() == b"numpy"
     assert len(indexed) == 2
 
 
-def test_a_package_that_is_there_already_leaves_no_other_name(
-    tmp_path: Path, package: Package
-) -> None:
+def test_linking_again_leaves_no_temporary_file(tmp_path: Path, package: Package) -> None:
     for _ in range(2):
-        channel.link(package.file, tmp_path / package.file.name)
+        channel.link_or_copy(package.file, tmp_path / package.file.name)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", package.file.name]
 
 
 def test_an_empty_channel_has_an_index(tmp_path: Path, indexed: list[str]) -> None:
-    channel.place([], tmp_path / "channel")
+    channel.add_packages([], tmp_path / "channel")
     assert indexed == [str(tmp_path / "channel")]
 
 
-def test_the_index_leaves_nothing_else_in_the_channel(
+def test_the_temporary_directory_of_the_index_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def index_fs(directory: Path, **_: object) -> None:

@@ -7,7 +7,7 @@ from builder.package.engine import Request
 
 REQUEST = Request("/p/recipes/zlib", {"blas": ["openblas"]}, "/w/channel", "/w/out", "/w/result")
 
-# What conda-build 26.3 accepts for a v1 recipe.
+# The options that conda-build 26.3 accepts for a v1 recipe.
 ACCEPTED = {
     "--channel",
     "--override-channels",

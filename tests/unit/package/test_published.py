@@ -14,7 +14,7 @@ from builder.package.channel import Package
 
 
 def package(directory: Path, version: str, number: int) -> Package:
-    """A package that says of itself no more than is read here."""
+    """Write a package with only the descriptions that the index reads."""
     stem = f"zlib-{version}-h0_{number}"
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
@@ -42,12 +42,12 @@ def package(directory: Path, version: str, number: int) -> Package:
 def test_a_channel_has_every_form_of_its_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = []
-    monkeypatch.setattr(solver, "call", lambda verb, **request: asked.append((verb, request)))
+    calls = []
+    monkeypatch.setattr(solver, "call", lambda verb, **request: calls.append((verb, request)))
     channel = tmp_path / "channel"
     for version, number in (("1.2", 0), ("1.3", 1)):
-        published.write([package(tmp_path, version, number)], channel)
-    assert asked == [("index", {"channel": str(channel), "every_form": True})] * 2
+        published.publish([package(tmp_path, version, number)], channel)
+    assert calls == [("index", {"channel": str(channel), "every_form": True})] * 2
     exports = json.loads((channel / "linux-64" / "run_exports.json").read_text())
     assert exports["info"] == {"subdir": "linux-64", "version": 1}
     assert exports["packages.conda"]["zlib-1.2-h0_0.conda"] == {
@@ -55,8 +55,8 @@ def test_a_channel_has_every_form_of_its_index(
     }
     compressed = (channel / "linux-64" / "run_exports.json.zst").read_bytes()
     assert json.loads(zstandard.ZstdDecompressor().decompress(compressed)) == exports
-    known = json.loads((channel / "channeldata.json").read_text())["packages"]["zlib"]
-    assert known["summary"] == "compresses 1.3"
-    assert known["reference_package"] == "linux-64/zlib-1.3-h0_1.conda"
-    assert set(known["run_exports"]) == {"1.2", "1.3"}
+    entry = json.loads((channel / "channeldata.json").read_text())["packages"]["zlib"]
+    assert entry["summary"] == "compresses 1.3"
+    assert entry["reference_package"] == "linux-64/zlib-1.3-h0_1.conda"
+    assert set(entry["run_exports"]) == {"1.2", "1.3"}
     assert not list(channel.rglob(".*.part"))

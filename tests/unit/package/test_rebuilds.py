@@ -10,8 +10,8 @@ import pytest
 from builder.common import paths
 from builder.common.errors import BuildFailed, UsageError
 from builder.common.processes import Finished
-from builder.package import canonical, packages, rebuilds
-from builder.package.packages import Plan
+from builder.package import canonical, package_cache, rebuilds
+from builder.package.package_cache import Plan
 from builder.stack.recipes import Output, Recipe
 
 A, B = (Recipe(name, Path(name), (), (), (), ()) for name in ("a", "b"))
@@ -19,30 +19,30 @@ PLAN = Plan((A, B), {"a": frozenset(), "b": frozenset("a")}, {"a": "1" * 32, "b"
 
 
 def build(content: bytes, key: str, cache: Path) -> None:
-    """What a build of one package leaves in a package cache."""
+    """Store one package in a package cache, as a build does."""
     output = cache.parent / f"output-{key}" / "linux-64"
     output.mkdir(parents=True)
     (output / "x-1.0-h0_0.conda").write_bytes(content)
-    packages.store(output.parent, key)
+    package_cache.store_packages(output.parent, key)
 
 
 @pytest.fixture
 def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Stands in for the second build, which copies the first or ends with ``status``."""
-    given: dict[str, Any] = {"status": 0, "content": b"x"}
+    """Replace the second build by one that makes ``content`` or fails with ``status``."""
+    record: dict[str, Any] = {"status": 0, "content": b"x"}
 
     def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
-        given.update(argv=argv, env=env, cwd=cwd)
-        given["files"] = {
+        record.update(argv=argv, env=env, cwd=cwd)
+        record["files"] = {
             file: file.read_bytes() for file in cwd.parent.iterdir() if file.is_file()
         }
-        given["copied"] = sorted(str(file.relative_to(cwd)) for file in cwd.rglob("*"))
+        record["copied"] = sorted(str(file.relative_to(cwd)) for file in cwd.rglob("*"))
         cache = Path(env["THEANO_FAST_CACHE"])
-        given["seeded"] = sorted(entry.name for entry in (cache / "packages").iterdir())
+        record["seeded"] = sorted(entry.name for entry in (cache / "packages").iterdir())
         monkeypatch.setenv("THEANO_FAST_CACHE", str(cache))
-        build(given["content"], "2" * 32, cache / "packages")
+        build(record["content"], "2" * 32, cache / "packages")
         monkeypatch.setenv("THEANO_FAST_CACHE", str(tmp_path / "cache"))
-        return int(given["status"])
+        return int(record["status"])
 
     def members(package: Path) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         yield tarfile.TarInfo("lib/same"), b""
@@ -50,15 +50,15 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     (tmp_path / "checkout" / "builder").mkdir(parents=True)
     monkeypatch.setattr(paths, "ROOT", tmp_path / "checkout")
-    monkeypatch.setattr(rebuilds, "show", show)
+    monkeypatch.setattr(rebuilds, "run_on_terminal", show)
     monkeypatch.setattr(rebuilds, "run", lambda argv, **_: Finished("setpriv" in argv, ""))
     monkeypatch.setattr(canonical, "members", members)
     for key in PLAN.keys.values():
         build(b"x", key, paths.package_cache())
-    return given
+    return record
 
 
-def test_the_checkout_is_copied_without_what_is_made_in_it(
+def test_built_and_hidden_files_of_the_checkout_are_not_copied(
     second: dict[str, Any], tmp_path: Path
 ) -> None:
     for name in ("build/made", "recipes/a/patches/build/a.patch", ".venv/tool", "builder/.hidden"):
@@ -71,9 +71,9 @@ def test_the_checkout_is_copied_without_what_is_made_in_it(
 
 
 def test_the_same_bytes_are_identical(second: dict[str, Any], tmp_path: Path) -> None:
-    [found] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
-    assert found.identical
-    assert found.differences == ()
+    [comparison] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    assert comparison.identical
+    assert comparison.differences == ()
     assert second["seeded"] == ["1" * 32]
     assert second["cwd"] != paths.ROOT
     assert second["env"]["HOME"].startswith(str(second["cwd"].parent))
@@ -91,35 +91,35 @@ def test_the_second_build_has_a_copy_of_amds_archive(
     assert second["files"][copy] == b"AMD's"
 
 
-def test_what_the_host_does_not_allow_is_left_out_and_told(
+def test_a_change_that_the_host_does_not_permit_is_reported(
     second: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
     assert "setpriv" not in second["argv"]
     assert "umask 077" in " ".join(second["argv"])
-    assert "not varied, for this host does not allow it: user" in capsys.readouterr().out
+    assert "not changed, because this host does not permit it: user" in capsys.readouterr().out
 
 
 def test_a_difference_is_named(second: dict[str, Any], tmp_path: Path) -> None:
     second["content"] = b"y"
-    [found] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
-    assert not found.identical
-    assert found.differences == ("lib/x",)
+    [comparison] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
+    assert not comparison.identical
+    assert comparison.differences == ("lib/x",)
 
 
-def test_a_second_build_that_fails_is_told(second: dict[str, Any], tmp_path: Path) -> None:
+def test_a_failure_of_the_second_build_is_reported(second: dict[str, Any], tmp_path: Path) -> None:
     second["status"] = 7
     with pytest.raises(BuildFailed, match=r"the second build failed \(exit status 7\)"):
         rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
 
 
-def test_a_recipe_is_chosen_by_what_it_makes() -> None:
+def test_a_recipe_is_selected_by_its_packages() -> None:
     output = Output("libcblas", "1", "0", ())
     blas = Recipe("blas", Path("blas"), (output,), (), (), ())
-    assert rebuilds.choose([A, blas], "libcblas") == [blas]
-    assert rebuilds.choose([A, blas], "") == [A, blas]
+    assert rebuilds.select_recipes([A, blas], "libcblas") == [blas]
+    assert rebuilds.select_recipes([A, blas], "") == [A, blas]
     with pytest.raises(UsageError, match=r"'lapack'\n.*a, blas"):
-        rebuilds.choose([A, blas], "lapack")
+        rebuilds.select_recipes([A, blas], "lapack")
 
 
 NUMPY, SCIPY = (Recipe(name, Path(name), (), (), (), ()) for name in ("numpy", "scipy"))
@@ -127,15 +127,19 @@ NUMPY, SCIPY = (Recipe(name, Path(name), (), (), (), ()) for name in ("numpy", "
 
 def test_expensive_recipes_take_turns() -> None:
     recipes = [A, NUMPY, B, SCIPY]
-    turns = [rebuilds.take_turns(recipes, turn, []) for turn in (2, 3, 4)]
+    turns = [rebuilds.drop_expensive(recipes, turn, []) for turn in (2, 3, 4)]
     assert turns == [[A, NUMPY, B], [A, B, SCIPY], [A, NUMPY, B]]
-    assert rebuilds.take_turns([A, B], 3, []) == [A, B]
+    assert rebuilds.drop_expensive([A, B], 3, []) == [A, B]
 
 
 def test_no_expensive_recipe_is_built_twice_in_one_run() -> None:
-    assert rebuilds.take_turns([A, NUMPY, SCIPY], 2, [SCIPY]) == [A]
-    assert rebuilds.take_turns([A, NUMPY, SCIPY], 2, [A]) == [A, NUMPY]
+    assert rebuilds.drop_expensive([A, NUMPY, SCIPY], 2, [SCIPY]) == [A]
+    assert rebuilds.drop_expensive([A, NUMPY, SCIPY], 2, [A]) == [A, NUMPY]
 
 
-def test_what_is_expensive_is_a_recipe() -> None:
-    assert {file.parent.name for file in paths.RECIPES.glob("*/recipe.yaml")} >= rebuilds.EXPENSIVE
+def test_only_recipes_of_at_least_a_minute_are_expensive() -> None:
+    names = ("libopenblas", "netlib-lapack", "numpy", "openssl", "python", "scipy", "gcc", "zlib")
+    recipes = [Recipe(name, Path(name), (), (), (), ()) for name in names]
+    # The recipe that was just built is expensive, so that all expensive ones are dropped.
+    cheap = rebuilds.drop_expensive(recipes, 1, [SCIPY])
+    assert [recipe.name for recipe in cheap] == ["gcc", "zlib"]

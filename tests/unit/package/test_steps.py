@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from builder.common import paths, processes
-from builder.package import steps
-from builder.package.packages import Plan
+from builder.package import package_cache, steps
+from builder.package.package_cache import Plan
 from builder.package.steps import Step, Steps
-from builder.source.sources import cache_file
+from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast
 
 SOURCES = tuple(
     Source(name, digit * 64) for name, digit in (("scipy-1.tar.gz", "a"), ("zlib_1.orig", "b"))
 )
-THEN = ("environment", "verification", "report")
+LATER = ("environment", "verification", "report")
 COSTS = {
     "recipes": {"zlib": 5, "numpy": 310, "scipy": 1030},
     "stages": {"environment": 2, "verification": 32},
@@ -31,7 +31,7 @@ def recipe(name: str, *sources: Source) -> Recipe:
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
-    monkeypatch.setattr(processes, "cpus", lambda: 2)
+    monkeypatch.setattr(processes, "count_cpus", lambda: 2)
     monkeypatch.setattr(forecast, "_costs", lambda: COSTS)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     monkeypatch.chdir(tmp_path)
@@ -41,97 +41,109 @@ def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
     return Plan(recipes, needs, {name: name for name in names}, {})
 
 
+def announce(plan: Plan, *later: str, jobs: int, origin: str = "") -> Steps:
+    command_steps = steps.list_steps(package_cache.find_missing(plan), later)
+    steps.announce("openblas", plan, command_steps, jobs=jobs, origin=origin)
+    return command_steps
+
+
 def build(*names: str) -> None:
     for name in names:
         (paths.package_cache() / name).mkdir(parents=True)
         (paths.package_cache() / name / "packages.json").write_text("[]")
 
 
-def test_what_will_be_done_is_told_first(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
-    known = steps.announce("openblas", plan, THEN, jobs=2)
-    assert known.names == ("fetch", "packages", *THEN)
+def test_the_cost_of_a_build_is_announced(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+    assert announce(plan, *LATER, jobs=2).names == ("fetch", "packages", *LATER)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "openblas: 3 of 3 recipes to build, about 15 min on 2 cores"
-    told = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
-    assert told["steps"] == "fetch, packages, environment, verification, report"
-    assert told["fetch"] == "2 files, 57 MB to download"
-    assert told["packages"] == "22 min of CPU time: scipy 17 min, numpy 5 min"
-    assert told["cache"].startswith("cache, about 1.3 GB")
-    assert told["environment"] == "envs/openblas"
+    rows = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
+    assert rows["steps"] == "fetch, packages, environment, verification, report"
+    assert rows["fetch"] == "2 files, 57 MB to download"
+    assert rows["packages"] == "22 min of CPU time: scipy 17 min, numpy 5 min"
+    assert rows["cache"].startswith("cache, about 1.3 GB")
+    assert rows["environment"] == "envs/openblas"
     assert max(map(len, lines)) <= 80
 
 
-def test_what_is_in_the_cache_is_one_line(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cached_stack_is_announced_in_one_line(
+    plan: Plan, capsys: pytest.CaptureFixture[str]
+) -> None:
     build("zlib", "numpy", "scipy")
-    assert steps.announce("openblas", plan, THEN, jobs=2).names == THEN
+    assert announce(plan, *LATER, jobs=2).names == LATER
     assert capsys.readouterr().out == "openblas: all 3 recipes are built\n"
 
 
-def test_a_second_start_goes_on(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_build_is_resumed(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
     build("zlib")
     (paths.work() / "numpy").mkdir(parents=True)
     for source in SOURCES:
-        cache_file(source).parent.mkdir(parents=True)
-        cache_file(source).write_bytes(b"x")
-    assert steps.announce("openblas", plan, jobs=2).names == ("packages",)
-    told = capsys.readouterr().out
-    assert "openblas: go on: 1 of 3 recipes are built, 2 to build, about" in told
-    assert "fetch" not in told
+        cached_path(source).parent.mkdir(parents=True)
+        cached_path(source).write_bytes(b"x")
+    assert announce(plan, jobs=2).names == ("packages",)
+    output = capsys.readouterr().out
+    assert "openblas: resuming: 1 of 3 recipes are built, 2 to build, about" in output
+    assert "fetch" not in output
 
 
-def test_a_disk_that_is_too_small_is_told(
+def test_missing_disk_space_is_announced(
     plan: Plan, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = type("Usage", (), {"free": 300e6})
     monkeypatch.setattr(steps.shutil, "disk_usage", lambda _: usage)
-    steps.announce("openblas", plan, jobs=1, origin="from ../openblas.tar")
-    told = capsys.readouterr().out
-    assert "; only 300 MB are free" in told
-    assert "2 files, 57 MB, from ../openblas.tar" in told
+    announce(plan, jobs=1, origin="from ../openblas.tar")
+    output = capsys.readouterr().out
+    assert "; only 300 MB are free" in output
+    assert "2 files, 57 MB, from ../openblas.tar" in output
 
 
-def test_a_step_is_one_line_and_its_time_is_remembered(
+def test_a_step_prints_one_line_and_its_duration_is_recorded(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    known = Steps(THEN)
-    with known.step("environment") as step:
-        step.did = "25 packages in build/envs/openblas"
-    with known.step("verification"):
+    command_steps = Steps(LATER)
+    with command_steps.step("environment") as step:
+        step.result = "25 packages in build/envs/openblas"
+    with command_steps.step("verification"):
         pass
-    with known.step("report") as step:
-        step.did = "build/reports/openblas.json"
+    with command_steps.step("report") as step:
+        step.result = "build/reports/openblas.json"
     assert capsys.readouterr().out.splitlines() == [
         "1/3 environment  25 packages in build/envs/openblas, 0:00",
         "3/3 report       build/reports/openblas.json, 0:00",
     ]
-    assert set(forecast.measured()["stages"]) == {"environment"}
+    assert set(forecast.read_measurements()["stages"]) == {"environment"}
+
+
+def test_an_unknown_step_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown step 'pack'"), Steps(LATER).step("pack"):
+        pass
 
 
 def test_a_step_that_fails_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="x"), Steps(THEN).step("report") as step:
-        step.did = "something"
+    with pytest.raises(ValueError, match="x"), Steps(LATER).step("report") as step:
+        step.result = "something"
         raise ValueError("x")
     assert capsys.readouterr().out == ""
 
 
 def test_the_line_of_a_step_has_the_time_left() -> None:
-    step = Step("2/5 packages", 0, later=40)
-    assert step.text() == "2/5 packages"
-    step.line = lambda: "1 of 3 built: scipy (x.c)"
-    step.left = 600
-    assert step.text() == "2/5 packages, 11 min left: 1 of 3 built: scipy (x.c)"
-    step = Step("4/5 verification", 30, later=0)
-    assert step.text() == "4/5 verification, 30 s left"
+    step = Step("2/5 packages", 0, later_seconds=40)
+    assert step.format_line() == "2/5 packages"
+    step.describe = lambda: "1 of 3 built: scipy (x.c)"
+    step.seconds_left = 600
+    assert step.format_line() == "2/5 packages, 11 min left: 1 of 3 built: scipy (x.c)"
+    step = Step("4/5 verification", 30, later_seconds=0)
+    assert step.format_line() == "4/5 verification, 30 s left"
     step.began = time.monotonic() - 100
-    assert step.text() == "4/5 verification"
+    assert step.format_line() == "4/5 verification"
 
 
-def test_what_has_arrived_counts_what_is_under_way() -> None:
-    assert steps.arrived(SOURCES) == "0 of 2 files, 0 of 57 MB"
+def test_incomplete_downloads_count_as_arrived() -> None:
+    assert steps.describe_arrived(SOURCES) == "0 of 2 files, 0 of 57 MB"
     for source in SOURCES:
-        cache_file(source).parent.mkdir(parents=True)
-    (cache_file(SOURCES[0]).parent / ".part-x").write_bytes(bytes(3_000_000))
-    cache_file(SOURCES[1]).write_bytes(bytes(1_000_000))
-    assert steps.arrived(SOURCES) == "1 of 2 files, 4 of 57 MB"
-    assert steps.fetched(SOURCES[1:]) == "1 file, 1 MB"
-    assert steps.fetched([]) == ""
+        cached_path(source).parent.mkdir(parents=True)
+    (cached_path(SOURCES[0]).parent / ".part-x").write_bytes(bytes(3_000_000))
+    cached_path(SOURCES[1]).write_bytes(bytes(1_000_000))
+    assert steps.describe_arrived(SOURCES) == "1 of 2 files, 4 of 57 MB"
+    assert steps.describe_fetched(SOURCES[1:]) == "1 file, 1 MB"
+    assert steps.describe_fetched([]) == ""

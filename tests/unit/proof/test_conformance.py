@@ -1,4 +1,4 @@
-"""What is selected, and what an interrupted run leaves to the next."""
+"""Select tests, and resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from builder.common import paths
 from builder.common.errors import CommandFailed, ConfigurationError, EnvironmentFailed, UsageError
 from builder.environment.envs import Lock
 from builder.measure import references
+from builder.options import Options
 from builder.package.channel import Package
-from builder.package.packages import Plan
-from builder.pipeline import Options, Planned
+from builder.package.package_cache import Plan
+from builder.pipeline import Build
 from builder.proof import conformance, nvidia, opencl
 from builder.proof.expected_failures import Configuration, Expectations
 from builder.proof.pytest_runs import Interpreter
@@ -32,17 +33,17 @@ TABLE = Expectations(
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2"])
 def test_a_shard_is_one_of_n(shard: str) -> None:
     with pytest.raises(UsageError, match="--shard"):
-        conformance.select("full", shard)
+        conformance.make_selection("full", shard)
 
 
 def test_an_unknown_suite_lists_the_known() -> None:
     with pytest.raises(UsageError, match="quick, full"):
-        conformance.select("half", "1/1")
+        conformance.make_selection("half", "1/1")
 
 
 def selected(suite: str, shard: str) -> list[tuple[str, str, slice]]:
-    found = conformance.parts(TABLE, ["a", "b"], conformance.select(suite, shard))
-    return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in found]
+    parts = conformance.make_parts(TABLE, ["a", "b"], conformance.make_selection(suite, shard))
+    return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in parts]
 
 
 def test_full_runs_everything_the_longest_first() -> None:
@@ -59,9 +60,9 @@ def test_quick_runs_a_sample_of_long_files() -> None:
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    everything = conformance.select("full", "1/1")
-    with pytest.raises(ConfigurationError, match="python: no file is a"):
-        conformance.parts(TABLE, ["b"], everything)
+    everything = conformance.make_selection("full", "1/1")
+    with pytest.raises(ConfigurationError, match="python: no file matches a"):
+        conformance.make_parts(TABLE, ["b"], everything)
 
 
 @pytest.mark.parametrize("suite", conformance.SUITES)
@@ -83,26 +84,25 @@ def test_a_run_locks_the_packages_of_tests_too(monkeypatch: pytest.MonkeyPatch) 
         Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", "ab" * 32, 5)
         for name in ("theano-tests", "keras-tests", "theano")
     ]
-    planned = Planned(stacks.load("openblas+keras"), Plan((), {}, {}, {}))
-    monkeypatch.setattr(conformance.pipeline, "packages", lambda *_: (planned, built))
+    build = Build(stacks.load("openblas+keras"), Plan((), {}, {}, {}), Options())
+    monkeypatch.setattr(Build, "of_stack", lambda *_: build)
+    monkeypatch.setattr(Build, "build_packages", lambda _: built)
     monkeypatch.setattr(
-        conformance.pipeline,
-        "resolve",
-        lambda planned, _: Lock(planned.stack.name, planned.stack.programs, ()),
+        Build, "resolve", lambda self, _: Lock(self.stack.name, self.stack.programs, ())
     )
-    found = conformance._lock("openblas+keras")
-    assert found.stack == "openblas+keras"
-    assert found.specs == (*planned.stack.programs, "keras-tests", "theano-tests")
+    lock = conformance._lock_with_tests("openblas+keras")
+    assert lock.stack == "openblas+keras"
+    assert lock.specs == (*build.stack.programs, "keras-tests", "theano-tests")
 
 
 def test_each_program_has_a_table_of_its_own() -> None:
-    assert conformance.table("openblas") == paths.CONFORMANCE
-    for name in ("keras-2.2", "pymc3", "pymc3-3.7"):
-        assert conformance.table(f"openblas+{name}").parent.name == name
-    assert conformance.table("2017-mkl").parent.name == "theano-0.8"
+    assert conformance.find_table("openblas") == paths.CONFORMANCE
+    for name in ("keras-2.2", "pymc3", "pymc3-3.7", "pymc3-3.11"):
+        assert conformance.find_table(f"openblas+{name}").parent.name == name
+    assert conformance.find_table("2017-mkl").parent.name == "theano-0.8"
     for name in ("openblas+mpi4py", "openblas+keras+pymc3"):
         with pytest.raises(UsageError, match=r"one of: keras, keras-2\.2, lasagne, nolearn, "):
-            conformance.table(name)
+            conformance.find_table(name)
 
 
 @pytest.mark.parametrize(
@@ -126,44 +126,46 @@ def test_a_run_goes_on_only_with_the_same_inputs(
     table.write_text("")
     monkeypatch.setattr(paths, "CONFORMANCE", table)
     monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
-    quick = conformance.select("quick", "1/1")
+    quick = conformance.make_selection("quick", "1/1")
 
-    def left(subject: str) -> bool:
-        with conformance._directory("openblas", quick, subject) as directory:
+    def is_left(subject: str) -> bool:
+        with conformance._lock_run("openblas", quick, subject) as directory:
             there = (directory / "events").exists()
             (directory / "events").mkdir(exist_ok=True)
         return there
 
-    assert [left("a"), left("a"), left("b")] == [False, True, False]
+    assert [is_left("a"), is_left("a"), is_left("b")] == [False, True, False]
     table.write_text("quick_seconds = 1")
-    assert not left("b")
+    assert not is_left("b")
 
 
 def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
-    quick, full = (conformance.select(suite, "1/1") for suite in conformance.SUITES)
-    with conformance._directory("openblas", quick, "a") as directory:
+    quick, full = (conformance.make_selection(suite, "1/1") for suite in conformance.SUITES)
+    with conformance._lock_run("openblas", quick, "a") as directory:
         with (
-            pytest.raises(CommandFailed, match="run on openblas already"),
-            conformance._directory("openblas", quick, "b"),
+            pytest.raises(CommandFailed, match="openblas-quick"),
+            conformance._lock_run("openblas", quick, "b"),
         ):
             pass
         assert directory.exists()
-        with conformance._directory("openblas", full, "a"):
+        with conformance._lock_run("openblas", full, "a"):
             pass
-    with conformance._directory("openblas", quick, "a"):
+    with conformance._lock_run("openblas", quick, "a"):
         pass
 
 
 def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
     probed = []
-    monkeypatch.setattr(opencl, "environ", lambda directory: {"NAMES": str(directory)})
-    monkeypatch.setattr(opencl, "probe", lambda python, environ: probed.append(environ["NAMES"]))
-    monkeypatch.setattr(nvidia, "probe", lambda python, environ: "NVIDIA T4")
+    monkeypatch.setattr(opencl, "make_environ", lambda directory: {"NAMES": str(directory)})
+    monkeypatch.setattr(
+        opencl, "check_device", lambda python, environ: probed.append(environ["NAMES"])
+    )
+    monkeypatch.setattr(nvidia, "find_gpu", lambda python, environ: "NVIDIA T4")
 
     def named(device: str) -> tuple[set[str], str]:
-        environ, name = conformance._environ(device, interpreter, tmp_path)
+        environ, name = conformance._make_environ(device, interpreter, tmp_path)
         return set(environ) & {"NAMES", *nvidia.ENVIRON}, name
 
     assert named("cpu") == (set(), "cpu")
@@ -173,14 +175,14 @@ def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_gpu_is_used_where_it_is_asked_for() -> None:
-    usual, gpu = (conformance.select("full", "1/1", gpu) for gpu in (False, True))
-    assert conformance._device("openblas", usual) == "cpu"
-    assert conformance._device("cuda", usual) == "opencl"
-    assert conformance._device("cuda", gpu) == "cuda"
-    with pytest.raises(UsageError, match="openblas knows no GPU"):
+    usual, gpu = (conformance.make_selection("full", "1/1", gpu) for gpu in (False, True))
+    assert conformance._choose_device("openblas", usual) == "cpu"
+    assert conformance._choose_device("cuda", usual) == "opencl"
+    assert conformance._choose_device("cuda", gpu) == "cuda"
+    with pytest.raises(UsageError, match="--gpu"):
         conformance.judge("openblas", gpu, 1)
     with pytest.raises(UsageError, match="stock Theano"):
-        conformance.refer(gpu, 1)
+        conformance.run_reference(gpu, 1)
     assert str(usual) != str(gpu)
 
 
@@ -188,6 +190,6 @@ def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) ->
     def create(name: str, _: Options) -> Path:
         raise EnvironmentFailed(f"{name} could not be installed")
 
-    monkeypatch.setattr(references, "create", create)
+    monkeypatch.setattr(references, "install_reference", create)
     with pytest.raises(EnvironmentFailed, match="stock"):
-        conformance.refer(conformance.select("quick", "1/1"), 1)
+        conformance.run_reference(conformance.make_selection("quick", "1/1"), 1)

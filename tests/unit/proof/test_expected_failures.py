@@ -1,4 +1,4 @@
-"""The table of expectations, and what contradicts it."""
+"""Parse the table of expected failures, and find contradictions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ LISTED = Failure((TEST,), ("c",), "ragged arrays", "ValueError", stock=True)
 def complaints(outcome: Outcome, failure: Failure | None, stock: Outcome | None = None) -> str:
     results = Results({("c", TEST): outcome}, {("c", FILE): (TEST,)})
     reference = {("c", TEST): stock} if stock else {}
-    return "\n".join(expected_failures.complaints([failure] if failure else [], results, reference))
+    return "\n".join(
+        expected_failures.find_deviations([failure] if failure else [], results, reference)
+    )
 
 
 def test_as_expected() -> None:
@@ -60,7 +62,7 @@ def test_quick_runs_as_many_tests_of_a_file_as_take_the_same_time() -> None:
 
 
 def test_a_device_has_configurations_of_its_own() -> None:
-    table = expected_failures.load(paths.CONFORMANCE)
+    table = expected_failures.load_expectations(paths.CONFORMANCE)
     devices = {stack.device for stack in stacks.load_all()} | {"opencl"}
     names = {value: set(table.on(value).configurations) for value in devices}
     assert all(names.values())
@@ -70,7 +72,7 @@ def test_a_device_has_configurations_of_its_own() -> None:
 
 
 def test_the_table_is_read_and_each_test_is_listed_once() -> None:
-    table = expected_failures.load(paths.CONFORMANCE)
+    table = expected_failures.load_expectations(paths.CONFORMANCE)
     keys = [
         (configuration, test)
         for failure in table.failures
@@ -100,7 +102,7 @@ def test_a_wrong_table_is_refused(old: str, new: str, tmp_path: Path) -> None:
     text += 'c = { device = "cpu", flags = "", files = [] }\n'
     file = tmp_path / paths.CONFORMANCE.name
     file.write_text(text)
-    expected_failures.load(file)
+    expected_failures.load_expectations(file)
     file.write_text(text.replace(old, new))
     with pytest.raises(ConfigurationError, match=str(file)):
-        expected_failures.load(file)
+        expected_failures.load_expectations(file)

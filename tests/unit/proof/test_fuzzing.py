@@ -1,4 +1,4 @@
-"""The differential fuzzer: its programs, how they are made smaller, and when two results differ."""
+"""Test the differential fuzzer: its programs, shrinking, and comparison of results."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from builder.common import paths
 from builder.common.errors import ConfigurationError, EnvironmentFailed, UsageError
 from builder.environment import envs
 from builder.proof import fuzzing
-from fuzz import comparing, generating, judging, known, program, shrinking
-from fuzz.comparing import Difference
+from fuzz import differences, generator, known_differences, oracles, program, shrinker
+from fuzz.differences import Difference
 from fuzz.grammar import types
-from fuzz.judging import Workers
+from fuzz.oracles import Workers
 from fuzz.program import Input, Program, Value
 
 NAN, INF = math.nan, math.inf
 
 
 def a_program(**changes: Any) -> Program:
-    """Two inputs, three statements, of which the second one is of interest."""
+    """Make a program of two inputs and three statements; only the second one matters."""
     vector = Value("float64", (2,), (1.0, -2.5))
     return replace(
         Program(
@@ -43,23 +43,25 @@ def a_program(**changes: Any) -> Program:
     )
 
 
-@pytest.mark.parametrize("category", generating.CATEGORIES)
+@pytest.mark.parametrize("category", generator.CATEGORIES)
 def test_a_program_depends_on_seed_category_and_number_alone(category: str) -> None:
-    programs = [generating.generate(5, category, number) for number in range(40)]
-    # As text, for nan is not equal to itself.
-    assert str(generating.generate(5, category, 39)) == str(programs[39])
-    assert str(generating.generate(6, category, 39)) != str(programs[39])
+    programs = [generator.generate(5, category, number) for number in range(40)]
+    # Compare texts, because nan is not equal to itself.
+    assert str(generator.generate(5, category, 39)) == str(programs[39])
+    assert str(generator.generate(6, category, 39)) != str(programs[39])
     assert len(set(map(str, programs))) > 30
 
 
-@pytest.mark.parametrize("category", generating.CATEGORIES)
+@pytest.mark.parametrize("category", generator.CATEGORIES)
 def test_a_program_reads_only_what_is_defined(category: str) -> None:
     for number in range(60):
-        made = generating.generate(2, category, number)
+        made = generator.generate(2, category, number)
         ast.parse(made.graph())
         ast.parse(made.function(made.mode))
         known_names = {*program.IMPORTS, *dir(builtins)}
-        known_names |= {each.name for each in made.inputs} | {name for name, _ in made.shared}
+        known_names |= {variable.name for variable in made.inputs} | {
+            name for name, _ in made.shared
+        }
         for target, text in made.statements:
             bound = {
                 argument.arg
@@ -80,28 +82,28 @@ def test_a_program_reads_only_what_is_defined(category: str) -> None:
 
 
 def test_a_shared_variable_is_given_for_an_input() -> None:
-    programs = [generating.generate(2, "elementwise", number) for number in range(100)]
-    made = next(each for each in programs if each.givens)
-    ((given, shared),) = made.givens
-    assert f"givens=[({given}, {shared})]" in made.function("fast_run")
-    assert given not in [each.name for each in made.inputs]
+    programs = [generator.generate(2, "elementwise", number) for number in range(100)]
+    made = next(program for program in programs if program.givens)
+    ((replaced, shared),) = made.givens
+    assert f"givens=[({replaced}, {shared})]" in made.function("fast_run")
+    assert replaced not in [variable.name for variable in made.inputs]
     assert f"{shared} = theano.shared(" in made.graph()
 
 
 def test_values_are_of_their_type() -> None:
     for category in ("elementwise", "subtensors"):
         for number in range(100):
-            for values in generating.generate(1, category, number).calls:
+            for values in generator.generate(1, category, number).calls:
                 for value in values:
                     assert len(value.data) == math.prod(value.shape)
                     if value.dtype in types.INTEGERS:
                         bits = types.bits(value.dtype)
                         low = -(2 ** (bits - 1)) if value.dtype in types.SIGNED else 0
-                        assert all(low <= each < low + 2**bits for each in value.data)
+                        assert all(low <= element < low + 2**bits for element in value.data)
 
 
 @pytest.mark.parametrize(
-    ("pair", "found"),
+    ("pair", "common"),
     [
         (("int8", "uint8"), "int16"),
         (("int64", "uint64"), "float64"),
@@ -112,9 +114,9 @@ def test_values_are_of_their_type() -> None:
         (("uint16", "uint8"), "uint16"),
     ],
 )
-def test_types_are_converted_as_by_numpy(pair: tuple[str, str], found: str) -> None:
-    assert types.upcast(*pair) == found
-    assert types.upcast(*pair[::-1]) == found
+def test_types_are_converted_as_by_numpy(pair: tuple[str, str], common: str) -> None:
+    assert types.upcast(*pair) == common
+    assert types.upcast(*pair[::-1]) == common
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_script_stands_alone() -> None:
     assert "Any" not in text
 
 
-def test_a_script_of_what_should_raise_fails_if_it_returns() -> None:
+def test_a_script_that_expects_an_exception_fails_without_one() -> None:
     text = program.script(a_program(), "returned", [], "A comment.")
     names: dict[str, Any] = {}
     imports = "import"
@@ -186,84 +188,86 @@ def test_a_script_of_what_should_raise_fails_if_it_returns() -> None:
     names["test_same"]()
 
 
-def test_what_nothing_reads_is_left_out() -> None:
+def test_unread_statements_are_removed() -> None:
     made = program.live(a_program(outputs=("v0",)))
     assert made.statements == (("v0", "x0 + x1"),)
     alone = program.live(a_program(outputs=("v0",), statements=(("v0", "x1 * 2"),)))
-    assert [each.name for each in alone.inputs] == ["x1"]
+    assert [variable.name for variable in alone.inputs] == ["x1"]
     assert [len(values) for values in alone.calls] == [1, 1]
 
 
 # -- shrinking -------------------------------------------------------------------------------
 
 
-def test_a_program_is_shrunk_to_what_matters() -> None:
+def test_a_program_is_shrunk_to_its_relevant_part() -> None:
     def differs(candidate: Program) -> bool:
         return any("T.exp(" in text for _, text in candidate.statements)
 
-    found = shrinking.shrink(a_program(), differs, 1000)
-    assert [text for _, text in found.statements] == ["T.exp(x0)"]
-    assert [each.name for each in found.inputs] == ["x0"]
-    assert found.situations == ()
-    assert [value.shape for values in found.calls for value in values] == [(0,)]
+    result = shrinker.shrink(a_program(), differs, 1000)
+    assert [text for _, text in result.statements] == ["T.exp(x0)"]
+    assert [variable.name for variable in result.inputs] == ["x0"]
+    assert result.situations == ()
+    assert [value.shape for values in result.calls for value in values] == [(0,)]
 
 
 def test_values_and_shapes_are_shrunk_as_far_as_the_difference_stays() -> None:
     def differs(candidate: Program) -> bool:
         return any(-2.5 in value.data for values in candidate.calls for value in values[:1])
 
-    found = shrinking.shrink(a_program(), differs, 1000)
-    assert len(found.calls) == 1
-    assert -2.5 in found.calls[0][0].data
-    assert sum(each != 0 for value in found.calls[0] for each in value.data) == 1
+    result = shrinker.shrink(a_program(), differs, 1000)
+    assert len(result.calls) == 1
+    assert -2.5 in result.calls[0][0].data
+    assert sum(element != 0 for value in result.calls[0] for element in value.data) == 1
 
 
-def test_the_situation_that_matters_stays() -> None:
-    found = shrinking.shrink(a_program(), lambda each: "copy" in each.situations, 1000)
-    assert found.situations == ("copy",)
+def test_the_relevant_situation_stays() -> None:
+    result = shrinker.shrink(a_program(), lambda candidate: "copy" in candidate.situations, 1000)
+    assert result.situations == ("copy",)
 
 
-def test_shrinking_ends_with_what_it_has() -> None:
+def test_shrinking_ends_after_its_attempts() -> None:
     asked = []
 
     def differs(candidate: Program) -> bool:
         asked.append(candidate)
         return len(candidate.calls) == 1
 
-    found = shrinking.shrink(a_program(), differs, 3)
+    result = shrinker.shrink(a_program(), differs, 3)
     assert len(asked) == 3
-    assert len(found.calls) == 1
+    assert len(result.calls) == 1
 
 
 def test_a_body_of_a_scan_is_shrunk() -> None:
     text = "theano.scan(lambda a, p: [a * p + 1, a - p], sequences=x0, outputs_info=[x1, None])[0]"
     start = a_program(statements=(("v0", text),), outputs=("v0",))
-    found = shrinking.shrink(
-        start, lambda each: any("scan" in t and "p + 1" in t for _, t in each.statements), 1000
+    result = shrinker.shrink(
+        start,
+        lambda candidate: any("scan" in t and "p + 1" in t for _, t in candidate.statements),
+        1000,
     )
-    (statement,) = found.statements
+    (statement,) = result.statements
     assert "a - p" not in statement[1]
 
 
 def test_cutting_keeps_the_elements_that_stay() -> None:
     value = Value("int64", (2, 3), (0, 1, 2, 3, 4, 5))
-    assert shrinking.cut(value, 3, 2) == Value("int64", (2, 2), (0, 1, 3, 4))
-    assert shrinking.cut(value, 2, 1, 0) == Value("int64", (1, 3), (0, 1, 2))
+    assert shrinker.cut(value, 3, 2) == Value("int64", (2, 2), (0, 1, 3, 4))
+    assert shrinker.cut(value, 2, 1, 0) == Value("int64", (1, 3), (0, 1, 2))
 
 
-# -- comparing -------------------------------------------------------------------------------
+# -- differences -------------------------------------------------------------------------------
 
 
 def ran(*outputs: list[Any], **more: Any) -> dict[str, Any]:
-    """A worker's answer of one call."""
+    """Make a worker's answer for one call."""
     call = {"outputs": list(outputs), **more}
     return {"runs": {"plain": {"calls": [call], "shared": []}}, "logged": []}
 
 
 def difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str | None:
-    """The kind of a difference of two values."""
-    found = comparing.compare(ran(old), ran(new), tolerance)
-    return found.kind if found else None
+    """Return the kind of the difference of two values."""
+    difference_ = differences.compare(ran(old), ran(new), tolerance)
+    return difference_.kind if difference_ else None
 
 
 @pytest.mark.parametrize(
@@ -284,7 +288,7 @@ def difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str |
         (["complex64", [], [[1.0, NAN]]], ["complex64", [], [[1.0, 2.0]]], "value"),
     ],
 )
-def test_when_values_differ(old: list[Any], new: list[Any], kind: str | None) -> None:
+def test_differences_of_values(old: list[Any], new: list[Any], kind: str | None) -> None:
     assert difference(old, new) == kind
 
 
@@ -295,11 +299,11 @@ def test_without_a_tolerance_floats_are_equal() -> None:
 
 
 def kind(old: dict[str, Any], new: dict[str, Any]) -> str | None:
-    found = comparing.compare(old, new, 1e-8)
-    return f"{found.kind} {found.situation}" if found else None
+    difference_ = differences.compare(old, new, 1e-8)
+    return f"{difference_.kind} {difference_.situation}" if difference_ else None
 
 
-def test_when_runs_differ() -> None:
+def test_differences_of_runs() -> None:
     one = ran(["int64", [], [1]])
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}], "shared": []}}}
     failed["logged"] = []
@@ -318,7 +322,7 @@ def test_when_runs_differ() -> None:
     assert kind(one, ran(["int64", [], [1]], overwritten=[])) == "overwritten plain"
 
 
-def test_every_situation_is_held_against_the_plain_run() -> None:
+def test_every_situation_is_compared_with_the_plain_run() -> None:
     one, two = ran(["int64", [], [1]]), ran(["int64", [], [2]])
     both = {"runs": {**one["runs"], "copy": two["runs"]["plain"]}, "logged": []}
     assert kind(one, both) == "value copy"
@@ -326,37 +330,37 @@ def test_every_situation_is_held_against_the_plain_run() -> None:
     assert kind(one, raised) == "raised copy"
 
 
-def test_what_follows_a_failed_update_is_not_compared() -> None:
+def test_calls_after_a_failed_update_are_not_compared() -> None:
     one, two = ran(), ran()
     one["runs"]["plain"]["shared"] = [["int64", [], [1]]]
     two["runs"]["plain"]["shared"] = [["int64", [], [2]]]
     assert kind(one, two) == "shared plain"
-    for number, each in enumerate((one, two)):
-        run = each["runs"]["plain"]
+    for number, answer in enumerate((one, two)):
+        run = answer["runs"]["plain"]
         run["calls"] = [{"error": "ValueError"}, {"outputs": [["int64", [], [number]]]}]
     assert kind(one, two) is None
 
 
-def test_only_what_numpy_has_a_value_of_is_held_against_it() -> None:
+def test_only_values_of_numpy_are_compared() -> None:
     one, two, none = ["int64", [], [1]], ["int64", [], [2]], cast("list[Any]", None)
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}]}}}
     refused = {"refused": "TypeError: no", "logged": []}
-    assert comparing.compare_values(ran(one), ran(one), 0) is None
-    assert comparing.compare_values(ran(none), ran(two), 0) is None
-    assert comparing.compare_values(ran(one), failed, 0) is None
-    assert comparing.compare_values(ran(one), refused, 0) is None
-    found = comparing.compare_values(ran(none, one), ran(two, two), 0)
-    assert found is not None
-    assert (found.kind, found.call, found.output) == ("value", 0, 1)
+    assert differences.compare_values(ran(one), ran(one), 0) is None
+    assert differences.compare_values(ran(none), ran(two), 0) is None
+    assert differences.compare_values(ran(one), failed, 0) is None
+    assert differences.compare_values(ran(one), refused, 0) is None
+    result = differences.compare_values(ran(none, one), ran(two, two), 0)
+    assert result is not None
+    assert (result.kind, result.call, result.output) == ("value", 0, 1)
 
 
-def test_what_numpy_is_held_against_may_be_less_exact() -> None:
+def test_numpys_answer_may_have_a_larger_tolerance() -> None:
     one, two = (["float64", [], [value]] for value in (1.0, 1.1))
-    assert comparing.compare_values(ran(one), ran(two), 0) is not None
-    assert comparing.compare_values({**ran(one), "tolerance": 0.2}, ran(two), 0) is None
+    assert differences.compare_values(ran(one), ran(two), 0) is not None
+    assert differences.compare_values({**ran(one), "tolerance": 0.2}, ran(two), 0) is None
 
 
-# -- judging ---------------------------------------------------------------------------------
+# -- oracles ---------------------------------------------------------------------------------
 
 
 def workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
@@ -364,7 +368,7 @@ def workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
 
 
 def wrong_exp(question: dict[str, Any]) -> dict[str, Any]:
-    """A Theano whose exponential is wrong."""
+    """Answer like a Theano with a wrong exponential."""
     optimized = "unoptimized" not in question["function"] and "None)" not in question["function"]
     return ran(["int64", [], [1 if "T.exp" in question["graph"] and optimized else 0]])
 
@@ -373,15 +377,15 @@ def right(_: dict[str, Any]) -> dict[str, Any]:
     return ran(["int64", [], [0]])
 
 
-def test_what_differs_is_found_shrunk_and_told() -> None:
-    found = judging.investigate(a_program(), workers(wrong_exp, right), (), 500, 60)
-    assert found is not None
-    assert found.cause == "unknown"
-    assert [text for _, text in found.program.statements] == ["T.exp(x0)"]
-    assert judging.investigate(a_program(), workers(right, right), (), 500, 60) is None
+def test_a_difference_is_shrunk() -> None:
+    finding = oracles.investigate(a_program(), workers(wrong_exp, right), (), 500, 60)
+    assert finding is not None
+    assert finding.cause == "unknown"
+    assert [text for _, text in finding.program.statements] == ["T.exp(x0)"]
+    assert oracles.investigate(a_program(), workers(right, right), (), 500, 60) is None
 
 
-def test_numpy_judges_last() -> None:
+def test_numpy_is_the_last_oracle() -> None:
     asked = []
 
     def numpy(question: dict[str, Any]) -> dict[str, Any]:
@@ -392,91 +396,93 @@ def test_numpy_judges_last() -> None:
         return ran(["int64", [], [1]])
 
     agreed = replace(workers(wrong, wrong, wrong), numpy=numpy)
-    found = judging.investigate(a_program(), agreed, (), 50, 60)
-    assert found is not None
-    assert (found.judge, found.cause) == (judging.NUMPY, "stock's")
+    finding = oracles.investigate(a_program(), agreed, (), 50, 60)
+    assert finding is not None
+    assert (finding.oracle, finding.cause) == (oracles.NUMPY, "stock's")
     assert asked[0]["statements"][0] == ("v0", "x0 + x1")
     asked.clear()
     differing = replace(workers(wrong_exp, right), numpy=numpy)
-    found = judging.investigate(a_program(), differing, (), 50, 60)
-    assert found is not None
-    assert found.judge == judging.UNOPTIMIZED
+    finding = oracles.investigate(a_program(), differing, (), 50, 60)
+    assert finding is not None
+    assert finding.oracle == oracles.UNOPTIMIZED
     assert not asked
 
 
-def test_of_givens_numpy_is_told_nothing() -> None:
+def test_numpy_gets_no_statements_with_givens() -> None:
     assert a_program().evaluation()["outputs"] == ["v2", "v0"]
     assert a_program(givens=(("x0", "v0"),)).evaluation()["statements"] == []
 
 
-def test_stock_theano_gets_rows_of_their_own() -> None:
+def test_stock_theano_gets_copies_of_repeated_rows() -> None:
     value = Value("float64", (2,), (1.0, 2.0), "repeated")
     question = a_program(calls=((value, value),)).question("fast_run", ())
     assert question["calls"][0][0].startswith("repeated(np.array(")
-    assert judging.in_own_memory(question)["calls"][0][0].startswith("spread(np.array(")
+    assert oracles.copy_repeated_rows(question)["calls"][0][0].startswith("spread(np.array(")
 
 
-def test_whose_a_difference_is_stock_theano_tells() -> None:
-    ours = judging.investigate(a_program(), workers(wrong_exp, right, right), (), 500, 60)
-    both = judging.investigate(a_program(), workers(wrong_exp, right, wrong_exp), (), 500, 60)
+def test_stock_theano_determines_the_cause() -> None:
+    stack_only = oracles.investigate(a_program(), workers(wrong_exp, right, right), (), 500, 60)
+    both = oracles.investigate(a_program(), workers(wrong_exp, right, wrong_exp), (), 500, 60)
     slow = Workers(wrong_exp, {}, right, lambda _: {"died": "hangs"}, None)
-    unknown = judging.investigate(a_program(), slow, (), 500, 60)
-    assert ours is not None
+    unknown = oracles.investigate(a_program(), slow, (), 500, 60)
+    assert stack_only is not None
     assert both is not None
     assert unknown is not None
-    causes = ours.cause, both.cause, unknown.cause
+    causes = stack_only.cause, both.cause, unknown.cause
     assert causes == ("the stack's", "stock's", "unknown")
 
 
-def test_a_row_lists_only_what_it_says() -> None:
-    row = known.Known(("value",), r"T\.exp", "", True, ("plain",), True, "because")
-    told = Difference("value", "plain")
-    assert row.matches(a_program(), told, True)
-    assert row.matches(a_program(), told, None)
-    assert not row.matches(a_program(), told, False)
-    assert not row.matches(a_program(), replace(told, kind="shape"), True)
-    assert not row.matches(a_program(), replace(told, situation="copy"), True)
-    assert not row.matches(a_program(statements=()), told, True)
-    assert not replace(row, told="-1").matches(a_program(), told, True)
-    assert replace(row, told="-1").matches(a_program(), replace(told, found="-1"), True)
+def test_a_row_matches_all_its_properties() -> None:
+    row = known_differences.KnownDifference(
+        ("value",), r"T\.exp", "", True, ("plain",), True, "because"
+    )
+    difference_ = Difference("value", "plain")
+    assert row.matches(a_program(), difference_, True)
+    assert row.matches(a_program(), difference_, None)
+    assert not row.matches(a_program(), difference_, False)
+    assert not row.matches(a_program(), replace(difference_, kind="shape"), True)
+    assert not row.matches(a_program(), replace(difference_, situation="copy"), True)
+    assert not row.matches(a_program(statements=()), difference_, True)
+    assert not replace(row, message="-1").matches(a_program(), difference_, True)
+    assert replace(row, message="-1").matches(a_program(), replace(difference_, actual="-1"), True)
     rare = replace(row, finite=False)
-    assert not rare.matches(a_program(), told, True)
-    assert rare.matches(a_program(), replace(told, finite=False), True)
+    assert not rare.matches(a_program(), difference_, True)
+    assert rare.matches(a_program(), replace(difference_, finite=False), True)
 
 
 def test_the_list_can_be_read(tmp_path: Path) -> None:
-    assert all(row.reason and row.kinds for row in fuzzing.load(fuzzing.KNOWN))
+    assert all(row.reason and row.kinds for row in fuzzing.load_known(fuzzing.KNOWN))
     file = tmp_path / "known.toml"
     file.write_text("[[known]]\nkinds = ['value']\n")
     with pytest.raises(ConfigurationError, match="expected the keys"):
-        fuzzing.load(file)
+        fuzzing.load_known(file)
     file.write_text(
-        "[[known]]\nkinds = []\npattern = '('\ntold = ''\nfinite = true\nsituations = []\n"
+        "[[known]]\nkinds = []\npattern = '('\nmessage = ''\nfinite = true\nsituations = []\n"
         "stock = true\nreason = ''\n"
     )
     with pytest.raises(ConfigurationError, match="unterminated"):
-        fuzzing.load(file)
+        fuzzing.load_known(file)
 
 
 # -- the task --------------------------------------------------------------------------------
 
 
-def test_an_unknown_category_lists_the_known() -> None:
+def test_an_unknown_category_lists_all_categories() -> None:
     with pytest.raises(UsageError, match="elementwise"):
         fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, "none")
 
 
 def test_a_stack_must_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(envs, "installed", lambda _: None)
+    monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     with pytest.raises(EnvironmentFailed, match="is not built"):
         fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, "")
 
 
 def test_programs_are_the_same_however_many_run() -> None:
-    few = list(fuzzing._programs(fuzzing.Limits(0, 5), 3, list(generating.CATEGORIES), 0.0))
-    many = list(fuzzing._programs(fuzzing.Limits(0, 40), 3, list(generating.CATEGORIES), 0.0))
+    few = list(fuzzing._programs(fuzzing.Limits(0, 5), 3, list(generator.CATEGORIES), 0.0))
+    many = list(fuzzing._programs(fuzzing.Limits(0, 40), 3, list(generator.CATEGORIES), 0.0))
     assert str(many[:5]) == str(few)
-    assert {each.category for each in many} == set(generating.CATEGORIES)
+    assert {made.category for made in many} == set(generator.CATEGORIES)
 
 
 def test_the_worker_runs_on_the_python_of_stock_theano() -> None:

@@ -1,4 +1,4 @@
-"""Packages lent to an interpreter that has them not."""
+"""Lend packages to an interpreter that does not have them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from builder.proof import lent_packages
-from builder.source.sources import cache_file, sha256
+from builder.source.sources import cached_path, sha256
 from builder.stack.recipes import Source
 
 
 def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
-    lent_packages.lend(tmp_path, "pluggy", "py")
+    lent_packages.link_packages(tmp_path, "pluggy", "py")
     assert (tmp_path / "pluggy" / "__init__.py").exists()
     assert (tmp_path / "py.py").exists()
     assert list(tmp_path.glob("pluggy-*.dist-info/METADATA"))
@@ -25,8 +25,8 @@ def test_nose_is_the_pinned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("nose/__init__.py", "")
     source = Source(wheel.name, sha256(wheel))
-    cache_file(source).parent.mkdir(parents=True)
-    wheel.rename(cache_file(source))
+    cached_path(source).parent.mkdir(parents=True)
+    wheel.rename(cached_path(source))
     monkeypatch.setattr(lent_packages, "NOSE", (source,))
-    lent_packages.lend_nose(tmp_path)
+    lent_packages.unpack_nose(tmp_path)
     assert (tmp_path / "nose" / "__init__.py").exists()

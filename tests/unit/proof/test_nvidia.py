@@ -1,4 +1,4 @@
-"""What the tests take of an NVIDIA GPU."""
+"""Find an NVIDIA GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     answer(0, "a warning\nNVIDIA T4\n", monkeypatch)
-    assert nvidia.probe(Path("python"), {"THEANO_FLAGS": "device=cuda"}) == "NVIDIA T4"
+    assert nvidia.find_gpu(Path("python"), {"THEANO_FLAGS": "device=cuda"}) == "NVIDIA T4"
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_no_gpu_is_an_error_that_says_why(
 ) -> None:
     answer(status, output, monkeypatch)
     with pytest.raises(HostToolMissing, match=f"used: {reason}\n.*leave out --gpu"):
-        nvidia.probe(Path("python"), {})
+        nvidia.find_gpu(Path("python"), {})

@@ -1,4 +1,4 @@
-"""What OpenCL takes of the host."""
+"""Find the host's OpenCL libraries."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_libraries_get_the_names_that_are_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer(LISTING, monkeypatch)
-    # An interrupted run left them.
+    # Files of an interrupted run.
     for _ in range(2):
-        variables = opencl.environ(tmp_path)
+        variables = opencl.make_environ(tmp_path)
     links = Path(variables["LD_LIBRARY_PATH"]).iterdir()
     assert {link.name: str(link.readlink()) for link in links} == {
         "libOpenCL.so": "/lib/x86_64-linux-gnu/libOpenCL.so.1",
@@ -42,7 +42,7 @@ def test_a_missing_library_is_named_and_its_package(
 ) -> None:
     answer(LISTING.replace("libclblast.so.1", "libclblast.so.2"), monkeypatch)
     with pytest.raises(HostToolMissing, match=r"no libclblast\.so\.1\n.*apt-get .* libclblast1"):
-        opencl.environ(tmp_path)
+        opencl.make_environ(tmp_path)
 
 
 class Device:
@@ -61,12 +61,12 @@ class Device:
 def test_a_device_that_does_not_compute_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opencl.processes, "run", Device(1, 1).run)
     with pytest.raises(HostToolMissing, match=r"No OpenCL platform\n.*pocl-opencl-icd"):
-        opencl.probe(Path("python"), {})
+        opencl.check_device(Path("python"), {})
 
 
 @pytest.mark.parametrize("statuses", [[0], [-11, 0]])
 def test_one_crash_is_not(statuses: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(*statuses)
     monkeypatch.setattr(opencl.processes, "run", device.run)
-    opencl.probe(Path("python"), {})
+    opencl.check_device(Path("python"), {})
     assert device.statuses == []

@@ -1,4 +1,4 @@
-"""Runs of the project's tests, with a process that stands for pytest."""
+"""Run the project's tests, with a process in pytest's place."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from builder.proof.own_tests import Run, Suite
 
 UNITS = Suite("tests/unit", 70)
 PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
-INTEGRATION = Suite("tests/integration", 90, beside=True)
+INTEGRATION = Suite("tests/integration", 90, concurrent=True)
 Event = dict[str, object]
-# The commands of the pytests that were told what to do.
+# The commands of the simulated pytest processes.
 Does = Callable[..., list[list[str]]]
 Shown = pytest.CaptureFixture[str]
 
@@ -30,7 +30,7 @@ def ended(test: str, outcome: str = "passed", reason: str = "") -> Event:
 
 
 class Process:
-    """Ends with ``status`` when it was looked at so many times."""
+    """Ends with ``status`` after so many polls."""
 
     pid = 4711
 
@@ -55,7 +55,7 @@ def tests_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
-    """Tell what the next pytest will do."""
+    """Set the behaviour of the next pytest process."""
 
     def tell(*events: Event, status: int = 0, output: str = "", looks: int = 0) -> list[list[str]]:
         commands = []
@@ -85,14 +85,14 @@ def test_the_plan_is_told_and_later_with_the_time_that_it_took(
         assert [line.split() for line in plan[1:4]] == [
             ["tests/unit", "about", "70", "s"],
             ["tests/patches", "in", "openblas", "about", "2", "min", "a", "stack"],
-            ["tests/cuda", "in", "cuda", "not", "run", "first:", "build", "it"],
+            ["tests/cuda", "in", "cuda", "not", "run", "needs:", "build", "it"],
         ]
         assert plan[4] == "about 3 min in all, on 2 cores"
         assert tests.suites == [UNITS, PATCHES]
         tests.run(UNITS)
     capsys.readouterr()
     Run([UNITS], "")
-    assert "about 0 s in all, as the last time here" in capsys.readouterr().out
+    assert "about 0 s in all, like the last run here" in capsys.readouterr().out
     Run([UNITS, PATCHES], "")
     assert "about 2 min in all, on 2 cores" in capsys.readouterr().out
 
@@ -104,8 +104,8 @@ def test_a_part_of_the_tests_tells_nothing_of_the_time_of_all(
     with Run([UNITS], "scan") as tests:
         tests.run(UNITS)
     Run([UNITS], "")
-    assert "at most 70 s in all" in (told := capsys.readouterr().out)
-    assert "about 70 s in all" in told
+    assert "at most 70 s in all" in (output := capsys.readouterr().out)
+    assert "about 70 s in all" in output
 
 
 @pytest.mark.parametrize(
@@ -144,17 +144,17 @@ def test_the_end_counts_and_tells_what_was_skipped_and_what_failed(
         pytest_does(ended("b"), skipped, failed, status=1)
         tests.run(PATCHES)
         capsys.readouterr()
-    _, *told = capsys.readouterr().out.splitlines()
-    assert told[:2] == [
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
         "2 skipped: no daemon -> start it",
         "failed: tests/test_a.py::test_b[c d]: AssertionError",
     ]
-    assert told[2].startswith("  PYTHONPATH=$PWD/tests/lent ")
-    assert told[2].endswith("/openblas/bin/python -m pytest 'tests/test_a.py::test_b[c d]'")
+    assert lines[2].startswith("  PYTHONPATH=$PWD/tests/lent ")
+    assert lines[2].endswith("/openblas/bin/python -m pytest 'tests/test_a.py::test_b[c d]'")
     assert (own_tests.DIRECTORY / "lent" / "pytest" / "__init__.py").exists()
-    assert told[4].split() == ["tests/unit", "1", "0", "1", "0.0"]
-    assert told[5].split() == ["tests/patches", "in", "openblas", "1", "1", "1", "0.0"]
-    assert told[6:] == ["2 passed, 1 failed, 2 skipped"]
+    assert lines[4].split() == ["tests/unit", "1", "0", "1", "0.0"]
+    assert lines[5].split() == ["tests/patches", "in", "openblas", "1", "1", "1", "0.0"]
+    assert lines[6:] == ["2 passed, 1 failed, 2 skipped"]
 
 
 @pytest.mark.parametrize("heading", ["=== FAILURES ===", "\x1b[33m== warnings summary ==\x1b[0m"])
@@ -176,10 +176,10 @@ def test_a_test_that_ends_its_process_failed(pytest_does: Does, capsys: Shown) -
     pytest_does(*events, status=-11, output=".Fatal Python error")
     with pytest.raises(CommandFailed), Run([UNITS], "") as tests:
         tests.run(UNITS)
-    told = capsys.readouterr().out.splitlines()
-    assert ".Fatal Python error" in told
-    assert "failed: b: pytest ended with -11" in told
-    assert told[-1] == "1 passed, 1 failed, 0 skipped"
+    lines = capsys.readouterr().out.splitlines()
+    assert ".Fatal Python error" in lines
+    assert "failed: b: pytest ended with -11" in lines
+    assert lines[-1] == "1 passed, 1 failed, 0 skipped"
 
 
 def test_an_interruption_ends_pytest_as_ctrl_c_does_and_is_counted(
@@ -203,7 +203,7 @@ def test_an_interruption_ends_pytest_as_ctrl_c_does_and_is_counted(
 def test_a_pytest_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = []
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
-    own_tests._end(Process.pid, lambda: None)
+    own_tests._interrupt(Process.pid, lambda: None)
     assert sent == [(Process.pid, signal.SIGINT), (Process.pid, signal.SIGKILL)]
 
 
@@ -236,7 +236,7 @@ def test_elsewhere_plain_lines_come_now_and_then(
     monkeypatch: pytest.MonkeyPatch,
     capsys: Shown,
 ) -> None:
-    monkeypatch.setattr(own_tests, "PACE", pace)
+    monkeypatch.setattr(own_tests, "LINE_INTERVAL", pace)
     commands = pytest_does(*UNDER_WAY, looks=2)
     tests = Run([UNITS, PATCHES], "")
     capsys.readouterr()
@@ -248,33 +248,35 @@ def test_elsewhere_plain_lines_come_now_and_then(
 
 
 @pytest.mark.parametrize(
-    ("done", "elapsed", "left"),
+    ("done", "elapsed", "remaining"),
     [(0, 0, "3 min"), (1, 60, "2 min"), (1, 80, "5 min"), (3, 9, "2 min")],
 )
 def test_time_left_is_the_rest_of_the_plans_or_what_the_tests_done_took(
-    done: int, elapsed: int, left: str, pytest_does: Does
+    done: int, elapsed: int, remaining: str, pytest_does: Does
 ) -> None:
     pytest_does({"collected": ["a", "b", "c"]}, *map(ended, "abc"[:done]))
     tests = Run([UNITS, PATCHES], "")
     tests.run(UNITS)
-    assert tests._line([UNITS], elapsed).endswith(f"{done} of 3 tests, about {left} left")
+    assert tests._format_line([UNITS], elapsed).endswith(
+        f"{done} of 3 tests, about {remaining} left"
+    )
 
 
 def test_suites_beside_each_other_are_counted_once(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
-    monkeypatch.setattr(own_tests, "PACE", 0)
+    monkeypatch.setattr(own_tests, "LINE_INTERVAL", 0)
     commands = pytest_does({"collected": ["a", "b"]}, ended("a"), looks=1)
     with Run([UNITS, PATCHES, INTEGRATION], "") as tests:
         assert tests.groups == [[UNITS], [PATCHES, INTEGRATION]]
         assert "about 3 min in all" in capsys.readouterr().out
         tests.run(*tests.groups[1])
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == (
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == (
         "2/3 tests/patches in openblas: 1 of 2 tests; 3/3 tests/integration: 1 of 2 tests,"
         " about 2 min left"
     )
-    assert [line.split(":")[0] for line in told[1:3]] == [str(PATCHES), str(INTEGRATION)]
+    assert [line.split(":")[0] for line in lines[1:3]] == [str(PATCHES), str(INTEGRATION)]
     assert len(commands) == 2
 
 
@@ -282,12 +284,12 @@ def test_a_line_that_is_half_written_is_read_later(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest_does(ended("a"), looks=1)
-    read = own_tests.pytest_events.read
-    monkeypatch.setattr(own_tests.pytest_events, "read", lambda *_: json.loads('{"coll'))
+    read = own_tests.pytest_events.read_events
+    monkeypatch.setattr(own_tests.pytest_events, "read_events", lambda *_: json.loads('{"coll'))
     monkeypatch.setattr(
         own_tests.time,
         "sleep",
-        lambda _: monkeypatch.setattr(own_tests.pytest_events, "read", read),
+        lambda _: monkeypatch.setattr(own_tests.pytest_events, "read_events", read),
     )
     with Run([UNITS], "") as tests:
         tests.run(UNITS)

@@ -1,4 +1,4 @@
-"""What is timed, and how it is shown."""
+"""Select and format the measured tests of programs."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from builder.proof import program_times
 from builder.proof.program_times import CACHES
 from builder.proof.pytest_runs import Run
 
-# Keras's own, in a stack's environment.
+# Keras in a stack's environment.
 OWN = {*program_times.LENT["keras"], "Keras-2.3.1.dist-info"}
 
 
 @pytest.fixture
 def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What each test of a run comes out as; stock's environment and a stack's are there."""
+    """Set the outcome of each test; stock's environment and a stack's exist."""
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
-    monkeypatch.setattr(program_times.lent_packages, "lend", lambda *_: None)
+    monkeypatch.setattr(program_times.lent_packages, "link_packages", lambda *_: None)
     ended: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
 
     def run(self: Run, parts: list[Any]) -> None:
         (part,) = parts
         test = f"{part.file}::test_a"
         lines = [{"collected": [test]}, {"id": test, **ended}]
-        file = program_times.pytest_events.place(self.directory, part)
+        file = program_times.pytest_events.event_file(self.directory, part)
         file.parent.mkdir(parents=True)
         file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
@@ -46,11 +46,11 @@ def test_stock_is_lent_the_programs_own_code(outcome: dict[str, Any], tmp_path: 
     for prefix in (tmp_path / PROGRAMS, lender):
         kept = paths.BENCHES / prefix.name / "program-keras" / "compiledir"
         for cache in CACHES:
-            found = program_times._run("keras", prefix, lender, cache)
-            assert found == {"test_keras.py::test_a": 2.0}
+            result = program_times._run("keras", prefix, lender, cache)
+            assert result == {"test_keras.py::test_a": 2.0}
             assert kept.exists() == (cache == "warm")
             kept.mkdir(exist_ok=True)
-        lent = {each.name for each in (kept.parent / "lent").iterdir()}
+        lent = {entry.name for entry in (kept.parent / "lent").iterdir()}
         assert lent == (set() if prefix == lender else OWN)
 
 
@@ -68,11 +68,11 @@ def test_a_test_that_fails_is_told(
 def test_the_table_has_both_times_and_their_ratio() -> None:
     own = {"mkl": {"empty": 3.0, "warm": 0.0}}
     both = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, **own}
-    assert program_times.table({"test_a": both, "test_b": own}, "mkl") == [
+    assert program_times.make_table({"test_a": both, "test_b": own}, "mkl") == [
         ["test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"],
         ["test_b", "fails / 3.0", "fails / 0.0"],
     ]
     once = {PROGRAMS: {"empty": 9.0}, **own}
-    assert program_times.table({"test_c": once}, "mkl") == [
+    assert program_times.make_table({"test_c": once}, "mkl") == [
         ["test_c", "9.0 / 3.0 = 3.0x", "fails / 0.0"]
     ]

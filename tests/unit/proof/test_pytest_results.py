@@ -1,4 +1,4 @@
-"""Counting, keeping and comparing outcomes."""
+"""Count, keep and compare outcomes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULTS = Results(
 
 
 def test_each_test_is_counted_once() -> None:
-    assert pytest_results.counts(RESULTS, [key("two"), key("one")]) == {
+    assert pytest_results.count_outcomes(RESULTS, [key("two"), key("one")]) == {
         "passed": 1,
         "failed": 1,
         "expected failures": 1,
@@ -36,29 +36,29 @@ def test_each_test_is_counted_once() -> None:
 
 def test_a_file_that_skips_itself_is_counted_as_one_test() -> None:
     results = Results({("c", FILE): SKIPPED}, {("c", FILE): ()})
-    counts = pytest_results.counts(results, [])
+    counts = pytest_results.count_outcomes(results, [])
     assert counts["skipped"] == 1
     assert sum(counts.values()) == 1
 
 
 def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
-    file.write_text(json.dumps(pytest_results.document(RESULTS)))
-    assert pytest_results.read([file]) == RESULTS.outcomes
+    file.write_text(json.dumps(pytest_results.make_document(RESULTS)))
+    assert pytest_results.read_reports([file]) == RESULTS.outcomes
 
 
 def test_only_tests_that_ran_on_both_sides_are_compared() -> None:
     reference = {key("one"): PASSED, key("two"): PASSED, key("three"): FAILED, key("six"): PASSED}
-    assert pytest_results.side_by_side(reference, RESULTS.outcomes) == [
+    assert pytest_results.compare_by_file(reference, RESULTS.outcomes) == [
         ["c", FILE, "2/1/0", "1/2/0", "1"]
     ]
 
 
 def test_files_are_summed_up() -> None:
-    assert pytest_results.document(RESULTS)["files"] == {
+    assert pytest_results.make_document(RESULTS)["files"] == {
         "c": {FILE: {"passed": 1, "failed": 2, "skipped": 1, "seconds": 2.5}}
     }
 
 
 def test_reasons_of_what_was_skipped() -> None:
-    assert pytest_results.reasons(RESULTS.outcomes) == [("no GPU", 1)]
+    assert pytest_results.count_skip_reasons(RESULTS.outcomes) == [("no GPU", 1)]

@@ -1,4 +1,4 @@
-"""The scheduler of test runs, with a process that stands for pytest."""
+"""Schedule test runs, with a process in pytest's place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Process:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Run PART, each process it takes being the next of those given; their environments."""
+    """Run PART in these processes, one after another; return their environments."""
 
     def start(*processes: Pytest) -> list[dict[str, str]]:
         pending = list(processes)
@@ -67,9 +67,9 @@ def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_p
     [environ] = run(pytest_process)
     assert environ["LANG"] == "C"
     assert environ["THEANO_FLAGS"].endswith(",mode=DebugMode")
-    assert pytest_events.read(tmp_path, PART).complete
+    assert pytest_events.read_events(tmp_path, PART).complete
     run()
-    results = pytest_events.results(tmp_path, [PART])
+    results = pytest_events.collect_results(tmp_path, [PART])
     assert [test for _, test in results.outcomes] == [TESTS[0], TESTS[2]]
     assert results.collected == {("c", PART.file): tuple(TESTS)}
 
@@ -78,14 +78,14 @@ def test_python_2_runs_them_by_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def nose(command: list[object], **_: object) -> Process:
         assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
         events = Path(str(command[command.index("--events") + 1]))
-        # Which tests there are, it knows last.
+        # nose knows the list of tests only at the end.
         write(events, passed(TESTS[0]), passed(TESTS[2]), {"collected": TESTS})
         return Process()
 
     monkeypatch.setattr(pytest_runs.processes, "start", nose)
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
     pytest_runs.Run(interpreter, tmp_path, {}, 1, pytest_runs.THEANO_OF_2017).run([PART])
-    assert pytest_events.read(tmp_path, PART).complete
+    assert pytest_events.read_events(tmp_path, PART).complete
 
 
 def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
@@ -95,7 +95,7 @@ def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
         lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
         lambda events: write(events, {"collected": TESTS}, passed(TESTS[2])),
     )
-    assert pytest_events.read(tmp_path, PART).outcomes == {
+    assert pytest_events.read_events(tmp_path, PART).outcomes == {
         TESTS[0]: Outcome("failed", 0, "its process ended with -11"),
         TESTS[2]: Outcome("passed", 1.0, ""),
     }
@@ -104,7 +104,9 @@ def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
 def test_a_file_that_ends_its_process_failed(run: Start, tmp_path: Path) -> None:
     run(lambda events: None)
     reason = "its process ended with -11, before its first test"
-    assert pytest_events.read(tmp_path, PART).outcomes == {PART.file: Outcome("failed", 0, reason)}
+    assert pytest_events.read_events(tmp_path, PART).outcomes == {
+        PART.file: Outcome("failed", 0, reason)
+    }
 
 
 def test_a_test_that_hangs_is_killed(
@@ -116,7 +118,7 @@ def test_a_test_that_hangs_is_killed(
     monkeypatch.setattr(pytest_runs, "_kill", killed.append)
     run(lambda events: write(events, {"collected": TESTS[:1]}, {"started": TESTS[0]}))
     assert len(killed) == 1
-    [outcome] = pytest_events.read(tmp_path, PART).outcomes.values()
+    [outcome] = pytest_events.read_events(tmp_path, PART).outcomes.values()
     assert outcome == Outcome("failed", 0, "took longer than 0 s")
 
 

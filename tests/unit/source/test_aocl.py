@@ -35,13 +35,13 @@ def archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Pat
         ("lib/dynamic/libamdlibm.so", "w"),
     ],
 )
-def test_a_release_is_kept_as_a_source(tmp_path: Path, name: str, mode: str) -> None:
+def test_a_release_is_cached_as_a_source(tmp_path: Path, name: str, mode: str) -> None:
     file = archive(tmp_path, {"README": b"", name: X86_64}, mode)
-    digest = aocl.keep(file)
+    digest = aocl.cache_archive(file)
     assert digest == sources.sha256(file)
     [kept] = sources.fetch([sources.Source(f"aocl-libm-{digest[:16]}", digest)], offline=True)
     assert kept.read_bytes() == file.read_bytes()
-    assert aocl.keep(file) == digest
+    assert aocl.cache_archive(file) == digest
 
 
 def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
@@ -51,23 +51,23 @@ def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, "libalm.so.5"
         tar.addfile(link)
     with pytest.raises(SourceUnavailable, match="is truncated"):
-        aocl.keep(file)
+        aocl.cache_archive(file)
     with tarfile.open(file, "a") as tar:
         target = tarfile.TarInfo("lib/libalm.so.5")
         target.size = len(X86_64)
         tar.addfile(target, io.BytesIO(X86_64))
-    assert aocl.keep(file)
+    assert aocl.cache_archive(file)
 
 
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
         ({"lib/libm.so": X86_64}, "neither libalm.so nor libamdlibm.so"),
-        ({"lib/libalm.so": AARCH64}, "lib/libalm.so is no library for Linux on x86-64"),
-        ({"lib/libalm.so": I386}, "no library for Linux on x86-64"),
-        ({"lib/libamdlibm.so": b"MZ"}, "no library for Linux on x86-64"),
-        ({"lib/libalm.so": X86_64, "lib32/libalm.so": I386}, "lib32/libalm.so is no library"),
-        ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so is cut short"),
+        ({"lib/libalm.so": AARCH64}, "lib/libalm.so is not a library for Linux on x86-64"),
+        ({"lib/libalm.so": I386}, "not a library for Linux on x86-64"),
+        ({"lib/libamdlibm.so": b"MZ"}, "not a library for Linux on x86-64"),
+        ({"lib/libalm.so": X86_64, "lib32/libalm.so": I386}, "lib32/libalm.so is not a library"),
+        ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so is truncated"),
     ],
 )
 def test_a_wrong_archive_is_named_and_not_kept(
@@ -75,7 +75,7 @@ def test_a_wrong_archive_is_named_and_not_kept(
 ) -> None:
     file = archive(tmp_path, files)
     with pytest.raises(SourceUnavailable, match=reason) as failure:
-        aocl.keep(file)
+        aocl.cache_archive(file)
     assert str(file) in str(failure.value)
     assert "aocl-libm-linux-*.tar.gz" in str(failure.value)
     assert not paths.source_cache().exists()
@@ -84,13 +84,13 @@ def test_a_wrong_archive_is_named_and_not_kept(
 def test_the_archive_of_all_of_aocl_is_to_be_unpacked(tmp_path: Path) -> None:
     file = archive(tmp_path, {"aocl-linux-gcc-5.1.0/aocl-libm-linux-gcc-5.1.0.tar.gz": b""})
     with pytest.raises(SourceUnavailable, match="has neither") as failure:
-        aocl.keep(file)
-    assert "unpack it, and give the aocl-libm-linux-gcc-5.1.0.tar.gz" in str(failure.value)
+        aocl.cache_archive(file)
+    assert "unpack it, and pass the aocl-libm-linux-gcc-5.1.0.tar.gz" in str(failure.value)
 
 
 def test_a_release_without_a_licence_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "bare.tar"
-    for header, reason in (("amdlibm.h", ""), ("amdlibm_vec.h", "has no licence")):
+    for header, reason in (("amdlibm.h", ""), ("amdlibm_vec.h", "contains no licence")):
         with tarfile.open(file, "w") as tar:
             for name in (header, "lib/libalm.so"):
                 member = tarfile.TarInfo(name)
@@ -98,25 +98,25 @@ def test_a_release_without_a_licence_is_refused(tmp_path: Path) -> None:
                 tar.addfile(member, io.BytesIO(X86_64))
         if reason:
             with pytest.raises(SourceUnavailable, match=reason):
-                aocl.keep(file)
+                aocl.cache_archive(file)
         else:
-            aocl.keep(file)
+            aocl.cache_archive(file)
 
 
 @pytest.mark.parametrize("version", [(2, 36), (2, 40), (0,)])
-def test_what_an_executable_stack_does_is_told(
+def test_an_executable_stack_gives_a_warning(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     version: tuple[int, ...],
 ) -> None:
-    monkeypatch.setattr(aocl, "glibc", lambda: version)
-    aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 1
-    aocl.keep(archive(tmp_path, {"lib/libalm.so": library(stack=RWE)}))
+    monkeypatch.setattr(aocl, "detect_glibc", lambda: version)
+    aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": X86_64}))
+    unwarned = capsys.readouterr().out.splitlines()
+    assert len(unwarned) == 1
+    aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": library(stack=RWE)}))
     warned = capsys.readouterr().out.splitlines()
-    assert warned[0] == told[0]
+    assert warned[0] == unwarned[0]
     assert "lib/libalm.so demands an executable stack" in warned[1]
 
 
@@ -124,11 +124,11 @@ def test_what_an_executable_stack_does_is_told(
 def test_an_executable_stack_is_refused_where_glibc_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(aocl, "glibc", lambda: version)
-    assert aocl.keep(archive(tmp_path, {"lib/libalm.so": X86_64}))
+    monkeypatch.setattr(aocl, "detect_glibc", lambda: version)
+    assert aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": X86_64}))
     file = archive(tmp_path, {"lib/libalm.so": library(stack=RWE)})
     with pytest.raises(SourceUnavailable, match="demands an executable stack") as failure:
-        aocl.keep(file)
+        aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2
 
 
@@ -140,7 +140,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | N
     whole = file.read_bytes()
     file.write_bytes(whole[: -lost if lost else 0])
     with pytest.raises(SourceUnavailable, match=r"is (truncated|empty)") as failure:
-        aocl.keep(file)
+        aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2
 
 
@@ -148,16 +148,16 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | N
 def test_another_file_is_no_archive(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(content)
-    with pytest.raises(SourceUnavailable, match="is no tar archive") as failure:
-        aocl.keep(file)
+    with pytest.raises(SourceUnavailable, match="is not a tar archive") as failure:
+        aocl.cache_archive(file)
     assert "download it again" in str(failure.value)
     assert len(str(failure.value).splitlines()) == 2
 
 
-def test_a_zip_is_told_from_a_truncated_file(tmp_path: Path) -> None:
+def test_a_zip_archive_has_its_own_message(tmp_path: Path) -> None:
     file = tmp_path / "aocl.zip"
     with zipfile.ZipFile(file, "w") as made:
         made.writestr("lib/libalm.so", X86_64)
     with pytest.raises(SourceUnavailable, match="is a zip archive") as failure:
-        aocl.keep(file)
+        aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2

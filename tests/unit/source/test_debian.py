@@ -25,7 +25,7 @@ Checksums-Sha256:
 """.format(digest="0" * 64)
 
 
-def test_file_names_tell_the_source_package() -> None:
+def test_file_names_have_package_and_version() -> None:
     match = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
     assert match
     assert (match["package"], match["version"]) == ("zlib", "1.2.13.dfsg")
@@ -37,7 +37,7 @@ def test_file_names_tell_the_source_package() -> None:
     assert match["revision"]
 
 
-def test_a_binary_package_is_one_and_a_source_is_none() -> None:
+def test_file_names_distinguish_binary_packages() -> None:
     match = debian.FILE.fullmatch("python3-pygpu_0.7.6-13+b1_amd64.deb")
     assert match
     assert (match["package"], match["version"]) == ("python3-pygpu", "0.7.6-13+b1")
@@ -48,8 +48,10 @@ def test_a_binary_package_is_one_and_a_source_is_none() -> None:
 
 
 def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
-    assert debian.directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == ["pool/updates/main/z/zlib"]
-    assert debian.directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
+    assert debian.find_pool_directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == [
+        "pool/updates/main/z/zlib"
+    ]
+    assert debian.find_pool_directories(SHOWSRC, "zlib_1.2.orig.tar.bz2") == []
 
 
 SHOW = """Package: libgpuarray3
@@ -64,8 +66,8 @@ Filename: pool/updates/main/libg/libgpuarray/libgpuarray3_0.7.6-14_amd64.deb
 
 def test_the_pool_directory_of_a_binary_package_is_in_its_stanza() -> None:
     file = "libgpuarray3_0.7.6-13+b1_amd64.deb"
-    assert debian.directories(SHOW, file) == ["pool/main/libg/libgpuarray"]
-    assert debian.directories(SHOW, "gpuarray3_0.7.6-14_amd64.deb") == []
+    assert debian.find_pool_directories(SHOW, file) == ["pool/main/libg/libgpuarray"]
+    assert debian.find_pool_directories(SHOW, "gpuarray3_0.7.6-14_amd64.deb") == []
 
 
 TARGETS = """'http://mirror.example/debian/dists/bookworm/InRelease' bookworm_InRelease 0
@@ -79,21 +81,21 @@ UBUNTU = "'http://mirror.example/ubuntu/dists/noble/InRelease' noble_InRelease 0
 
 
 def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
-    entries = debian.sources_list(TARGETS)
+    entries = debian.format_sources_list(TARGETS)
     assert "http://mirror.example/debian trixie main" in entries
     assert "http://mirror.example/security trixie-security main" in entries
     assert "elsewhere" not in entries
     assert all(line.startswith("deb-src ") for line in entries.splitlines())
-    binaries = debian.sources_list(TARGETS, "deb")
+    binaries = debian.format_sources_list(TARGETS, "deb")
     assert "deb " in binaries
     assert "deb-src" not in binaries
 
 
-def test_apt_is_given_nothing_newer_than_its_cache(
+def test_an_unchanged_sources_list_is_not_rewritten(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
-    monkeypatch.setattr(debian, "_targets", lambda: TARGETS)
+    monkeypatch.setattr(debian, "_list_targets", lambda: TARGETS)
     options = debian._configure(tmp_path, "deb")
     assert "Dir::Cache::pkgcache=pkgcache.bin" in options
     os.utime(tmp_path / "sources.list", (0, 0))
@@ -105,26 +107,26 @@ def test_apt_is_given_nothing_newer_than_its_cache(
 
 
 def test_a_host_of_another_distribution_has_no_entries() -> None:
-    assert debian.sources_list(UBUNTU).strip() == ""
+    assert debian.format_sources_list(UBUNTU).strip() == ""
 
 
-def test_a_mirror_that_the_user_names_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_mirror_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian/")
-    entries = debian.sources_list(UBUNTU).splitlines()
+    entries = debian.format_sources_list(UBUNTU).splitlines()
     assert "deb-src [trusted=yes] http://named.example/debian bookworm main" in entries
     assert len(entries) == len(debian.RELEASES)
 
 
 @pytest.mark.parametrize(
-    ("file", "place"),
+    ("file", "path"),
     [
         ("openblas_0.3.29+ds.orig.tar.xz", "o/openblas/openblas_0.3.29%2Bds.orig.tar.xz"),
         ("libffi_3.4.4.orig.tar.gz", "libf/libffi/libffi_3.4.4.orig.tar.gz"),
         ("xz_5-1~deb12u2.debian.tar.xz", "x/xz/xz_5-1~deb12u2.debian.tar.xz"),
     ],
 )
-def test_without_apt_the_pool_of_the_named_mirror_is_known(
-    file: str, place: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_without_apt_the_address_of_a_source_follows_from_its_name(
+    file: str, path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = []
     monkeypatch.setattr(shutil, "which", lambda _: None)
@@ -133,10 +135,10 @@ def test_without_apt_the_pool_of_the_named_mirror_is_known(
         debian.download(file, tmp_path / "x", tmp_path)
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
     debian.download(file, tmp_path / "x", tmp_path)
-    assert asked == [f"http://named.example/debian/pool/main/{place}"]
+    assert asked == [f"http://named.example/debian/pool/main/{path}"]
 
 
-def test_without_apt_the_named_mirrors_list_tells_where_a_binary_package_is(
+def test_without_apt_a_binary_package_is_found_in_the_package_lists(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked = []
@@ -157,17 +159,17 @@ def test_without_apt_the_named_mirrors_list_tells_where_a_binary_package_is(
     assert asked[-1] == "pool/main/g/gcc/g%2B%2B_10-1_amd64.deb"
     with pytest.raises(LookupError, match=r"lists no g\+\+_9-1_amd64\.deb"):
         debian.download("g++_9-1_amd64.deb", tmp_path / "x", tmp_path)
-    # Each list once.
+    # Each package list is downloaded once.
     assert len(asked) == len(set(asked)) == 1 + len(debian.RELEASES)
 
 
 def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
-    assert debian.package_list(TARGETS * 2, "bookworm") == [
+    assert debian.list_entries(TARGETS * 2, "bookworm") == [
         "deb http://mirror.example/debian bookworm main",
         "deb http://mirror.example/debian bookworm-updates main",
         "deb http://mirror.example/security bookworm-security main",
     ]
-    assert debian.package_list(TARGETS, "trixie") == []
+    assert debian.list_entries(TARGETS, "trixie") == []
 
 
 MADISON = """
@@ -178,18 +180,18 @@ MADISON = """
 
 
 def test_the_suites_of_a_file_are_those_of_its_stanza() -> None:
-    assert debian.suites(SHOWSRC, MADISON) == {
+    assert debian.parse_suites(SHOWSRC, MADISON) == {
         "zlib_1.2.13.dfsg.orig.tar.bz2": {"bookworm", "bookworm-security"},
         "zlib_1.3.orig.tar.bz2": {"trixie-security"},
     }
-    told = "libgpuarray3 | 0.7.6-14 | http://mirror.example bookworm/main amd64 Packages\n"
-    assert debian.suites(SHOW, told) == {
+    versions = "libgpuarray3 | 0.7.6-14 | http://mirror.example bookworm/main amd64 Packages\n"
+    assert debian.parse_suites(SHOW, versions) == {
         "libgpuarray3_0.7.6-13+b1_amd64.deb": set(),
         "libgpuarray3_0.7.6-14_amd64.deb": {"bookworm"},
     }
 
 
-def test_a_mirror_that_does_not_answer_is_told(
+def test_a_mirror_that_does_not_answer_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def run(argv: list[str], **_: object) -> Finished:
@@ -200,15 +202,15 @@ def test_a_mirror_that_does_not_answer_is_told(
     monkeypatch.setattr(debian, "run", run)
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/apt-get")
     with pytest.raises(LookupError, match=r"update: E: Failed to fetch InRelease$"):
-        debian.listed(["zlib_1.3.orig.tar.bz2"], tmp_path)
+        debian.list_suites(["zlib_1.3.orig.tar.bz2"], tmp_path)
 
 
-# As dpkg orders them.
+# In dpkg's order.
 ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3.0-1")
 
 
 @pytest.mark.parametrize(
-    ("offered", "later"),
+    ("candidates", "later"),
     [
         (["ab_3.0-1~deb12u2.debian.tar.xz", "ab_3.0-1~deb12u1.debian.tar.xz"], None),
         (["ab_3.0-1~deb12u3.debian.tar.xz", "ab_3.0-1~deb12u10.debian.tar.xz"], "3.0-1~deb12u10"),
@@ -217,7 +219,7 @@ ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3
     ],
 )
 def test_later_fixes_are_of_the_same_release(
-    offered: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
+    candidates: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(argv: list[str], **_: object) -> Finished:
         dpkg, option, one, relation, other = argv
@@ -226,10 +228,10 @@ def test_later_fixes_are_of_the_same_release(
 
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/dpkg")
     monkeypatch.setattr(debian, "run", run)
-    assert debian.later("ab_3.0-1~deb12u2.debian.tar.xz", offered) == later
-    assert debian.later("ab_3.0.orig.tar.xz", offered) is None
+    assert debian.find_later_version("ab_3.0-1~deb12u2.debian.tar.xz", candidates) == later
+    assert debian.find_later_version("ab_3.0.orig.tar.xz", candidates) is None
 
 
 def test_without_dpkg_no_fix_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    assert debian.later("ab_3.0-1.debian.tar.xz", ["ab_3.0-2.debian.tar.xz"]) is None
+    assert debian.find_later_version("ab_3.0-1.debian.tar.xz", ["ab_3.0-2.debian.tar.xz"]) is None

@@ -13,19 +13,19 @@ CONTENT = bytes(range(200))
 
 
 class Server:
-    """Sends CONTENT, but breaks off after ``cut`` bytes of each answer."""
+    """A server that sends CONTENT, and interrupts each answer after ``cut`` bytes."""
 
-    def __init__(self, cut: int, continues: bool = True) -> None:
+    def __init__(self, cut: int, resumes: bool = True) -> None:
         self.cut = cut
-        self.continues = continues
+        self.resumes = resumes
         self.asked: list[int] = []
 
     @contextmanager
     def ask(self, offset: int) -> Iterator[Answer]:
         self.asked.append(offset)
-        rest = CONTENT[offset if self.continues else 0 :]
-        blocks = [rest[: self.cut // 2], rest[self.cut // 2 : self.cut]]
-        yield Answer(self.continues and offset > 0, len(rest), iter(blocks))
+        content = CONTENT[offset if self.resumes else 0 :]
+        blocks = [content[: self.cut // 2], content[self.cut // 2 : self.cut]]
+        yield Answer(self.resumes and offset > 0, len(content), iter(blocks))
 
 
 @pytest.fixture(autouse=True)
@@ -33,24 +33,24 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(downloads.time, "sleep", lambda _: None)
 
 
-def test_what_breaks_off_is_continued(tmp_path: Path) -> None:
+def test_an_interrupted_download_is_resumed(tmp_path: Path) -> None:
     server = Server(cut=60)
-    downloads.write(server.ask, tmp_path / "file")
+    downloads.write_with_retries(server.ask, tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
     assert server.asked == [0, 60, 120, 180]
 
 
-def test_a_server_that_cannot_continue_is_asked_for_all_of_it(tmp_path: Path) -> None:
-    server = Server(cut=60, continues=False)
+def test_a_server_that_cannot_resume_sends_the_whole_file(tmp_path: Path) -> None:
+    server = Server(cut=60, resumes=False)
     with pytest.raises(OSError, match="broke off after 60 of 200 bytes"):
-        downloads.write(server.ask, tmp_path / "file")
+        downloads.write_with_retries(server.ask, tmp_path / "file")
     assert len(server.asked) == 1 + downloads.TRIES
     server.cut = len(CONTENT)
-    downloads.write(server.ask, tmp_path / "file")
+    downloads.write_with_retries(server.ask, tmp_path / "file")
     assert (tmp_path / "file").read_bytes() == CONTENT
 
 
-def test_silence_is_tried_again_and_told(tmp_path: Path) -> None:
+def test_a_timeout_is_retried_and_reported(tmp_path: Path) -> None:
     asked = []
 
     @contextmanager
@@ -60,11 +60,11 @@ def test_silence_is_tried_again_and_told(tmp_path: Path) -> None:
         yield
 
     with pytest.raises(OSError, match="timed out"):
-        downloads.write(ask, tmp_path / "file")
+        downloads.write_with_retries(ask, tmp_path / "file")
     assert asked == [0] * downloads.TRIES
 
 
-def test_what_is_not_there_is_asked_for_once(tmp_path: Path) -> None:
+def test_a_missing_file_is_not_retried(tmp_path: Path) -> None:
     asked = []
 
     @contextmanager
@@ -74,5 +74,5 @@ def test_what_is_not_there_is_asked_for_once(tmp_path: Path) -> None:
         yield
 
     with pytest.raises(LookupError, match="404"):
-        downloads.write(ask, tmp_path / "file")
+        downloads.write_with_retries(ask, tmp_path / "file")
     assert asked == [0]

@@ -15,4 +15,4 @@ from builder.source import pypi
     ],
 )
 def test_the_project_is_read_from_the_file_name(file: str, project: str) -> None:
-    assert pypi.project(file) == project
+    assert pypi.parse_project(file) == project

@@ -36,7 +36,7 @@ def test_a_carried_file_is_cached_and_linked_for_recipes(carried: Path) -> None:
 
 def test_a_file_that_the_user_brings_is_cached_by_its_hash(tmp_path: Path) -> None:
     (tmp_path / "release-5.0.tar.gz").write_bytes(CONTENT)
-    source = sources.keep(tmp_path / "release-5.0.tar.gz", "release")
+    source = sources.cache_file(tmp_path / "release-5.0.tar.gz", "release")
     assert source == Source(f"release-{GOOD.sha256[:16]}", GOOD.sha256)
     [file] = sources.fetch([source], offline=True)
     assert file.read_bytes() == CONTENT
@@ -109,7 +109,7 @@ def test_a_failed_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     assert everything_below(paths.cache()) == []
 
 
-def test_collect_copies_files(carried: Path, tmp_path: Path) -> None:
+def test_fetched_files_are_copied(carried: Path, tmp_path: Path) -> None:
     files = sources.fetch([GOOD], directory=carried)
-    sources.collect(files, tmp_path / "out")
+    sources.copy_to(tmp_path / "out", files)
     assert [file.name for file in (tmp_path / "out").iterdir()] == [GOOD.file]

@@ -12,7 +12,7 @@ from builder.source import debian
 from builder.stack import recipes, stacks
 from builder.stack.recipes import Source
 
-# Has every file that Debian ever published, by its SHA-1.
+# The address of Debian's snapshot archive, which keeps every published file by SHA-1.
 ARCHIVE = "https://snapshot.debian.org/file/"
 SHA = "0" * 64
 
@@ -46,7 +46,7 @@ def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) 
     assert load()["a"].sources == (Source("a.tar.gz", SHA, ("https://a.example/a.tar.gz",)),)
 
 
-def test_an_upstream_address_is_for_names_that_begin_so(recipes_dir: Path) -> None:
+def test_an_upstream_address_is_for_a_prefix_of_names(recipes_dir: Path) -> None:
     files = ("a1_1.0.orig.tar.gz", "b.tar.gz")
     entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
     extra = f"source:\n{entries}extra: {{upstream: {{a: 'https://a.example/a.tar.gz'}}}}\n"
@@ -68,15 +68,15 @@ def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
     }
 
 
-def test_a_recipe_for_values_on_axes_is_in_place_of_that_of_its_name(recipes_dir: Path) -> None:
+def test_a_recipe_for_axis_values_replaces_the_general_one(recipes_dir: Path) -> None:
     write(recipes_dir, "a-tool", package("a-tool"))
     write(recipes_dir, "a-tool-2.7", package("a-tool", extra="extra: {axes: {python: '2.7'}}\n"))
     write(recipes_dir, "b-2.7", package("b", extra="extra: {axes: {python: '2.7'}}\n"))
     assert {name: recipe.path.name for name, recipe in load().items()} == {"a-tool": "a-tool"}
     for stack in stacks.load_all():
         if stack.python == "2.7":
-            found = {name: recipe.path.name for name, recipe in load(stack.name).items()}
-            assert found == {"a-tool": "a-tool-2.7", "b": "b-2.7"}
+            directories = {name: recipe.path.name for name, recipe in load(stack.name).items()}
+            assert directories == {"a-tool": "a-tool-2.7", "b": "b-2.7"}
 
 
 def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
@@ -98,21 +98,21 @@ def test_recipes_with_fixes_have_the_patches_and_apply_them() -> None:
     for recipe in load().values():
         patches = [source for source in recipe.sources if source.file.endswith(".debian.tar.xz")]
         script = paths.RECIPES / "apply-fixes.sh"
-        assert len(patches) == bool(recipe.fixes) == (script in recipe.own), recipe.name
+        assert len(patches) == bool(recipe.fixes) == (script in recipe.project_paths), recipe.name
         build = recipe.path / "build.sh"
         applied = build.exists() and "bash apply-fixes.sh" in build.read_text("utf-8")
         assert applied == bool(recipe.fixes), recipe.name
 
 
-def test_the_page_on_security_tells_every_fix() -> None:
+def test_the_page_on_security_lists_every_fix() -> None:
     page = (paths.ROOT / "docs" / "security.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([a-z0-9]+)` \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
-    told = {
+    documented = {
         (name, version, cve)
         for name, version, cves in rows
         for cve in re.findall(r"CVE-[\d-]+", cves)
     }
-    assert told == {
+    assert documented == {
         (recipe.name, source.file.split("_")[1].removesuffix(".debian.tar.xz"), cve)
         for recipe in load().values()
         for source in recipe.sources
@@ -126,11 +126,11 @@ def test_one_pin_raises_cpython(tmp_path: Path) -> None:
     text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
     raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
     assert count == 1
-    # Fixes and profile are those of one release: another goes without, or with its own.
+    # Fixes and profile belong to one release; another release has none, or its own.
     raised, count = re.subn(r"(?s)  # Of this release.*?unpack-debs\.py\n", "", raised)
     assert count == 1
     write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
-    variant = recipes.variant(stacks.load("openblas"))
+    variant = recipes.make_variant(stacks.load("openblas"))
     python = recipes.render(tmp_path / "python", variant)
     [source] = python.sources
     assert python.outputs[0].version == "3.11.99"
@@ -140,7 +140,7 @@ def test_one_pin_raises_cpython(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [stack.name for stack in stacks.load_all()])
-def test_what_debian_has_today_has_an_address_that_lasts(name: str) -> None:
+def test_every_file_of_debian_has_an_address_in_its_archive(name: str) -> None:
     rendered = recipes.load_all(stacks.load(name))
     for source in {source for recipe in rendered.values() for source in recipe.sources}:
         if debian.FILE.fullmatch(source.file):
@@ -171,7 +171,7 @@ def test_dependencies_come_first(recipes_dir: Path) -> None:
     write(recipes_dir, "b", package("b", "c"))
     write(recipes_dir, "c", package("c"))
     write(recipes_dir, "unneeded", package("unneeded"))
-    order = recipes.closure(load())
+    order = recipes.collect_dependencies(load())
     assert list(order) == ["c", "b", "theano-stack"]
     assert order["b"] == {"c"}
 
@@ -180,40 +180,43 @@ def test_the_build_string_chooses_the_provider(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", package("theano-stack", "'lib * *_netlib'"))
     write(recipes_dir, "fast", package("lib"))
     write(recipes_dir, "slow", package("lib").replace("${{ blas }}", "netlib"))
-    assert list(recipes.closure(load())) == ["slow", "theano-stack"]
+    assert list(recipes.collect_dependencies(load())) == ["slow", "theano-stack"]
 
 
 def test_a_version_chooses_the_provider(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", package("theano-stack"))
     write(recipes_dir, "lib", package("lib"))
     write(recipes_dir, "lib-0.9", package("lib").replace("1.0", "0.9"))
-    assert list(recipes.closure(load(), "theano-stack", "lib ==0.9")) == ["lib-0.9", "theano-stack"]
-    assert list(recipes.closure(load(), "lib ==1.0")) == ["lib"]
+    assert list(recipes.collect_dependencies(load(), "theano-stack", "lib ==0.9")) == [
+        "lib-0.9",
+        "theano-stack",
+    ]
+    assert list(recipes.collect_dependencies(load(), "lib ==1.0")) == ["lib"]
     with pytest.raises(ConfigurationError, match=r"requires 'lib ==2\.0'"):
-        recipes.closure(load(), "lib ==2.0")
+        recipes.collect_dependencies(load(), "lib ==2.0")
 
 
 def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", package("theano-stack", "nobody"))
     with pytest.raises(ConfigurationError, match="requires 'nobody'"):
-        recipes.closure(load())
+        recipes.collect_dependencies(load())
 
 
 def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", package("theano-stack", "b"))
     write(recipes_dir, "b", package("b", "theano-stack"))
     with pytest.raises(ConfigurationError, match="theano-stack -> b -> theano-stack"):
-        recipes.closure(load())
+        recipes.collect_dependencies(load())
 
 
 @pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
 def test_every_stack_of_the_project_is_complete(stack: str) -> None:
-    order = recipes.closure(load(stack))
+    order = recipes.collect_dependencies(load(stack))
     assert "theano" in order
     assert list(order)[-1] == recipes.METAPACKAGE
 
 
-def test_what_calls_a_compiler_has_it_from_a_package() -> None:
+def test_recipes_that_call_a_compiler_require_its_package() -> None:
     for name, recipe in recipes.load_all(stacks.load("openblas")).items():
         script = recipe.path / "build.sh"
         text = script.read_text(encoding="utf-8") if script.exists() else ""
@@ -244,13 +247,13 @@ def _axis_values() -> list[str]:
 
 @pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
 def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
-    known = license_expression.get_spdx_licensing()
+    licensing = license_expression.get_spdx_licensing()
     for recipe in load(stack).values():
         for rendered in recipe.rendered:
             about = rendered["about"]
-            used = known.license_keys(about["license"])
+            used = licensing.license_keys(about["license"])
             unknown = {key for key in used if not key.startswith("LicenseRef-")} - set(
-                known.known_symbols
+                licensing.known_symbols
             )
             assert used, recipe.name
             assert not unknown, recipe.name
@@ -258,14 +261,14 @@ def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
             assert about["summary"], recipe.name
 
 
-def test_amds_own_library_is_a_package_of_its_own() -> None:
+def test_amds_release_is_another_package_of_amdlibm() -> None:
     stack = stacks.load("openblas-amdlibm")
     own = stacks.with_amdlibm(stack, SHA)
     packages = {}
-    for each in (stack, own):
-        rendered = recipes.load_all(each)
-        recipes.closure(rendered)
-        packages[each.name] = rendered
+    for variant in (stack, own):
+        rendered = recipes.load_all(variant)
+        recipes.collect_dependencies(rendered)
+        packages[variant.name] = rendered
     amdlibm = packages[own.name]["amdlibm"]
     assert Source(f"aocl-libm-{SHA[:16]}", SHA) in amdlibm.sources
     other = packages[stack.name]["amdlibm"].outputs[0].build
@@ -281,9 +284,9 @@ def test_amds_own_library_is_a_package_of_its_own() -> None:
     assert differing == {"amdlibm", recipes.METAPACKAGE}
 
 
-def test_a_stack_with_amds_own_library_takes_no_other() -> None:
+def test_a_stack_with_amds_release_requires_it() -> None:
     own = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), SHA)
     rendered = recipes.load_all(own)
     rendered["amdlibm"] = load("openblas-amdlibm")["amdlibm"]
     with pytest.raises(ConfigurationError, match=r"aocl_00000000_\*"):
-        recipes.closure(rendered)
+        recipes.collect_dependencies(rendered)

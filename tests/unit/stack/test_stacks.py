@@ -58,14 +58,14 @@ def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
         stacks.load_all(write(tmp_path, AXES + "\n[extra]\na = 1\n"))
 
 
-def test_a_stack_with_amds_own_library_has_another_name() -> None:
+def test_a_stack_with_amds_release_has_another_name() -> None:
     stack = stacks.load("openblas-amdlibm")
     own = stacks.with_amdlibm(stack, "ab")
     assert own.name == "openblas-amdlibm-aocl"
     assert own.amdlibm_archive == "ab"
     assert own.axes == stack.axes
-    assert stacks.flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
-    assert stacks.flags(stack.name) == "--stack=openblas-amdlibm"
+    assert stacks.format_flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
+    assert stacks.format_flags(stack.name) == "--stack=openblas-amdlibm"
 
 
 def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
 
 
 def test_each_program_has_tests() -> None:
-    for name in stacks.programs():
-        assert (paths.ROOT / stacks.tests(name)).is_file()
-    assert stacks.tests("keras-2.2") == stacks.tests("keras")
+    for name in stacks.list_programs():
+        assert (paths.ROOT / stacks.find_test_file(name)).is_file()
+    assert stacks.find_test_file("keras-2.2") == stacks.find_test_file("keras")
 
 
 def test_an_environment_has_one_version_of_a_program() -> None:
@@ -96,7 +96,7 @@ def test_an_environment_has_one_version_of_a_program() -> None:
 def test_programs_go_with_amds_own_library() -> None:
     own = stacks.with_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
     assert (own.name, own.base) == ("openblas-amdlibm-aocl+keras", "openblas-amdlibm-aocl")
-    assert stacks.flags(own.name) == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
+    assert stacks.format_flags(own.name) == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
 
 
 def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:

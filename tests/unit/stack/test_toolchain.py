@@ -9,22 +9,22 @@ from builder.stack import toolchain
 
 
 def test_compilers_and_libc_are_variant_keys() -> None:
-    found = toolchain.variant()
-    assert found["c_compiler"] == "gcc"
-    assert toolchain.floor() == found["c_stdlib_version"] == "2.28"
+    variant = toolchain.read_variant()
+    assert variant["c_compiler"] == "gcc"
+    assert toolchain.oldest_glibc() == variant["c_stdlib_version"] == "2.28"
 
 
-def test_a_host_of_the_floor_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "confstr", lambda _: f"glibc {toolchain.floor()}")
-    toolchain.require_host()
+def test_a_host_with_the_oldest_glibc_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "confstr", lambda _: f"glibc {toolchain.oldest_glibc()}")
+    toolchain.require_host_glibc()
 
 
 @pytest.mark.parametrize(
-    ("libc", "told"), [("glibc 2.9", r"has glibc 2\.9, .* need 2\.28"), (None, "not glibc")]
+    ("libc", "message"), [("glibc 2.9", r"has glibc 2\.9, .* need 2\.28"), (None, "not glibc")]
 )
-def test_a_host_that_is_too_old_is_told(
-    libc: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+def test_an_older_glibc_is_refused(
+    libc: str | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "confstr", lambda _: libc)
-    with pytest.raises(HostToolMissing, match=told):
-        toolchain.require_host()
+    with pytest.raises(HostToolMissing, match=message):
+        toolchain.require_host_glibc()

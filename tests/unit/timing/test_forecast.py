@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from builder.common import paths
-from builder.source.sources import cache_file
+from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast
 
@@ -14,33 +14,39 @@ def recipe(name: str, *sources: Source) -> Recipe:
     return Recipe(name.partition("-")[0], Path(name), (), sources, (), ())
 
 
-def test_every_cost_is_of_something_that_there_is() -> None:
-    known = {file.parent.name for file in paths.RECIPES.glob("*/recipe.yaml")}
+def test_every_cost_is_of_a_recipe_or_stage() -> None:
+    directories = {file.parent.name for file in paths.RECIPES.glob("*/recipe.yaml")}
     costs = forecast._costs()
-    assert set(costs["recipes"]) <= known
-    assert set(costs["packages"]) <= known
+    assert set(costs["recipes"]) <= directories
+    assert set(costs["packages"]) <= directories
     assert set(costs["stages"]) == set(forecast.STAGES)
 
 
-def test_what_was_measured_here_comes_first() -> None:
-    stored = forecast.cpu_seconds([recipe("scipy"), recipe("none")])
-    assert stored == {"scipy": forecast._costs()["recipes"]["scipy"], "none": forecast.UNKNOWN}
-    forecast.remember("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
-    forecast.remember("stages", "verification", 12.0)
-    assert forecast.cpu_seconds([recipe("scipy")]) == {"scipy": 77.0}
-    # Of one name, for another Python.
-    assert forecast.cpu_seconds([recipe("scipy-0.19")])["scipy"] not in (77.0, stored["scipy"])
-    assert forecast.stage_seconds("verification") == 12
-    assert forecast.stage_seconds("report") == 0
+def test_measurements_take_precedence() -> None:
+    stored = forecast.estimate_cpu_seconds([recipe("scipy"), recipe("none")])
+    assert stored == {
+        "scipy": forecast._costs()["recipes"]["scipy"],
+        "none": forecast.DEFAULT_CPU_SECONDS,
+    }
+    forecast.record_measurement("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
+    forecast.record_measurement("stages", "verification", 12.0)
+    assert forecast.estimate_cpu_seconds([recipe("scipy")]) == {"scipy": 77.0}
+    # A recipe of the same name for another Python has its own estimate.
+    assert forecast.estimate_cpu_seconds([recipe("scipy-0.19")])["scipy"] not in (
+        77.0,
+        stored["scipy"],
+    )
+    assert forecast.estimate_stage_seconds("verification") == 12
+    assert forecast.estimate_stage_seconds("report") == 0
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "\xff"])
-def test_a_file_that_is_none_of_ours_is_as_none(content: str) -> None:
+def test_a_damaged_file_of_measurements_is_ignored(content: str) -> None:
     paths.cache().mkdir()
     (paths.cache() / "seconds.json").write_text(content, encoding="latin-1")
-    assert forecast.measured() == {}
-    forecast.remember("stages", "environment", 1.0)
-    assert forecast.stage_seconds("environment") == 1
+    assert forecast.read_measurements() == {}
+    forecast.record_measurement("stages", "environment", 1.0)
+    assert forecast.estimate_stage_seconds("environment") == 1
 
 
 def test_sources_by_their_names_up_to_the_version() -> None:
@@ -48,13 +54,16 @@ def test_sources_by_their_names_up_to_the_version() -> None:
     names += ("python3.11_3.11.2-6.debian.tar.xz",)
     sources = [Source(name, "ab" * 32) for name in names]
     costs = forecast._costs()["sources"]
-    assert forecast.megabytes(sources) == costs["numpy"] + costs["python3.11"]
-    cache_file(sources[0]).parent.mkdir(parents=True)
-    cache_file(sources[0]).touch()
-    assert forecast.absent(sources) == sources[1:]
+    assert forecast.estimate_megabytes(sources) == costs["numpy"] + costs["python3.11"]
+    cached_path(sources[0]).parent.mkdir(parents=True)
+    cached_path(sources[0]).touch()
+    assert forecast.find_absent_sources(sources) == sources[1:]
 
 
-def test_disk_is_for_what_comes_what_stays_and_what_is_under_way() -> None:
-    small = forecast.disk([recipe("zlib")], 1)
+def test_disk_space_includes_downloads_packages_and_work() -> None:
+    small = forecast.estimate_disk_megabytes([recipe("zlib")], 1)
     assert forecast.SMALL_WORK < small < forecast.SMALL_WORK + 10
-    assert forecast.disk([recipe("zlib"), recipe("scipy")], 57) > forecast.WORK + 57
+    assert (
+        forecast.estimate_disk_megabytes([recipe("zlib"), recipe("scipy")], 57)
+        > forecast.LARGE_WORK + 57
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from builder.timing import schedule
 
-# A long chain, and beside it a recipe that many others wait for.
+# A long chain, and a recipe with many dependents.
 NEEDS = {
     "wanted": (),
     "compiler": (),
@@ -16,8 +16,8 @@ NEEDS = {
 SECONDS = {**dict.fromkeys(NEEDS, 1.0), "wanted": 5.0, "python": 50.0, "numpy": 100.0}
 
 
-def test_the_longest_chain_counts_not_how_many_wait() -> None:
-    chains = schedule.chains(NEEDS, SECONDS)
+def test_chains_are_ordered_by_length_not_by_dependents() -> None:
+    chains = schedule.compute_longest_chains(NEEDS, SECONDS)
     assert chains["stack"] == 1
     assert chains["numpy"] == 101
     assert chains["compiler"] == 152
@@ -25,30 +25,32 @@ def test_the_longest_chain_counts_not_how_many_wait() -> None:
     assert chains["light0"] == 2
 
 
-def test_of_what_is_needed_only_what_is_to_be_built_counts() -> None:
-    assert schedule.chains({"b": ("a",)}, {"b": 3.0}) == {"b": 3.0}
-    assert schedule.duration({"b": ("a",)}, {"b": 3.0}, jobs=1, cpus=1) == pytest.approx(3)
+def test_dependencies_that_are_built_are_ignored() -> None:
+    assert schedule.compute_longest_chains({"b": ("a",)}, {"b": 3.0}) == {"b": 3.0}
+    assert schedule.estimate_duration({"b": ("a",)}, {"b": 3.0}, jobs=1, cpus=1) == pytest.approx(3)
 
 
 def test_one_core_takes_as_long_as_all_recipes_together() -> None:
-    assert schedule.duration(NEEDS, SECONDS, 1, 1) == pytest.approx(sum(SECONDS.values()))
-    assert schedule.duration(NEEDS, SECONDS, 3, 1) == pytest.approx(sum(SECONDS.values()))
+    assert schedule.estimate_duration(NEEDS, SECONDS, 1, 1) == pytest.approx(sum(SECONDS.values()))
+    assert schedule.estimate_duration(NEEDS, SECONDS, 3, 1) == pytest.approx(sum(SECONDS.values()))
 
 
-def test_what_is_beside_the_chain_fills_its_gaps() -> None:
-    beside = {"chain": (), "other": ()}
+def test_other_recipes_use_the_idle_cpus() -> None:
+    needs = {"chain": (), "other": ()}
     seconds = {"chain": 160.0, "other": 40.0}
-    # Alone on 2 cores the chain uses 1.6 of them.
-    assert schedule.duration({"chain": ()}, {"chain": 160.0}, 2, 2) == pytest.approx(100)
-    assert schedule.duration(beside, seconds, 2, 2) == pytest.approx(100)
-    assert schedule.duration(beside, seconds, 1, 2) == pytest.approx(125)
+    # Alone on 2 CPUs, the chain uses 1.6 of them.
+    assert schedule.estimate_duration({"chain": ()}, {"chain": 160.0}, 2, 2) == pytest.approx(100)
+    assert schedule.estimate_duration(needs, seconds, 2, 2) == pytest.approx(100)
+    assert schedule.estimate_duration(needs, seconds, 1, 2) == pytest.approx(125)
 
 
-def test_more_cores_help_but_not_the_chain_without_end() -> None:
-    two, eight, many = (schedule.duration(NEEDS, SECONDS, cpus, cpus) for cpus in (2, 8, 512))
-    assert two > eight > many > 150 * schedule.SERIAL
+def test_more_cpus_help_up_to_the_serial_share() -> None:
+    two, eight, many = (
+        schedule.estimate_duration(NEEDS, SECONDS, cpus, cpus) for cpus in (2, 8, 512)
+    )
+    assert two > eight > many > 150 * schedule.SERIAL_SHARE
 
 
-def test_nothing_takes_no_time() -> None:
-    assert schedule.duration({}, {}, 2, 2) == 0
-    assert schedule.duration({"a": ()}, {"a": 0.0}, 2, 2) == 0
+def test_an_empty_build_takes_no_time() -> None:
+    assert schedule.estimate_duration({}, {}, 2, 2) == 0
+    assert schedule.estimate_duration({"a": ()}, {"a": 0.0}, 2, 2) == 0

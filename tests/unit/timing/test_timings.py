@@ -13,14 +13,14 @@ SPANS = [
 ]
 
 
-def test_the_chain_is_what_the_end_waited_for() -> None:
-    assert timings.chain(SPANS, NEEDS) == ["b", "c", "d"]
-    assert timings.chain([], NEEDS) == []
+def test_the_critical_path_determines_the_end() -> None:
+    assert timings.find_critical_path(SPANS, NEEDS) == ["b", "c", "d"]
+    assert timings.find_critical_path([], NEEDS) == []
 
 
-def test_the_drawing_is_plain_text_that_fits() -> None:
-    known = report.timings_document("openblas", SPANS, NEEDS, jobs=2, cpus=2)
-    lines = timings.draw(known)
+def test_the_chart_is_ascii_text_of_80_columns() -> None:
+    document = report.describe_timings("openblas", SPANS, NEEDS, jobs=2, cpus=2)
+    lines = timings.draw(document)
     assert max(map(len, lines)) <= 80
     assert all(line.isascii() and line.isprintable() for line in lines)
     rows = {line.split()[0]: line for line in lines[1:5]}
@@ -28,12 +28,12 @@ def test_the_drawing_is_plain_text_that_fits() -> None:
     assert rows["b"].split()[1:6] == ["*", "0:00", "0:20", "15", "17%"]
     assert rows["c"].count("#") > 2 * rows["b"].count("#") > 0
     assert rows["a"].count("-") > 0
-    # What took less than a column is seen too.
+    # A build of less than a column has a bar too.
     assert rows["d"].count("#") == 1
-    assert lines[5] == "* the chain that the end waited for: 75 of 90 CPU s"
-    assert lines[6] == "1:21 on 2 CPUs, busy with this for 56% of it"
+    assert lines[5] == "* critical path: 75 of 90 CPU s"
+    assert lines[6] == "1:21 on 2 CPUs, of which the builds used 56%"
 
 
-def test_of_nothing_there_is_no_drawing() -> None:
+def test_an_empty_document_has_no_chart() -> None:
     assert timings.draw({}) == []
-    assert timings.draw(report.timings_document("openblas", [], NEEDS, 1, 1)) == []
+    assert timings.draw(report.describe_timings("openblas", [], NEEDS, 1, 1)) == []

@@ -1,4 +1,4 @@
-"""The door, ./invoke, of a copy of this project, where the host does not allow what it needs."""
+"""Run ./invoke in a copy of this project, on hosts that lack its requirements."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from support import Project, require
 
 from builder.common import paths
 
-LOG = Path("build", "logs", "door.log")
+LOG = Path("build", "logs", "invoke.log")
 PARTS = ("builder", "invoke", "requirements.txt", "tasks.py")
 
 
 def copy(directory: Path) -> Path:
-    """A copy of what the door needs, with no .venv."""
+    """Copy the files that ./invoke needs, without .venv."""
     directory.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         origin = paths.ROOT / part
@@ -35,10 +35,10 @@ def copy(directory: Path) -> Path:
     return directory
 
 
-def door(
+def run_invoke(
     checkout: Path, *arguments: str, wrap: tuple[str, ...] = (), **env: str
 ) -> tuple[int, str]:
-    """Run it; exit status and output."""
+    """Run ./invoke; return its exit status and output."""
     done = subprocess.run(
         [*wrap, "sh", str(checkout / "invoke"), *arguments],
         env={**os.environ, **env},
@@ -59,20 +59,20 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mounts a small file system with the options given."""
+    """Mount a small file system with these options."""
     require("mount", root=True)
     made: list[Path] = []
 
     def mount(options: str) -> Path:
-        place = tmp_path / f"mounted-{len(made)}"
-        place.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], check=True)
-        made.append(place)
-        return place
+        mount_point = tmp_path / f"mounted-{len(made)}"
+        mount_point.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount_point], check=True)
+        made.append(mount_point)
+        return mount_point
 
     yield mount
-    for place in made:
-        subprocess.run(["umount", place], check=True)
+    for mount_point in made:
+        subprocess.run(["umount", mount_point], check=True)
 
 
 def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
@@ -80,19 +80,22 @@ def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
     old.parent.mkdir()
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.9.2" && exit\nexit 1\n')
     old.chmod(0o755)
-    status, output = door(checkout, "stacks", PATH=f"{old.parent}:{os.environ['PATH']}")
+    status, output = run_invoke(checkout, "stacks", PATH=f"{old.parent}:{os.environ['PATH']}")
     assert (status, output.count("\n")) == (6, 1), output
-    assert "python3 is Python 3.9.2; put one of 3.10 or newer first on PATH" in output
+    assert "python3 is Python 3.9.2; put Python 3.10 or newer first on PATH" in output
 
 
 def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str, ...]) -> None:
-    status, output = door(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
-    # A bare Debian has not even pip.
-    code, told = (6, "has no pip, and apt-get cannot fetch it; check the network, or install")
+    status, output = run_invoke(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
+    # A bare Debian does not even have pip.
+    code, message = (6, "has no pip, and apt-get cannot fetch it; check the network, or install")
     if importlib.util.find_spec("ensurepip"):
-        code, told = (4, "the tools cannot be installed; check the network and pip's configuration")
+        code, message = (
+            4,
+            "cannot install the tools; check the network and pip's configuration",
+        )
     assert (status, output.count("\n")) == (code, 2), output
-    assert told in output
+    assert message in output
     assert f"; see {checkout / LOG}\n" in output
     assert re.search("^E(RROR)?: ", (checkout / LOG).read_text(), re.MULTILINE)
 
@@ -106,8 +109,8 @@ def test_a_checkout_of_another_users_is_one_line(checkout: Path, began: bool) ->
     for directory in (checkout, *checkout.parents[:3]):
         directory.chmod(0o755)
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-    # Of the interpreters on PATH, one that anybody may run.
-    status, output = door(checkout, "stacks", wrap=nobody, PATH="/usr/bin:/bin")
+    # Use an interpreter on PATH that every user may run.
+    status, output = run_invoke(checkout, "stacks", wrap=nobody, PATH="/usr/bin:/bin")
     assert (status, output.count("\n")) == (16, 1), output
     assert f"Permission denied; copy {checkout} to a directory of your own" in output
 
@@ -115,51 +118,53 @@ def test_a_checkout_of_another_users_is_one_line(checkout: Path, began: bool) ->
 def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
     mounted: Callable[[str], Path],
 ) -> None:
-    place = mounted("size=20m")
-    checkout = copy(place / "checkout")
-    status, output = door(checkout, "stacks")
+    mount_point = mounted("size=20m")
+    checkout = copy(mount_point / "checkout")
+    status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (11, 2), output
-    assert "no room left; free some space and run again" in output
-    with contextlib.suppress(OSError), (place / "rest").open("wb", buffering=0) as stream:
+    assert "no space left on device; free some space and run again" in output
+    with contextlib.suppress(OSError), (mount_point / "rest").open("wb", buffering=0) as stream:
         while stream.write(bytes(4096)):
             pass
     shutil.rmtree(checkout / "build")
-    # Nothing can be begun, or nothing goes on.
-    status, output = door(checkout, "stacks")
+    # Either the first step fails, or a later one.
+    status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) in ((11, 1), (11, 2)), output
-    subprocess.run(["mount", "-o", "remount,size=1g", place], check=True)
-    status, output = door(checkout, "stacks")
+    subprocess.run(["mount", "-o", "remount,size=1g", mount_point], check=True)
+    status, output = run_invoke(checkout, "stacks")
     assert status == 0, output
 
 
 def test_a_python_without_pip_takes_debians(checkout: Path, tmp_path: Path) -> None:
-    """As on a bare Debian, whose apt needs no root to fetch a package."""
-    place = tmp_path / "bin"
-    place.mkdir()
+    """As on a bare Debian, apt fetches the package without root."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
     for name, script in {
         "python3": f"""case "$*" in *ensurepip*) exit 1 ;; esac; exec {sys.executable} "$@" """,
         "apt-get": 'echo "noise of apt-get $*"; case "$*" in *download*) exit 100 ;; esac',
     }.items():
-        (place / name).write_text(f"#!/bin/sh\n{script}\n")
-        (place / name).chmod(0o755)
-    status, output = door(checkout, "stacks", PATH=f"{place}{os.pathsep}{os.environ['PATH']}")
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    status, output = run_invoke(
+        checkout, "stacks", PATH=f"{programs}{os.pathsep}{os.environ['PATH']}"
+    )
     assert (status, output.count("\n")) == (6, 2), output
     assert "cannot fetch it; check the network, or install python3-venv; see" in output
-    told = re.findall("noise of (.*)", (checkout / LOG).read_text())
-    assert [line.split()[-1] for line in told] == ["update", "python3-pip-whl"]
+    noises = re.findall("noise of (.*)", (checkout / LOG).read_text())
+    assert [line.split()[-1] for line in noises] == ["update", "python3-pip-whl"]
 
 
 def test_a_file_system_that_runs_no_programs_is_one_line(
     mounted: Callable[[str], Path],
 ) -> None:
     checkout = copy(mounted("noexec"))
-    status, output = door(checkout, "stacks")
+    status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (16, 2), output
     assert "runs no programs (noexec)" in output
 
 
-def test_a_door_that_was_killed_opens_the_next_time(checkout: Path) -> None:
-    """In a directory with a space in its name."""
+def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
+    """The directory's name contains a space."""
     process = subprocess.Popen(
         ["sh", str(checkout / "invoke"), "stacks"], start_new_session=True, stdout=subprocess.PIPE
     )
@@ -169,22 +174,22 @@ def test_a_door_that_was_killed_opens_the_next_time(checkout: Path) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     (checkout / "builder" / "stack" / "stacks.toml").touch()
-    status, output = door(checkout, "stacks")
+    status, output = run_invoke(checkout, "stacks")
     assert status == 0, output
     assert "openblas-amdlibm" in output
-    # And the third time nothing is installed.
-    status, output = door(checkout, "stacks")
+    # The third run installs nothing.
+    status, output = run_invoke(checkout, "stacks")
     assert (status, "installing" in output) == (0, False), output
 
 
-def test_a_cache_that_cannot_be_written_is_told(
+def test_a_cache_that_cannot_be_written_is_reported(
     project: Project, mounted: Callable[[str], Path]
 ) -> None:
-    place = mounted("ro")
+    mount_point = mounted("ro")
     done = subprocess.run(
         [sys.executable, "tasks.py", "packages", "--stack=openblas"],
         cwd=project.root,
-        env={**os.environ, "THEANO_FAST_CACHE": str(place / "cache")},
+        env={**os.environ, "THEANO_FAST_CACHE": str(mount_point / "cache")},
         capture_output=True,
         text=True,
         check=False,
@@ -196,9 +201,9 @@ def test_a_cache_that_cannot_be_written_is_told(
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.1", "3.0.3"])
 def test_the_hosts_own_invoke(version: str, checkout: Path, tmp_path: Path) -> None:
-    """It reads the tasks by itself, from a folder below too, and hands over what it is to do."""
+    """The host's Invoke reads the tasks, also from a subdirectory, and starts ./invoke."""
     host = tmp_path / "host"
-    # A bare Debian's Python has no pip to put into it.
+    # A bare Debian's Python has no pip to install into .venv.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", host], check=True)
     pip = [sys.executable, "-m", "pip", "--python", host / "bin" / "python"]
     subprocess.run([*pip, "install", "--quiet", f"invoke=={version}"], check=True)

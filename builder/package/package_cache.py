@@ -1,4 +1,4 @@
-"""What a stack is built from, and the cache of what was built: one entry for each set of inputs."""
+"""Compute the cache keys of recipes, and store built packages in the cache under these keys."""
 
 from __future__ import annotations
 
@@ -15,75 +15,80 @@ from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack.recipes import Recipe
 
+# Files of a recipe that are not in its cache key. A recipe.yaml is in it as rendered, not as text.
+# The other file lists expected test failures.
+IGNORED_FILES = ("recipe.yaml", paths.CONFORMANCE.name)
+
 
 @dataclass(frozen=True)
 class Plan:
-    """What a stack is built from: recipes dependencies first, and the key of each one's inputs."""
+    """The recipes of a stack, dependencies first, with the dependencies and cache key of each."""
 
     recipes: tuple[Recipe, ...]
     needs: Mapping[str, frozenset[str]]
     keys: Mapping[str, str]
     variant: Mapping[str, list[str]]
 
-    def closure(self, name: str) -> set[str]:
-        """The recipes that a recipe needs, directly or not."""
+    def collect_needs(self, name: str) -> set[str]:
+        """Collect the names of the recipes that a recipe needs, directly or not."""
         direct = self.needs[name]
-        return set(direct).union(*(self.closure(other) for other in direct))
+        return set(direct).union(*(self.collect_needs(other) for other in direct))
 
 
-def plan(
+def make_plan(
     recipes: Mapping[str, Recipe],
     needs: Mapping[str, frozenset[str]],
     variant: Mapping[str, list[str]],
     engine_name: str = engine.ENGINES[0],
 ) -> Plan:
-    """Compute the input key of each recipe in ``needs``, which lists dependencies first.
+    """Compute the cache key of each recipe in ``needs``.
+
+    Args:
+        recipes: all rendered recipes, by name.
+        needs: the direct dependencies of each recipe, in an order with dependencies first.
+        variant: the variant configuration of the stack.
 
     Raises:
-        CommandFailed: the engine does not tell its version.
+        CommandFailed: the engine does not print its version.
     """
     keys: dict[str, str] = {}
     builder = {
         "engine": engine.version(engine_name),
         "files": [sha256(file) for file in engine.FILES],
     }
-    for name, needed in needs.items():
+    for name, direct in needs.items():
         inputs = {
             "builder": builder,
-            # `extra` says where sources may be had, which changes nothing in what is built.
+            # `extra` has addresses of sources, which do not change the package.
             "recipe": [
                 {key: value for key, value in output.items() if key != "extra"}
                 for output in recipes[name].rendered
             ],
-            "files": _tree(recipes[name].path),
-            "own": [_tree(part) for part in recipes[name].own],
-            "needs": sorted(keys[other] for other in needed),
+            "files": _hash_tree(recipes[name].path),
+            "own": [_hash_tree(path) for path in recipes[name].project_paths],
+            "needs": sorted(keys[other] for other in direct),
         }
         text = json.dumps(inputs, sort_keys=True, default=str)
         keys[name] = hashlib.sha256(text.encode()).hexdigest()[:32]
     return Plan(tuple(recipes[name] for name in needs), needs, keys, variant)
 
 
-# A recipe.yaml counts as rendered, not as text; the other says how a package is judged.
-NOT_INPUTS = ("recipe.yaml", paths.CONFORMANCE.name)
-
-
-def _tree(root: Path) -> dict[str, str]:
-    """Mode and hash of each file that is an input of the package; caches are none."""
+def _hash_tree(root: Path) -> dict[str, str]:
+    """Return the mode and SHA-256 of each file of a tree that is an input of a package."""
     return {
         str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
         for file in sorted(root.rglob("*") if root.is_dir() else [root])
         if file.is_file()
-        and file.name not in NOT_INPUTS
+        and file.name not in IGNORED_FILES
         and not any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
     }
 
 
-def cached(key: str, cache: Path | None = None) -> list[Package] | None:
-    """The packages built from the inputs that ``key`` stands for, if they were.
+def find_cached(key: str, cache: Path | None = None) -> list[Package] | None:
+    """Find the packages of a cache key; None if it has no entry.
 
     Args:
-        cache: the package cache to look into, if not the user's.
+        cache: the package cache; by default the user's.
     """
     directory = (cache or paths.package_cache()) / key
     try:
@@ -93,21 +98,20 @@ def cached(key: str, cache: Path | None = None) -> list[Package] | None:
     return [Package(**{**row, "file": directory / row["file"]}) for row in rows]
 
 
-def missing(plan: Plan) -> list[Recipe]:
-    """The recipes of a plan whose packages are not in the cache."""
-    return [recipe for recipe in plan.recipes if cached(plan.keys[recipe.name]) is None]
+def find_missing(plan: Plan) -> list[Recipe]:
+    """Find the recipes of a plan whose packages are not in the cache."""
+    return [recipe for recipe in plan.recipes if find_cached(plan.keys[recipe.name]) is None]
 
 
-def store(output: Path, key: str) -> list[Package]:
-    """Move what the engine wrote into the package cache, all of it or nothing."""
+def store_packages(output: Path, key: str) -> list[Package]:
+    """Move the engine's packages from ``output`` into a new entry of the cache, atomically."""
     cache = paths.package_cache()
     cache.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=cache))
     rows = []
     for subdir in channel.SUBDIRS:
         for file in sorted((output / subdir).glob("*.conda")):
-            file.replace(part / file.name)
-            moved = part / file.name
+            moved = file.replace(part / file.name)
             rows.append(
                 {
                     "file": file.name,
@@ -119,6 +123,6 @@ def store(output: Path, key: str) -> list[Package]:
     (part / "packages.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
     part.chmod(0o755)
     part.replace(cache / key)
-    found = cached(key)
-    assert found is not None
-    return found
+    packages = find_cached(key)
+    assert packages is not None
+    return packages

@@ -9,8 +9,8 @@ import pytest
 from builder.common import paths
 from builder.common.errors import VerifyFailed
 from builder.common.processes import Finished
-from builder.measure import bench, seed_table
-from builder.measure.seed_table import Row
+from builder.measure import bench, benchmark_of_2017
+from builder.measure.benchmark_of_2017 import Row
 from builder.stack import stacks
 
 
@@ -28,33 +28,37 @@ def row(calls: float = 10.0, loss: float = 0.5) -> Row:
 
 
 def by_axes(blas: str, libm: str) -> str:
-    """The stack of 2017 with these."""
-    named = map(stacks.load, seed_table.old_stacks())
-    return next(each.name for each in named if (each.blas, each.libm) == (blas, libm))
+    """Return the stack of 2017 with these values."""
+    named = map(stacks.load, benchmark_of_2017.list_old_stacks())
+    return next(stack.name for stack in named if (stack.blas, stack.libm) == (blas, libm))
 
 
-def test_what_was_measured_in_2017_has_a_stack_each() -> None:
-    assert {by_axes(*axes) for axes in seed_table.SEED} < set(seed_table.old_stacks())
-    assert "openblas" not in seed_table.old_stacks()
+def test_each_measurement_of_2017_has_a_stack() -> None:
+    assert {by_axes(*axes) for axes in benchmark_of_2017.MEASURED_IN_2017} < set(
+        benchmark_of_2017.list_old_stacks()
+    )
+    assert "openblas" not in benchmark_of_2017.list_old_stacks()
 
 
 def test_ratios_are_shown_beside_those_of_2017() -> None:
     first, other = by_axes("numpy", "system"), by_axes("mkl", "system")
-    head, lines = seed_table.table({first: row(), other: row(9.0), "openblas": row(2.0)})
+    head, lines = benchmark_of_2017.make_table(
+        {first: row(), other: row(9.0), "openblas": row(2.0)}
+    )
     assert head == ["seconds", first, other, "openblas"]
     cells = {line[0]: line[1:] for line in lines}
     assert cells["calls"] == ["10.00 1.000 (1.000)", "9.00 0.900 (0.883)", "2.00 0.200"]
     assert cells["Dot22"][1] == "1.00 Py 1.000 (0.560)"
     faster = row(2.0)
     faster["ops"] = {"Gemv": [0.5, "C"]}
-    _, lines = seed_table.table({first: row(), "openblas": faster})
+    _, lines = benchmark_of_2017.make_table({first: row(), "openblas": faster})
     cells = {line[0]: line[1:] for line in lines}
     assert cells["Dot22"][1] == "-"
     assert cells["Gemv"] == ["-", "0.50 C"]
 
 
 def test_the_parts_of_the_picture_are_the_calls() -> None:
-    [bars] = seed_table.bars({"openblas": row()}).values()
+    [bars] = benchmark_of_2017.make_bars({"openblas": row()}).values()
     assert sum(bars["openblas"].values()) == pytest.approx(10.0)
     assert bars["openblas"]["products"] == 1.0
 
@@ -64,13 +68,15 @@ def test_environments_with_other_losses_are_told_once_all_is_written(
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(
-        seed_table, "measure_one", lambda name, *_, **__: row(loss=0.6 if name == "mkl" else 0.5)
+        benchmark_of_2017,
+        "measure_one",
+        lambda name, *_, **__: row(loss=0.6 if name == "mkl" else 0.5),
     )
-    assert seed_table.measure(["openblas", "cuda"], "small", 100).exists()
+    assert benchmark_of_2017.measure(["openblas", "cuda"], "small", 100).exists()
     with pytest.raises(VerifyFailed, match=r"mkl: \[0\.6, 0\.25\], not \[0\.5"):
-        seed_table.measure(["openblas", "mkl"], "small", 100)
-    found = json.loads((tmp_path / "bench-2017-small.json").read_text())
-    assert set(found["rows"]) == {"openblas", "mkl"}
+        benchmark_of_2017.measure(["openblas", "mkl"], "small", 100)
+    document = json.loads((tmp_path / "bench-2017-small.json").read_text())
+    assert set(document["rows"]) == {"openblas", "mkl"}
     assert (tmp_path / "bench-2017-small.svg").exists()
 
 
@@ -88,10 +94,10 @@ def test_the_fastest_calls_of_a_small_machine_count(
         return {**row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
-    monkeypatch.setattr(seed_table, "measure_one", measure_one)
-    monkeypatch.setattr(seed_table, "cpus", lambda: 2)
-    file = seed_table.measure(["openblas", "mkl"], "small", 100)
-    # At once.
+    monkeypatch.setattr(benchmark_of_2017, "measure_one", measure_one)
+    monkeypatch.setattr(benchmark_of_2017, "count_cpus", lambda: 2)
+    file = benchmark_of_2017.measure(["openblas", "mkl"], "small", 100)
+    # Both at the same time.
     assert set(asked[:2]) == {("openblas", True), ("mkl", True)}
     assert asked[2:] == [("openblas", False), ("mkl", False)] * 3
     rows = json.loads(file.read_text())["rows"]
@@ -114,4 +120,4 @@ def test_a_measurement_begins_on_an_empty_cache(
         return Finished(0, "a warning\n" + json.dumps(row()))
 
     monkeypatch.setattr(bench, "run", run)
-    assert seed_table.measure_one("openblas", "small", 7, empty=True)["calls"] == 10.0
+    assert benchmark_of_2017.measure_one("openblas", "small", 7, empty=True)["calls"] == 10.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.package import packages
+from builder.package import package_cache
 from builder.stack import recipes, stacks
 
 RECIPE = """schema_version: 1
@@ -27,8 +27,8 @@ def project(recipes_dir: Path) -> Path:
 def keys() -> dict[str, str]:
     stack = stacks.load("openblas")
     rendered = recipes.load_all(stack)
-    needs = {**recipes.closure(rendered), "d": frozenset[str]()}
-    return dict(packages.plan(rendered, needs, recipes.variant(stack)).keys)
+    needs = {**recipes.collect_dependencies(rendered), "d": frozenset[str]()}
+    return dict(package_cache.make_plan(rendered, needs, recipes.make_variant(stack)).keys)
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -55,11 +55,11 @@ def test_a_new_patch_changes_the_key(project: Path) -> None:
     assert changed(before, keys()) == {"d"}
 
 
-def test_the_closure_is_transitive(project: Path) -> None:
+def test_indirect_dependencies_are_collected(project: Path) -> None:
     stack = stacks.load("openblas")
     rendered = recipes.load_all(stack)
-    plan = packages.plan(rendered, recipes.closure(rendered), {})
-    assert plan.closure("theano-stack") == {"b", "c"}
+    plan = package_cache.make_plan(rendered, recipes.collect_dependencies(rendered), {})
+    assert plan.collect_needs("theano-stack") == {"b", "c"}
 
 
 def engine_output(directory: Path) -> Path:
@@ -71,8 +71,8 @@ def engine_output(directory: Path) -> Path:
 
 
 def test_stored_packages_are_found_again(tmp_path: Path) -> None:
-    stored = packages.store(engine_output(tmp_path / "out"), "k" * 32)
-    assert packages.cached("k" * 32) == stored
+    stored = package_cache.store_packages(engine_output(tmp_path / "out"), "k" * 32)
+    assert package_cache.find_cached("k" * 32) == stored
     assert [package.path for package in stored] == [
         "linux-64/a-1.0-h0_0.conda",
         "noarch/b-1.0-py_0.conda",
@@ -87,5 +87,5 @@ def test_a_half_stored_entry_is_not_found(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(json, "dumps", killed)
     with pytest.raises(KeyboardInterrupt):
-        packages.store(engine_output(tmp_path / "out"), "k" * 32)
-    assert packages.cached("k" * 32) is None
+        package_cache.store_packages(engine_output(tmp_path / "out"), "k" * 32)
+    assert package_cache.find_cached("k" * 32) is None

@@ -1,0 +1,44 @@
+"""Write a stack's software bill of materials, and print the digests that a user would sign."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from builder import report
+from builder.common import files, paths, progress
+from builder.common.errors import EnvironmentFailed
+from builder.environment import envs, sbom
+from builder.options import Options
+from builder.pipeline import Build
+from builder.source import sources
+from builder.stack import stacks
+
+
+def write_bill(name: str, options: Options) -> Path:
+    """Write a stack's software bill of materials; print the digests of all that was built.
+
+    Returns:
+        The bill's file.
+
+    Raises:
+        EnvironmentFailed: the stack's packages were not built.
+    """
+    build = Build.of_stack(name, options)
+    stack_name = build.stack.name
+    if build.missing:
+        raise EnvironmentFailed(
+            f"{name}: not built: {', '.join(recipe.name for recipe in build.missing)}",
+            f"./invoke build {stacks.format_flags(stack_name)}",
+        )
+    lock = build.lock()
+    file = paths.REPORTS / f"{stack_name}.cdx.json"
+    files.write_atomically(file, sbom.format_bill(build.plan, lock))
+    digests = {"lock": lock.digest, "bill of materials": sources.sha256(file)}
+    if envs.read_installed_digest(stack_name) == lock.digest:
+        digests["environment"] = envs.hash_environment(paths.ENVIRONMENTS / stack_name)
+    if image_id := report.read(report.image_file(stack_name)).get("id"):
+        digests["image"] = str(image_id).removeprefix("sha256:")
+    for subject, digest in digests.items():
+        progress.say(f"{digest}  {subject}")
+    progress.say(f"{stack_name}: bill of materials: {file}")
+    return file

@@ -1,0 +1,30 @@
+"""List the stacks that are built in this checkout, and remove all that was built."""
+
+from __future__ import annotations
+
+import shutil
+
+from builder import report
+from builder.common import paths, progress
+from builder.environment import envs
+from builder.stack import stacks
+
+
+def list_stacks() -> None:
+    """Print the stacks, and whether each is built and verified."""
+    rows = []
+    for stack in stacks.load_all():
+        digest = envs.read_installed_digest(stack.name)
+        document = report.read(report.stack_file(stack.name))
+        is_verified = digest is not None and document.get("lock") == digest and "verify" in document
+        state = "verified" if is_verified else "built" if digest else "-"
+        rows.append([stack.name, *stack.axes.values(), state])
+    progress.print_table(["stack", *stacks.AXES, "state"], rows)
+
+
+def clean(*, cache: bool) -> None:
+    """Remove ``build/``, and with ``cache`` the per-user cache."""
+    for directory in (paths.BUILD, *([paths.cache()] if cache else [])):
+        if directory.exists():
+            shutil.rmtree(directory)
+            progress.say(f"removed {directory}")

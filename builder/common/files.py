@@ -1,0 +1,42 @@
+"""Lock directories and replace files atomically."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from builder.common.errors import CommandFailed
+
+
+def write_atomically(file: Path, content: bytes | str) -> None:
+    """Write ``file`` under a temporary name and rename it; create its directory if needed.
+
+    A reader sees the old content or the new content, never a part. Text is written as UTF-8.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Hidden, so that no glob pattern finds it, and with the process id: several may write at once.
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def lock_directory(directory: Path, message: str, hint: str) -> Iterator[None]:
+    """Hold an exclusive lock on a directory, which need not exist; create its parent if needed.
+
+    Raises:
+        CommandFailed: another process holds the lock; the error has ``message`` and ``hint``.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with Path(f"{directory}.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise CommandFailed(message, hint) from error
+        yield

@@ -1,0 +1,99 @@
+"""Write docs/theano-changes.md from the messages of Theano's patches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from builder.common import paths
+from builder.common.errors import CommandFailed
+from builder.common.files import write_atomically
+from builder.maintenance import patches
+
+RECIPE = paths.RECIPES / "theano"
+TESTS = paths.ROOT / "tests" / "patches"
+PAGE = paths.ROOT / "docs" / "theano-changes.md"
+THEMES = {
+    "port": "Current Python, NumPy and SciPy",
+    "tests": "Theano's tests",
+    "cuda": "GPU ops",
+    "results": "Wrong results of 1.0.5",
+    "build": "Compilation with g++",
+    "graph": "Faster optimization",
+    "run": "Faster calls",
+}
+INTRODUCTION = """\
+# Changes to Theano
+
+<!-- `./invoke patches --save` writes this page from recipes/theano/patches. -->
+
+Each entry is a patch of Theano 1.0.5, in the order of `recipes/theano/recipe.yaml`: what fails
+without it, what it does, what it assumes, and when it can be removed. New code is in
+`recipes/theano/src`. The lines are those that a patch adds to Theano's own files and removes from
+them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change a patch.
+"""
+
+
+def update() -> bool:
+    """Write the page; return whether it changed."""
+    text = render()
+    if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
+        return False
+    write_atomically(PAGE, text)
+    return True
+
+
+def check() -> None:
+    """Compare the page with the patches.
+
+    Raises:
+        CommandFailed: they differ.
+    """
+    if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != render():
+        raise CommandFailed(
+            "docs/theano-changes.md differs from recipes/theano/patches",
+            "./invoke patches, then ./invoke patches --save",
+        )
+
+
+def render() -> str:
+    """Return the page in Markdown."""
+    names = patches.list_patches(RECIPE)
+    parts = [INTRODUCTION]
+    for theme, title in THEMES.items():
+        parts.append(f"\n## {title}\n")
+        of_theme = (name for name in names if name.partition("/")[0] == theme)
+        parts += [_render_patch(patches.read_patch(RECIPE, name)) for name in of_theme]
+    return "".join(parts)
+
+
+def _render_patch(patch: patches.Patch) -> str:
+    title, _, message = patch.header.partition("\n")
+    lines = patch.diff.splitlines()
+    added, removed = (
+        sum(line.startswith(sign) and not line.startswith(sign * 3) for line in lines)
+        for sign in "+-"
+    )
+    tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
+    size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
+    return (
+        f"\n### {escape(title)}\n\n{escape(message.strip())}\n\n"
+        f"{size} Tests: {tests or 'those of Theano'}.\n"
+    )
+
+
+def find_tests(patch: str) -> Iterator[Path]:
+    """Yield the test files that have a patch's name or whose docstring has it."""
+    theme, _, name = patch.removesuffix(".patch").partition("/")
+    for test in sorted((TESTS / theme).glob("test_*.py")):
+        docstring = test.read_text(encoding="utf-8").split('"""')[1:2]
+        if test.stem == f"test_{name.replace('-', '_')}" or any(
+            re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) for text in docstring
+        ):
+            yield test
+
+
+def escape(text: str) -> str:
+    """Return plain text as Markdown."""
+    return re.sub(r"([\\`*_<\[])", r"\\\1", text)

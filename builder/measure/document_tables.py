@@ -1,0 +1,308 @@
+"""Tables of README.md and docs/, generated from the measurements in ``bench/results``.
+
+A document names a table by the comment ``<!-- table: NAME -->``. The table follows that comment
+and ends with ``<!-- end of table -->``. ``./invoke bench --tables`` writes the tables;
+``./invoke lint`` fails if one differs.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from builder import report
+from builder.common import paths
+from builder.common.errors import CommandFailed, ConfigurationError
+from builder.common.files import write_atomically
+
+RESULTS = paths.BENCH / "results"
+# The text between the comments holds no other comment: a missing end cannot swallow a section.
+MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(?:(?!<!--).)*(<!-- end of table -->)", re.DOTALL)
+MISSING = "-"
+
+GRAPHS = {
+    "ntm": "Neural Turing Machine, 4 read heads, 87 steps",
+    "ntm1": "Neural Turing Machine, 1 read head, 87 steps",
+    "lstm": "3 LSTM layers, 50 steps",
+    "lstm6": "6 LSTM layers, 50 steps",
+    "lstm12": "12 LSTM layers, 50 steps",
+    "mlp": "20 dense layers",
+    "mlp60": "60 dense layers",
+    "mlp200": "200 dense layers",
+    "conv": "2 convolutions",
+    "tiny": "200 tiny functions",
+    "tiny1000": "1,000 tiny functions",
+    "tiny2000": "2,000 tiny functions",
+    "transformer": "transformer block",
+    "vae": "variational autoencoder",
+}
+# The first eight are the bench's own graphs; the others show how times grow.
+BENCH = ("ntm", "ntm1", "lstm", "mlp", "conv", "tiny", "transformer", "vae")
+GROWTH = ("mlp", "mlp60", "mlp200", "lstm", "lstm6", "lstm12", "tiny", "tiny1000", "tiny2000")
+HEADINGS = {
+    "stock": "stock Theano",
+    "pytensor": "PyTensor",
+    "openblas": "`openblas`",
+    "jax": "JAX",
+}
+ELEMENTWISE = ("exp", "log", "tanh", "sigmoid", "pow", "softplus", "LSTM cell")
+
+Row = dict[str, Any]
+Lines = list[Sequence[str]]
+
+
+def load(name: str) -> dict[str, Any]:
+    """Read ``bench/results/NAME.json``.
+
+    Raises:
+        ConfigurationError: the file is missing or is not JSON.
+    """
+    if not (document := report.read(RESULTS / f"{name}.json")):
+        raise ConfigurationError(f"bench/results/{name}.json is missing or is not JSON")
+    return document
+
+
+def first_calls(file: str, environments: Sequence[str], graphs: Sequence[str] = BENCH) -> Lines:
+    """Seconds from process start to the first result: one row per graph, cache state and day."""
+    lines: Lines = [
+        ["graph", "compile cache", "measured", *map(HEADINGS.__getitem__, environments)]
+    ]
+    for graph in graphs:
+        for cache in ("empty", "warm"):
+            for day, rows in _by_day(load(file)["rows"][graph], cache, environments).items():
+                cells = [
+                    _seconds(_total(rows[name])) if name in rows else MISSING
+                    for name in environments
+                ]
+                lines.append([GRAPHS[graph], cache, day, *cells])
+    return lines
+
+
+def calls(file: str, environments: Sequence[str]) -> Lines:
+    """Milliseconds of a call: the medians after an empty-cache and after a warm-cache start."""
+    lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "lower bound"]]
+    for graph in BENCH:
+        rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
+        cells = [
+            _range([row["call"] * 1e3 for row in calls]) if calls else MISSING for calls in rows
+        ]
+        lines.append([GRAPHS[graph], *cells, _lower_bound(chain.from_iterable(rows))])
+    return lines
+
+
+def growth() -> Lines:
+    """Seconds to the first result and peak memory as a graph grows, ``openblas`` beside JAX."""
+    lines: Lines = [
+        [
+            "graph",
+            *(
+                f"{cache}: {HEADINGS[name]}"
+                for cache in ("empty", "warm")
+                for name in ("openblas", "jax")
+            ),
+            "MB: `openblas`",
+            "MB: JAX",
+        ]
+    ]
+    measured = load("compile")["rows"] | load("scale")["rows"]
+    for graph in GROWTH:
+        rows = measured[graph]
+        cells = [
+            _seconds(_total(rows[name][cache]))
+            for cache in ("empty", "warm")
+            for name in ("openblas", "jax")
+        ]
+        memory = [_megabytes(rows[name]["empty"]) for name in ("openblas", "jax")]
+        lines.append([GRAPHS[graph], *cells, *memory])
+    return lines
+
+
+def memory() -> Lines:
+    """Peak memory of a process that compiles from an empty cache."""
+    environments = ("stock", "pytensor", "openblas", "jax")
+    lines: Lines = [["graph", "processor", "measured", *map(HEADINGS.__getitem__, environments)]]
+    for file, graph in (("compile", "lstm"), ("compile", "ntm"), ("compile-epyc", "ntm")):
+        for day, rows in _by_day(load(file)["rows"][graph], "empty", environments).items():
+            cells = [_megabytes(rows[name]) if name in rows else MISSING for name in environments]
+            lines.append([GRAPHS[graph], _processor(file), day, *cells])
+    return lines
+
+
+def summary() -> Lines:
+    """README's rows of first calls: one processor and one day per row."""
+    environments = ("stock", "pytensor", "openblas", "jax")
+    lines: Lines = [
+        ["graph", "compile cache", "processor, day", *map(HEADINGS.__getitem__, environments)]
+    ]
+    chosen = (
+        ("compile", "ntm", "empty"),
+        ("compile", "ntm", "warm"),
+        ("compile", "lstm", "empty"),
+        ("scale", "lstm12", "empty"),
+        ("scale", "mlp200", "empty"),
+        ("compile-epyc", "ntm", "empty"),
+    )
+    for file, graph, cache in chosen:
+        for day, rows in _by_day(load(file)["rows"][graph], cache, environments).items():
+            cells = [
+                _seconds(_total(rows[name])) if name in rows else MISSING for name in environments
+            ]
+            lines.append([GRAPHS[graph], cache, f"{_processor(file)}, {day}", *cells])
+    return lines
+
+
+def speed_ups() -> Lines:
+    """Speed-up of calls over stock Theano, float32 and float64, by stack."""
+    document = load("calls")
+    stacks = list(document["speed_up"])
+    lines: Lines = [["call", *(f"`{name}`" for name in stacks)]]
+    for call in next(iter(document["speed_up"].values())):
+        cells = [
+            " / ".join(f"{value:.3g}" for value in document["speed_up"][name][call])
+            for name in stacks
+        ]
+        lines.append([call, *cells])
+    return lines
+
+
+def mean_speed_ups() -> Lines:
+    """Geometric mean of the elementwise speed-ups over stock Theano, by stack."""
+    lines: Lines = [["stack", "float32", "float64"]]
+    for name, by_call in load("calls")["speed_up"].items():
+        means = [geometric_mean(by_call[call][i] for call in ELEMENTWISE) for i in (0, 1)]
+        lines.append([f"`{name}`", *(f"{mean:.1f}" for mean in means)])
+    return lines
+
+
+def gpu() -> Lines:
+    """Times of ``cuda`` and of JAX on one H100."""
+    measures = ("first call, empty cache", "first call, warm cache", "a call")
+    heads = [f"{measure}: {name}" for measure in measures for name in ("`cuda`", "JAX")]
+    lines: Lines = [["graph", *heads]]
+    for graph, measured in load("h100")["rows"].items():
+        cells = []
+        for measure in measures:
+            unit, factor = ("ms", 1e3) if measure == "a call" else ("s", 1)
+            for name in ("cuda", "jax"):
+                seconds = [value * factor for value in measured[name].get(measure, [])]
+                cells.append(f"{_range(seconds)} {unit}" if seconds else MISSING)
+        lines.append([GRAPHS[graph], *cells])
+    return lines
+
+
+TABLES: dict[str, Callable[[], Lines]] = {
+    "summary": summary,
+    "mean-speed-ups": mean_speed_ups,
+    "gpu": gpu,
+    "first-calls-xeon": lambda: first_calls("compile", ("stock", "openblas", "jax")),
+    "first-calls-epyc": lambda: first_calls("compile-epyc", ("openblas", "jax")),
+    "first-calls-of-stock-epyc": lambda: first_calls("compile-epyc", ("stock", "pytensor")),
+    "calls-xeon": lambda: calls("compile", ("stock", "openblas", "jax")),
+    "calls-epyc": lambda: calls("compile-epyc", ("openblas", "jax")),
+    "growth": growth,
+    "memory": memory,
+    "speed-ups": speed_ups,
+}
+
+
+def documents() -> list[Path]:
+    """The documents that may hold tables."""
+    return [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
+
+
+def fill(text: str) -> str:
+    """Replace each marked table of a document's text with the generated one.
+
+    Raises:
+        ConfigurationError: the text names an unknown table.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        if match[2] not in TABLES:
+            raise ConfigurationError(
+                f"unknown table {match[2]!r}", f"choose one of: {', '.join(TABLES)}"
+            )
+        return f"{match[1]}\n{markdown(TABLES[match[2]]())}\n{match[3]}"
+
+    return MARKED.sub(replace, text)
+
+
+def markdown(lines: Lines) -> str:
+    """Render a header and rows as a Markdown table."""
+    head, *rows = (f"| {' | '.join(cells)} |\n" for cells in lines)
+    return "".join([head, "|---" * len(lines[0]) + "|\n", *rows])
+
+
+def update() -> list[Path]:
+    """Write the generated tables into the documents; return the changed files."""
+    changed = []
+    for file in documents():
+        text = file.read_text(encoding="utf-8")
+        if (filled := fill(text)) != text:
+            write_atomically(file, filled)
+            changed.append(file)
+    return changed
+
+
+def check() -> None:
+    """Compare the documents' tables with the results.
+
+    Raises:
+        CommandFailed: a table differs.
+    """
+    texts = {file: file.read_text(encoding="utf-8") for file in documents()}
+    if stale := [file.name for file, text in texts.items() if fill(text) != text]:
+        raise CommandFailed(
+            f"tables of {', '.join(stale)} differ from bench/results",
+            "./invoke bench --tables writes them",
+        )
+
+
+def _by_day(
+    by_environment: dict[str, dict[str, Row]], cache: str, environments: Sequence[str]
+) -> dict[str, dict[str, Row]]:
+    """Rows of one cache state by the day of their measurement, oldest day first."""
+    days: dict[datetime.date, dict[str, Row]] = {}
+    for name in environments:
+        if cache in (rows := by_environment.get(name, {})):
+            day = datetime.datetime.fromisoformat(rows[cache]["when"]).date()
+            days.setdefault(day, {})[name] = rows[cache]
+    return {f"{day.day} {day:%b %Y}": days[day] for day in sorted(days)}
+
+
+def _processor(file: str) -> str:
+    machine = load(file)["machine"]
+    return str(machine.get("name", machine["processor"]))
+
+
+def _total(row: Row) -> float:
+    return float(sum(row["phases"].values()))
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _megabytes(row: Row) -> str:
+    return f"{row['peak_memory'] / 1e6:,.0f}"
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = (_significant(value) for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _significant(value: float) -> str:
+    """Format a value with three significant digits, or as an integer from 100 on."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _lower_bound(rows: Iterable[Row]) -> str:
+    """The least time of the graph's products and copies that any process measured, in ms."""
+    bound = min(sum(row["bound"].values()) for row in rows) * 1e3
+    return _significant(bound) if bound >= 0.01 else MISSING

@@ -1,0 +1,38 @@
+"""Record what a measurement measured: commit, package builds and number of runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from builder.common import paths
+from builder.common.errors import CommandFailed, HostToolMissing
+from builder.common.processes import run
+
+
+def describe(environment: str, runs: int = 1) -> dict[str, Any]:
+    """Describe the software of an environment that is measured.
+
+    Args:
+        environment: a stack or a reference in ``build/envs``.
+        runs: the number of runs that the measurement takes its value from.
+
+    Returns:
+        The checkout's commit ("" outside a git checkout), the version and build number of each
+        package that decides the speed, and the number of runs.
+    """
+    packages = {}
+    for file in sorted((paths.ENVIRONMENTS / environment / "conda-meta").glob("*.json")):
+        package = json.loads(file.read_text(encoding="utf-8"))
+        if package["name"] in ("theano", "numpy", "libopenblas", "mkl", "python"):
+            packages[package["name"]] = f"{package['version']} build {package['build_number']}"
+    return {"commit": commit(), "packages": packages, "runs": runs}
+
+
+def commit() -> str:
+    """The checkout's commit, with ``+`` if tracked files differ from it; "" without git."""
+    try:
+        done = run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty=+", "--exclude=*"])
+    except (CommandFailed, HostToolMissing, OSError):
+        return ""
+    return done.output.strip()

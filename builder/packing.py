@@ -1,0 +1,47 @@
+"""Write a stack as an archive for machines without conda, and verify the archive."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from builder.common import paths, progress
+from builder.environment import packs
+from builder.options import Options
+from builder.pipeline import Build, Target
+from builder.source import sources
+from builder.stack import stacks, toolchain
+
+
+def pack_stack(name: str, options: Options, target: Path | None = None) -> Path:
+    """Write a stack's archive; it gets its name after it was unpacked and verified elsewhere.
+
+    Args:
+        target: the archive; by default a file in ``build/packs``.
+
+    Returns:
+        The archive.
+
+    Raises:
+        UsageError: the stack has Python 2.7, which cannot run the archive's unpack program.
+    """
+    image_hint = f"take an image to the other machine: ./invoke image --stack={name}"
+    stacks.load_with_python_3(name, "pack", image_hint)
+    build = Build.of_stack(name, options, Target.PACK)
+    lock = build.lock()
+    file = target or paths.PACKS / f"{packs.top_directory(lock.stack)}.tar.gz"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
+        part = Path(directory, file.name)
+        with build.steps.step("pack") as step:
+            packs.write_archive(lock, toolchain.oldest_glibc(), part)
+            step.result = f"{part.stat().st_size / 1e6:.0f} MB"
+        with build.steps.step("verification"):
+            packs.verify_archive(part, lock.stack)
+        part.replace(file)
+    progress.say(f"{sources.sha256(file)}  {progress.display_path(file)}")
+    progress.conclude(
+        f"{lock.stack}: {progress.display_path(file)}; on the other machine: tar -xzf it, and run "
+        f"{packs.top_directory(lock.stack)}/{packs.UNPACK}"
+    )
+    return file

@@ -1,0 +1,175 @@
+"""Run a command, and all programs that it starts, on a processor that QEMU emulates.
+
+QEMU's user mode emulates one process, and the host's processor runs its children. In a user
+namespace of its own, binfmt_misc has the kernel start every x86-64 program through QEMU, and
+/proc/cpuinfo is written from the emulated CPUID. So compilers, libraries and scripts see one
+processor.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from builder import report, verification
+from builder.common import paths, processes, progress
+from builder.common.errors import HostToolMissing, TheanoFastError, UsageError, VerifyFailed
+from builder.proof import cpuinfo
+from builder.stack import stacks
+
+QEMU = "qemu-x86_64-static"
+# The last byte of e_ident, which nobody reads. Programs with this mark run without QEMU: the kernel
+# would hand QEMU to itself otherwise.
+MARKED_BYTE, MARK = 15, 0x51
+# Bytes of an ELF header: 64-bit, for x86-64, and without the mark.
+MAGIC = rb"\x7fELF\x02" + rb"\x00" * 10 + rb"\x00" + rb"\x00\x00" + rb"\x3e\x00"
+MASK = rb"\xff" * 5 + rb"\x00" * 10 + rb"\xff" + rb"\x00\x00" + rb"\xff\xff"
+# The kernel's admin-guide/binfmt-misc.rst has the syntax. The flag P keeps argv[0].
+RULE = b":theano-fast-processor:M:0:" + MAGIC + b":" + MASK + b":%s:P\n"
+# A program that clears its environment would lose QEMU_CPU.
+INTERPRETER = """#!{shell}
+program=$1 name=$2
+shift 2
+exec {qemu} -cpu {model},check=off -0 "$name" "$program" "$@"
+"""
+# As root of a namespace of its own: with rule, Python and module; then the command.
+INSIDE = """
+mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+cat "$1/rule" > /proc/sys/fs/binfmt_misc/register
+"$2" -I -S "$3" > "$1/cpuinfo"
+mount --bind "$1/cpuinfo" /proc/cpuinfo
+shift 3
+exec "$@"
+"""
+NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
+
+
+# An emulator's speed says nothing of a processor's.
+WITHOUT = ("check_blas",)
+
+
+@contextmanager
+def emulated(model: str) -> Iterator[list[str]]:
+    """Give the words that, before a command's own, run it on a processor.
+
+    Args:
+        model: one of ``qemu-x86_64-static -cpu help``; features may follow: ``Haswell,-fma``.
+
+    Raises:
+        HostToolMissing: QEMU or unshare is missing, or the kernel refuses the namespace.
+        UsageError: QEMU knows no such model.
+    """
+    qemu, shell = shutil.which(QEMU), shutil.which("sh")
+    if qemu is None or shell is None or shutil.which(NAMESPACE[0]) is None:
+        raise HostToolMissing(
+            f"another processor takes {QEMU} and {NAMESPACE[0]}",
+            "apt-get install --no-install-recommends qemu-user-static util-linux",
+        )
+    tried = processes.run([qemu, "-cpu", f"{model},check=off", "/bin/true"], check=False)
+    if tried.status != 0:
+        raise UsageError(
+            f"QEMU does not emulate {model!r}: {tried.output.strip()}", f"{QEMU} -cpu help"
+        )
+    with tempfile.TemporaryDirectory(prefix="theano-fast-processor-") as name:
+        directory = Path(name)
+        for program in (qemu, shell):
+            mark(Path(program), directory / Path(program).name)
+        interpreter = directory / "interpreter"
+        interpreter.write_text(
+            INTERPRETER.format(
+                shell=directory / Path(shell).name, qemu=directory / QEMU, model=model
+            )
+        )
+        interpreter.chmod(0o755)
+        (directory / "rule").write_bytes(RULE % bytes(interpreter))
+        python = str(Path(sys.executable).resolve())
+        words = [*NAMESPACE, "sh", "-euc", INSIDE, "sh", name, python, cpuinfo.__file__]
+        tried = processes.run([*words, "true"], check=False)
+        if tried.status != 0:
+            raise HostToolMissing(
+                f"the kernel refuses to run programs through QEMU: {tried.output.strip()}",
+                "it takes Linux 6.7 or newer with binfmt_misc, and user namespaces",
+            )
+        yield words
+
+
+def mark(program: Path, copy: Path) -> None:
+    """Copy an ELF program and mark the copy, so that the kernel runs it without QEMU."""
+    content = bytearray(program.read_bytes())
+    content[MARKED_BYTE] = MARK
+    copy.write_bytes(content)
+    copy.chmod(0o755)
+
+
+def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
+    """Let a built environment prove itself on emulated processors.
+
+    Raises:
+        EnvironmentFailed: the environment was not built.
+        HostToolMissing: this host cannot emulate processors.
+        UsageError: QEMU knows no such processor.
+        VerifyFailed: a check failed on one of them; the others run nevertheless.
+    """
+    name = stacks.normalize_name(name)
+    command = verification.find_program(name)
+    rows, failures = [], []
+    for model in models:
+        file = paths.REPORTS / f"{name}-{model}-verify.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        progress.say(f"{name} on {model}")
+        started = time.monotonic()
+        with emulated(model) as words:
+            call: list[str | Path] = [
+                *words,
+                command,
+                "verify",
+                "--json",
+                file,
+                "--without",
+                *WITHOUT,
+                *arguments,
+            ]
+            status = processes.run_on_terminal(call, env=processes.clean_environ())
+        seconds = f"{time.monotonic() - started:.0f}"
+        if status != 0:
+            failures.append(model)
+        verdict = "yes" if status == 0 else f"NO (exit status {status})"
+        document = report.read(file) if file.exists() else {}
+        rows.append([model, verdict, kernels(document), seconds])
+    progress.print_table(["processor", f"{name} verified", "kernels", "seconds"], rows)
+    if failures:
+        raise VerifyFailed(
+            f"stack {name} does not prove itself on {', '.join(failures)}",
+            "the failed checks are above and in build/reports",
+        )
+
+
+def kernels(document: dict[str, Any]) -> str:
+    """Return the kernels that each BLAS chose, from the JSON of ``theano-fast verify``."""
+    libraries = document.get("facts", {}).get("blas", [])
+    return ", ".join(library.get("kernels", "-") for library in libraries) or "-"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command on a processor: MODEL COMMAND...; return its exit status."""
+    model, *command = arguments
+    # .ci/processor sets it for this module.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    try:
+        with emulated(model) as words:
+            return processes.run_on_terminal([*words, *command], env=environ)
+    except TheanoFastError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,49 @@
+"""Emulate a processor with QEMU; every program that a command starts uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import require
+
+from builder.common.errors import HostToolMissing
+from builder.proof import processors
+
+# Three nested processes; the last has no environment variable.
+CHILD = "import subprocess, sys; subprocess.run(sys.argv[1:], check=True, env={})"
+FEATURES = """
+import numpy.core._multiarray_umath as numpy, pathlib
+shown = pathlib.Path("/proc/cpuinfo").read_text()
+print(numpy.__cpu_features__["SSE42"], numpy.__cpu_features__["AVX"], " avx " in shown)
+"""
+
+
+@pytest.fixture
+def nehalem() -> Iterator[list[str]]:
+    """Return the command prefix that emulates a Nehalem."""
+    require(processors.QEMU)
+    try:
+        with processors.emulated("Nehalem") as words:
+            yield words
+    except HostToolMissing as error:
+        pytest.skip(str(error))
+
+
+def test_children_see_the_emulated_processor(prefix: Path, nehalem: list[str]) -> None:
+    python = [str(prefix / "bin" / "python"), "-c"]
+    child = [*nehalem, sys.executable, "-c", CHILD, *python, FEATURES]
+    done = subprocess.run(child, capture_output=True, text=True, check=False)
+    assert done.stdout == "True False False\n", done.stderr
+
+
+def test_the_compiler_takes_it_for_native(prefix: Path, nehalem: list[str]) -> None:
+    compiler = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
+    asked = [*nehalem, compiler, *["-march=native", "-x", "c++", "-E", "-dM", "/dev/null"]]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    macros = done.stdout.splitlines()
+    assert "#define __nehalem__ 1" in macros, done.stderr
+    assert "#define __AVX__ 1" not in macros

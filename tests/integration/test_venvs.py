@@ -1,0 +1,42 @@
+"""A virtual environment of the openblas environment uses its stack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.mark.parametrize("options", [(), ("--system-site-packages",)])
+def test_theano_in_a_virtual_environment_is_the_stacks(
+    prefix: Path, run: Any, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    venv = tmp_path / "a venv"
+    made = run(prefix / "bin" / "python", "-m", "venv", *options, venv)
+    assert made.returncode == 0, made.stderr
+    output = run(venv / "bin" / "python", "-c", "import theano; print(theano.__file__)")
+    assert output.stdout.startswith(str(prefix.resolve())), output.stderr
+    assert "stack: openblas" in run(venv / "bin" / "theano-fast", "info").stdout
+    assert run(venv / "bin" / "theano-fast", "doctor", "--quick").returncode == 0
+    verified = run(venv / "bin" / "theano-fast", "verify", "--check", "packages", "hermetic")
+    assert verified.returncode == 0, verified.stdout
+    refused = run(venv / "bin" / "pip", "install", "--no-index", "--dry-run", "numpy>1.26.4")
+    assert "numpy==1.26.4" in refused.stdout + refused.stderr
+
+
+def test_without_pip_it_is_bare(prefix: Path, run: Any, tmp_path: Path) -> None:
+    assert (
+        run(prefix / "bin" / "python", "-m", "venv", "--without-pip", tmp_path / "v").returncode
+        == 0
+    )
+    assert run(tmp_path / "v" / "bin" / "python", "-c", "import theano").returncode == 1
+
+
+def test_doctor_tells_of_old_names(prefix: Path, run: Any, tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import theano.misc.pycuda_init\nimport cPickle\nprint 1\n")
+    output = run(prefix / "bin" / "theano-fast", "doctor", "--quick", program)
+    assert output.returncode == 1
+    assert "theano.misc.pycuda_init" in output.stdout
+    assert "theano-fast port" in output.stdout

@@ -1,0 +1,79 @@
+"""The end of upstream support, as support.toml states it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import ConfigurationError
+from builder.maintenance import support
+from builder.maintenance.support import Support
+from builder.stack.recipes import Fix, Output, Recipe, Source
+
+TODAY = date(2026, 11, 28)
+DOCUMENT = {
+    "debian": {"suite": "bookworm", "ends": date(2028, 6, 30)},
+    "packages": {"python": {"line": "3.11", "ends": date(2027, 10, 31), "source": "PEP 664"}},
+}
+
+
+def recipe(name: str, version: str, *fixes: Fix) -> Recipe:
+    sources = (Source(f"{name}-{version}.tar.gz", "0" * 64),)
+    path = Path("recipes", name)
+    return Recipe(name, path, (Output(name, version, "0", ()),), sources, (), (), fixes)
+
+
+def test_every_entry_is_of_a_recipe_and_of_its_series() -> None:
+    for name, entry in support.read()["packages"].items():
+        text = (paths.RECIPES / name / "recipe.yaml").read_text("utf-8")
+        assert re.search(rf'version: "?{re.escape(entry["line"])}[."\n]', text), name
+        assert isinstance(entry["ends"], date)
+        assert entry["source"]
+
+
+def test_a_version_of_the_series_has_its_end_and_debians() -> None:
+    result = support.look_up(recipe("python", "3.11.2", Fix("a.patch", ())), DOCUMENT)
+    assert result == Support(
+        "python", "3.11.2", date(2027, 10, 31), "PEP 664", fixed_until=date(2028, 6, 30)
+    )
+
+
+@pytest.mark.parametrize("version", ["3.12.0", "3.1.4", "3.110"])
+def test_another_series_asks_for_its_own_end(version: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"python 3.11, and the recipe has {version}"):
+        support.look_up(recipe("python", version), DOCUMENT)
+
+
+def test_without_an_entry_the_newest_release_is_supported() -> None:
+    result = support.look_up(recipe("zlib", "1.2.13"), DOCUMENT)
+    assert (result.ends, result.state(TODAY)) == (None, "")
+    assert support.row(result) == ["zlib", "1.2.13", "no date recorded", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("ends", "state"),
+    [
+        (date(2026, 11, 27), "ended"),
+        (TODAY, "ends"),
+        (date(2027, 11, 28), "ends"),
+        (date(2027, 11, 29), ""),
+    ],
+)
+def test_a_warning_begins_a_year_before_the_end(ends: date, state: str) -> None:
+    assert Support("python", "3.11.2", ends, "PEP 664").state(TODAY) == state
+
+
+def test_warnings_name_packages_with_their_day_and_debians_fixes() -> None:
+    ended = Support("openssl", "3.0.20", date(2026, 9, 7), "", date(2028, 6, 30))
+    ends = Support("python", "3.11.2", date(2027, 10, 31), "")
+    assert support.warnings([ended, ends, Support("zlib", "1.2.13")], TODAY) == [
+        "warning: upstream support has ended: openssl 3.0.20 (2026-09-07; Debian fixes it until"
+        " 2028-06-30)",
+        "warning: upstream support ends within a year: python 3.11.2 (2027-10-31)",
+    ]
+    assert support.warnings([replace(ends, ends=date(2029, 1, 1))], TODAY) == []

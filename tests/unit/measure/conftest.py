@@ -1,0 +1,12 @@
+"""Measurements ask git for the commit; unit tests start no processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from builder.measure import provenance
+
+
+@pytest.fixture(autouse=True)
+def _no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(provenance, "commit", lambda: "")

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common import paths
+from builder.common.errors import CommandFailed, ConfigurationError
+from builder.measure import document_tables
+
+
+def test_documents_have_the_tables_of_the_results() -> None:
+    document_tables.check()
+    named = {
+        name
+        for file in document_tables.documents()
+        for _, name, _ in document_tables.MARKED.findall(file.read_text(encoding="utf-8"))
+    }
+    assert named == set(document_tables.TABLES)
+
+
+def test_no_row_mixes_days() -> None:
+    _, *rows = document_tables.first_calls("compile-epyc", ("stock", "openblas"))
+    assert all(row[3:].count(document_tables.MISSING) == 1 for row in rows)
+
+
+def test_a_changed_number_fails_the_check_and_is_written_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "ROOT", tmp_path)
+    (tmp_path / "docs").mkdir()
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- table: mean-speed-ups -->\n<!-- end of table -->\n")
+    with pytest.raises(CommandFailed, match=r"README\.md"):
+        document_tables.check()
+    assert document_tables.update() == [readme]
+    document_tables.check()
+    written = readme.read_text(encoding="utf-8")
+    assert "| `openblas` | 4.0 | 2.1 |\n" in written
+    readme.write_text(written.replace("4.0", "4.1"), encoding="utf-8")
+    with pytest.raises(CommandFailed, match=r"README\.md"):
+        document_tables.check()
+
+
+def test_an_unknown_table_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="'none'"):
+        document_tables.fill("<!-- table: none -->\n\n\n<!-- end of table -->")
+
+
+def test_a_table_without_an_end_keeps_the_text_after_it() -> None:
+    text = "<!-- table: summary -->\n\ntext\n<!-- table: gpu -->\n<!-- end of table -->\n"
+    assert "\ntext\n" in document_tables.fill(text)

@@ -1,0 +1,62 @@
+"""A test fails if Theano logs the failure of an optimizer."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from fail_on_logged import pytest_runtest_call
+
+from conformance.logged_failures import LoggedFailures, optimizer
+
+LOGGER = logging.getLogger("theano.gof.opt")
+
+
+def log_a_failure(optimizer: str) -> None:
+    try:
+        raise ValueError("no such axis\nHINT: none")
+    except ValueError:
+        LOGGER.error("Optimization failure due to: %s", optimizer)
+        LOGGER.error("node: %s", "Sum(x)")
+        LOGGER.error("TRACEBACK:")
+
+
+def test_a_line_names_the_optimizer_and_the_first_line_of_the_error() -> None:
+    with LoggedFailures() as failures:
+        log_a_failure("<local object at 0x7f00>")
+    log_a_failure("after")
+    [line] = failures.lines
+    assert line == "Optimization failure due to: <local> raised ValueError: no such axis"
+    assert optimizer(line) == "Optimization failure due to: <local>"
+
+
+def test_other_records_are_no_failures() -> None:
+    with LoggedFailures() as failures:
+        LOGGER.error("EquilibriumOptimizer max'ed out by 'local_add'. You can raise it")
+        LOGGER.warning("Optimization failure due to: a warning")
+        logging.getLogger("theano.gof.cmodule").error("SeqOptimizer apply x")
+    assert [line.partition(".")[0] for line in failures.lines] == [
+        "EquilibriumOptimizer max'ed out by 'local_add'"
+    ]
+
+
+def test_the_plugin_fails_a_test_that_logs() -> None:
+    call = pytest_runtest_call(None)
+    next(call)
+    log_a_failure("local")
+    with pytest.raises(pytest.fail.Exception, match="failed optimizers: Opt"):
+        call.send(None)
+
+
+def test_the_plugin_leaves_other_tests_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = pytest_runtest_call(None)
+    next(call)
+    monkeypatch.setattr(LOGGER, "disabled", True)
+    log_a_failure("local")
+    with pytest.raises(StopIteration) as ended:
+        call.send("result")
+    assert ended.value.value == "result"
+    call = pytest_runtest_call(None)
+    next(call)
+    with pytest.raises(ZeroDivisionError):
+        call.throw(ZeroDivisionError())

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder import report, verification
+from builder.common import paths, processes
+from builder.common.errors import EnvironmentFailed, VerifyFailed
+from builder.environment.envs import MARK
+
+
+@pytest.fixture
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The prefix of an installed environment without packages."""
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
+    monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
+    prefix = tmp_path / "envs" / "openblas"
+    for file in (prefix / MARK, prefix / "bin" / "theano-fast"):
+        file.parent.mkdir(parents=True)
+        file.write_text('{"lock": "x"}')
+    return prefix
+
+
+def test_verify_needs_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
+    with pytest.raises(EnvironmentFailed, match="invoke build --stack=openblas"):
+        verification.verify("openblas")
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("openblas", "openblas"),
+        ("openblas-amdlibm-aocl", "openblas-amdlibm-aocl"),
+        ("openblas+pymc3+keras", "openblas+keras+pymc3"),
+    ],
+)
+def test_a_failed_check_is_an_error(
+    name: str, prefix: str, environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment.rename(environment.with_name(prefix))
+    monkeypatch.setattr(processes, "run_on_terminal", lambda *_, **__: 1)
+    with pytest.raises(VerifyFailed) as raised:
+        verification.verify(name)
+    assert prefix in str(raised.value)
+
+
+def test_verify_hides_the_users_settings(
+    environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    def run(argv: list[object], *, env: dict[str, str]) -> int:
+        seen.update(env)
+        report.write({"passed": True}, report.verification_file("openblas"))
+        return 0
+
+    monkeypatch.setattr(processes, "run_on_terminal", run)
+    monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=")
+    assert verification.verify("openblas") == {"passed": True}
+    assert "THEANO_FLAGS" not in seen
+    assert "PATH" in seen
+
+
+def test_the_log_of_a_failed_check_is_printed(
+    environment: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*_: object, log: Path, **__: object) -> int:
+        log.write_text("blas        failed       0.1  another BLAS\n")
+        return 1
+
+    monkeypatch.setattr(processes, "run_logged", run)
+    with pytest.raises(VerifyFailed):
+        verification.verify("openblas", log=environment / "verify.log")
+    assert "another BLAS" in capsys.readouterr().out
