@@ -412,7 +412,7 @@ def image(
 
 @door(*SOURCES, "base")
 def images(_: Context, options: Options, base: str) -> None:
-    """Build and verify the images of all CPU stacks except those of 2017."""
+    """Build and verify the images of all CPU stacks except the stacks of 2017."""
     from builder import image_pipeline
 
     image_pipeline.build_all_images(options, base)

@@ -130,7 +130,7 @@ class Build:
         progress.say("\n".join(lines))
 
     def resolve(self, stack_packages: Iterable[Package]) -> Lock:
-        """Resolve the stack to exact packages among those that were built."""
+        """Resolve the stack to exact packages of this build."""
         metapackage = next(recipe for recipe in self.plan.recipes if recipe.name == METAPACKAGE)
         return envs.resolve_lock(self.stack, metapackage, stack_packages)
 

@@ -39,6 +39,13 @@ class Patch:
         """The text of the file."""
         return f"{self.header}\n---\n{self.diff}"
 
+    def count_lines(self, sign: str) -> int:
+        """Count the lines that the patch adds ("+") or removes ("-")."""
+        return sum(
+            line.startswith(sign) and not line.startswith(f"{sign * 3} ")
+            for line in self.diff.splitlines()
+        )
+
 
 def read_patch(recipe: Path, name: str) -> Patch:
     """Read the patch ``recipe/patches/name``.

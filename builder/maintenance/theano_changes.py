@@ -30,8 +30,8 @@ INTRODUCTION = """\
 
 Each entry is a patch of Theano 1.0.5, in the order of `recipes/theano/recipe.yaml`: what fails
 without it, what it does, what it assumes, and when it can be removed. New code is in
-`recipes/theano/src`. The lines are those that a patch adds to Theano's own files and removes from
-them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change a patch.
+`recipes/theano/src`. Each entry counts the lines that the patch adds to Theano's own files and
+removes from them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change a patch.
 """
 
 
@@ -70,16 +70,13 @@ def render() -> str:
 
 def _render_patch(patch: patches.Patch) -> str:
     title, _, message = patch.header.partition("\n")
-    lines = patch.diff.splitlines()
-    added, removed = (
-        sum(line.startswith(sign) and not line.startswith(sign * 3) for line in lines)
-        for sign in "+-"
-    )
+    added, removed = map(patch.count_lines, "+-")
     tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
+    # Tests of GPU ops run in the cuda stack; patches of Theano's tests have no others.
+    default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
     size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
     return (
-        f"\n### {escape(title)}\n\n{escape(message.strip())}\n\n"
-        f"{size} Tests: {tests or 'those of Theano'}.\n"
+        f"\n### {escape(title)}\n\n{escape(message.strip())}\n\n{size} Tests: {tests or default}.\n"
     )
 
 

@@ -31,8 +31,8 @@ class Plan:
 
     def collect_needs(self, name: str) -> set[str]:
         """Collect the names of the recipes that a recipe needs, directly or not."""
-        direct = self.needs[name]
-        return set(direct).union(*(self.collect_needs(other) for other in direct))
+        needs = self.needs[name]
+        return set(needs).union(*map(self.collect_needs, needs))
 
 
 def make_plan(
@@ -56,7 +56,7 @@ def make_plan(
         "engine": engine.version(engine_name),
         "files": [sha256(file) for file in engine.FILES],
     }
-    for name, direct in needs.items():
+    for name, dependencies in needs.items():
         inputs = {
             "builder": builder,
             # `extra` has addresses of sources, which do not change the package.
@@ -66,7 +66,7 @@ def make_plan(
             ],
             "files": _hash_tree(recipes[name].path),
             "own": [_hash_tree(path) for path in recipes[name].project_paths],
-            "needs": sorted(keys[other] for other in direct),
+            "needs": sorted(keys[dependency] for dependency in dependencies),
         }
         text = json.dumps(inputs, sort_keys=True, default=str)
         keys[name] = hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -14,8 +14,8 @@ from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast, schedule
 
-# The recipes that an announcement names: those of at least this many CPU seconds, at most
-# NAMED_RECIPES of them. If there are none, the largest NAMED_RECIPES.
+# An announcement names at most NAMED_RECIPES recipes of at least this many CPU seconds. If no
+# recipe takes so long, it names the NAMED_RECIPES slowest recipes.
 NAMED_CPU_SECONDS = 60
 NAMED_RECIPES = 3
 
@@ -25,8 +25,8 @@ class Step:
 
     Attributes:
         describe: returns a description of the progress; called from another thread.
-        seconds_left: the seconds until the end of this step, if a better estimate than that of
-            earlier runs is known.
+        seconds_left: an estimate of the seconds until the end of this step, if one exists that is
+            better than the duration of earlier runs.
         result: the result, set at the end. A step without a result prints nothing.
     """
 
@@ -86,7 +86,7 @@ class Steps:
 
 
 def list_steps(missing: Iterable[Recipe], later: Sequence[str] = ()) -> Steps:
-    """List the steps that build the missing recipes, and those that follow.
+    """List the steps that build the missing recipes, and the later steps.
 
     Args:
         missing: the recipes whose packages are not in the package cache.

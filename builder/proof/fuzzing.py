@@ -194,7 +194,7 @@ def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
 
 
 def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
-    """Count the outputs that NumPy is asked for, and those that it can compute."""
+    """Count the requested outputs, and the outputs that NumPy can compute."""
 
     def ask_and_count(question: dict[str, Any]) -> dict[str, Any]:
         answer = ask(question)

@@ -215,7 +215,7 @@ class Run:
         )
 
     def _format_estimate(self, seconds: float) -> str:
-        # The time of selected tests is not known, only that of all.
+        # Only the time of all tests is known, so it is an upper bound for selected tests.
         bound = "at most" if self.select else "about"
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
 
