@@ -1,50 +1,66 @@
 """Check the states of Theano's patch series: the source after the first patches, up to each one.
 
-A state must have no undefined name, import, compile a small program in C and compute the right
-numbers. It runs in the interpreter of the openblas environment, with the libraries that the
-environment's Theano was compiled to: they come from files of our own, which all states share.
+`check_statically` finds syntax errors, undefined names and functions without their return, in
+seconds. `check` runs the states: Theano must import, compile a small program in C and compute the
+right numbers. A state runs in the interpreter of the openblas environment, with extension modules
+that are compiled from the state's source.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from builder.common import paths, progress
 from builder.common.errors import CommandFailed, UsageError
 from builder.common.processes import clean_environ, run
 from builder.environment import envs
-from builder.maintenance import patches
+from builder.maintenance import compilers, patches, theano_changes
+from builder.proof.linked_packages import PYTEST, link_packages
+from builder.proof.pytest_runs import PLUGIN
 
 STACK = "openblas"
 RECIPE = "theano"
 PROGRAM = paths.ROOT / "tests" / "patches" / "state_program.py"
 # The theme that makes Theano run on today's Python: states before its end are not checked.
 PORT = "port/"
-# Syntax errors, undefined names and redefinitions.
-RULES = "E9,F811,F821,F823"
+# Syntax errors and undefined names.
+RULES = "E9,F821,F823"
 # Lines of an error that the report shows.
 LINES = 12
+# With --turn: the number of states that are checked in addition to the states of changed patches,
+# and the limit for both. On two CPUs, a state takes 5 s; before the patches of build/ shorten
+# compilation, 30 s.
+STATES_PER_TURN = 6
+MOST_STATES_PER_TURN = 20
+# Prints the directories of Python's and NumPy's headers, and the suffix of extension modules.
+DIRECTORIES = """
+import json, sysconfig, numpy
+print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(),
+                  sysconfig.get_config_var("EXT_SUFFIX")]))
+"""
+# An entry of EXTENSIONS in Theano's setup.py: the module and its source.
+EXTENSION = re.compile(r"\('(theano\.[\w.]+)',\s+'([\w/]+\.c(?:pp)?)'")
 
 
-@dataclass(frozen=True)
-class State:
-    """The source after a patch: the patch's name, the commit and the Python files it changed."""
-
-    patch: str
-    commit: str
-    changed: tuple[str, ...]
-
-
-def check(selected: Sequence[str], offline: bool = False) -> None:
+def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None:
     """Check the states after the selected patches, or after all patches that follow the port.
 
     Args:
-        selected: parts of patches' names; all states for none.
+        selected: parts of patches' names; if empty, check all states.
+        turn: check only the states of patches that the last commit or the work tree changes, and a
+            few others that this number, such as the day's, selects.
+        offline: download nothing.
 
     Raises:
         UsageError: no patch has such a name.
@@ -52,24 +68,65 @@ def check(selected: Sequence[str], offline: bool = False) -> None:
         CommandFailed: a state is broken.
     """
     envs.require_installed(STACK)
-    tree = patches.open_tree(RECIPE, offline)
-    states = [state for state in read_states(tree) if is_selected(state.patch, selected)]
-    if not states:
+    names = [name for name in patches.list_patches(recipe()) if is_selected(name, selected)]
+    if not names:
         raise UsageError(
-            f"no patch is named {', '.join(selected)}",
+            f"no patch's name contains {' or '.join(selected)}",
             "recipes/theano/recipe.yaml lists the patches",
         )
+    if turn:
+        names = select_turn(names, find_changed_patches(), turn)
     broken = []
-    for number, state in enumerate(states, 1):
-        started = time.monotonic()
-        error = find_error(tree, state)
-        verdict = f"FAILED\n{error}" if error else "passed"
-        seconds = time.monotonic() - started
-        progress.say(f"{number}/{len(states)} {state.patch}: {verdict} ({seconds:.0f} s)")
-        broken += [state.patch] if error else []
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory, "source")
+        for name in apply_patches(source, offline):
+            if name in names:
+                error = find_error(source)
+                verdict = f"FAILED\n{error}" if error else "passed"
+                seconds = time.monotonic() - started
+                number = f"{names.index(name) + 1}/{len(names)}"
+                progress.say(f"{number} {name}: {verdict} ({seconds:.0f} s)")
+                broken += [name] if error else []
     if broken:
-        raise CommandFailed(f"broken after {', '.join(broken)}")
-    progress.conclude(f"{len(states)} states of the patch series pass")
+        raise CommandFailed(f"the source is broken after the patches {', '.join(broken)}")
+    progress.conclude(f"{len(names)} states of the patch series pass")
+
+
+def recipe() -> Path:
+    """Return the directory of Theano's recipe."""
+    return paths.RECIPES / RECIPE
+
+
+def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[str]:
+    """Unpack Theano's source with our own files, and apply one patch after another.
+
+    Args:
+        source: the directory to create.
+        offline: download nothing.
+        without: the name of a patch that is not applied.
+
+    Yields:
+        The name of the patch that was applied last.
+
+    Raises:
+        CommandFailed: a patch does not apply.
+    """
+    archive = patches.fetch_source_archive(recipe(), None, offline)
+    source.mkdir()
+    # git apply ignores files of an outer repository.
+    patches.run_git(source, "init", "--quiet")
+    run(["tar", "--extract", "--strip-components=1", "--file", archive, "--directory", source])
+    copy_own_files(source)
+    for name in patches.list_patches(recipe()):
+        if name == without:
+            continue
+        try:
+            patches.run_git(source, "apply", "--whitespace=nowarn", recipe() / "patches" / name)
+        except CommandFailed as error:
+            reason = f" without {without}, because it changes the same lines" if without else ""
+            raise CommandFailed(f"{name} does not apply{reason}") from error
+        yield name
 
 
 def is_selected(patch: str, selected: Sequence[str]) -> bool:
@@ -79,53 +136,212 @@ def is_selected(patch: str, selected: Sequence[str]) -> bool:
     return not patch.startswith(PORT)
 
 
-def read_states(tree: Path) -> Iterator[State]:
-    """Read the states from the commits of a work tree, in order."""
-    for commit in patches.git(tree, "rev-list", "--reverse", f"{patches.UPSTREAM}..HEAD").split():
-        message = patches.git(tree, "show", "--no-patch", "--format=%B", commit)
-        changed = patches.git(tree, "diff", "--name-only", f"{commit}~", commit).split()
-        yield State(
-            message.rstrip().rpartition(patches.TRAILER)[2],
-            commit,
-            tuple(file for file in changed if file.endswith(".py")),
-        )
+def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> list[str]:
+    """Select the states of changed patches, and every n-th other one from a start by the turn.
+
+    If a change concerns more states than the limit, the turn selects some of them.
+    """
+    step = math.ceil(len(names) / STATES_PER_TURN)
+    others = names[turn % step :: step]
+    selected = [name for name in names if name in changed or name in others]
+    step = math.ceil(len(selected) / MOST_STATES_PER_TURN)
+    return selected[turn % step :: step]
 
 
-def find_error(tree: Path, state: State) -> str:
-    """Return the last lines of the error of a state, or an empty string."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        source = directory / "source"
-        write_source(tree, state.commit, source)
-        ruff: list[str | Path] = [paths.VENV / "bin" / "ruff", "check", "--isolated", "--no-cache"]
-        ruff += ["--quiet", f"--select={RULES}", *(source / file for file in state.changed)]
-        commands: list[list[str | Path]] = [[envs.python_path(STACK), PROGRAM]]
-        if state.changed:
-            commands.insert(0, ruff)
+def find_changed_patches() -> set[str]:
+    """Return the names of patches that the last commit or the work tree changes.
+
+    Without git's history, no name is returned.
+    """
+    directory = recipe() / "patches"
+    root = directory.relative_to(paths.ROOT)
+    try:
+        changed = patches.run_git(paths.ROOT, "diff", "--name-only", "HEAD~1", "--", root).split()
+    except CommandFailed:
+        return set()
+    return {name.removeprefix(f"{root}/") for name in changed}
+
+
+def find_error(source: Path) -> str:
+    """Run the program with Theano's source; return the last lines of its error, or ""."""
+    try:
+        compile_extensions(source)
+    except CommandFailed as error:
+        return str(error)
+    with tempfile.TemporaryDirectory() as home:
         environ = {
             **clean_environ(),
-            "HOME": str(directory),
+            "HOME": home,
             "PYTHONPATH": str(source),
-            "THEANO_FLAGS": f"base_compiledir={directory},cmodule.shipped=,on_opt_error=raise",
+            "THEANO_FLAGS": f"base_compiledir={home},on_opt_error=raise,gcc.cxxflags=-O1",
         }
-        for command in commands:
-            done = run(command, env=environ, check=False)
-            if done.status != 0:
-                return "\n".join(done.output.strip().splitlines()[-LINES:])
-    return ""
+        done = run([envs.python_path(STACK), PROGRAM], env=environ, check=False)
+    return "\n".join(done.output.strip().splitlines()[-LINES:]) if done.status else ""
 
 
-def write_source(tree: Path, commit: str, directory: Path) -> None:
-    """Write the source of a commit to a directory, with our own files and compiled libraries."""
-    directory.mkdir()
-    archive = directory.with_suffix(".tar")
-    patches.git(tree, "archive", "--output", archive, commit)
-    run(["tar", "--extract", "--file", archive, "--directory", directory])
-    own_files = paths.RECIPES / RECIPE / patches.OWN_FILES
-    installed = envs.find_site_packages(paths.ENVIRONMENTS / STACK)
-    files = [(file, own_files) for file in own_files.rglob("*.*") if file.suffix != ".pyi"]
-    files += [(file, installed) for file in (installed / RECIPE).rglob("*.so")]
-    for file, root in files:
-        target = directory / file.relative_to(root)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, target)
+def test_without(patch: str, selected: str = "", offline: bool = False) -> None:
+    """Run the tests of patches with Theano's source without one patch; report the failures.
+
+    Tests that fail with the complete series too do not count: the source is not installed.
+
+    Args:
+        patch: the patch, or a part of its name.
+        selected: pytest's -k expression.
+        offline: download nothing.
+
+    Raises:
+        UsageError: no patch, or several patches, have such a name.
+        EnvironmentFailed: the openblas environment is not built.
+        CommandFailed: a later patch changes the same lines, or no own test of the patch fails.
+    """
+    envs.require_installed(STACK)
+    names = [name for name in patches.list_patches(recipe()) if patch in name]
+    if len(names) != 1:
+        raise UsageError(f"{patch}: the name of {len(names)} patches", ", ".join(names))
+    (name,) = names
+    own_files = {str(file.relative_to(paths.ROOT)) for file in theano_changes.find_tests(name)}
+    with tempfile.TemporaryDirectory() as directory:
+        source, complete = Path(directory, "without"), Path(directory, "complete")
+        list(apply_patches(source, offline, name))
+        failed = run_tests(source, ["tests/patches"], selected)
+        if failed:
+            list(apply_patches(complete, offline))
+            failed -= run_tests(complete, sorted(failed), "")
+    own = sorted(test for test in failed if test.partition("::")[0] in own_files)
+    others = sorted(failed.difference(own))
+    for title, tests in (("of its own tests", own), ("other tests", others)):
+        progress.say("\n  ".join([f"without {name}, {len(tests)} {title} fail", *tests]))
+    if not own:
+        raise CommandFailed(f"no test of {name} fails without it")
+
+
+def run_tests(source: Path, tests: Sequence[str], selected: str) -> set[str]:
+    """Run tests with Theano's source in the environment's interpreter; return the failed tests."""
+    compile_extensions(source)
+    with tempfile.TemporaryDirectory() as home:
+        packages = Path(home, "packages")
+        packages.mkdir()
+        link_packages(packages, *PYTEST)
+        environ = {
+            **clean_environ(),
+            "HOME": home,
+            "PATH": f"{os.environ['PATH']}:{compilers.install()}",
+            "PYTHONPATH": f"{source}:{packages}",
+        }
+        options = ["-q", "-rfE", "--tb=no", "--color=no", "-p", "no:cacheprovider"]
+        options += ["-o", f"pythonpath={PLUGIN.parent}", *(("-k", selected) if selected else ())]
+        command: list[str | Path] = [envs.python_path(STACK), "-m", "pytest", *tests, *options]
+        output = run(command, env=environ, cwd=paths.ROOT, check=False).output
+    return set(re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE))
+
+
+def copy_own_files(directory: Path) -> None:
+    """Copy the files of the recipe's src into a source."""
+    own_files = recipe() / patches.OWN_FILES
+    for file in own_files.rglob("*.*"):
+        if file.is_file() and file.suffix not in (".pyi", ".pyc"):
+            target = directory / file.relative_to(own_files)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+
+
+def compile_extensions(source: Path) -> None:
+    """Compile the extension modules of a source; cache them by their code and headers.
+
+    Raises:
+        CommandFailed: a module does not compile.
+    """
+    text = (source / "setup.py").read_text(encoding="utf-8")
+    # States before the patch that compiles extension modules have the source of one of them.
+    extensions = EXTENSION.findall(text) or [
+        ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
+    ]
+    output = run([envs.python_path(STACK), "-c", DIRECTORIES], env=clean_environ()).output
+    python, numpy, suffix = json.loads(output.splitlines()[-1])
+    programs = compilers.install()
+    headers = sorted([*source.rglob("theano*.h"), *source.rglob("thunks/*.h")])
+    cache = paths.BUILD / "patches" / "extensions"
+    cache.mkdir(parents=True, exist_ok=True)
+    for module, file in extensions:
+        content = b"".join(path.read_bytes() for path in [*headers, source / file])
+        cached = cache / hashlib.blake2b(output.encode() + content, digest_size=20).hexdigest()
+        if not cached.exists():
+            program = programs / ("gcc" if file.endswith(".c") else "g++")
+            include = [f"-I{path}" for path in (python, numpy, source / "theano/gof/c_code")]
+            compiled = cache / "new"
+            run([program, "-O1", "-w", "-shared", "-fPIC", source / file, *include, "-o", compiled])
+            compiled.rename(cached)
+        shutil.copyfile(cached, source / (module.replace(".", "/") + suffix))
+
+
+def check_statically(offline: bool = False) -> None:
+    """Find syntax errors, undefined names and functions without return in all states.
+
+    Errors of the first state do not count: Theano 1.0.5 has them.
+
+    Raises:
+        CommandFailed: a state has such an error.
+    """
+    header = re.compile(r"^\+\+\+ b/(.+\.py)$", re.MULTILINE)
+    changed = {
+        name: header.findall(patches.read_patch(recipe(), name).diff)
+        for name in patches.list_patches(recipe())
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        source, states = Path(directory, "source"), Path(directory, "states")
+        first = ""
+        for name in apply_patches(source, offline):
+            if not name.startswith(PORT):
+                first = first or name
+                files = changed[name] if name != first else itertools.chain(*changed.values())
+                for file in files:
+                    (states / name / file).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source / file, states / name / file)
+        errors = find_static_errors(states)
+    old_errors = {
+        (path.rpartition(".patch/")[2], message)
+        for path, message in errors
+        if path.startswith(f"{first}/")
+    }
+    new_errors = [
+        f"{path}:{line}: {message}"
+        for (path, message), line in errors.items()
+        if (path.rpartition(".patch/")[2], message) not in old_errors
+    ]
+    if new_errors:
+        raise CommandFailed("the patch series has broken states:\n" + "\n".join(new_errors))
+
+
+def find_static_errors(root: Path) -> dict[tuple[str, str], int]:
+    """Return the lines of errors below a directory, by relative path and message."""
+    options = ["--isolated", "--no-cache", "--quiet", "--exit-zero", "--output-format=concise"]
+    ruff: list[str | Path] = [paths.VENV / "bin" / "ruff", "check", f"--select={RULES}", *options]
+    output = run([*ruff, "."], cwd=root).output
+    matches = re.findall(r"^(.+?):(\d+):\d+: (.+)$", output, re.MULTILINE)
+    errors = {(path, message): int(line) for path, line, message in matches}
+    for file in root.rglob("*.py"):
+        for function in find_missing_returns(file.read_text(encoding="utf-8")):
+            key = str(file.relative_to(root)), f"{function.name} returns nothing"
+            errors[key] = function.lineno
+    return errors
+
+
+def find_missing_returns(code: str) -> Iterator[ast.FunctionDef]:
+    """Yield the functions whose docstring begins with "Return" and that return no value.
+
+    In such a case, a patch adds a function and a later patch adds its last lines. Code with a
+    syntax error yields no function.
+    """
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            words = (ast.get_docstring(node) or "").split()[:1]
+            if words in (["Return"], ["Returns"]) and not any(
+                isinstance(child, ast.Raise | ast.Yield)
+                or (isinstance(child, ast.Return) and child.value is not None)
+                for child in ast.walk(node)
+            ):
+                yield node

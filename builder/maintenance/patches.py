@@ -51,7 +51,7 @@ def read_patch(recipe: Path, name: str) -> Patch:
     """Read the patch ``recipe/patches/name``.
 
     Raises:
-        ConfigurationError: there is no such file, or it is not a patch.
+        ConfigurationError: the file does not exist, or it is not a patch.
     """
     try:
         text = (recipe / "patches" / name).read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def read_patch(recipe: Path, name: str) -> Patch:
         raise ConfigurationError(f"recipes/{recipe.name}: {error}") from error
     header, separator, diff = text.partition("\n---\ndiff --git ")
     if not separator:
-        hint = "after the header, it needs a line `---` and the output of git diff"
+        hint = "write a line `---` and the output of git diff after the header"
         raise ConfigurationError(f"recipes/{recipe.name}/patches/{name} is not a patch", hint)
     return Patch(name, header, f"diff --git {diff}")
 
@@ -78,15 +78,15 @@ def work_tree(recipe: Path) -> Path:
 def open_tree(name: str, offline: bool = False) -> Path:
     """Make a work tree of a recipe's source with one commit for each patch.
 
-    The recipe's own files are links in it.
+    In the work tree, the recipe's own files are links.
 
     Args:
         name: the recipe.
         offline: download nothing.
 
     Raises:
-        UsageError: there is a work tree with unsaved changes, or the recipe has no patches.
-        HostToolMissing: there is no git.
+        UsageError: a work tree with unsaved changes exists, or the recipe has no patches.
+        HostToolMissing: git is not on PATH.
     """
     recipe = _find_recipe(name)
     tree = work_tree(recipe)
@@ -99,13 +99,13 @@ def open_tree(name: str, offline: bool = False) -> Path:
         new.mkdir()
         unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", "--file"]
         run([*unpack, archive, "--directory", new])
-        git(new, "init", "--quiet", "--initial-branch=patches")
-        git(new, "add", "--all", "--force")
+        run_git(new, "init", "--quiet", "--initial-branch=patches")
+        run_git(new, "add", "--all", "--force")
         _commit(new, UPSTREAM)
-        git(new, "tag", UPSTREAM)
+        run_git(new, "tag", UPSTREAM)
         for patch_name in names:
             patch = read_patch(recipe, patch_name)
-            git(new, "apply", "--index", "--whitespace=nowarn", recipe / "patches" / patch_name)
+            run_git(new, "apply", "--index", "--whitespace=nowarn", recipe / "patches" / patch_name)
             _commit(new, f"{patch.header}\n\n{TRAILER}{patch_name}")
         _link_own_files(recipe / OWN_FILES, new)
         shutil.rmtree(tree, ignore_errors=True)
@@ -128,17 +128,17 @@ def save_tree(name: str) -> list[str]:
         The files that were changed, added or removed.
 
     Raises:
-        UsageError: there is no work tree, it has uncommitted changes, or a commit names no patch,
-            adds a file or is a merge.
+        UsageError: the work tree does not exist or has uncommitted changes; or a commit names no
+            patch, adds a file or is a merge.
     """
     recipe = _find_recipe(name)
     tree = work_tree(recipe)
     if not (tree / ".git").is_dir():
         opens = f"./invoke patches --recipe={name}"
         raise UsageError(
-            f"there is no work tree {progress.display_path(tree)}", f"to open it: {opens}"
+            f"the work tree {progress.display_path(tree)} does not exist", f"create it: {opens}"
         )
-    if changes := git(tree, "status", "--porcelain"):
+    if changes := run_git(tree, "status", "--porcelain"):
         raise UsageError(
             f"{progress.display_path(tree)} has uncommitted changes:\n{changes.rstrip()}",
             "commit them; to change the patch of a commit: git commit "
@@ -183,7 +183,7 @@ def fetch_source_archive(path: Path, directory: Path | None, offline: bool) -> P
 
 
 def _read_patch_files(recipe: Path) -> dict[str, str]:
-    """Read all patch files of a recipe, in recipe.yaml or not; return their texts by name."""
+    """Read all patch files in a recipe's directory; return their texts by name."""
     root = recipe / "patches"
     files = sorted(root.rglob("*.patch"))
     return {str(file.relative_to(root)): file.read_text(encoding="utf-8") for file in files}
@@ -192,7 +192,7 @@ def _read_patch_files(recipe: Path) -> dict[str, str]:
 def _require_saved(recipe: Path, tree: Path) -> None:
     try:
         written = _read_patch_files(recipe)
-        unsaved = git(tree, "status", "--porcelain")
+        unsaved = run_git(tree, "status", "--porcelain")
         unsaved += "".join(
             f"{patch.name}\n"
             for patch in _read_commits(tree)
@@ -209,8 +209,8 @@ def _require_saved(recipe: Path, tree: Path) -> None:
 
 def _read_commits(tree: Path) -> Iterator[Patch]:
     """Yield the commits after the upstream commit as patches, in order."""
-    for commit in git(tree, "rev-list", "--reverse", f"{UPSTREAM}..HEAD").split():
-        message = git(tree, "show", "--no-patch", "--format=%B", commit).rstrip()
+    for commit in run_git(tree, "rev-list", "--reverse", f"{UPSTREAM}..HEAD").split():
+        message = run_git(tree, "show", "--no-patch", "--format=%B", commit).rstrip()
         header, _, name = message.rpartition(f"\n\n{TRAILER}")
         title = message.splitlines()[0]
         if not NAME.fullmatch(name):
@@ -222,7 +222,7 @@ def _read_commits(tree: Path) -> Iterator[Patch]:
             *("diff-tree", "-p", "--no-commit-id", "--no-color", "--no-ext-diff", "--no-renames"),
             *("--unified=3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"),
         ]
-        diff = git(tree, *difference, commit)
+        diff = run_git(tree, *difference, commit)
         if not diff or "\nnew file mode " in diff:
             defect = "adds a file" if diff else "is empty or a merge"
             hint = f"put new files below {OWN_FILES}/ of the recipe"
@@ -260,11 +260,11 @@ def _commit(tree: Path, message: str) -> None:
     author = ["-c", "user.name=theano-fast", "-c", "user.email=theano-fast@localhost"]
     file = tree / ".git" / "message"
     file.write_text(message, encoding="utf-8")
-    git(tree, *author, "commit", "--quiet", "--cleanup=verbatim", "--file", file)
+    run_git(tree, *author, "commit", "--quiet", "--cleanup=verbatim", "--file", file)
 
 
-def git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
+def run_git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
     if shutil.which("git") is None:
-        raise HostToolMissing("there is no git on PATH", "install it: apt-get install git")
+        raise HostToolMissing("git is not on PATH", "as root: apt-get install git")
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     return run(["git", *arguments], cwd=tree, env={**environ, **PLAIN}).output

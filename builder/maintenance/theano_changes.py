@@ -14,12 +14,13 @@ from builder.maintenance import patches
 RECIPE = paths.RECIPES / "theano"
 TESTS = paths.ROOT / "tests" / "patches"
 PAGE = paths.ROOT / "docs" / "theano-changes.md"
+# In the order of the series: build/ makes the check of later states fast.
 THEMES = {
     "port": "Current Python, NumPy and SciPy",
+    "build": "Compilation with g++",
     "tests": "Theano's tests",
     "cuda": "GPU ops",
     "results": "Wrong results of 1.0.5",
-    "build": "Compilation with g++",
     "graph": "Faster optimization",
     "run": "Faster calls",
 }
@@ -48,7 +49,7 @@ def check() -> None:
     """Compare the page with the patches.
 
     Raises:
-        CommandFailed: they differ.
+        CommandFailed: the page differs from the patches.
     """
     if not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != render():
         raise CommandFailed(
@@ -72,7 +73,8 @@ def _render_patch(patch: patches.Patch) -> str:
     title, _, message = patch.header.partition("\n")
     added, removed = map(patch.count_lines, "+-")
     tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
-    # Tests of GPU ops run in the cuda stack; patches of Theano's tests have no others.
+    # Tests of GPU ops run in the cuda stack. A patch of Theano's tests has no test files of its
+    # own.
     default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
     size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
     return (
@@ -81,7 +83,7 @@ def _render_patch(patch: patches.Patch) -> str:
 
 
 def find_tests(patch: str) -> Iterator[Path]:
-    """Yield the test files that have a patch's name or whose docstring has it."""
+    """Yield the test files whose name or docstring contains a patch's name."""
     theme, _, name = patch.removesuffix(".patch").partition("/")
     for test in sorted((TESTS / theme).glob("test_*.py")):
         docstring = test.read_text(encoding="utf-8").split('"""')[1:2]
@@ -92,5 +94,5 @@ def find_tests(patch: str) -> Iterator[Path]:
 
 
 def escape(text: str) -> str:
-    """Return plain text as Markdown."""
+    """Escape plain text for Markdown."""
     return re.sub(r"([\\`*_<\[])", r"\\\1", text)

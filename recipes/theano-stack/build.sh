@@ -3,14 +3,14 @@ set -euo pipefail
 
 case $BLAS in
     openblas) libraries=-lopenblas ;;
-    # First the library that runs small products on one thread: recipes/blas/mkl.c.
+    # Link first to libblas.so.3, which runs small products on one thread (recipes/blas/mkl.c).
     mkl) libraries="-l:libblas.so.3 -lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -lgomp" ;;
-    *) echo "no link flags are known for blas = $BLAS" >&2; exit 1 ;;
+    *) echo "theano-stack/build.sh has no link flags for blas = $BLAS" >&2; exit 1 ;;
 esac
 
 mkdir -p "$PREFIX/etc"
 cat > "$PREFIX/etc/theanorc" <<END
-# Theano's defaults in this environment; ~/.theanorc and THEANO_FLAGS come before them.
+# Theano's defaults in this environment. ~/.theanorc and THEANO_FLAGS override them.
 [global]
 cxx = $PREFIX/bin/x86_64-conda-linux-gnu-g++
 device = $DEVICE
@@ -26,7 +26,7 @@ END
 case $LIBM in
     system) ;;
     amdlibm) printf '\n[lib]\namdlibm = True\n' >> "$PREFIX/etc/theanorc" ;;
-    *) echo "no settings are known for libm = $LIBM" >&2; exit 1 ;;
+    *) echo "theano-stack/build.sh has no settings for libm = $LIBM" >&2; exit 1 ;;
 esac
 
 case $DEVICE in
@@ -43,7 +43,7 @@ library_path = $PREFIX/lib
 bin_path = $PREFIX/lib
 END
         ;;
-    *) echo "no settings are known for device = $DEVICE" >&2; exit 1 ;;
+    *) echo "theano-stack/build.sh has no settings for device = $DEVICE" >&2; exit 1 ;;
 esac
 
 cat > "$PREFIX/etc/theano-fast.toml" <<END
@@ -57,14 +57,14 @@ libm = "$LIBM"
 device = "$DEVICE"
 END
 
-# What the environment's pip leaves as it is.
+# The versions that the environment's pip must not change.
 cat > "$PREFIX/etc/pip-constraints.txt" <<END
-# Theano is compiled against these, and computes in their BLAS.
+# Theano is compiled against these versions, and its BLAS calls use the same libraries.
 $("$PREFIX/bin/python" -c '
 from importlib.metadata import version
 for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
 ')
-# Any other release would write over Theano: it is recipes/theano-pymc or none.
+# theano-fast's package theano-pymc is allowed. Each other release would overwrite Theano's files.
 theano-pymc ===1.1.2+theano.$PKG_VERSION
 END
 cat > "$PREFIX/pip.conf" <<END

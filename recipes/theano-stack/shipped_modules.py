@@ -1,8 +1,10 @@
-"""Compile the modules that the environment comes with: `shipped_modules.py DIRECTORY`.
+"""Compile the C modules that the package ships: ``shipped_modules.py DIRECTORY``.
 
-They are of the ops that many programs use and whose C code no program changes, in
-float32 and float64, as the optimizer puts them into a graph: inputs are variables, or
-constants where it makes them so.
+The modules implement ops that many programs use and whose C code depends on no program, in float32 and
+float64. The nodes are built as the optimizer builds them: an input is a constant where the optimizer
+inserts a constant, and otherwise a variable.
+
+The functions below yield output variables of nodes. Each node becomes one module or loop.
 """
 
 import itertools
@@ -24,38 +26,43 @@ INDICES = ["int32", "int64"]
 
 
 def variable(ndim, dtype):
+    """Return a variable without broadcastable dimensions."""
     return tensor.TensorType(dtype, [False] * ndim)()
 
 
-def scale(value, dtype):
+def make_constant(value, dtype):
+    """Return a scalar constant of the dtype."""
     return tensor.constant(np.asarray(value, dtype))
 
 
 def factors(dtype):
-    """Yield what alpha and beta of a product are: variables, constants, or one constant."""
-    one = scale(1, dtype)
+    """Yield pairs (alpha, beta) of a product's factors: one shared constant, constants or variables."""
+    one = make_constant(1, dtype)
     yield one, one
-    for alpha, beta in itertools.product([one, variable(0, dtype)], [scale(0, dtype), variable(0, dtype)]):
-        yield alpha, beta
+    alphas = one, variable(0, dtype)
+    betas = make_constant(0, dtype), variable(0, dtype)
+    yield from itertools.product(alphas, betas)
 
 
 def products(dtype):
+    """Yield products of matrices and vectors, which BLAS computes."""
     scalar, vector, matrix = (lambda n=n: variable(n, dtype) for n in range(3))
     yield blas._dot22(matrix(), matrix())
     yield blas._dot22scalar(matrix(), matrix(), scalar())
-    yield blas._dot22scalar(matrix(), matrix(), scale(2, dtype))
+    yield blas._dot22scalar(matrix(), matrix(), make_constant(2, dtype))
     for alpha, beta in factors(dtype):
         for gemm in blas.gemm_inplace, blas.gemm_no_inplace:
             yield gemm(matrix(), alpha, matrix(), matrix(), beta)
         for gemv in blas_c.cgemv_inplace, blas_c.cgemv_no_inplace:
             yield gemv(vector(), alpha, matrix(), vector(), beta)
-    for alpha in scale(1, dtype), scalar():
+    for alpha in make_constant(1, dtype), scalar():
         for ger in blas_c.cger_inplace, blas_c.cger_no_inplace:
             yield ger(matrix(), alpha, vector(), vector())
     yield blas.batched_dot(variable(3, dtype), variable(3, dtype))
 
 
 def networks(dtype):
+    """Yield the softmax and cross-entropy ops of neural networks, and their gradients."""
     vector, matrix = variable(1, dtype), variable(2, dtype)
     yield nnet.softmax_op(matrix)
     yield nnet.softmax_grad(matrix, variable(2, dtype))
@@ -68,35 +75,39 @@ def networks(dtype):
 
 
 def rows(dtype):
+    """Yield assignments to rows of a vector, a matrix or a tensor, selected by a vector of indices."""
     for inplace, ndim, index in itertools.product([False, True], [1, 2, 3], INDICES):
         op = subtensor.AdvancedIncSubtensor1(inplace, set_instead_of_inc=True)
         yield op(variable(ndim, dtype), variable(ndim, dtype), variable(1, index))
 
 
 def convolutions(dtype):
+    """Yield convolutions, and their gradients with respect to images and kernels."""
     image, kernel, top = (variable(4, dtype) for _ in range(3))
     sizes = [variable(0, "int64") for _ in range(2)]
     for border, stride in itertools.product(["valid", "half", "full"], [1, 2]):
-        how = border, (stride, stride)
-        yield corr.CorrMM(*how)(image, kernel)
-        yield corr.CorrMM_gradInputs(*how)(kernel, top, sizes if stride > 1 else None)
-        known = stride == 1 and border != "half"
-        yield corr.CorrMM_gradWeights(*how)(image, top, None if known else sizes)
+        parameters = border, (stride, stride)
+        yield corr.CorrMM(*parameters)(image, kernel)
+        yield corr.CorrMM_gradInputs(*parameters)(kernel, top, sizes if stride > 1 else None)
+        needs_sizes = stride > 1 or border == "half"
+        yield corr.CorrMM_gradWeights(*parameters)(image, top, sizes if needs_sizes else None)
 
 
 def poolings(dtype):
+    """Yield maximum and average poolings, and their gradients."""
     image, pooled, top = (variable(4, dtype) for _ in range(3))
-    # The size is the stride.
     size = tensor.constant([2, 2])
-    where = size, size, tensor.constant([0, 0])
-    yield pool.Pool(True)(image, *where)
-    yield pool.MaxPoolGrad(True)(image, pooled, top, *where)
+    # The stride equals the window's size, and there is no padding.
+    window = size, size, tensor.constant([0, 0])
+    yield pool.Pool(True)(image, *window)
+    yield pool.MaxPoolGrad(True)(image, pooled, top, *window)
     for mode in "average_inc_pad", "average_exc_pad":
-        yield pool.Pool(True, mode)(image, *where)
-        yield pool.AveragePoolGrad(True, mode)(image, top, *where)
+        yield pool.Pool(True, mode)(image, *window)
+        yield pool.AveragePoolGrad(True, mode)(image, top, *window)
 
 
 def random_numbers(dtype):
+    """Yield arrays of uniform random numbers."""
     for ndim in 1, 2, 3, 4:
         type = tensor.TensorType(dtype, [False] * ndim)
         op = rng_mrg.mrg_uniform(type, inplace=True)
@@ -104,10 +115,16 @@ def random_numbers(dtype):
 
 
 def arrays(scalar_op, *dtypes):
-    """Yield what an operation does of numbers, and of arrays, each broadcast or not."""
+    """Yield an Elemwise op of 0-dimensional inputs, and of vectors in each broadcast pattern.
+
+    Where an input has the output's type, also yield the op that works in-place on this input.
+    """
     for pattern in [None, *itertools.product([False, True], repeat=len(dtypes))]:
-        broadcast = [()] * len(dtypes) if pattern is None else [(each,) for each in pattern]
-        inputs = [tensor.TensorType(*each)() for each in zip(dtypes, broadcast)]
+        if pattern is None:
+            broadcastables = [()] * len(dtypes)
+        else:
+            broadcastables = [(broadcastable,) for broadcastable in pattern]
+        inputs = [tensor.TensorType(*properties)() for properties in zip(dtypes, broadcastables)]
         output = elemwise.Elemwise(scalar_op)(*inputs)
         yield output
         for i, input in enumerate(inputs):
@@ -116,6 +133,7 @@ def arrays(scalar_op, *dtypes):
 
 
 def operations(dtype):
+    """Yield elementwise operations on floats, and conversions to the dtype."""
     one, two, three = ([dtype] * n for n in range(1, 4))
     s = scalar
     functions = s.neg, s.abs_, s.inv, s.sqr, s.sqrt, s.exp, s.log, s.log1p, s.tanh, s.sin, s.cos, s.sgn
@@ -132,6 +150,7 @@ def operations(dtype):
 
 
 def integers(dtype):
+    """Yield elementwise operations on integers."""
     s = scalar
     for other in dtype, "int8":
         for op in s.add, s.sub, s.mul, s.int_div, s.maximum, s.minimum, s.lt, s.le, s.gt, s.ge, s.eq, s.neq:
@@ -140,11 +159,13 @@ def integers(dtype):
 
 
 def sums(dtype):
+    """Yield the sum, product, maximum and minimum of a vector."""
     for op in elemwise.Sum(), elemwise.Prod(), *map(elemwise.CAReduce, [scalar.maximum, scalar.minimum]):
         yield op(variable(1, dtype))
 
 
 def linkers(kinds, dtypes=DTYPES):
+    """Yield the C linkers of all nodes that the functions ``kinds`` build for the dtypes."""
     for kind, dtype in itertools.product(kinds, dtypes):
         for output in kind(dtype):
             node = output.owner
@@ -153,18 +174,20 @@ def linkers(kinds, dtypes=DTYPES):
 
 
 def modules():
+    """Yield the C linkers of whole modules."""
     yield from linkers([products, networks, rows, convolutions, poolings, random_numbers])
-    # The flag is of the ops that OpenMP makes others of.
+    # With OpenMP, these ops have other C code and thus other modules.
     theano.config.openmp = True
     yield from linkers([convolutions, poolings])
     theano.config.openmp = False
 
 
 def write(level, directory):
+    """Write the modules and loops for processors of a level."""
     shipped.write(modules(), level, directory)
     loops = itertools.chain(linkers([operations, sums]), linkers([integers], ["int64"]))
     shipped_loops.write(loops, level, directory)
 
 
-with multiprocessing.Pool(len(shipped.LEVELS)) as pool:
-    pool.starmap(write, [(level, sys.argv[1]) for level in shipped.LEVELS], chunksize=1)
+with multiprocessing.Pool(len(shipped.LEVELS)) as workers:
+    workers.starmap(write, [(level, sys.argv[1]) for level in shipped.LEVELS], chunksize=1)

@@ -1,6 +1,6 @@
 """Fixtures for the tests of patches, which run in the interpreter of a built environment.
 
-Most tests fail without the patch of recipes/theano after which their file is named. They import
+Most tests fail without the patch of recipes/theano that their file's docstring names. They import
 theano, numpy and pytest only. A test fails if an optimizer fails, unless it silences the logger.
 """
 

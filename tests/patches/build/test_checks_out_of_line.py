@@ -1,4 +1,4 @@
-"""build/checks-out-of-line.patch moves checks of arrays from modules into a header's functions.
+"""build/short-sources.patch moves checks of arrays from modules into a header's functions.
 
 Without the patch, each module repeats this code for each variable. The messages must stay the same.
 """

@@ -1,4 +1,4 @@
-"""build/compiledir-per-cpu.patch puts the CPU into the name of the compile directory.
+"""build/flags-for-the-processor.patch puts the CPU into the name of the compile directory.
 
 Without the patch, machines with different CPUs and one home directory share it, and an older CPU
 dies of SIGILL in modules that a newer CPU compiled.

@@ -25,7 +25,7 @@ x = tt.dvector()
 y = tt.dmatrix()
 outputs = [tt.exp(x) + 1, tt.cos(x).sum(), tt.dot(y, y), tt.nnet.softmax(y){more}]
 results = theano.function([x, y], outputs)([0.0], [[1.0]])
-print(json.dumps([len(compiled), [each.tolist() for each in results]]))
+print(json.dumps([len(compiled), [result.tolist() for result in results]]))
 """
 )
 RESULTS = [[2.0], 1.0, [[1.0]], [[1.0]]]

@@ -42,7 +42,7 @@ results = [scanned(2), scanned(3), tt.exp(x).sum(), tt.sin(x).prod()]
 """
 ONE_IN_ANOTHER = """
 def outer(last):
-    results, _ = theano.scan(lambda each: tt.cos(each.sum()) - each, outputs_info=last, n_steps=2)
+    results, _ = theano.scan(lambda v: tt.cos(v.sum()) - v, outputs_info=last, n_steps=2)
     return tt.tanh(results[-1] * x)
 results = [theano.scan(outer, outputs_info=x, n_steps=2)[0], tt.exp(x).sum(), tt.sin(x).prod()]
 """

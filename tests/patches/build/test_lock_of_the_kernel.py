@@ -116,7 +116,7 @@ def refused(monkeypatch, tmp_path):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(compilelock.fcntl, "lockf", refuse)
+    monkeypatch.setattr(lock_files.fcntl, "lockf", refuse)
     return tmp_path / "lock_dir"
 
 

@@ -31,9 +31,9 @@ import os, shutil, subprocess, sys
 from pathlib import Path
 from theano.gof.cmodule import ModuleCache
 
-listed = []
+listings = []
 refresh = ModuleCache.refresh
-ModuleCache.refresh = lambda *args, **kwargs: listed.append(1) or refresh(*args, **kwargs)
+ModuleCache.refresh = lambda *args, **kwargs: listings.append(1) or refresh(*args, **kwargs)
 x = tt.dvector()
 
 def compile(op):
@@ -71,9 +71,9 @@ def run(run_python, tmp_path):
 def test_what_this_process_adds_is_not_looked_for(run):
     run(
         """
-del listed[:]
+del listings[:]
 assert all(compile(op) and compiled for op in (tt.tan, tt.sinh, tt.cosh))
-assert not listed
+assert not listings
 """
     )
 

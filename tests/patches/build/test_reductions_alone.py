@@ -1,4 +1,4 @@
-"""build/reductions-alone.patch compiles only the loops of a reduction.
+"""build/loops-alone.patch compiles only the loops of a reduction.
 
 Without the patch, its module includes the headers of Python and NumPy, and contains a thunk of its
 own.

@@ -1,4 +1,4 @@
-"""build/scan-links-nothing.patch: `theano.scan` only builds a graph and makes no thunks.
+"""build/inner-functions-ahead.patch: `theano.scan` only builds a graph and makes no thunks.
 
 Without the patch, it makes thunks of the steps' graph that nobody calls; a nested Scan compiles C
 code.

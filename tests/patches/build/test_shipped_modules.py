@@ -22,12 +22,12 @@ USE = """
 import json
 import theano
 from theano import tensor
-from theano.gof import cc
+from theano.gof import cc, linker_parts
 x, y = tensor.fmatrices("xy")
 function = theano.function([x, y], tensor.dot(x, y))
-found = [module.__file__ for module in cc.shipped_modules.values() if module]
+files = [module.__file__ for module in linker_parts.shipped_modules.values() if module]
 compiled = cc.get_module_cache().stats[2]
-print(json.dumps([found, compiled, function([[1, 2]], [[3], [4]]).tolist()]))
+print(json.dumps([files, compiled, function([[1, 2]], [[3], [4]]).tolist()]))
 """
 LOOPS = """
 from theano import scalar, tensor
@@ -46,15 +46,15 @@ USE_LOOPS = f"""{LOOPS}
 import json
 import numpy
 import theano
-from theano.gof import cc
+from theano.gof import cc, linker_parts
 function = theano.function([x], outputs)
 value = numpy.linspace(-2, 2, 28, dtype="float32").reshape(4, 7)
-found = [[out.tolist() for out in function(x)] for x in (value, value.T, value[::-2, ::-3])]
+results = [[out.tolist() for out in function(x)] for x in (value, value.T, value[::-2, ::-3])]
 try:
     function(value[:, :0])
 except ValueError as error:
-    found.append(str(error).splitlines()[0])
-print(json.dumps([cc.get_module_cache().stats[2], found]))
+    results.append(str(error).splitlines()[0])
+print(json.dumps([cc.get_module_cache().stats[2], results]))
 """
 REASON = f"this processor is not of the level {LEVEL}"
 

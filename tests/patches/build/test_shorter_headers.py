@@ -1,4 +1,4 @@
-"""build/shorter-headers.patch includes <iostream> only if needed, and compiles for C++14.
+"""build/short-sources.patch includes <iostream> only if needed, and compiles for C++14.
 
 Without the patch, every module includes it, and the compiler chooses the standard unless
 gcc.cxxflags names one.

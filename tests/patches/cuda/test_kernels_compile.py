@@ -1,4 +1,4 @@
-"""cuda/kernels-compile.patch keeps the base classes of gpuarray's ops that programs derive from."""
+"""cuda/gpuarray-kernels.patch keeps the base classes that programs derive from."""
 
 from theano.gpuarray.basic_ops import GpuKernelBase, HideC
 from theano.gpuarray.subtensor import GpuAdvancedSubtensor1

@@ -1,13 +1,24 @@
 """graph/cycles-depth-first.patch detects cycles depth first, and keeps destroyed variables.
 
-Without the patch, each search for a cycle counts the parents of every variable, and destroyed
-variables are collected again after each change.
+Without the patch, each search for a cycle counts the parents of every variable, each validation
+searches the whole graph, and destroyed variables are collected again after each change.
 """
+
+import functools
 
 import numpy as np
 import pytest
 from theano import tensor
-from theano.gof import Apply, DestroyHandler, FunctionGraph, InconsistencyError, Op
+from theano.compile.function_module import Supervisor
+from theano.gof import (
+    Apply,
+    DestroyHandler,
+    FunctionGraph,
+    InconsistencyError,
+    Op,
+    destroy_tracker,
+    toolbox,
+)
 from theano.gof.destroy_tracker import DestroyTracker, contains_cycle
 from theano.gof.graph import io_toposort
 
@@ -178,7 +189,89 @@ def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):
     fgraph = FunctionGraph([x], [InPlace(destroys=True)(Step()(Step()(x)))], clone=False)
     fgraph.attach_feature(DestroyHandler())
     assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
-    monkeypatch.setattr(DestroyTracker, "_add", lambda *_: pytest.fail("found anew"))
+    monkeypatch.setattr(DestroyTracker, "_add", lambda *_: pytest.fail("collected again"))
     first = fgraph.toposort()[0]
     fgraph.replace(first.outputs[0], InPlace(views=True)(x))
     assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
+
+
+def is_valid(fgraph):
+    """Return whether a graph with its orderings, collected again, can be sorted."""
+    handler = fgraph.destroy_handler
+    tracker, handler.destroy_tracker = handler.destroy_tracker, DestroyTracker(handler)
+    try:
+        io_toposort(fgraph.inputs, fgraph.outputs, handler.orderings(fgraph))
+    except (InconsistencyError, ValueError):
+        return False
+    finally:
+        handler.destroy_tracker = tracker
+    return True
+
+
+def accepts(fgraph):
+    """Return whether a graph passes its validation."""
+    return not isinstance(outcome(fgraph.validate), str)
+
+
+def test_validations_are_as_by_sorting():
+    """Some changes are undone; some invalid graphs stay, and become valid later."""
+    ops = *[InPlace()] * 6, InPlace(views=True), InPlace(destroys=True)
+    answers = []
+    for seed in range(20):
+        random = np.random.RandomState(seed)
+        op = functools.partial(random.choice, ops)
+        fgraph = random_graph(random, 3, 2, op)
+        fgraph.attach_feature(toolbox.ReplaceValidate())
+        fgraph.attach_feature(DestroyHandler())
+        for _ in range(60):
+            start = fgraph.checkpoint()
+            change(fgraph, random, op)
+            valid = is_valid(fgraph)
+            if random.randint(3):
+                answers.append(valid)
+                assert accepts(fgraph) is valid
+            if random.randint(4) < 3 * (not valid) + 1:
+                fgraph.revert(start)
+    assert min(answers.count(valid) for valid in (False, True)) > 100
+
+
+def test_one_more_node_in_place_needs_no_search(monkeypatch):
+    """Each of 50 nodes becomes in-place; the last one must not, because a node reads its input."""
+    x = tensor.dvector()
+    variables = [Step()(x)]
+    for _ in range(50):
+        variables.append(Step()(Step()(variables[-1])))
+    late = Step()(variables[-1])
+    fgraph = FunctionGraph([x], [Step()(variables[0], late)], clone=False)
+    fgraph.attach_feature(toolbox.ReplaceValidate())
+    fgraph.attach_feature(DestroyHandler())
+    last = fgraph.outputs[0].owner.inputs[1].owner
+    first = next(node for node in fgraph.toposort() if node.inputs[0] is variables[0])
+    fgraph.replace_validate(last.outputs[0], InPlace(destroys=True)(*last.inputs))
+    searches = []
+    search = destroy_tracker.contains_cycle
+    monkeypatch.setattr(
+        destroy_tracker,
+        "contains_cycle",
+        lambda *arguments: searches.append(1) or search(*arguments),
+    )
+    for node in fgraph.toposort()[2:-2]:
+        fgraph.replace_validate(node.outputs[0], InPlace(destroys=True)(*node.inputs))
+    assert searches == []
+    with pytest.raises(InconsistencyError, match="cycles"):
+        fgraph.replace_validate(first.outputs[0], InPlace(destroys=True)(*first.inputs))
+    assert searches == [1]
+
+
+def test_protected_variables_are_not_destroyed():
+    for position in range(2):
+        x = tensor.dvector()
+        y = Step()(x)
+        view = InPlace(views=True)((x, y)[position])
+        fgraph = FunctionGraph([x], [y, InPlace()(view)], clone=False)
+        fgraph.attach_feature(toolbox.ReplaceValidate())
+        fgraph.attach_feature(DestroyHandler())
+        fgraph.attach_feature(Supervisor([x]))
+        last = fgraph.outputs[1].owner
+        with pytest.raises(InconsistencyError, match="protected"):
+            fgraph.replace_validate(last.outputs[0], InPlace(destroys=True)(*last.inputs))

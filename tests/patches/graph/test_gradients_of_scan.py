@@ -1,4 +1,4 @@
-"""graph/gradients-of-scan.patch: a Scan's gradient computes nothing twice and is searched once.
+"""graph/push-out-in-one-pass.patch: a Scan's gradient computes nothing twice and is searched once.
 
 Without the patch, its graph repeats shared computations for each gradient. Each copy is searched
 for each output that later steps read; an output computed from another one is missed.

@@ -25,15 +25,15 @@ import numpy as np, theano, theano.tensor as tt
 from theano.gof import opt
 optimized = []
 apply = opt.SeqOptimizer.apply
-def counting(self, fgraph, *rest):
+def counting(self, fgraph, *args):
     optimized.append(self)
-    return apply(self, fgraph, *rest)
+    return apply(self, fgraph, *args)
 opt.SeqOptimizer.apply = counting
 def tell(function, *values):
     graph = theano.printing.debugprint(function, file="str", ids="int")
     # Nodes that do not need each other may change places.
     graph = re.sub(r"'[^']*'   \\d+", "", graph)
-    results = [np.asarray(each).tolist() for each in function(*values)]
+    results = [np.asarray(result).tolist() for result in function(*values)]
     print(json.dumps([len(optimized), graph, results]))
     optimized.clear()
 """

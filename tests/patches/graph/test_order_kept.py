@@ -117,3 +117,66 @@ def test_random_changes(seed):
         assert fgraph.toposort() == fresh(fgraph)
         copy = fgraph.clone()
         assert copy.toposort() == fresh(copy)
+
+
+def sort_in_python(inputs, outputs):
+    """Sort nodes as io_toposort of 1.0.5 does."""
+    inputs, computed, order = set(inputs), set(), []
+    todo = [output.owner for output in reversed(outputs) if output.owner]
+    while todo:
+        node = todo.pop()
+        if node.outputs[0] in computed or node.outputs[0] in inputs:
+            continue
+        missing = [
+            x.owner
+            for x in node.inputs
+            if x.owner is not None and x not in computed and x not in inputs
+        ]
+        if missing:
+            todo += [node, *missing]
+        else:
+            computed.update(node.outputs)
+            order.append(node)
+    return order
+
+
+class Several(theano.Op):
+    """An op of one to three outputs."""
+
+    __props__ = ("count",)
+
+    def __init__(self, count):
+        self.count = count
+
+    def make_node(self, *inputs):
+        return theano.Apply(self, list(inputs), [tt.dvector() for _ in range(self.count)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_order_is_that_of_python(seed):
+    """Some variables that nodes compute are inputs, and some constants are inputs of nodes."""
+    random = np.random.RandomState(seed)
+    variables = [tt.dvector(), tt.dvector(), tt.constant([1.0])]
+    for _ in range(60):
+        some = [variables[i] for i in random.randint(len(variables), size=random.randint(5))]
+        variables += Several(random.randint(1, 4))(*some, return_list=True)
+    nodes = [x.owner for x in variables if x.owner]
+    inputs = variables[:2]
+    for i in random.randint(len(nodes), size=3):
+        inputs += nodes[i].outputs
+    outputs = [variables[i] for i in random.randint(len(variables), size=6)]
+    expected = sort_in_python(inputs, outputs)
+    assert graph.io_toposort(inputs, outputs) == expected
+    assert graph.io_toposort(set(inputs), outputs) == expected
+
+
+def test_what_has_no_nodes_is_an_error():
+    with pytest.raises(AttributeError, match="owner"):
+        graph.io_toposort([], [3])
+
+
+def test_a_constant_has_no_owner():
+    constant = tt.constant(2.0)
+    assert constant.owner is None
+    with pytest.raises(ValueError, match="owner"):
+        constant.owner = tt.exp(tt.dvector()).owner

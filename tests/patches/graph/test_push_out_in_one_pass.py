@@ -1,6 +1,6 @@
 """graph/push-out-in-one-pass.patch moves all products of a scan's gradient out of it in one pass.
 
-Without the patch, the scan is built anew for each weight: minutes for networks with many weights.
+Without the patch, the scan is rebuilt for each weight: minutes for networks with many weights.
 """
 
 import pytest
@@ -53,10 +53,10 @@ def test_same_gradients_as_without(run_python):
         + """
 kept = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
 values = np.random.RandomState(9).normal(size=(4, 3, 5))
-for found, expected in zip(
+for actual, expected in zip(
         theano.function([x], gradients)(values),
         theano.function([x], gradients, mode=kept)(values)):
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
 """,
         flags="cxx=",
     )
@@ -89,8 +89,8 @@ assert counts[0] < counts[1]
 for length in (1, 4):
     random = np.random.RandomState(length)
     values = random.normal(size=(length, 2, 5)), random.normal(size=(2, 3))
-    for found, expected in zip(*(function(*values) for function in functions)):
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    for actual, expected in zip(*(function(*values) for function in functions)):
+        np.testing.assert_allclose(actual, expected, rtol=1e-10)
 """,
         flags="cxx=",
     )

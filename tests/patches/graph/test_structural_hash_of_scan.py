@@ -10,6 +10,9 @@ import numpy as np
 import theano
 import theano.tensor as tt
 from theano.gof.cc import CLinker
+from theano.gof.graph import io_toposort, is_in_ancestors
+from theano.scan_module import graphs
+from theano.scan_module.merging import find_scans_before
 from theano.scan_module.scan_op import Scan
 from theano.scan_module.scan_utils import equal_computations, hash_computations
 
@@ -83,3 +86,49 @@ def test_equal_graphs_have_equal_hashes():
             equal += 1
             assert of_one == of_other
     assert equal >= len(some) / 2
+
+
+def random_expressions(random):
+    """Return expressions, of which some are equal computations."""
+    x, y = tt.dvectors("x", "y")
+    made = [x, y, tt.constant(1.0), tt.constant(1.0), x[1], x[1], x.dimshuffle("x", 0)[0]]
+    for _ in range(30):
+        one, other = (made[i] for i in random.randint(len(made), size=2))
+        made.append([tt.add, tt.sub, tt.maximum][random.randint(3)](one, other))
+        made.append(tt.exp(one) if random.randint(2) else one[..., None].sum())
+    return made
+
+
+def test_equal_computations_may_be_equal():
+    equal = 0
+    for seed in range(10):
+        made = random_expressions(np.random.RandomState(seed))
+        comparison = graphs.Computations(made)
+        for x, y in itertools.product(made, repeat=2):
+            if equal_computations([x], [y]):
+                assert comparison.may_be_equal(x, y)
+                equal += x is not y
+    assert equal > 100
+
+
+def test_inputs_that_differ_nearby_are_not_hashed(monkeypatch):
+    monkeypatch.setattr(graphs, "hash_computations", lambda *_: 1 / 0)
+    x = tt.dvector("x")
+    deep = tt.tanh(tt.exp(tt.sqr(x)))
+    made = [deep + 1, deep - 1, deep[1:], deep[:-1], x, deep, tt.dvector("y")]
+    comparison = graphs.Computations(made)
+    for one, other in itertools.combinations(made, 2):
+        assert not comparison.may_be_equal(one, other)
+
+
+def test_scans_before_each_scan():
+    x = tt.dvector("x")
+    first, second = (theano.scan(step, outputs_info=x, n_steps=3)[0] for step in (tt.tanh, tt.exp))
+    third, _ = theano.scan(tt.sin, outputs_info=first[-1] + 1, n_steps=3)
+    fourth, _ = theano.scan(tt.cos, outputs_info=third[-1] * second[-1], n_steps=3)
+    nodes = io_toposort([x], [fourth, first, second])
+    scans = [node for node in nodes if isinstance(node.op, Scan)]
+    before = find_scans_before(nodes, scans)
+    assert [len(before[scan]) for scan in scans].count(0) == 2
+    for one, other in itertools.permutations(scans, 2):
+        assert (one in before[other]) is is_in_ancestors(other, one)

@@ -1,4 +1,4 @@
-"""graph/cheap-tries.patch caches the common type of some types.
+"""graph/cheap-types.patch caches the common type of some types.
 
 Without the patch, NumPy adds zeros of these types each time.
 """

@@ -1,4 +1,4 @@
-"""port/amdlibm-in-the-environment.patch finds amdlibm.h and libamdlibm.so in the environment.
+"""port/environment-files.patch finds amdlibm.h and libamdlibm.so in the environment.
 
 Without the patch, nothing compiles with lib.amdlibm.
 """

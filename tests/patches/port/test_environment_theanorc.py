@@ -1,4 +1,4 @@
-"""port/environment-theanorc.patch reads the environment's settings from etc/theanorc.
+"""port/environment-files.patch reads the environment's settings from etc/theanorc.
 
 Without the patch, nothing reads this file.
 """

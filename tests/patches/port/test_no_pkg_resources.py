@@ -1,4 +1,4 @@
-"""port/no-pkg-resources.patch imports theano.gpuarray without setuptools.
+"""port/no-distutils.patch imports theano.gpuarray without setuptools.
 
 Without the patch, the import fails if setuptools is missing.
 """

@@ -1,4 +1,4 @@
-"""port/sysconfig-not-distutils.patch replaces distutils, which Python 3.12 removed.
+"""port/no-distutils.patch replaces distutils, which Python 3.12 removed.
 
 Without the patch, import theano warns.
 """

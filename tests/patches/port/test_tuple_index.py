@@ -1,4 +1,4 @@
-"""port/tuple-index.patch indexes with tuples of slices.
+"""port/current-numpy.patch indexes with tuples of slices.
 
 numpy 1.23 and later treat a list of slices as an array of indices. Without the patch, topk and the
 Python code of pooling raise.

@@ -1,4 +1,4 @@
-"""port/zero-size-strides.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
+"""port/current-numpy.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
 
 Without the patch, Gemm and Dot22 raise "some matrix has no unit stride" for them, and so does
 BatchedDot if the batch is not empty.

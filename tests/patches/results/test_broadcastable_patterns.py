@@ -55,7 +55,7 @@ def test_reshape():
 def test_slices_of_elementwise_results(pattern, ends):
     x = tt.TensorType("float64", pattern)("x")
     scanned, _ = theano.scan(lambda element: element * 2, sequences=x)
-    outputs = [eval(f"each{ends}", {"each": each}) for each in (x + x, x * 2, scanned)]
+    outputs = [eval(f"v{ends}", {"v": variable}) for variable in (x + x, x * 2, scanned)]
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     modes = None, theano.Mode("py", None)
     actual, expected = (theano.function([x], outputs, mode=mode)(value) for mode in modes)

@@ -1,4 +1,4 @@
-"""results/narrow-integers.patch: powers and truncations of integers equal the unoptimized results.
+"""results/wrapped-integers.patch: powers and truncations of integers equal the unoptimized results.
 
 Without the patch, uint8**2 is computed in 8 bits and then widened, and the smallest int64 is
 truncated to its negative.

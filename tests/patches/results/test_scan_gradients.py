@@ -101,8 +101,8 @@ def test_merged_scans_do_not_need_each_other(run_python):
         import numpy as np, signal, theano, theano.tensor as T
         signal.alarm(100)
         x = T.dvector()
-        def scan(step, steps, **given):
-            return theano.scan(step, n_steps=steps, **given)[0]
+        def scan(step, steps, **arguments):
+            return theano.scan(step, n_steps=steps, **arguments)[0]
         one = scan(lambda p: .9 * p + 1., 15, outputs_info=[x])
         other = scan(lambda p: .8 * p + .5, 14, outputs_info=[x])
         states = T.concatenate([x[None, :], other])

@@ -1,4 +1,4 @@
-"""results/scans-with-until.patch optimizes a scan with `until` whose steps read no sequences.
+"""results/scan-gradients.patch optimizes a scan with `until` whose steps read no sequences.
 
 Without the patch, an optimization logs an IndexError and is skipped.
 """

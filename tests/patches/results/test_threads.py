@@ -1,4 +1,4 @@
-"""results/threads.patch: threads can call copies of a function, and can compile functions.
+"""results/copies-of-functions.patch: threads can call copies of a function, and compile.
 
 Without the patch, copies share the inner function of a Scan or an OpFromGraph while it runs, and
 results are wrong. Compilation in two threads raises AssertionError.
@@ -28,7 +28,7 @@ def _threads_change_often():
 
 
 def in_threads(*functions):
-    """Call each function in its own thread; return the exceptions."""
+    """Call thread function in its own thread; return the exceptions."""
     raised = []
 
     def call(function):
@@ -90,10 +90,10 @@ def test_compilation(run_python, tmp_path):
                 raised.append(error)
 
         threads = [threading.Thread(target=compile, args=(k,)) for k in range(6)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         assert not raised, raised
         """,
         flags=f"base_compiledir={tmp_path}/c",

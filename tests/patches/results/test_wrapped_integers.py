@@ -48,7 +48,7 @@ PROGRAMS = {
     "a quotient of absolutes": abs(x) / tt.maximum(abs(y), 1),
     "a minimum": tt.min(x),
     "a minimum along an axis": tt.min(tt.stack([x, y]), axis=0),
-    "the place of a minimum": tt.argmin(x),
+    "the index of a minimum": tt.argmin(x),
     "minus the maximum of negatives": -tt.max(-x),
     "minus the maximum of unsigned negatives": -tt.max(-cast(x, "uint8")),
     "a sum of quotients": (real / tt.switch(tt.eq(x, 0), 1, x) + y) * x,

@@ -1,4 +1,4 @@
-"""run/loops-of-ger.patch: g++ vectorises the loops of CGer, and the values stay the same.
+"""run/vectorised-loops.patch: g++ vectorises the loops of CGer, and the values stay the same.
 
 Without the patch, its module contains no vectorised loop.
 """
@@ -23,6 +23,7 @@ def test_loops_are_vectorised(vectorised):
         assert [type(node.op).__name__ for node in f.maker.fgraph.apply_nodes] == ["CGer"]
         """,
         flags=f"blas.ldflags={theano.config.blas.ldflags}",
+        file="theano_ger.h",
     )
     assert len(set(lines)) >= 2
 

@@ -1,4 +1,4 @@
-"""run/vectorised-elemwise.patch: g++ vectorises fused elementwise loops; values stay the same.
+"""run/vectorised-loops.patch: g++ vectorises fused elementwise loops; values stay the same.
 
 Without the patch, g++ gives up on loops with many arrays, and on matrices that are broadcast or
 sliced: the first test finds no vectorised loop in the generated code.

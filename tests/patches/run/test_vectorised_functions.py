@@ -1,4 +1,4 @@
-"""run/vectorised-elemwise.patch: functions in loops are vectorised, and right at each position.
+"""run/vectorised-loops.patch: functions in loops are vectorised, and right at each position.
 
 The C library's functions are not vectorised: with them, the first test finds no vectorised loop.
 """
@@ -135,8 +135,8 @@ def test_a_flag_gives_the_librarys_back(run_python):
         import math, numpy, theano
         from theano import tensor
         x, values = tensor.dvector(), numpy.linspace(-3, 3, 1000)
-        found = theano.function([x], tensor.tanh(x))(values)
-        print([*map(math.tanh, values)] == found.tolist())
+        computed = theano.function([x], tensor.tanh(x))(values)
+        print([*map(math.tanh, values)] == computed.tolist())
         """
     for flags, same in ("", "False"), ("gcc.cxxflags=-DTHEANO_LIBM", "True"):
         result = run_python(code, flags=flags)

@@ -1,4 +1,4 @@
-"""tests/theano-test-pytest.patch: theano.test() names the missing tests and packages.
+"""tests/without-nose.patch: theano.test() names the missing tests and packages.
 
 Without the patch, it finds no tests if none are installed, and does not say so.
 """

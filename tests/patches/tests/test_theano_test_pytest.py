@@ -1,4 +1,4 @@
-"""tests/theano-test-pytest.patch: theano.test() runs pytest.
+"""tests/without-nose.patch: theano.test() runs pytest.
 
 Without the patch, it needs nose, which does not run on Python 3.10 and later.
 """

@@ -1,4 +1,4 @@
-"""tests/unittest-tools-without-nose.patch imports theano.tests.unittest_tools without nose.
+"""tests/without-nose.patch imports theano.tests.unittest_tools without nose.
 
 DebugMode's errors and programs that use verify_grad import this module. Without the patch, it needs
 nose and parameterized, which no environment has.

@@ -1,4 +1,4 @@
-"""Audit pins against prepared answers of the indexes."""
+"""Audit pins with fake answers of the indexes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ TIME = 1675767600
         ("numpy-1.0.1.dev3460.win32-py2.4.exe", ("numpy-1.0.1.dev3460.win32-py2.4.exe", ())),
     ],
 )
-def test_files_tell_project_and_version(file: str, parsed: tuple[str, tuple[int, ...]]) -> None:
+def test_project_and_version_are_parsed_from_file_names(
+    file: str, parsed: tuple[str, tuple[int, ...]]
+) -> None:
     assert audit.parse(file) == parsed
 
 
@@ -51,7 +53,7 @@ def test_files_tell_project_and_version(file: str, parsed: tuple[str, tuple[int,
         ([], None),
     ],
 )
-def test_only_a_final_release_of_the_same_line_is_newer(
+def test_only_a_final_release_of_the_same_series_is_newer(
     offered: list[str], newer: str | None
 ) -> None:
     assert audit.find_newer("numpy-1.26.4.tar.gz", audit.group_releases(offered)) == newer
@@ -59,7 +61,7 @@ def test_only_a_final_release_of_the_same_line_is_newer(
 
 @pytest.fixture
 def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Prepare answers of the indexes; an exception is raised."""
+    """Return fake answers of the indexes, which the test may change; an exception is raised."""
     answers: dict[str, object] = {
         "debian": {
             "python3.11_3.11.9.orig.tar.gz": frozenset({"trixie"}),
@@ -82,7 +84,7 @@ def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return answers
 
 
-def test_both_indexes_are_asked_each_for_its_own(indexes: dict[str, object]) -> None:
+def test_each_index_is_queried_for_its_own_files(indexes: dict[str, object]) -> None:
     offered, suites = audit.query_indexes(
         ["numpy-1.26.4.tar.gz", "python3.11_3.11.2.orig.tar.gz", "a.tgz"]
     )
@@ -100,7 +102,7 @@ def test_both_indexes_are_asked_each_for_its_own(indexes: dict[str, object]) -> 
     ("index", "error"),
     [("debian", LookupError("no mirror")), ("pip", CommandFailed("pip: none answers"))],
 )
-def test_an_index_that_does_not_answer_is_one_clear_error(
+def test_an_index_that_does_not_answer_is_an_error(
     indexes: dict[str, object], index: str, error: Exception
 ) -> None:
     indexes[index] = error
@@ -108,7 +110,7 @@ def test_an_index_that_does_not_answer_is_one_clear_error(
         audit.query_indexes(["numpy-1.26.4.tar.gz"])
 
 
-def test_a_fetched_archive_tells_its_age() -> None:
+def test_the_day_of_a_tar_archive_is_its_newest_member() -> None:
     source = Source("python3.11_3.11.2.orig.tar.gz", "0" * 64)
     assert audit.find_day(source) is None
     archive = sources.cached_path(source)
@@ -121,7 +123,7 @@ def test_a_fetched_archive_tells_its_age() -> None:
     assert audit.find_day(source) == "2023-02-07"
 
 
-def test_a_debian_package_tells_its_age() -> None:
+def test_the_day_of_a_debian_package_is_its_first_member() -> None:
     source = Source("libgpuarray3_0.7.6-13+b1_amd64.deb", "0" * 64)
     archive = sources.cached_path(source)
     archive.parent.mkdir(parents=True)
@@ -129,7 +131,7 @@ def test_a_debian_package_tells_its_age() -> None:
     assert audit.find_day(source) == "2023-02-07"
 
 
-def test_a_row_tells_age_and_what_is_newer() -> None:
+def test_a_row_has_age_and_newer_release() -> None:
     today = date(2026, 2, 7)
     assert audit.make_row(
         "zlib_1.2.13.dfsg.orig.tar.bz2", Finding("2023-02-07", True, None, ("bookworm",)), today
@@ -153,9 +155,7 @@ def test_a_row_tells_age_and_what_is_newer() -> None:
         (("trixie",), False),
     ],
 )
-def test_a_pocket_of_fixes_and_a_release_in_the_making_lose_files(
-    suites: tuple[str, ...], lasting: bool
-) -> None:
+def test_only_stable_suites_keep_files(suites: tuple[str, ...], lasting: bool) -> None:
     assert Finding(None, True, None, suites).lasting is lasting
 
 

@@ -1,4 +1,4 @@
-"""Lint the right files; run the right tests."""
+"""Select the files to lint and the tests to run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from builder.common import paths, processes
 from builder.environment import envs, history
-from builder.maintenance import checks
+from builder.maintenance import checks, patch_states
 from builder.proof.own_tests import Run
 
 
@@ -18,15 +18,22 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     commands: list[str] = []
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     monkeypatch.setattr(checks, "build_stack", lambda stack, _: commands.append(f"build {stack}"))
-    monkeypatch.setattr(checks, "_install_compilers", lambda: Path("/compilers/bin"))
+    monkeypatch.setattr(checks.compilers, "install", lambda: Path("/compilers/bin"))
     monkeypatch.setenv("PATH", "/usr/bin")
     monkeypatch.setattr(Run, "run", lambda _, *group: commands.append(", ".join(map(str, group))))
     return commands
 
 
-def test_units_build_nothing(happened: list[str]) -> None:
+def test_unit_tests_build_nothing(happened: list[str]) -> None:
     checks.run_tests(unit=True, select="")
     assert happened == ["tests/unit"]
+
+
+def test_options_reach_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    selections: list[tuple[str, ...]] = []
+    monkeypatch.setattr(Run, "run", lambda self, *_: selections.append(self.selection))
+    checks.run_tests(True, "scan", "--turn=3")
+    assert selections == [("-k", "scan", "--turn=3")]
 
 
 def test_the_stack_is_built_before_it_is_tested(
@@ -55,7 +62,7 @@ def test_the_tests_of_a_built_cuda_stack_run(
     assert "tests/cuda in cuda" in happened
 
 
-def test_lint_looks_at_all_of_theanos_c(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_checks_all_c_files_of_theano(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: dict[str, list[str]] = {}
 
     def show(command: list[str], **_: Path) -> int:
@@ -64,6 +71,7 @@ def test_lint_looks_at_all_of_theanos_c(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(processes, "run_on_terminal", show)
     monkeypatch.setattr(history, "check_committed_locks", lambda: None)
+    monkeypatch.setattr(patch_states, "check_statically", lambda: None)
     checks.run_lint()
     source = paths.RECIPES / "theano" / "src" / "theano"
     for name in (

@@ -10,15 +10,49 @@ from builder.maintenance import patch_states, patches
 @pytest.mark.parametrize(
     ("patch", "selected", "expected"),
     [
-        ("port/tuple-index.patch", (), False),
+        ("port/current-numpy.patch", (), False),
         ("run/reuse-views.patch", (), True),
         ("run/reuse-views.patch", ("views", "kept"), True),
         ("run/reuse-views.patch", ("kept",), False),
-        ("port/tuple-index.patch", ("tuple",), True),
+        ("port/current-numpy.patch", ("numpy",), True),
     ],
 )
 def test_selection(patch: str, selected: tuple[str, ...], expected: bool) -> None:
     assert patch_states.is_selected(patch, selected) is expected
+
+
+def test_a_turn_selects_changed_patches_and_a_few_others() -> None:
+    names = [f"run/{number:02}.patch" for number in range(40)]
+    turns = [patch_states.select_turn(names, ["run/07.patch"], turn) for turn in range(1, 41)]
+    assert all("run/07.patch" in selected for selected in turns)
+    assert max(map(len, turns)) <= patch_states.STATES_PER_TURN + 1
+    assert {name for selected in turns for name in selected} == set(names)
+    assert all(selected == sorted(selected) for selected in turns)
+    most = [patch_states.select_turn(names, names, turn) for turn in range(1, 41)]
+    assert max(map(len, most)) <= patch_states.MOST_STATES_PER_TURN
+    assert {name for selected in most for name in selected} == set(names)
+
+
+def test_a_function_without_its_return_is_found() -> None:
+    code = """
+def whole():
+    \"""Return a number.\"""
+    return 1
+
+def half():
+    \"""Return a number.\"""
+    number = 1
+
+def abstract():
+    \"""Return a number.\"""
+    raise NotImplementedError
+
+def other():
+    \"""Set a number.\"""
+    number = 1
+"""
+    functions = [function.name for function in patch_states.find_missing_returns(code)]
+    assert functions == ["half"]
 
 
 def test_the_port_comes_first() -> None:

@@ -38,7 +38,7 @@ def count(directory: Path, *objects: str) -> None:
         file.write_bytes(name.encode())
 
 
-def test_programs_are_run_by_an_interpreter_that_counts(
+def test_programs_run_on_the_instrumented_interpreter(
     profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran: list[str] = []
@@ -76,13 +76,13 @@ def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
     assert written[0] == written[1]
 
 
-def test_where_nothing_was_counted_the_profile_stays(profile: Path, tmp_path: Path) -> None:
-    with pytest.raises(BuildFailed, match="the interpreter counted nothing"):
+def test_without_counts_the_profile_does_not_change(profile: Path, tmp_path: Path) -> None:
+    with pytest.raises(BuildFailed, match="counts"):
         python_profile.write_profile(tmp_path / "counts", profile)
     assert profile.read_bytes() == b"of before"
 
 
-def test_the_recipe_has_counts_of_the_interpreter_alone() -> None:
+def test_the_profile_has_only_counts_of_the_interpreter() -> None:
     with tarfile.open(python_profile.PROFILE) as tar:
         names = tar.getnames()
     assert "Python/ceval.gcda" in names

@@ -1,4 +1,4 @@
-"""The page of changes to Theano has each patch once, with its message, size and tests."""
+"""Check that the page of changes to Theano has each patch once, with message, size and tests."""
 
 import re
 

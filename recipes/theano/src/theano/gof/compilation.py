@@ -152,6 +152,28 @@ class Compilation:
             )
 
 
+def run(cmd: list[str], lib_filename: str, module_name: str) -> tuple[bytes, bytes, int]:
+    """Run a command that compiles one module, or wait for the run that started early.
+
+    If the early run failed, a run for this module alone shows its errors, or succeeds.
+
+    Args:
+        cmd: the command.
+        lib_filename: the library that the command writes.
+        module_name: the key in `compilations`.
+
+    Returns:
+        The run's standard output, standard error and exit status.
+    """
+    early_run = compilations.pop(module_name, None)
+    result = early_run.wait(lib_filename) if early_run else None
+    if result is None or result[2]:
+        result = output_subprocess_Popen(cmd)
+        if early_run and not result[2]:
+            early_run.warn_once()
+    return result
+
+
 class CompilationPool:
     """Compile modules before they are needed: parallel runs of g++ with several modules each.
 

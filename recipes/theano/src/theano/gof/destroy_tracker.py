@@ -1,12 +1,14 @@
-"""Incremental record of the variables that in-place nodes destroy, and a search for cycles."""
+"""Incremental record of destroyed variables and of the order of computation, to validate graphs."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from theano.gof.fg import InconsistencyError
+from theano.gof.graph import Constant
+from theano.misc.ordered_set import OrderedSet
 
 if TYPE_CHECKING:
     from theano.gof.destroyhandler import DestroyHandler
@@ -21,14 +23,29 @@ Roots = tuple[
 ]
 
 
+# The distance between a new node and the last node that it waits for. A power of two that is far
+# above the rounding errors of positions, and far below 1, the distance of nodes after a search.
+STEP = 2.0**-20
+
+
 class DestroyTracker:
-    """Track the variables that a graph's nodes destroy; search again only after their views change.
+    """Track the variables that a graph's nodes destroy, and which nodes wait for which.
+
+    The record of destroyed variables is rebuilt only after their views change. A validation checks
+    the nodes that changed since the last valid graph: each must have a position behind the nodes
+    that it waits for. If one does not, it searches the whole graph for a cycle.
 
     Attributes:
         roots: the record, see Roots.
         new: the destroying nodes that `roots` does not contain yet.
         stale: whether `roots` must be rebuilt.
         parents: by node: the nodes that compute its inputs, filled by contains_cycle.
+        waits: by destroying node: the nodes that must run before it destroys its inputs.
+        unchecked: the destroying nodes whose entry in `waits` is missing or out of date.
+        touched: the destroyed variables whose readers changed, so `waits` may be out of date.
+        changed: the nodes that may have a position before a node that they wait for.
+        position: by node: its position in the order of computation of the last valid graph. Nodes
+            that do not wait for each other may have the same position.
     """
 
     def __init__(self, handler: DestroyHandler) -> None:
@@ -37,16 +54,28 @@ class DestroyTracker:
         self.new: dict[Apply, None] = {}
         self.stale = True
         self.parents: dict[Apply, list[Apply]] = {}
+        self.waits: dict[Apply, set[Apply]] = {}
+        self.unchecked: dict[Apply, None] = {}
+        self.touched: set[Variable] = set()
+        self.changed: dict[Apply, None] = {}
+        self.position: dict[Apply, float] = {}
 
     def add_node(self, app: Apply) -> None:
         """Record that a node was added to the graph."""
         if _destroys(app):
             self.new[app] = None
+        self.changed[app] = None
+        self._note_readers(app.inputs)
         self._note_views(app, app.inputs)
 
     def remove_node(self, app: Apply) -> None:
         """Record that a node was removed from the graph."""
         self.parents.pop(app, None)
+        self.waits.pop(app, None)
+        self.unchecked.pop(app, None)
+        self.changed.pop(app, None)
+        self.position.pop(app, None)
+        self._note_readers(app.inputs)
         if app in self.new:
             del self.new[app]
         elif _destroys(app):
@@ -61,8 +90,14 @@ class DestroyTracker:
     def change_input(self, app: Apply, *variables: Variable) -> None:
         """Record that an input of a node was replaced: the old and the new variable."""
         self.parents.pop(app, None)
+        self.changed[app] = None
+        self._note_readers(variables)
         self.stale |= _destroys(app)
         self._note_views(app, variables)
+
+    def _note_readers(self, variables: Iterable[Variable]) -> None:
+        """Record that the readers of variables changed."""
+        self.touched.update(variable for variable in variables if variable in self.roots[0])
 
     def _note_views(self, app: Apply, variables: Iterable[Variable]) -> None:
         """Mark the record as stale if a node adds or removes a view of a destroyed variable."""
@@ -82,11 +117,17 @@ class DestroyTracker:
         if self.new:
             # An exception in the loop leaves the record incomplete.
             self.stale = True
+            self.unchecked.update(self.new)
             for app in self.new:
                 self._add(app)
             self.new = {}
         self.stale = False
         return self.roots
+
+    def select_destroyed(self, variables: Iterable[Variable]) -> list[Variable]:
+        """Return those of the variables that a node destroys, itself or a view of it."""
+        root_of = self.refresh()[0]
+        return [variable for variable in variables if variable in root_of]
 
     def _add(self, app: Apply) -> None:
         """Add the variables that one node destroys."""
@@ -108,15 +149,122 @@ class DestroyTracker:
             root_of.update(dict.fromkeys(views_of[root], root))
             destroyer_of[root] = app
 
+    def orderings(self, ordered: bool) -> dict[Apply, Any]:
+        """Return, by destroying node, the nodes that must run before it destroys its inputs.
+
+        Args:
+            ordered: whether the nodes have an order that depends on the graph only; they are
+                collected again and are in an OrderedSet. Otherwise they are in a set.
+
+        Raises:
+            InconsistencyError: a node destroys a constant or a variable that it must not destroy,
+                or two variables in the same memory, or two nodes destroy the same variable.
+        """
+        root_of, views_of, destroyer_of = self.handler.refresh_droot_impact()
+        if ordered:
+            _check_destroyed(root_of)
+            sets = {app: self._waits_for(app, OrderedSet) for app in self.handler.destroyers}
+            return OrderedDict((app, nodes) for app, nodes in sets.items() if nodes)
+        for root in {root_of[variable] for variable in self.touched if variable in root_of}:
+            self.unchecked[destroyer_of[root]] = None
+        self.touched.clear()
+        for app in self.unchecked:
+            for indices in app.op.destroy_map.values():
+                _check_destroyed(views_of[root_of[app.inputs[indices[0]]]])
+        for app in list(self.unchecked):
+            self.waits[app] = self._waits_for(app, set)
+            self.changed[app] = None
+            del self.unchecked[app]
+        return self.waits
+
+    def _waits_for(self, app: Apply, make_set: Callable[[], Any]) -> Any:
+        """Return the set of nodes that must run before a node destroys its inputs."""
+        root_of, views_of, _ = self.roots
+        readers = make_set()
+        for indices in app.op.destroy_map.values():
+            destroyed = app.inputs[indices[0]]
+            views = views_of[root_of[destroyed]]
+            # Pairs (destroyed, other) of positions of inputs. `same`: the other input may be the
+            # destroyed variable. `aliased`: it may share the destroyed variable's memory.
+            same = getattr(app.op, "destroyhandler_tolerate_same", [])
+            aliased = getattr(app.op, "destroyhandler_tolerate_aliased", [])
+            assert isinstance(same, list)
+            assert isinstance(aliased, list)
+            for i, variable in enumerate(app.inputs):
+                if (
+                    variable in views
+                    and (indices[0], i) not in aliased
+                    and not (variable is destroyed and (i == indices[0] or (indices[0], i) in same))
+                ):
+                    raise InconsistencyError(f"Input aliasing: {app} ({indices[0]}, {i})")
+            for view in views:
+                readers.update(list(self.handler.clients[view]))
+        readers.remove(app)
+        return readers
+
+    def validate(self, fgraph: FunctionGraph) -> None:
+        """Raise InconsistencyError if the graph cannot be computed.
+
+        The time is proportional to the number of changes since the last valid graph, unless a
+        changed node must move in the order of computation.
+        """
+        waits = self.orderings(ordered=False)
+        if self._have_positions(waits):
+            self.changed.clear()
+            return
+        position: dict[Apply, float] = {}
+        if contains_cycle(fgraph, waits, self.parents, position):
+            raise InconsistencyError("Dependency graph contains cycles")
+        self.position = position
+        self.changed.clear()
+
+    def _have_positions(self, waits: Mapping[Apply, Collection[Apply]]) -> bool:
+        """Give positions to new nodes; return whether each changed node is behind its parents."""
+        position = self.position
+        for app in self.changed:
+            last = -1.0
+            for parent in _list_parents(app, waits, self.parents):
+                place = position.get(parent)
+                if place is None:
+                    return False
+                last = max(last, place)
+            if position.setdefault(app, last + STEP) <= last:
+                return False
+        return True
+
 
 def _destroys(app: Apply) -> bool:
     return bool(getattr(app.op, "destroy_map", None))
+
+
+def _check_destroyed(variables: Iterable[Variable]) -> None:
+    """Raise InconsistencyError if a variable must not be destroyed."""
+    refused = [
+        variable
+        for variable in variables
+        if getattr(variable.tag, "indestructible", False) or isinstance(variable, Constant)
+    ]
+    if refused:
+        raise InconsistencyError(f"Attempting to destroy indestructible variables: {refused}")
+
+
+def _list_parents(
+    node: Apply,
+    orderings: Mapping[Apply, Collection[Apply]],
+    parents_of: dict[Apply, list[Apply]],
+) -> list[Apply]:
+    """Return the nodes that a node waits for; the arguments are those of contains_cycle."""
+    parents = parents_of.get(node)
+    if parents is None:
+        parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]
+    return [*parents, *orderings[node]] if node in orderings else parents
 
 
 def contains_cycle(
     fgraph: FunctionGraph,
     orderings: Mapping[Apply, Collection[Apply]],
     parents_of: dict[Apply, list[Apply]],
+    position: dict[Apply, float] | None = None,
 ) -> bool:
     """Return whether the order of computation has a cycle.
 
@@ -126,6 +274,7 @@ def contains_cycle(
         fgraph: the graph.
         orderings: by node: the nodes that must run before it.
         parents_of: a cache: by node, the nodes that compute its inputs. Missing nodes are added.
+        position: by node: its position in an order of computation. All nodes are added.
     """
     # Depth first, from each node to the nodes that it waits for. A node that is entered but not
     # done waits, directly or not, for all nodes above it on the stack.
@@ -135,14 +284,11 @@ def contains_cycle(
         node = todo[-1]
         if node in entered:
             done.add(todo.pop())
+            if position is not None:
+                position.setdefault(node, len(position))
             continue
         entered.add(node)
-        parents = parents_of.get(node)
-        if parents is None:
-            parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]
-        if node in orderings:
-            parents = [*parents, *orderings[node]]
-        for parent in parents:
+        for parent in _list_parents(node, orderings, parents_of):
             if parent not in done:
                 if parent in entered:
                     return True

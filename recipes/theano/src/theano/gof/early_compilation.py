@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import theano
-from theano.gof import cc, cmodule, graph, utils
+from theano import config
+from theano.gof import graph
 from theano.gof.compilation import Arguments, CompilationPool, ModuleParts
 
 if TYPE_CHECKING:
@@ -37,19 +39,6 @@ def shares_params(linker: CLinker, node: Apply) -> bool:
     return params is graph.NoParams or params in linker.node_params
 
 
-def is_builtin(op: Any) -> bool:
-    """Return whether an op and all ops inside of it are classes of Theano.
-
-    C code of other ops may rely on headers that it does not include. Its macros and functions may
-    change the meaning of other code.
-    """
-    nodes = getattr(getattr(op, "fgraph", None), "apply_nodes", ())
-    inner_ops = [getattr(op, "scalar_op", None), *(node.op for node in nodes)]
-    return type(op).__module__.startswith("theano.") and all(
-        inner is None or is_builtin(inner) for inner in inner_ops
-    )
-
-
 @contextlib.contextmanager
 def add_node_to_errors(node: Apply) -> Iterator[None]:
     """Add a node to the arguments of each exception that the block raises."""
@@ -63,39 +52,6 @@ def add_node_to_errors(node: Apply) -> Iterator[None]:
             *error.args,
         )
         raise
-
-
-def add_missing(linker: CLinker, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
-    """Add a linker's module to the missing modules, unless it is cached, shipped or without C code.
-
-    Args:
-        linker: the linker of a node.
-        modules: by key of a missing module: the DynamicModule and compile_str's arguments.
-    """
-    try:
-        if linker.c_compiler() is not cmodule.GCC_compiler:
-            return
-        key, cache = linker.cmodule_key(), cc.get_module_cache()
-        if key in modules or key in cache.entry_from_key or cc.shipped_modules.get(key):
-            return
-        arguments = linker.compile_arguments()
-        if linker.shipped_module(key, arguments):
-            return
-    except (KeyError, NotImplementedError, utils.MethodNotDefined):
-        # The module has no key, or the op has no C code.
-        return
-    module_hash = cmodule.get_module_hash(arguments["src_code"], key)
-    if module_hash not in cache.module_hash_to_key_data:
-        module = linker.get_dynamic_module()
-        module.alone = not all(
-            is_builtin(node.op)
-            and all(
-                type(variable.type).__module__.startswith("theano.")
-                for variable in node.inputs + node.outputs
-            )
-            for node in linker.node_order
-        )
-        modules[key] = module, arguments
 
 
 def count_inner_nodes(node: Apply) -> int:
@@ -176,3 +132,34 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
             for node in started_nodes:
                 linkers.pop(node, None)
                 inner_functions.pop(node, None)
+
+
+def make_thunks(
+    nodes: Sequence[Apply], storage_map: Map, compute_map: Map, impl: str | None
+) -> tuple[list[Any], dict[Apply, float]]:
+    """Make the thunks of nodes; compile their modules in parallel.
+
+    Args:
+        nodes: the nodes of a function, in the order of computation.
+        storage_map: the function's storage_map.
+        compute_map: the function's compute_map.
+        impl: "py" for thunks in Python only, or None.
+
+    Returns:
+        The thunks, and by node the time in seconds that its thunk took.
+    """
+    thunks = []
+    times = {}
+    with contextlib.ExitStack() as stack:
+        if impl is None and config.cxx:
+            stack.enter_context(compile_ahead(nodes, storage_map, compute_map))
+        for node in nodes:
+            start = time.time()
+            with add_node_to_errors(node):
+                # The virtual machine empties storages in each call: nothing is in no_recycling.
+                thunk = node.op.make_thunk(node, storage_map, compute_map, [], impl=impl)
+                if not hasattr(thunk, "lazy"):
+                    thunk.lazy = False
+            thunks.append(thunk)
+            times[node] = time.time() - start
+    return thunks, times

@@ -1,8 +1,10 @@
-"""Lock files for directories whose file system refuses kernel locks, and messages on waiting."""
+"""Kernel locks on files, lock files for file systems that refuse them, and messages on waiting."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import functools
 import logging
 import os
@@ -168,6 +170,49 @@ class LockFile:
         if self.process == os.getpid() and _text(str(self.path)) in (self.holder, ""):
             with contextlib.suppress(OSError):
                 self.path.unlink()
+
+
+def acquire(path: str) -> IO[str] | LockFile | NoLock:
+    """Acquire a record lock on a file; create the file and its directory if needed.
+
+    The kernel releases the lock when its process ends, for any reason, on this host or on another
+    host that shares the directory. If the file system refuses it, a lock file replaces it.
+
+    Returns:
+        The lock. Closing it releases it.
+    """
+    while True:
+        try:
+            Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            file = Path(path).open("a+")  # noqa: SIM115 (an open file holds the lock)
+        except OSError as error:
+            return fall_back(path, error)
+        try:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EAGAIN):
+                    file.close()
+                    return fall_back(path, error)
+                with report_wait(log_holder, path):
+                    fcntl.lockf(file, fcntl.LOCK_EX)
+            if not _is_at(file, path):
+                # force_unlock removed the file during the wait.
+                file.close()
+                continue
+            write_holder(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+
+def _is_at(file: IO[str], path: str) -> bool:
+    """Return whether an open file is still the file at a path."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), Path(path).stat())
+    except FileNotFoundError:
+        return False
 
 
 def fall_back(path: str, error: OSError) -> LockFile | NoLock:

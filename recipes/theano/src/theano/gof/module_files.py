@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from theano.gof.utils import replace_file
+from theano.gof.atomic_files import replace_file
 from theano.misc import compiledirs, trust
 
 if TYPE_CHECKING:

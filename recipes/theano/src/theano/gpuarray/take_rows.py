@@ -2,6 +2,9 @@
 
 The op loads its kernel once. Theano's own op calls GpuArray_take1, which compiles and loads a
 kernel in each call. That takes longer than the copy of the rows.
+
+Kernels report indices out of range by a flag, for which the host must wait. If the indices are on
+the host too, GpuTakeCheckedRows and GpuIncrementCheckedRows check them there.
 """
 
 from __future__ import annotations
@@ -9,12 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from theano.gof.graph import Apply
 from theano.gpuarray.basic_ops import GpuKernelBase, Kernel, gpuarray_helper_inc_dir
 from theano.gpuarray.c_types import in_kernels
-from theano.gpuarray.subtensor import GpuAdvancedSubtensor1
+from theano.gpuarray.subtensor import GpuAdvancedIncSubtensor1_dev20, GpuAdvancedSubtensor1
 
 if TYPE_CHECKING:
-    from theano.gof.graph import Apply
+    from theano.gof.graph import Variable
 
 KERNEL = """#include "cluda.h"
 KERNEL void take(const ga_size n, const ga_size rows, const ga_ssize stride0, {dimensions}
@@ -40,11 +44,30 @@ KERNEL void take(const ga_size n, const ga_size rows, const ga_ssize stride0, {d
 """
 
 
+def write_check(indices: str, array: str, fail: str) -> str:
+    """Return C code that raises IndexError for indices out of the range of an array's rows."""
+    return f"""
+for (npy_intp k = 0; k < PyArray_DIM({indices}, 0); k++) {{
+    npy_int64 index = *(npy_int64 *)PyArray_GETPTR1({indices}, k);
+    npy_int64 rows = (npy_int64)PyGpuArray_DIM({array}, 0);
+    if (index < -rows || index >= rows) {{
+        PyErr_SetString(PyExc_IndexError, "Index out of bounds.");
+        {fail}
+    }}
+}}
+"""
+
+
 class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
     """Select the rows of the first input that the second input, a vector of int64, lists.
 
     A subclass, because programs derive from GpuAdvancedSubtensor1 and GpuKernelBase together.
     """
+
+    READ_FLAG = """
+    if (status == GA_NO_ERROR)
+        status = gpudata_read(&error, errors, 0, sizeof error);
+"""
 
     def c_support_code(self) -> str:
         return ""
@@ -75,13 +98,15 @@ class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
         )
         params = [SIZE, *[SIZE, SSIZE] * x.ndim, *[GpuArray, SIZE] * 3, GpuArray]
         flags = Kernel.get_flags(word)
-        return [Kernel(code=code, name="take", params=params, flags=flags, objvar=f"take_{name}")]
+        # Modules that are compiled in one run of g++ need different names.
+        names = {"objvar": f"take_{name}", "codevar": f"kcode_take_{name}"}
+        return [Kernel(code=code, name="take", params=params, flags=flags, **names)]
 
     def c_code(
         self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
     ) -> str:
         """Return C code that allocates the output and calls the kernel."""
-        (x, indices), (out,) = inputs, outputs
+        (x, indices), (out,) = inputs[:2], outputs
         context, fail = sub["params"], sub["fail"]
         ndim = node.inputs[0].ndim
         strides = ", ".join(
@@ -104,8 +129,7 @@ if (n > 0) {{
     status = gpudata_property({out}->ga.data, GA_CTX_PROP_ERRBUF, &errors);
     if (status == GA_NO_ERROR)
         status = take_scall(1, &n, 0, n, {strides}, {arrays}, errors);
-    if (status == GA_NO_ERROR)
-        status = gpudata_read(&error, errors, 0, sizeof error);
+    {self.READ_FLAG}
     if (status != GA_NO_ERROR) {{
         PyErr_Format(PyExc_RuntimeError, "rows were not taken: %s",
                      gpucontext_error({context}->ctx, status));
@@ -119,3 +143,58 @@ if (n > 0) {{
     }}
 }}
 """
+
+
+class GpuTakeCheckedRows(GpuTakeRows):
+    """Select rows by indices of the device, after a check of the same indices on the host."""
+
+    READ_FLAG = ""
+
+    def make_node(self, x: Variable, indices: Variable, on_host: Variable) -> Apply:
+        """Return a node; ``on_host`` is a vector of int64."""
+        node = super().make_node(x, indices)
+        return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
+
+    def c_code_cache_version(self) -> tuple[int, ...]:
+        return (*super().c_code_cache_version(), 1)
+
+    def c_code(
+        self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
+    ) -> str:
+        """Return C code that checks the indices, and calls the kernel."""
+        code = super().c_code(node, name, inputs, outputs, sub)
+        return f"{write_check(inputs[2], inputs[0], sub['fail'])} {{ {code} }}"
+
+    def infer_shape(self, node: Apply, shapes: list[Any]) -> Any:
+        """Return the shape of the rows, which does not depend on the copy of the indices."""
+        return super().infer_shape(node, shapes[:2])
+
+
+class GpuIncrementCheckedRows(GpuAdvancedIncSubtensor1_dev20):
+    """Increment or set rows of a matrix, after a check of the indices on the host."""
+
+    READ = "err = gpudata_read(&kerr, errbuf, 0, sizeof(int));"
+
+    def make_node(self, x: Variable, y: Variable, indices: Variable, on_host: Variable) -> Apply:
+        """Return a node; ``on_host`` is a vector of int64."""
+        node = super().make_node(x, y, indices)
+        return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
+
+    def c_code_cache_version(self) -> tuple[int, ...]:
+        return (*super().c_code_cache_version(), 1)
+
+    def c_support_code_struct(self, node: Apply, name: str) -> str:
+        code: str = super().c_support_code_struct(node, name)
+        assert self.READ in code
+        return code.replace(self.READ, "")
+
+    def c_code(
+        self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
+    ) -> str:
+        """Return C code that checks the indices, and calls the kernel."""
+        code = super().c_code(node, name, inputs[:3], outputs, sub)
+        return f"{write_check(inputs[3], inputs[0], sub['fail'])} {{ {code} }}"
+
+    def infer_shape(self, node: Apply, shapes: list[Any]) -> Any:
+        """Return the shape of the incremented array."""
+        return shapes[:1]

@@ -1,7 +1,8 @@
-"""Copies, merging and hashes of a Scan's graphs, in one pass over the nodes."""
+"""Copies, merging, hashes and shapes of a Scan's graphs."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -158,3 +159,57 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
         for i, out in enumerate(node.outputs):
             hashes.setdefault(out, hash((computed, i)))
     return [hash_of(out) for out in outputs]
+
+
+class Computations:
+    """Comparison of variables by the graphs that compute them.
+
+    Most pairs differ near to the variables. Only if they do not, the graphs are hashed as a whole.
+    """
+
+    def __init__(self, variables: Sequence[Variable]) -> None:
+        self.variables = variables
+
+    @functools.cached_property
+    def hashes(self) -> dict[Variable, int]:
+        """The hash of each variable's graph."""
+        return dict(zip(self.variables, hash_computations(self.variables), strict=True))
+
+    def may_be_equal(self, x: Variable, y: Variable) -> bool:
+        """Return False only if two of the variables are not equal for equal_computations."""
+        return not differ_nearby(x, y) and self.hashes[x] == self.hashes[y]
+
+
+def differ_nearby(x: Variable, y: Variable, depth: int = 3) -> bool:
+    """Return whether the graphs of two variables differ in the nodes up to a depth."""
+    if x is y:
+        return False
+    if x.owner is None or y.owner is None:
+        return not (isinstance(x, gof.Constant) and isinstance(y, gof.Constant) and x.equals(y))
+    return (
+        x.index != y.index
+        or len(x.owner.inputs) != len(y.owner.inputs)
+        or x.owner.op != y.owner.op
+        or (
+            depth > 1
+            and any(
+                differ_nearby(one, other, depth - 1)
+                for one, other in zip(x.owner.inputs, y.owner.inputs, strict=True)
+            )
+        )
+    )
+
+
+def keep_shapes(shape_feature: Any, outs: Sequence[Variable], new_outs: Sequence[Variable]) -> None:
+    """Copy the inferred shapes of a Scan's outputs to a new Scan's, because inference is slow."""
+    for out, new_out in zip(outs, new_outs, strict=True):
+        shape = shape_feature.shape_of[out]
+        if shape is not None:
+            # A shape that depends on the old Scan would keep it in the graph.
+            shape = [
+                shape_feature.shape_ir(i, new_out)
+                if any(variable in outs for variable in gof.graph.ancestors([dimension]))
+                else dimension
+                for i, dimension in enumerate(shape)
+            ]
+        shape_feature.set_shape(new_out, shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from theano import gof
@@ -46,6 +46,29 @@ def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[V
                     if node.op.outputs[state] not in outputs
                 ]
     return outputs, positions, [node.inputs[outer[position]] for position in positions]
+
+
+def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Apply, set[Apply]]:
+    """Return, by Scan, the Scans on which it depends.
+
+    Args:
+        nodes: the nodes of a graph in topological order.
+        scans: the Scans among them.
+    """
+    numbers = {scan: number for number, scan in enumerate(scans)}
+    # By node: a bit set of the Scans on which its outputs depend, the node itself included.
+    bits: dict[Apply, int] = {}
+    before = {}
+    for node in nodes:
+        reached = 0
+        for variable in node.inputs:
+            if variable.owner is not None:
+                reached |= bits[variable.owner]
+        if node in numbers:
+            before[node] = {scan for scan, number in numbers.items() if reached >> number & 1}
+            reached |= 1 << numbers[node]
+        bits[node] = reached
+    return before
 
 
 def independent(nodes: Iterable[Apply]) -> list[Apply]:

@@ -61,9 +61,13 @@ def invariant_nodes(scan: Scan) -> set[Apply]:
 
 
 def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
-    """Return the C function that runs the steps, with the arguments that execute does not change.
+    """Return a function that runs the steps in C: `run` with the arguments that stay the same.
 
-    Returns None in a source tree, which has no compiled extension.
+    If the virtual machine supports it, nodes whose results are the same in all steps are computed
+    in the first step only.
+
+    Returns:
+        The function, or None in a source tree, which has no compiled extension.
     """
     try:
         from .scan_steps import run  # noqa: PLC0415 (not in a source tree)
@@ -81,8 +85,11 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
                 updated = scan.mitmots_preallocated[len(written)]
                 written.append((output, tap, first + of_output.index(tap) if updated else -1))
         taps += [(output, tap) for tap in of_output]
-    return partial(
+    fn = scan.fn.fn
+    repeats = hasattr(fn, "invariant")
+    run_in_c = partial(
         run,
+        repeating=fn if repeats else None,
         inputs=[container.storage for container in scan.fn.input_storage],
         results=[container.storage for container in scan.fn.output_storage],
         n_seqs=scan.n_seqs,
@@ -94,6 +101,20 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
         written=np.array(written, dtype=np.intp),
         vectors=np.array(scan.vector_outs, dtype=np.intp),
     )
+    if not repeats:
+        return run_in_c
+    nodes = invariant_nodes(scan)
+    fn.invariant = bytes(node in nodes for node in fn.nodes)
+
+    def run_steps(**arguments: Any) -> int:
+        """Run the steps; afterwards, let the next call compute all nodes again."""
+        try:
+            n_steps: int = run_in_c(**arguments)
+        finally:
+            fn.repeated = False
+        return n_steps
+
+    return run_steps
 
 
 def address_of(array: Any) -> Any:

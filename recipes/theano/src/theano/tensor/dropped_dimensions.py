@@ -12,15 +12,6 @@ import warnings
 from collections.abc import Sequence
 
 from theano import config
-from theano.configparser import AddConfigVar, BoolParam
-
-AddConfigVar(
-    "numpy_newaxis",
-    "Keep broadcastable dimensions after the last index of an expression with numpy.newaxis, as"
-    " NumPy does. The default, False, drops them, as Theano 1.0.5 does.",
-    BoolParam(False),
-    in_c_key=False,
-)
 
 
 def remaining_dimensions(broadcastable: Sequence[bool], indexed: int) -> Sequence[int]:

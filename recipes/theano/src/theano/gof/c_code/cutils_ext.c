@@ -7,7 +7,95 @@ static PyObject *run_cthunk(PyObject *Py_UNUSED(self), PyObject *thunk) {
     return PyLong_FromLong(function(PyCapsule_GetContext(thunk)));
 }
 
+static PyObject *return_none(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(argument)) {
+    Py_RETURN_NONE;
+}
+
+/* Append the nodes of variables to a list, except those of inputs or of sorted nodes.
+ */
+static int append_missing(PyObject *variables, PyObject *inputs, PyObject *sorted,
+                          PyObject *missing, PyObject *owner_name) {
+    PyObject *items =
+        PySequence_Fast(variables, "the inputs of a node are no sequence");
+    int status = items ? 0 : -1;
+    for (Py_ssize_t i = 0; status == 0 && i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *variable = PySequence_Fast_GET_ITEM(items, i);
+        PyObject *node = PyObject_GetAttr(variable, owner_name);
+        int done = node ? node == Py_None : -1;
+        if (done == 0)
+            done = PySet_Contains(sorted, node);
+        if (done == 0)
+            done = PySet_Contains(inputs, variable);
+        if (done == 0)
+            done = PyList_Append(missing, node);
+        status = done < 0 ? -1 : 0;
+        Py_XDECREF(node);
+    }
+    Py_XDECREF(items);
+    return status;
+}
+
+/* Sort the last node of a list, or append the nodes that must run before it. */
+static int sort_last(PyObject *todo, PyObject *inputs, PyObject *sorted,
+                     PyObject *order, PyObject *const *names) {
+    Py_ssize_t last = PyList_GET_SIZE(todo) - 1;
+    PyObject *node = Py_NewRef(PyList_GET_ITEM(todo, last));
+    PyObject *outputs = NULL, *first = NULL, *node_inputs = NULL;
+    int done = PySet_Contains(sorted, node);
+    if (done == 0) {
+        outputs = PyObject_GetAttr(node, names[2]);
+        first = outputs ? PySequence_GetItem(outputs, 0) : NULL;
+        done = first ? PySet_Contains(inputs, first) : -1;
+    }
+    if (done == 0) {
+        node_inputs = PyObject_GetAttr(node, names[1]);
+        done = node_inputs ? append_missing(node_inputs, inputs, sorted, todo, names[0])
+                           : -1;
+        if (done == 0 && PyList_GET_SIZE(todo) == last + 1) {
+            done = PySet_Add(sorted, node) || PyList_Append(order, node) ? -1 : 1;
+        }
+    }
+    if (done == 1)
+        done = PyList_SetSlice(todo, last, last + 1, NULL);
+    Py_DECREF(node);
+    Py_XDECREF(outputs);
+    Py_XDECREF(first);
+    Py_XDECREF(node_inputs);
+    return done;
+}
+
+static PyObject *sort_nodes(PyObject *Py_UNUSED(self), PyObject *args) {
+    PyObject *inputs, *outputs;
+    if (!PyArg_ParseTuple(args, "O!O", &PySet_Type, &inputs, &outputs))
+        return NULL;
+    PyObject *names[] = {PyUnicode_InternFromString("owner"),
+                         PyUnicode_InternFromString("inputs"),
+                         PyUnicode_InternFromString("outputs")};
+    PyObject *todo = PyList_New(0), *order = PyList_New(0), *sorted = PySet_New(NULL);
+    PyObject *none = PySet_New(NULL);
+    int failed =
+        !(names[0] && names[1] && names[2] && todo && order && sorted && none) ||
+        append_missing(outputs, none, none, todo, names[0]) || PyList_Reverse(todo);
+    for (unsigned int count = 1; !failed && PyList_GET_SIZE(todo) > 0; count++)
+        failed = sort_last(todo, inputs, sorted, order, names) ||
+                 /* A cycle has no end. */
+                 (count % 65536 == 0 && PyErr_CheckSignals());
+    for (int i = 0; i < 3; i++)
+        Py_XDECREF(names[i]);
+    Py_XDECREF(todo);
+    Py_XDECREF(sorted);
+    Py_XDECREF(none);
+    if (failed)
+        Py_CLEAR(order);
+    return order;
+}
+
 static PyMethodDef methods[] = {
+    {"sort_nodes", sort_nodes, METH_VARARGS,
+     "Return the nodes between a set of input variables and a list of output "
+     "variables, each after "
+     "the nodes that compute its inputs."},
+    {"return_none", return_none, METH_O, "Return None, as the owner of a constant."},
     {"run_cthunk", run_cthunk, METH_O, "Run a theano cthunk."},
     {NULL, NULL, 0, NULL},
 };

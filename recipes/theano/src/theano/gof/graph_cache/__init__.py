@@ -21,6 +21,6 @@ or if optimization logged a warning or an error, because the next process should
 """
 
 from theano.gof.graph_cache.files import DIRECTORY, Entry, WarningCounter, remove_old
-from theano.gof.graph_cache.keys import find
+from theano.gof.graph_cache.keys import load
 
-__all__ = ["DIRECTORY", "Entry", "WarningCounter", "find", "remove_old"]
+__all__ = ["DIRECTORY", "Entry", "WarningCounter", "load", "remove_old"]

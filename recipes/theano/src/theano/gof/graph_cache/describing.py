@@ -93,8 +93,8 @@ class Describer:
             return describe_array(thing)
         if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
             raise NotDescribable(thing)
-        if hasattr(kind, "constructor_arguments"):
-            inputs, outputs, others = thing.constructor_arguments()
+        if (arguments := constructor_arguments(thing)) is not None:
+            inputs, outputs, others = arguments
             parts = [describe_name(kind), self.describe_graph(inputs, outputs)]
             return ",".join([*parts, self.describe(others)])
         if isinstance(thing, OrderedSet):
@@ -205,6 +205,19 @@ def is_trusted(thing: Any) -> bool:
     """
     packages = (thing.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages
+
+
+def constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
+    """Return the arguments that make an equal op, if it has an inner graph; otherwise None.
+
+    Returns:
+        The inner inputs, the inner outputs and a tuple of the other arguments.
+    """
+    if isinstance(op, theano.scalar.Composite):
+        return op.inputs, op.outputs, ()
+    if isinstance(op, theano.scan_module.scan_op.Scan):
+        return op.inputs, op.outputs, (op.info,)
+    return None
 
 
 def describe_name(thing: Any) -> str:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from theano import config
+from theano.gof.atomic_files import replace_file
 from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import FunctionGraph
 from theano.gof.graph_cache.claims import claims
 from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
 from theano.gof.module_files import CHECKSUM_SIZE, make_checksum
-from theano.gof.utils import replace_file
 from theano.misc import compiledirs, trust
 
 if TYPE_CHECKING:

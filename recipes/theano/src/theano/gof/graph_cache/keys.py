@@ -7,21 +7,23 @@ import hashlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import theano
 from theano import config
 from theano.configparser import _config_var_list
-from theano.gof import optdb
+from theano.gof import optdb, optdb_history
 from theano.gof.graph_cache.describing import Describer, NotDescribable, digest
 from theano.gof.graph_cache.files import Entry
 
 if TYPE_CHECKING:
     from theano.compile.io import SymbolicInput, SymbolicOutput
     from theano.compile.mode import Mode
+    from theano.gof.fg import FunctionGraph
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
@@ -67,6 +69,38 @@ def describe_versions() -> str:
     return f"{code.hexdigest()} {sys.version} {np.__version__} {scipy.__version__}"
 
 
+def load(
+    inputs: Sequence[SymbolicInput],
+    outputs: Sequence[SymbolicOutput],
+    mode: Mode,
+    accept_inplace: bool,
+    profile: Any,
+) -> tuple[Entry | None, FunctionGraph | None, float]:
+    """Search the optimized graph of a function in the cache.
+
+    Args:
+        inputs: as for `find`.
+        outputs: as for `find`.
+        mode: as for `find`.
+        accept_inplace: as for `find`.
+        profile: the function's profile, which receives the time of a search that succeeds, or None.
+
+    Returns:
+        The cache entry, or None if the graph must not be cached; the graph, or None if the entry
+        does not exist; and the time of the search in seconds.
+    """
+    start = time.time()
+    entry = find(inputs, outputs, mode, accept_inplace)
+    fgraph = entry.load([symbolic.variable for symbolic in inputs]) if entry else None
+    seconds = time.time() - start
+    if fgraph is not None:
+        fgraph.profile = profile
+        theano.compile.profiling.total_graph_opt_time += seconds
+        if profile:
+            profile.optimizer_time += seconds
+    return entry, fgraph, seconds
+
+
 def find(
     inputs: Sequence[SymbolicInput],
     outputs: Sequence[SymbolicOutput],
@@ -84,7 +118,7 @@ def find(
     """
     if (
         not config.cache_optimizations
-        or optdb.history is None
+        or optdb_history.history is None
         # A subclass of Mode can optimize differently. Other linkers serve inspection rather than
         # speed.
         or type(mode) is not theano.compile.mode.Mode
@@ -104,7 +138,7 @@ def find(
     try:
         description = [
             describe_versions(),
-            optdb.history,
+            optdb_history.history,
             sorted(flags.items()),
             accept_inplace,
             describer.describe(mode.provided_optimizer),

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import theano
 from theano.gof import graph
 from theano.gof.fg import FunctionGraph
+from theano.gof.graph_cache.describing import constructor_arguments
 from theano.gof.graph_cache.tags import Trace, get_traces, take_tag
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class Pickler(pickle.Pickler):
         """
         if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
             raise pickle.PicklingError(f"{thing} is not part of the graph")
-        if hasattr(type(thing), "constructor_arguments"):
-            inputs, outputs, others = thing.constructor_arguments()
+        if (arguments := constructor_arguments(thing)) is not None:
+            inputs, outputs, others = arguments
             nodes = graph.io_toposort(inputs, outputs)
             return make_op, (
                 type(thing),

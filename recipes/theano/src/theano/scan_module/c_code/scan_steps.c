@@ -209,12 +209,15 @@ static void shape_error(void) {
 }
 
 static const char run_doc[] =
-    "run(call, inputs, results, n_seqs, n_mit_mot, n_outs, n_shared, as_while,\n"
-    "    taps, written, vectors, args, outs, position, length, n_steps, allocate)\n"
+    "run(call, repeating, inputs, results, n_seqs, n_mit_mot, n_outs, n_shared,\n"
+    "    as_while, taps, written, vectors, args, outs, position, length, n_steps,\n"
+    "    allocate)\n"
     "--\n\n"
     "Run the steps of a Scan; return their number.\n"
     "\n"
     "call(): the inner function.\n"
+    "repeating: its virtual machine, whose attribute `repeated` becomes true after\n"
+    "    the first step, or None.\n"
     "inputs, results: its storage, lists of lists of one object.\n"
     "taps: rows (output, tap) for the inputs after the sequences.\n"
     "written: rows (output, tap, input) for the mit_mot outputs; input is the\n"
@@ -227,11 +230,12 @@ static const char run_doc[] =
 
 static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
                      PyObject *keywords) {
-    static char *names[] = {"call",    "inputs",   "results",  "n_seqs",   "n_mit_mot",
-                            "n_outs",  "n_shared", "as_while", "taps",     "written",
-                            "vectors", "args",     "outs",     "position", "length",
-                            "n_steps", "allocate", NULL};
-    PyObject *call, *input_cells, *result_cells, *args, *outs, *allocate,
+    static char *names[] = {"call",     "repeating", "inputs",   "results",
+                            "n_seqs",   "n_mit_mot", "n_outs",   "n_shared",
+                            "as_while", "taps",      "written",  "vectors",
+                            "args",     "outs",      "position", "length",
+                            "n_steps",  "allocate",  NULL};
+    PyObject *call, *repeating, *input_cells, *result_cells, *args, *outs, *allocate,
         *outcome = NULL, *zero = NULL;
     PyArrayObject *taps, *written, *vectors, *positions, *lengths;
     Py_ssize_t n_seqs, n_mit_mot, n_outs, n_shared, n_steps, n_stored, n_taps,
@@ -241,11 +245,11 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
     int as_while, going = 1, done;
 
     if (!PyArg_ParseTupleAndKeywords(
-            arguments, keywords, "OO!O!nnnnpO&O&O&O!O!O&O&nO", names, &call,
-            &PyList_Type, &input_cells, &PyList_Type, &result_cells, &n_seqs,
-            &n_mit_mot, &n_outs, &n_shared, &as_while, convert_intp_array, &taps,
-            convert_intp_array, &written, convert_intp_array, &vectors, &PyList_Type,
-            &args, &PyList_Type, &outs, convert_intp_array, &positions,
+            arguments, keywords, "OOO!O!nnnnpO&O&O&O!O!O&O&nO", names, &call,
+            &repeating, &PyList_Type, &input_cells, &PyList_Type, &result_cells,
+            &n_seqs, &n_mit_mot, &n_outs, &n_shared, &as_while, convert_intp_array,
+            &taps, convert_intp_array, &written, convert_intp_array, &vectors,
+            &PyList_Type, &args, &PyList_Type, &outs, convert_intp_array, &positions,
             convert_intp_array, &lengths, &n_steps, &allocate))
         return NULL;
     tap = PyArray_DATA(taps);
@@ -302,6 +306,9 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         if (outcome == NULL)
             goto end;
         Py_CLEAR(outcome);
+        if (step == 0 && repeating != Py_None &&
+            PyObject_SetAttrString(repeating, "repeated", Py_True))
+            goto end;
         if (as_while) {
             going = PyObject_RichCompareBool(get(result[-1].cell), zero, Py_EQ);
             if (going < 0)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from theano import config
 from theano.gof import utils
-from theano.gof.cc import CLinker, linker_types
-from theano.gof.early_compilation import is_builtin
+from theano.gof.cc import CLinker
+from theano.gof.linker_parts import computed_once, is_builtin, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
 from theano.tensor.linkers import shipped_loops
@@ -36,13 +36,10 @@ class LoopsLinker(CLinker):
             self._mod = module
         return self._mod
 
+    @computed_once
     def cmodule_key(self) -> Any:
         """Return the module's key; a shipped module has a key of its own kind."""
-        if not hasattr(self, "_cmodule_key"):
-            key = shipped_loops.find_key(self)
-            if key:
-                self._cmodule_key = key
-        return super().cmodule_key()
+        return shipped_loops.find_key(self) or super().cmodule_key()
 
     def flags(self) -> list[str]:
         """Return g++'s flags for a module of loops."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from theano.compile import ops
-from theano.gof.cc import CLinker, linker_types
+from theano.gof.cc import CLinker
 from theano.gof.graph import Apply
+from theano.gof.linker_parts import linker_types
 from theano.gof.type import Type
 from theano.scalar import Scalar
 from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext

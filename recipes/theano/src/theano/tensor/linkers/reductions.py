@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 from theano import config, scalar
-from theano.gof.cc import linker_types
-from theano.gof.early_compilation import is_builtin
+from theano.gof.linker_parts import is_builtin, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
 from theano.tensor.linkers.loop_modules import MATH, Loops, needs_other_headers

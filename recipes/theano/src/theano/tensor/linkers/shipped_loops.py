@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theano.gof import cc, shipped
+from theano.gof import linker_parts, shipped
 from theano.scalar import Composite
 from theano.tensor.linkers.loop_modules import HEADER
 
@@ -38,7 +38,7 @@ def hash_functions(linker: LoopsLinker, description: OpDescription) -> str:
 
 
 def find_key(linker: LoopsLinker) -> Any:
-    """Return the key in `cc.shipped_modules` of a linker's module, or None if it is not shipped."""
+    """Return the key of a linker's module in `shipped_modules`, or None if it is not shipped."""
     (node,) = linker.node_order
     library = load_library()
     if library is None or isinstance(node.op.scalar_op, Composite):
@@ -55,8 +55,8 @@ def find_key(linker: LoopsLinker) -> Any:
         return ctypes.cast(getattr(library, function + name), ctypes.c_void_p).value or 0
 
     key = name, loops.description
-    if key not in cc.shipped_modules:
-        cc.shipped_modules[key] = loops.description.make_module(name, address)
+    if key not in linker_parts.shipped_modules:
+        linker_parts.shipped_modules[key] = loops.description.make_module(name, address)
     return key
 
 

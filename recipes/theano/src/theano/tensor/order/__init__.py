@@ -6,9 +6,11 @@ redundant comparisons nest.
 
 `linear_sums` adds linear combinations of terms; `integers` represents integer variables as such
 sums; `proofs` proves that sums are not negative; `length_tables` tabulates integers that depend on
-one length only; `simplification` replaces variables by simpler ones.
+one length only; `simplification` replaces variables by simpler ones; `slices` makes canonical
+slices.
 """
 
 from theano.tensor.order.simplification import Order
+from theano.tensor.order.slices import canonical_slice
 
-__all__ = ["Order"]
+__all__ = ["Order", "canonical_slice"]

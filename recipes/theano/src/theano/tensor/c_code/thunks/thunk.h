@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 #include "theano_mod_helper.h"
+#include "theano_thunk.h"
 #include "theano_tensor.h"
 
 struct thunk;

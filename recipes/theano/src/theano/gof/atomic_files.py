@@ -1,0 +1,26 @@
+"""Atomic replacement of files that other processes read and write at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+
+def replace_file(path: str | Path, content: bytes) -> None:
+    """Write bytes to a file; other processes see the old or the new content, never a part.
+
+    Raises:
+        OSError: the file cannot be written; the old content remains.
+    """
+    temporary = Path(f"{path}.{os.getpid()}")
+    try:
+        # Only this user may write to it, for any umask.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        temporary.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,121 @@
+"""Base class of CLinker: a linker's arguments of the compiler, missing and shipped modules.
+
+`linker_types` is the registry of the linkers of ops.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from theano import config
+from theano.gof import cmodule, shipped, utils
+from theano.gof.compilation import Arguments, ModuleParts
+
+# By class of op: the class of linker for its nodes; CLinker by default.
+linker_types: dict[type, type] = {}
+# By key of a module: the shipped module, or None.
+shipped_modules: dict[Any, ModuleType | None] = {}
+
+
+def computed_once(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Decorate a method without arguments: keep its result in an attribute of the object."""
+    attribute = f"_{method.__name__}"
+
+    @functools.wraps(method)
+    def compute(self: Any) -> Any:
+        if not hasattr(self, attribute):
+            setattr(self, attribute, method(self))
+        return getattr(self, attribute)
+
+    return compute
+
+
+def is_builtin(op: Any) -> bool:
+    """Return whether an op and all ops inside of it are classes of Theano.
+
+    C code of other ops may rely on headers that it does not include. Its macros and functions may
+    change the meaning of other code.
+    """
+    nodes = getattr(getattr(op, "fgraph", None), "apply_nodes", ())
+    inner_ops = [getattr(op, "scalar_op", None), *(node.op for node in nodes)]
+    return type(op).__module__.startswith("theano.") and all(
+        inner is None or is_builtin(inner) for inner in inner_ops
+    )
+
+
+class LinkerParts:
+    """Base class of CLinker."""
+
+    # CLinker defines these.
+    node_order: Sequence[Any]
+    c_compiler: Callable[[], Any]
+    cmodule_key: Callable[[], Any]
+    compile_args: Callable[[], list[str]]
+    get_dynamic_module: Callable[[], Any]
+    header_dirs: Callable[[], list[str]]
+    lib_dirs: Callable[[], list[str]]
+    libraries: Callable[[], list[str]]
+
+    def compile_arguments(self) -> Arguments:
+        """Return the arguments of the compiler's compile_str, except the location."""
+        module = self.get_dynamic_module()
+        code = module.code()
+        return {
+            "module_name": module.code_hash,
+            "src_code": code,
+            "include_dirs": self.header_dirs(),
+            "lib_dirs": self.lib_dirs(),
+            "libs": self.libraries(),
+            "preargs": self.compile_args(),
+        }
+
+    def shipped_module(self, key: Any, arguments: Arguments | None = None) -> ModuleType | None:
+        """Return the shipped module for a key, or None if there is none or the cache has it.
+
+        Args:
+            key: the module's key.
+            arguments: the arguments of compile_str; computed if None.
+        """
+        if key not in shipped_modules:
+            if key in cmodule.get_module_cache(config.compiledir).entry_from_key:
+                return None
+            shipped_modules[key] = shipped.find(
+                self.get_dynamic_module(), arguments or self.compile_arguments()
+            )
+        return shipped_modules[key]
+
+    def add_missing(self, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
+        """Add this linker's module to the missing modules.
+
+        A module that is cached, shipped or without C code is not missing.
+
+        Args:
+            modules: by key of a missing module: the DynamicModule and compile_str's arguments.
+        """
+        try:
+            if self.c_compiler() is not cmodule.GCC_compiler:
+                return
+            key, cache = self.cmodule_key(), cmodule.get_module_cache(config.compiledir)
+            if key in modules or key in cache.entry_from_key or shipped_modules.get(key):
+                return
+            arguments = self.compile_arguments()
+            if self.shipped_module(key, arguments):
+                return
+        except (KeyError, NotImplementedError, utils.MethodNotDefined):
+            # The module has no key, or the op has no C code.
+            return
+        module_hash = cmodule.get_module_hash(arguments["src_code"], key)
+        if module_hash not in cache.module_hash_to_key_data:
+            module = self.get_dynamic_module()
+            module.alone = not all(
+                is_builtin(node.op)
+                and all(
+                    type(variable.type).__module__.startswith("theano.")
+                    for variable in node.inputs + node.outputs
+                )
+                for node in self.node_order
+            )
+            modules[key] = module, arguments

@@ -1,0 +1,294 @@
+"""Rewrites that merge elementwise nodes of GPUs into GpuFusedLoops, and let results take memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import theano
+from theano import scalar
+from theano.gof.graph import Apply, Constant
+from theano.gof.utils import MethodNotDefined
+from theano.gpuarray.basic_ops import GpuJoin
+from theano.gpuarray.elemwise import GpuElemwise
+from theano.gpuarray.fused_kernels import (
+    Graph,
+    KernelWriter,
+    Literal,
+    Program,
+    Step,
+    TooLarge,
+    list_inplace,
+    make_literal,
+)
+from theano.gpuarray.fused_loops import GpuFusedLoops
+from theano.gpuarray.subtensor import GpuIncSubtensor
+from theano.gpuarray.type import GpuArrayType
+from theano.ifelse import IfElse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from theano.gof.graph import Variable
+
+# CUDA limits the parameters of a kernel to 4096 bytes; count_parameter_bytes does not count shapes.
+MAX_PARAMETER_BYTES = 3200
+
+
+class InplaceFusedLoops(theano.gof.Optimizer):
+    """Let results of GpuFusedLoops take the memory of inputs: of their own old value, or of any."""
+
+    def add_requirements(self, fgraph: Any) -> None:
+        """Let the graph check that nothing reads destroyed memory."""
+        fgraph.attach_feature(theano.gof.destroyhandler.DestroyHandler())
+
+    def apply(self, fgraph: Any) -> None:
+        """Try each pair of a result and an input, old values of shared variables first."""
+        old_values = {
+            fgraph.outputs[number]: fgraph.inputs[i]
+            for number, i in (getattr(fgraph, "update_mapping", None) or {}).items()
+        }
+        for node in fgraph.toposort():
+            if isinstance(node.op, GpuFusedLoops) and not node.op.inplace:
+                self._change(fgraph, node, old_values)
+
+    @staticmethod
+    def _change(fgraph: Any, node: Apply, old_values: dict[Variable, Variable]) -> None:
+        pairs = sorted(
+            list_inplace(Graph(node.op.program, node.inputs)),
+            key=lambda pair: old_values.get(node.outputs[pair[0]]) is not node.inputs[pair[1]],
+        )
+        inplace: dict[int, int] = {}
+        for position, i in pairs:
+            if position in inplace or i in inplace.values():
+                continue
+            if isinstance(node.inputs[i], Constant):
+                continue
+            op = GpuFusedLoops(node.op.program, (*inplace.items(), (position, i)))
+            new = op.make_node(*node.inputs)
+            try:
+                fgraph.replace_all_validate(
+                    list(zip(node.outputs, new.outputs, strict=True)), reason="InplaceFusedLoops"
+                )
+            except (ValueError, theano.gof.InconsistencyError):
+                continue
+            copy_traces(node.outputs, new.outputs)
+            inplace[position] = i
+            node = new
+
+
+class FuseLoops(theano.gof.Optimizer):
+    """Merge the elementwise nodes of a graph that wait for the same other nodes.
+
+    A node's level is the number of other nodes, such as products, that precede it on a path.
+    Between two nodes of one level, there is no other node, so they can be one.
+    """
+
+    def add_requirements(self, fgraph: Any) -> None:
+        """Let the graph undo a replacement."""
+        fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
+
+    def apply(self, fgraph: Any) -> None:
+        """Replace groups of nodes that need more than one launch."""
+        nodes = fgraph.toposort()
+        # A lazy op may not need all of a group's inputs.
+        if any(isinstance(node.op, IfElse) for node in nodes):
+            return
+        for component in list(iterate_groups(fgraph, nodes)):
+            replace_group(fgraph, component)
+
+
+def copy_traces(old: Sequence[Variable], new: Sequence[Variable]) -> None:
+    """Copy the stack trace of each variable to the variable that replaces it."""
+    for before, after in zip(old, new, strict=True):
+        theano.gof.opt.copy_stack_trace(before, after)
+
+
+def is_elemwise(node: Apply) -> bool:
+    """Return whether a node is a GpuElemwise whose code a kernel can contain."""
+    return type(node.op) is GpuElemwise and not node.op.inplace_pattern
+
+
+def is_supported(node: Apply) -> bool:
+    """Return whether all arrays of a node have types that kernels can compute with."""
+    arrays = [v.type for v in (*node.inputs, *node.outputs) if isinstance(v.type, GpuArrayType)]
+    return all(np.dtype(t.dtype).kind in "biuf" and t.dtype != "float16" for t in arrays)
+
+
+def is_join(node: Apply) -> bool:
+    """Return whether a node is a GpuJoin along a known axis."""
+    return type(node.op) is GpuJoin and node.op.view == -1 and isinstance(node.inputs[0], Constant)
+
+
+def is_increment(node: Apply) -> bool:
+    """Return whether a node is a GpuIncSubtensor of indices and of slices without steps.
+
+    Its increment must have the dimensions of the subtensor.
+    """
+    if type(node.op) is not GpuIncSubtensor or node.op.inplace:
+        return False
+    x, y = node.inputs[:2]
+    entries = node.op.idx_list
+    removed = [entry for entry in entries if not isinstance(entry, slice)]
+    return (
+        all(not isinstance(entry, slice) or entry.step is None for entry in entries)
+        and not any(isinstance(entry, (int, np.integer)) for entry in removed)
+        and y.ndim == x.ndim - len(removed)
+        and all(isinstance(v.type, scalar.Scalar) for v in node.inputs[2:])
+    )
+
+
+def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
+    """Return the launches of a node; 0 if a kernel cannot compute it together with others.
+
+    Args:
+        node: any node.
+        joined: the node's inputs that the same kernel computes.
+    """
+    if not is_supported(node):
+        return 0
+    if is_elemwise(node):
+        return 1
+    if is_join(node):
+        return len(node.inputs) - 1
+    # An increment copies its array: only an array that the same kernel computes costs nothing.
+    return 2 if is_increment(node) and node.inputs[0].owner in joined else 0
+
+
+def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]:
+    """Yield groups of nodes that one kernel can compute, in topological order."""
+    levels: dict[Apply, int] = {}
+    fusable: dict[Apply, int] = {}
+    parents: dict[Apply, Apply] = {}
+
+    def find(node: Apply) -> Apply:
+        while node in parents:
+            node = parents[node]
+        return node
+
+    for node in nodes:
+        owners = [v.owner for v in node.inputs if v.owner is not None]
+        inside = max((levels[owner] for owner in owners if owner in fusable), default=0)
+        outside = max(
+            (levels[owner] + 1 for owner in owners if owner not in fusable and levels[owner] >= 0),
+            default=0,
+        )
+        level = max(inside, outside)
+        joined = [owner for owner in owners if owner in fusable and levels[owner] == level]
+        # An increment copies its array: only an array that the same kernel computes costs nothing.
+        if launches := count_launches(node, joined):
+            levels[node] = level
+            fusable[node] = launches
+            for owner in joined:
+                if find(owner) is not find(node):
+                    parents[find(owner)] = find(node)
+        else:
+            # -1: no node of a kernel precedes it.
+            levels[node] = max((levels[owner] for owner in owners), default=-1)
+    components: dict[Apply, list[Apply]] = {}
+    for node in nodes:
+        if node in fusable:
+            components.setdefault(find(node), []).append(node)
+    by_level: dict[tuple[int, Any], list[list[Apply]]] = {}
+    for component in components.values():
+        key = levels[component[0]], component[0].outputs[0].type.context_name
+        by_level.setdefault(key, []).append(component)
+    for level_components in by_level.values():
+        yield from pack_components(fgraph, level_components, fusable)
+
+
+def pack_components(
+    fgraph: Any, components: Sequence[list[Apply]], launches: dict[Apply, int]
+) -> Iterator[list[Apply]]:
+    """Yield groups of components whose parameters and statements fit in a kernel."""
+    group: list[Apply] = []
+    for component in components:
+        if group and (count_parameter_bytes(fgraph, group + component) > MAX_PARAMETER_BYTES):
+            if sum(launches[node] for node in group) > 1:
+                yield group
+            group = []
+        if count_parameter_bytes(fgraph, component) <= MAX_PARAMETER_BYTES:
+            group = group + component
+    if sum(launches[node] for node in group) > 1:
+        yield group
+
+
+def count_parameter_bytes(fgraph: Any, group: Sequence[Apply]) -> int:
+    """Return the bytes of a kernel's parameters, at most."""
+    inputs, outputs = find_borders(fgraph, group)
+    arrays = [v for v in (*inputs, *outputs) if isinstance(v.type, GpuArrayType)]
+    numbers = sum(2 + v.type.ndim for v in (*arrays, *outputs))
+    numbers += sum(3 * len(node.inputs) for node in group if not is_elemwise(node))
+    return 8 * int(numbers)
+
+
+def find_borders(fgraph: Any, group: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
+    """Return the variables that a group of nodes reads, and its results that others read."""
+    inside = set(group)
+    inputs: dict[Variable, None] = {}
+    outputs = []
+    for node in group:
+        for variable in node.inputs:
+            if variable.owner not in inside:
+                inputs[variable] = None
+        (output,) = node.outputs
+        if any(client == "output" or client not in inside for client, _ in output.clients):
+            outputs.append(output)
+    return list(inputs), outputs
+
+
+def make_program(
+    group: Sequence[Apply], inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> tuple[Program, list[Variable]]:
+    """Return the program of a group of nodes, and the inputs that are not literals."""
+    literals: dict[Literal, int] = {}
+    references: dict[Variable, int] = {}
+    own: list[Variable] = []
+    for variable in inputs:
+        literal = make_literal(variable) if isinstance(variable, Constant) else None
+        if literal is None:
+            references[variable] = len(own)
+            own.append(variable)
+        else:
+            references[variable] = -1 - literals.setdefault(literal, len(literals))
+    steps: list[Step] = []
+    for node in group:
+        references[node.outputs[0]] = len(own) + len(steps)
+        steps.append(Step(node.op, tuple(references[v] for v in node.inputs)))
+    results = tuple(references[v] for v in outputs)
+    return Program(len(own), tuple(literals), tuple(steps), results), own
+
+
+def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
+    """Replace a group of nodes by a GpuFusedLoops, if a kernel can compute it."""
+    inputs, outputs = find_borders(fgraph, group)
+    program, own = make_program(group, inputs, outputs)
+    if not any(isinstance(v.type, GpuArrayType) for v in own):
+        return
+    # A literal is the axis of a join, or the index of an increment; others are arrays.
+    if any(isinstance(step.op, GpuJoin) and step.arguments[0] >= 0 for step in program.steps):
+        return
+    op = GpuFusedLoops(program)
+    node = op.make_node(*own)
+    if [v.type for v in node.outputs] != [v.type for v in outputs]:
+        return
+    try:
+        KernelWriter(Graph(program, own))
+    except (TooLarge, MethodNotDefined):
+        return
+    fgraph.replace_all_validate(list(zip(outputs, node.outputs, strict=True)), reason="FuseLoops")
+    copy_traces(outputs, node.outputs)
+
+
+theano.compile.optdb.register(
+    # After the fusion of Theano's own, at 49, and before inplace operations.
+    "gpua_fused_loops",
+    FuseLoops(),
+    49.1,
+    "fast_run",
+    "fusion",
+    "gpuarray",
+)
+theano.compile.optdb.register(
+    "gpua_inplace_fused_loops", InplaceFusedLoops(), 75, "fast_run", "inplace", "gpuarray"
+)

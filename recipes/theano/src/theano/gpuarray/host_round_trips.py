@@ -1,0 +1,237 @@
+"""Optimizations that remove copies from the device to the host inside a function.
+
+The host waits for each of these copies, so a copy costs more than a kernel. Most copies transfer
+little: shapes, indices and error flags.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import theano
+from theano import scalar, tensor
+from theano.compile.ops import Shape_i
+from theano.gof import opt
+from theano.gof.graph import Constant
+from theano.gpuarray.basic_ops import (
+    GpuContiguous,
+    GpuFromHost,
+    GpuJoin,
+    HostFromGpu,
+)
+from theano.gpuarray.elemwise import GpuDimShuffle, GpuElemwise
+from theano.gpuarray.opt import (
+    _scan_type_infer,
+    gpu_reconstruct_graph,
+    local_cut_gpu_transfers,
+)
+from theano.gpuarray.subtensor import (
+    GpuAdvancedIncSubtensor1_dev20,
+    GpuIncSubtensor,
+    GpuSubtensor,
+)
+from theano.gpuarray.take_rows import GpuIncrementCheckedRows, GpuTakeCheckedRows, GpuTakeRows
+from theano.gpuarray.type import GpuArrayType
+from theano.scan_module.scan_op import Scan
+
+if TYPE_CHECKING:
+    from theano.gof.graph import Apply, Variable
+
+# Elements of a constant that is copied to the host.
+MAX_CONSTANT = 4096
+# Ops of integers that wrap around equally on the host and on the device.
+EXACT = (
+    *(scalar.Add, scalar.Sub, scalar.Mul, scalar.Neg, scalar.Abs, scalar.Sgn),
+    *(scalar.Maximum, scalar.Minimum, scalar.Clip, scalar.Switch, scalar.Cast, scalar.Identity),
+    *(scalar.EQ, scalar.NEQ, scalar.LT, scalar.GT, scalar.LE, scalar.GE),
+    *(scalar.AND, scalar.OR, scalar.XOR, scalar.Invert),
+)
+
+
+def owner_of(variable: Variable, *ops: type) -> Apply | None:
+    """Return the node that computes a variable, if its op is of one of these classes."""
+    node = variable.owner
+    return node if node is not None and isinstance(node.op, ops) else None
+
+
+def local_shape_of_transfer(node: Apply) -> list[Variable] | None:
+    """Read a shape without copying the array to the host."""
+    if isinstance(node.op, Shape_i) and (transfer := owner_of(node.inputs[0], HostFromGpu)):
+        return [node.op(transfer.inputs[0])]
+    return None
+
+
+def is_integer(variable: Variable) -> bool:
+    """Return whether a variable has a type of integers or booleans."""
+    return np.dtype(variable.dtype).kind in "biu"
+
+
+def local_integers_on_host(node: Apply) -> list[Variable] | None:
+    """Compute an integer vector or scalar on the host, if all that it depends on is there.
+
+    Theano moves the arithmetic of shapes and indices to the device, because an array depends on it.
+    """
+    out = node.outputs[0]
+    on_host = compute_on_host(node.inputs[0], {}) if is_integer(out) else None
+    return [on_host] if on_host is not None and on_host.type == out.type else None
+
+
+def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
+    """Return integers of the host with the value of integers of the device.
+
+    Returns None if the host cannot compute the value, or if it could differ from the device's.
+
+    Args:
+        variable: on the device.
+        computed: the results of earlier calls.
+    """
+    if not isinstance(variable.type, GpuArrayType):
+        return variable
+    if variable not in computed:
+        computed[variable] = _compute_on_host(variable, computed)
+    return computed[variable]
+
+
+def _compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
+    node = variable.owner
+    if not is_integer(variable):
+        return None
+    if isinstance(variable, Constant):
+        value = np.asarray(variable.data)
+        return tensor.constant(value) if value.size <= MAX_CONSTANT else None
+    if node is not None and isinstance(node.op, GpuFromHost):
+        return node.inputs[0]
+    if node is None or variable.ndim > 1 or not is_movable(node.op):
+        return None
+    arguments = [compute_on_host(argument, computed) for argument in node.inputs]
+    if any(argument is None for argument in arguments):
+        return None
+    return make_host_op(node.op)(*arguments)
+
+
+def is_exact(op: Any) -> bool:
+    """Return whether a scalar op of integers has the same result on the host and on the device.
+
+    Not so are powers, which compute with floating-point numbers, and divisions by zero.
+    """
+    if isinstance(op, scalar.Composite):
+        return all(
+            is_exact(node.op) and all(map(is_integer, (*node.inputs, *node.outputs)))
+            for node in op.fgraph.apply_nodes
+        )
+    return isinstance(op, EXACT)
+
+
+def is_movable(op: Any) -> bool:
+    """Return whether ``make_host_op`` supports an op of the device."""
+    if isinstance(op, GpuElemwise):
+        return not op.inplace_pattern and is_exact(op.scalar_op)
+    if isinstance(op, GpuIncSubtensor):
+        return not op.inplace
+    return isinstance(op, (GpuContiguous, GpuSubtensor, GpuDimShuffle, GpuJoin))
+
+
+def make_host_op(op: Any) -> Any:
+    """Return the op of the host for an op of the device."""
+    if isinstance(op, GpuContiguous):
+        return tensor.tensor_copy
+    if isinstance(op, GpuElemwise):
+        return tensor.Elemwise(op.scalar_op)
+    if isinstance(op, GpuIncSubtensor):
+        return tensor.IncSubtensor(op.idx_list, set_instead_of_inc=op.set_instead_of_inc)
+    if isinstance(op, GpuSubtensor):
+        return tensor.Subtensor(op.idx_list)
+    if isinstance(op, GpuDimShuffle):
+        return tensor.DimShuffle(op.input_broadcastable, op.new_order)
+    return tensor.Join()
+
+
+def local_check_on_host(node: Apply) -> list[Variable] | None:
+    """Check indices on the host, if they are there, instead of reading an error flag."""
+    checked: Any
+    if type(node.op) is GpuTakeRows:
+        checked = GpuTakeCheckedRows()
+    elif type(node.op) is GpuAdvancedIncSubtensor1_dev20 and all(
+        # It runs in Python otherwise.
+        variable.ndim == 2 and variable.dtype in ("float32", "float64")
+        for variable in node.inputs[:2]
+    ):
+        checked = GpuIncrementCheckedRows(node.op.inplace, node.op.set_instead_of_inc)
+    else:
+        return None
+    on_host = compute_on_host(node.inputs[-1], {})
+    if on_host is None:
+        return None
+    return [checked(*node.inputs, tensor.cast(on_host, "int64"))]
+
+
+class IntegersToScans(opt.Optimizer):
+    """Pass integer vectors and scalars to scans on the host, if they can be computed there.
+
+    The step may need them on the host, as shapes or bounds.
+    """
+
+    def add_requirements(self, fgraph: Any) -> None:
+        """Let the graph undo a replacement."""
+        fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
+
+    def apply(self, fgraph: Any) -> None:
+        """Change the inputs of all scans over arrays of a device."""
+        for node in fgraph.toposort():
+            if isinstance(node.op, Scan) and node.op.info.get("gpua"):
+                self._change(fgraph, node)
+
+    @staticmethod
+    def _change(fgraph: Any, node: Apply) -> None:
+        inner, outputs = gpu_reconstruct_graph(node.op.inputs, node.op.outputs)
+        outer = list(node.inputs)
+        last_states = 1 + node.op.n_seqs + node.op.n_outs + node.op.n_shared_outs
+        replaced = {}
+        # The inputs that are the same in each step come last, inside and outside.
+        for i in range(last_states + node.op.n_nit_sot - len(outer), 0):
+            variable = inner[i]
+            if not isinstance(variable.type, GpuArrayType) or not is_integer(variable):
+                continue
+            on_host = compute_on_host(outer[i], {}) if variable.ndim <= 1 else None
+            if on_host is None or on_host.broadcastable != variable.broadcastable:
+                continue
+            inner[i], outer[i] = on_host.type(), on_host
+            replaced[variable] = GpuFromHost(variable.type.context_name)(inner[i])
+        if not replaced:
+            return
+        outputs = theano.clone(outputs, replace=replaced)
+        # As when a scan moves to the device: its own hash does not describe arrays there.
+        graph = theano.gof.FunctionGraph(*gpu_reconstruct_graph(inner, outputs), clone=True)
+        info = {**node.op.info, "gpu_hash": hash(theano.gof.CLinker().cmodule_key_(graph, []))}
+        op = Scan(inner, outputs, info, typeConstructor=_scan_type_infer(node))
+        new = op(*outer, return_list=True)
+        if [v.type for v in new] == [v.type for v in node.outputs]:
+            fgraph.replace_all_validate(
+                list(zip(node.outputs, new, strict=True)), reason="IntegersToScans"
+            )
+
+
+REWRITES = (
+    (local_shape_of_transfer, [Shape_i]),
+    (local_integers_on_host, [HostFromGpu]),
+    (local_check_on_host, [GpuTakeRows, GpuAdvancedIncSubtensor1_dev20]),
+)
+
+theano.compile.optdb.register(
+    # After the transfers to the device, at 48.5, and before the fusion of loops, at 49.
+    "gpua_host_round_trips",
+    theano.gof.EquilibriumOptimizer(
+        [
+            *(opt.local_optimizer(tracks)(rewrite) for rewrite, tracks in REWRITES),
+            local_cut_gpu_transfers,
+        ],
+        max_use_ratio=10,
+    ),
+    48.9,
+    "fast_run",
+    "gpuarray",
+)
+theano.compile.optdb.register(
+    "gpua_integers_to_scans", IntegersToScans(), 48.91, "fast_run", "gpuarray", "scan"
+)

@@ -1,0 +1,39 @@
+"""Canonical forms of slices whose step is positive or -1."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from theano.tensor import basic
+from theano.tensor.order.simplification import Order
+
+
+def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slice, int]:
+    """Return a slice with 0 <= start <= stop <= length and a positive step, and its direction.
+
+    To find the last element, it needs no division, and it does not clip indices that are in range.
+
+    Args:
+        start: an integer, a Variable or None.
+        stop: an integer, a Variable or None. sys.maxsize means the end for a positive step.
+        step: an integer: positive or -1.
+        length: the length of the dimension.
+
+    Returns:
+        The slice, and 1 or -1.
+    """
+    switch = Order().switch
+
+    def clip(end: Any, last: Any) -> Any:
+        end = switch(basic.lt(end, 0), end + length, end)
+        # The next index; the greatest integer has none.
+        end = switch(basic.lt(end, last), end + int(step < 0), last)
+        return switch(basic.lt(end, 0), 0, end)
+
+    if step > 0 and stop is not None and stop == sys.maxsize:
+        stop = None
+    first, last = (start, stop) if step > 0 else (stop, start)
+    last = length if last is None else clip(last, length)
+    first = 0 if first is None else clip(first, last)
+    return slice(first, last, abs(step)), 1 if step > 0 else -1

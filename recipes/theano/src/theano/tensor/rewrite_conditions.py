@@ -1,0 +1,161 @@
+"""Necessary conditions of local optimizers, which cost less than a try.
+
+Most tries of local optimizers change nothing. A condition here is false only for nodes that the
+optimizer leaves unchanged, so that it need not be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from theano import compile, gof, scalar
+from theano.tensor import basic, elemwise, opt
+from theano.tensor.nnet import nnet
+
+if TYPE_CHECKING:
+    from theano.gof import Apply, Variable
+
+Condition = Callable[["Apply"], bool]
+
+# By local optimizer: the classes of scalar ops that it changes, for an Elemwise.
+SCALAR_OPS: dict[Any, tuple[type, ...]] = {
+    opt.local_useless_elemwise_comparison: (
+        scalar.LT,
+        scalar.GT,
+        scalar.LE,
+        scalar.GE,
+        scalar.EQ,
+        scalar.Minimum,
+        scalar.Maximum,
+    ),
+    opt.local_useless_elemwise: (
+        scalar.EQ,
+        scalar.NEQ,
+        scalar.Mul,
+        scalar.Add,
+        scalar.Identity,
+        scalar.AND,
+        scalar.OR,
+        scalar.XOR,
+    ),
+    opt.local_expm1: (scalar.Sub,),
+    opt.local_func_inv: opt.INVERTIBLE,
+    opt.local_cast_cast: (scalar.Cast,),
+    opt.local_elemwise_sub_zeros: (scalar.Sub,),
+    opt.local_useless_composite: (scalar.Composite,),
+    opt.local_useless_switch: (scalar.Switch,),
+    nnet.local_logsoftmax: (scalar.Log,),
+}
+
+# By local optimizer: the classes of ops that it changes. It is tried on all nodes.
+OPS: dict[Any, tuple[type, ...]] = {
+    opt.local_view_op: (compile.ops.ViewOp,),
+    opt.local_track_shape_i: (compile.ops.Shape_i,),
+}
+
+SUMS = scalar.Add, scalar.Sub, scalar.Neg
+PRODUCTS = scalar.Mul, scalar.TrueDiv, scalar.Inv
+
+
+def find_op_condition(lopt: Any) -> Callable[[Any], bool] | None:
+    """Return the function that returns False for ops of which an optimizer changes no node."""
+    if lopt in SCALAR_OPS:
+        scalar_ops = SCALAR_OPS[lopt]
+        return lambda op: isinstance(getattr(op, "scalar_op", None), scalar_ops)
+    if lopt in OPS:
+        ops = OPS[lopt]
+        return lambda op: isinstance(op, ops)
+    return None
+
+
+def find_condition(lopt: Any) -> Condition | None:
+    """Return the function that returns False for nodes that a local optimizer leaves unchanged."""
+    if type(lopt) is gof.PatternSub:
+        return make_pattern_condition(lopt)
+    if type(lopt) is opt.Canonizer:
+        return make_canonizer_condition(lopt)
+    return CONDITIONS.get(lopt)
+
+
+def make_pattern_condition(lopt: Any) -> Condition | None:
+    """Return the condition that each input has a node if its pattern is an expression."""
+    if lopt.get_nodes is not None or not isinstance(lopt.in_pattern, (list, tuple)):
+        return None
+    patterns = lopt.in_pattern[1:]
+    positions = [i for i, part in enumerate(patterns) if isinstance(part, (list, tuple))]
+    if not positions:
+        return None
+    if lopt.skip_identities_fn is not None:
+        return None
+
+    def has_expressions(node: Apply) -> bool:
+        if len(node.inputs) != len(patterns):
+            return False
+        for i in positions:
+            owner = node.inputs[i].owner
+            if owner is None or owner.op != patterns[i][0]:
+                return False
+        return True
+
+    return has_expressions
+
+
+def make_canonizer_condition(lopt: Any) -> Condition | None:
+    """Return the condition that a sum has a sum, a constant or a DimShuffle among its inputs.
+
+    The same holds for products. Without denominators, the simplifiers do nothing.
+    """
+    if any(simplifier not in SIMPLIFIERS for _, simplifier in lopt.external_simplifiers):
+        return None
+    scalar_ops = tuple(type(op.scalar_op) for op in (lopt.main, lopt.inverse, lopt.reciprocal))
+
+    def can_be_simplified(node: Apply) -> bool:
+        return not isinstance(getattr(node.op, "scalar_op", None), scalar_ops[0]) or any(
+            isinstance(x, gof.Constant) or is_computed_by(scalar_ops, x) for x in node.inputs
+        )
+
+    return can_be_simplified
+
+
+SIMPLIFIERS = opt.check_for_x_over_absX, nnet.softmax_simplifier
+
+
+def is_computed_by(scalar_ops: tuple[type, ...], x: Variable) -> bool:
+    """Return whether a DimShuffle, or an Elemwise of one of the scalar ops, computes a variable."""
+    if x.owner is None:
+        return False
+    op = x.owner.op
+    return isinstance(op, elemwise.DimShuffle) or isinstance(
+        getattr(op, "scalar_op", None), scalar_ops
+    )
+
+
+def may_be_constant(x: Variable, depth: int = 10) -> bool:
+    """Return False only if get_scalar_constant_value finds no constant."""
+    if isinstance(x, gof.Constant) or depth == 0:
+        return True
+    if x.owner is None:
+        return False
+    op = x.owner.op
+    if isinstance(op, elemwise.Elemwise) and not isinstance(op.scalar_op, scalar.Second):
+        return isinstance(op.scalar_op, basic.get_scalar_constant_value_elemwises) and all(
+            may_be_constant(argument, depth - 1) for argument in x.owner.inputs
+        )
+    return not isinstance(op, basic.Dot)
+
+
+CONDITIONS: dict[Any, Condition] = {
+    opt.constant_folding: lambda node: not node.inputs or isinstance(node.inputs[0], gof.Constant),
+    opt.local_elemwise_alloc: lambda node: any(
+        x.owner is not None and isinstance(x.owner.op, (basic.Alloc, elemwise.DimShuffle))
+        for x in node.inputs
+    ),
+    opt.local_fill_sink: lambda node: any(is_computed_by((scalar.Second,), x) for x in node.inputs),
+    opt.local_0_dot_x: lambda node: any(isinstance(x, gof.Constant) for x in node.inputs),
+    opt.local_mul_zero: lambda node: any(map(may_be_constant, node.inputs)),
+    opt.local_greedy_distributor: lambda node: (
+        not isinstance(getattr(node.op, "scalar_op", None), scalar.Mul)
+        or any(is_computed_by(SUMS + PRODUCTS, x) for x in node.inputs)
+    ),
+}
