@@ -1,49 +1,57 @@
-"""What a library or program asks of the process that loads it, and of the machine.
+"""Parse ELF files for x86-64: the libraries, symbols and processor that they require.
 
-System V ABI, chapters 4 and 5, its supplement for x86-64, and the GNU extensions in elf.h.
+The format is in the System V ABI, chapters 4 and 5, in its supplement for x86-64, and in glibc's
+elf.h (the GNU extensions). The package theano-fast contains this module too, because environments
+need not contain binutils.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-# ELF, 64 bits, little-endian; and at its offset ET_EXEC or ET_DYN, EM_X86_64 (elf.h: Elf64_Ehdr).
+Part = TypeVar("Part")
+
+# 64 bits, little-endian (e_ident). At KIND_OFFSET: ET_EXEC or ET_DYN, then EM_X86_64 (Elf64_Ehdr).
 IDENTIFICATION = b"\x7fELF\x02\x01"
 KIND_OFFSET, KINDS = 16, (b"\x02\x00\x3e\x00", b"\x03\x00\x3e\x00")
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_GNU_STACK, PF_X = 1, 2, 4, 0x6474E551, 1
-DT_NULL, DT_NEEDED, DT_STRTAB, DT_RPATH, DT_TEXTREL, DT_RUNPATH = 0, 1, 5, 15, 22, 29
-DT_FLAGS, DF_TEXTREL, DT_VERNEED, DT_VERNEEDNUM = 30, 4, 0x6FFFFFFE, 0x6FFFFFFF
-VER_FLG_WEAK, SHT_GNU_VERSYM = 2, 0x6FFFFFFF
-# What precedes the properties in a note, its kind and owner; and one of them, with its size.
-PROPERTIES, ISA_NEEDED = b"\x05\0\0\0GNU\0", b"\x02\x80\0\xc0\x04\0\0\0"
+DT_NULL, DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_TEXTREL = 0, 1, 5, 14, 15, 22
+DT_RUNPATH, DT_FLAGS, DF_TEXTREL, DT_VERNEED, DT_VERNEEDNUM = 29, 30, 4, 0x6FFFFFFE, 0x6FFFFFFF
+VER_FLG_WEAK, SHT_DYNSYM, SHT_GNU_VERSYM, SHN_UNDEF = 2, 11, 0x6FFFFFFF, 0
+# The type and owner of a property note (NT_GNU_PROPERTY_TYPE_0). The type and size of the property
+# GNU_PROPERTY_X86_ISA_1_NEEDED.
+PROPERTY_NOTE, ISA_NEEDED = b"\x05\0\0\0GNU\0", b"\x02\x80\0\xc0\x04\0\0\0"
 
 
-class CutShort(ValueError):
-    """The file ends before what its headers say is in it."""
+class ElfError(ValueError):
+    """The file is not a library or program for x86-64, or ends before the data in its headers."""
 
 
 @dataclass(frozen=True)
-class Demands:
-    """What an ELF file asks for.
+class Requirements:
+    """The requirements of an ELF file.
 
     Attributes:
-        libraries: the names of those to be loaded with it.
-        search_paths: where they are looked for first.
-        versions: what versions these must have, and the symbols that are the reason, as far as
-            the file names them. What it can do without (weak references) is not among them.
-        levels: a bit for each level of x86-64 that it needs, if it says so; the baseline's first.
+        soname: the name by which other files require this file (DT_SONAME); "" if it has none.
+        libraries: the names of the libraries to load (DT_NEEDED).
+        search_paths: the directories to search for them first (DT_RPATH, DT_RUNPATH).
+        versions: the symbol versions that the libraries must define. The values are the symbols
+            that need the version, as far as the file names them. Weak versions are omitted.
+        isa_levels: a bit for each required level of x86-64, the baseline's first; 0 if the file
+            does not declare levels.
     """
 
+    soname: str
     libraries: tuple[str, ...]
     search_paths: tuple[str, ...]
     versions: Mapping[str, tuple[str, ...]]
     executable_stack: bool
     text_relocations: bool
-    levels: int
+    isa_levels: int
 
 
 class _Segment(NamedTuple):
@@ -53,47 +61,63 @@ class _Segment(NamedTuple):
     flags: int
     offset: int
     address: int
-    physical: int
+    physical_address: int
     length: int
 
 
 def is_x86_64(image: bytes) -> bool:
-    """Whether a file's first bytes are those of a library or program for Linux on x86-64."""
+    """Whether a file, of which the first 20 bytes suffice, is a library or program for x86-64."""
     return image.startswith(IDENTIFICATION) and image[KIND_OFFSET : KIND_OFFSET + 4] in KINDS
 
 
-def demands(image: bytes) -> Demands:
-    """What a library or program for x86-64 asks for.
+def read_requirements(image: bytes) -> Requirements:
+    """Read the requirements of a library or program for x86-64.
 
     Raises:
-        CutShort: it is not whole.
+        ElfError: see there.
     """
+    return _parse(image, _read_requirements)
+
+
+def read_undefined_symbols(image: bytes) -> frozenset[str]:
+    """Read the names of a file's undefined dynamic symbols; none without section headers.
+
+    Raises:
+        ElfError: see there.
+    """
+    return _parse(image, _read_undefined_symbols)
+
+
+def _parse(image: bytes, parse: Callable[[bytes], Part]) -> Part:
+    if not is_x86_64(image):
+        raise ElfError("it is not a library or program for Linux on x86-64")
     try:
-        return _demands(image)
+        return parse(image)
     except (struct.error, ValueError, LookupError) as error:
-        raise CutShort(str(error)) from error
+        raise ElfError(f"it is truncated: {error}") from error
 
 
-def _demands(image: bytes) -> Demands:
-    segments = _segments(image)
-    entries = list(_dynamic(image, segments))
+def _read_requirements(image: bytes) -> Requirements:
+    segments = _read_segments(image)
+    entries = list(_read_dynamic_entries(image, segments))
     values = dict(entries)
-    strings = _place(values[DT_STRTAB], segments) if DT_STRTAB in values else 0
+    strings = _file_offset(values[DT_STRTAB], segments) if DT_STRTAB in values else 0
 
     def names(*tags: int) -> tuple[str, ...]:
-        return tuple(_string(image, strings + value) for tag, value in entries if tag in tags)
+        return tuple(_read_string(image, strings + value) for tag, value in entries if tag in tags)
 
     versions: dict[str, tuple[str, ...]] = {}
     if DT_VERNEED in values:
-        at = _place(values[DT_VERNEED], segments)
-        needed = dict(_needed(image, at, values[DT_VERNEEDNUM]))
-        symbols = _symbols(image, needed)
-        for index, name in needed.items():
-            version = _string(image, strings + name)
+        offset = _file_offset(values[DT_VERNEED], segments)
+        name_offsets = dict(_read_version_needs(image, offset, values[DT_VERNEEDNUM]))
+        symbols = _read_versioned_symbols(image, name_offsets)
+        for index, name_offset in name_offsets.items():
+            version = _read_string(image, strings + name_offset)
             versions[version] = (*versions.get(version, ()), *symbols[index])
-    # Without the header, the kernel's and glibc's default for the architecture: executable.
+    # Without this header, the kernel and glibc use the architecture's default: executable.
     stack = [part.flags for part in segments if part.kind == PT_GNU_STACK] or [PF_X]
-    return Demands(
+    return Requirements(
+        soname="".join(names(DT_SONAME)),
         libraries=names(DT_NEEDED),
         search_paths=tuple(
             path for paths in names(DT_RPATH, DT_RUNPATH) for path in paths.split(":")
@@ -101,79 +125,106 @@ def _demands(image: bytes) -> Demands:
         versions=versions,
         executable_stack=bool(stack[0] & PF_X),
         text_relocations=DT_TEXTREL in values or bool(values.get(DT_FLAGS, 0) & DF_TEXTREL),
-        levels=_levels(image, segments),
+        isa_levels=_read_isa_levels(image, segments),
     )
 
 
-def _segments(image: bytes) -> list[_Segment]:
-    segments_at, sections_at = struct.unpack_from("<QQ", image, 32)
-    size, count, section_size, sections = struct.unpack_from("<HHHH", image, 54)
-    found = [
-        _Segment(*struct.unpack_from("<IIQQQQ", image, segments_at + i * size))
+def _read_segments(image: bytes) -> list[_Segment]:
+    """Read the program headers.
+
+    Raises:
+        ValueError: the file ends before its headers, sections or segments.
+    """
+    segments_offset, sections_offset = struct.unpack_from("<QQ", image, 32)
+    size, count, section_size, section_count = struct.unpack_from("<HHHH", image, 54)
+    segments = [
+        _Segment(*struct.unpack_from("<IIQQQQ", image, segments_offset + i * size))
         for i in range(count)
     ]
-    ends = [segments_at + size * count, sections_at + section_size * sections]
-    ends += [part.offset + part.length for part in found]
+    ends = [segments_offset + size * count, sections_offset + section_size * section_count]
+    ends += [part.offset + part.length for part in segments]
     if max(ends) > len(image):
-        raise CutShort(f"it has {len(image)} bytes")
-    return found
+        raise ValueError(f"it has {len(image)} of {max(ends)} bytes")
+    return segments
 
 
-def _place(address: int, segments: list[_Segment]) -> int:
-    """Where in the file is what is at an address in memory."""
+def _file_offset(address: int, segments: list[_Segment]) -> int:
+    """Convert an address in memory to an offset in the file."""
     for part in segments:
         if part.kind == PT_LOAD and part.address <= address < part.address + part.length:
             return address - part.address + part.offset
-    raise LookupError(f"nothing is at {address:#x}")
+    raise LookupError(f"no segment contains the address {address:#x}")
 
 
-def _dynamic(image: bytes, segments: list[_Segment]) -> Iterator[tuple[int, int]]:
+def _read_dynamic_entries(image: bytes, segments: list[_Segment]) -> Iterator[tuple[int, int]]:
+    """Read the tag and value of each entry of the dynamic section (Elf64_Dyn)."""
     for part in segments:
         if part.kind == PT_DYNAMIC:
-            whole = part.length - part.length % 16
-            for tag, value in struct.iter_unpack("<qQ", image[part.offset : part.offset + whole]):
+            length = part.length - part.length % 16
+            for tag, value in struct.iter_unpack("<qQ", image[part.offset : part.offset + length]):
                 if tag == DT_NULL:
                     return
                 yield tag, value
 
 
-def _needed(image: bytes, at: int, count: int) -> Iterator[tuple[int, int]]:
-    """The index of each version that is needed, and where its name is (Elf64_Verneed)."""
+def _read_version_needs(image: bytes, offset: int, count: int) -> Iterator[tuple[int, int]]:
+    """Read the index and the name's offset of each version that is not weak (Elf64_Verneed)."""
     for _ in range(count):
-        _, versions, _, first, following = struct.unpack_from("<HHIII", image, at)
-        version_at = at + first
+        _, versions, _, first, next_library = struct.unpack_from("<HHIII", image, offset)
+        version_offset = offset + first
         for _ in range(versions):
-            _, flags, index, name, step = struct.unpack_from("<IHHII", image, version_at)
+            _, flags, index, name, next_version = struct.unpack_from(
+                "<IHHII", image, version_offset
+            )
             if not flags & VER_FLG_WEAK:
                 yield index, name
-            version_at += step
-        at += following
+            version_offset += next_version
+        offset += next_library
 
 
-def _symbols(image: bytes, indices: Mapping[int, object]) -> dict[int, list[str]]:
-    """The dynamic symbols that have these versions; none where there are no section headers."""
-    found: dict[int, list[str]] = {index: [] for index in indices}
-    (at,) = struct.unpack_from("<Q", image, 40)
-    size, count = struct.unpack_from("<HH", image, 58)
-    sections = [struct.unpack_from("<IIQQQQI", image, at + i * size) for i in range(count)]
-    for _, kind, _, _, offset, length, link in sections:
+def _read_versioned_symbols(image: bytes, indices: Mapping[int, object]) -> dict[int, list[str]]:
+    """Read the names of the dynamic symbols by version index; none without section headers."""
+    names: dict[int, list[str]] = {index: [] for index in indices}
+    sections = _read_sections(image)
+    for _, kind, _, _, start, length, link in sections:
         if kind == SHT_GNU_VERSYM:
-            _, _, _, _, symbols_at, _, strings = sections[link]
-            for i, index in enumerate(memoryview(image)[offset : offset + length].cast("H")):
-                if index in found:
-                    (name,) = struct.unpack_from("<I", image, symbols_at + 24 * i)
-                    found[index].append(_string(image, sections[strings][4] + name))
-    return found
+            _, _, _, _, symbols, _, strings = sections[link]
+            for i, index in enumerate(memoryview(image)[start : start + length].cast("H")):
+                if index in names:
+                    (name,) = struct.unpack_from("<I", image, symbols + 24 * i)
+                    names[index].append(_read_string(image, sections[strings][4] + name))
+    return names
 
 
-def _levels(image: bytes, segments: list[_Segment]) -> int:
+def _read_undefined_symbols(image: bytes) -> frozenset[str]:
+    sections = _read_sections(image)
+    return frozenset(
+        _read_string(image, sections[link][4] + name)
+        for _, kind, _, _, offset, length, link in sections
+        if kind == SHT_DYNSYM
+        for name, _, _, section, _, _ in struct.iter_unpack(
+            "<IBBHQQ", image[offset : offset + length]
+        )
+        if section == SHN_UNDEF and name
+    )
+
+
+def _read_sections(image: bytes) -> list[tuple[int, ...]]:
+    """Read the first members of each section header (Elf64_Shdr)."""
+    (offset,) = struct.unpack_from("<Q", image, 40)
+    size, count = struct.unpack_from("<HH", image, 58)
+    return [struct.unpack_from("<IIQQQQI", image, offset + i * size) for i in range(count)]
+
+
+def _read_isa_levels(image: bytes, segments: list[_Segment]) -> int:
+    """Read the levels of x86-64 from the property note; 0 if it declares none."""
     for part in segments:
         note = image[part.offset : part.offset + part.length] if part.kind == PT_NOTE else b""
-        if PROPERTIES in note and ISA_NEEDED in note:
+        if PROPERTY_NOTE in note and ISA_NEEDED in note:
             (bits,) = struct.unpack_from("<I", note, note.index(ISA_NEEDED) + len(ISA_NEEDED))
             return int(bits)
     return 0
 
 
-def _string(image: bytes, start: int) -> str:
+def _read_string(image: bytes, start: int) -> str:
     return image[start : image.index(b"\0", start)].decode()

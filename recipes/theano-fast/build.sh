@@ -2,6 +2,7 @@
 set -euo pipefail
 
 cp -r theano_fast theano_fast_*.pth "$SP_DIR"
+install -m 644 elf.py "$SP_DIR/theano_fast/elf.py"
 
 # What pip lists.
 information="$SP_DIR/theano_fast-$PKG_VERSION.dist-info"

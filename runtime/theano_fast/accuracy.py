@@ -21,24 +21,24 @@ def gamma(n: int, dtype: Any) -> float:
     return n * unit / (1 - n * unit)
 
 
-def terms(subscripts: str, left: Any, right: Any) -> int:
-    """Return the number of products that each entry of einsum's result sums, at least 1."""
+def count_terms(subscripts: str, a: Any, b: Any) -> int:
+    """Return the number of products that einsum adds for an entry of its result, at least 1."""
     operands, result = subscripts.split("->")
-    extents = dict(zip(operands.replace(",", ""), left.shape + right.shape, strict=True))
+    extents = dict(zip(operands.replace(",", ""), a.shape + b.shape, strict=True))
     return max(1, math.prod(int(extents[index]) for index in extents if index not in result))
 
 
-def exact(subscripts: str, left: Any, right: Any) -> Any:
+def compute_exact(subscripts: str, a: Any, b: Any) -> Any:
     """Return the product in extended precision, computed without BLAS.
 
     numpy.einsum uses BLAS only with optimize=True, and never for long double.
     """
-    wide = np.clongdouble if np.iscomplexobj(left) else np.longdouble
-    return np.einsum(subscripts, left.astype(wide), right.astype(wide), optimize=False)
+    wide = np.clongdouble if np.iscomplexobj(a) else np.longdouble
+    return np.einsum(subscripts, a.astype(wide), b.astype(wide), optimize=False)
 
 
-def strided(values: Any, steps: tuple[int, ...], order: Literal["C", "F"]) -> Any:
-    """Return an array equal to values, with these steps between the elements of each axis.
+def make_strided(values: Any, steps: tuple[int, ...], order: Literal["C", "F"]) -> Any:
+    """Return an array equal to values, with ``steps`` between the elements of each axis.
 
     The gaps contain NaN, so that a routine which reads them computes NaN.
     """
@@ -49,7 +49,7 @@ def strided(values: Any, steps: tuple[int, ...], order: Literal["C", "F"]) -> An
     return view
 
 
-def layouts(ndim: int) -> list[tuple[tuple[int, ...], Literal["C", "F"]]]:
+def list_layouts(ndim: int) -> list[tuple[tuple[int, ...], Literal["C", "F"]]]:
     """Return (steps, order) for arrays with ndim axes: contiguous, with gaps, reversed.
 
     Batch axes, which come before the last two, have fewer steps, because BLAS does not see them.

@@ -1,8 +1,8 @@
 """Query the loaded BLAS libraries through their own C functions: version, kernels, threads.
 
-A file name does not prove which BLAS a library is; its functions do. OpenBLAS declares them in
-``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``, ``openblas_get_num_threads``), MKL
-in ``mkl_service.h``.
+The name of a library's file does not prove which BLAS it is; its functions do. OpenBLAS declares
+them in ``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``,
+``openblas_get_num_threads``), MKL in ``mkl_service.h``.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from theano_fast import elf, libraries
+from theano_fast import libraries
 
 GET_THREADS = {"openblas": "openblas_get_num_threads", "mkl": "MKL_Get_Max_Threads"}
 SET_THREADS = {"openblas": "openblas_set_num_threads", "mkl": "MKL_Set_Num_Threads"}
@@ -46,9 +46,9 @@ class MklVersion(ctypes.Structure):
     )
 
 
-def loaded() -> tuple[Blas, ...]:
+def list_loaded() -> tuple[Blas, ...]:
     """Return every BLAS mapped into this process."""
-    mapped = [Blas(*instance) for instance in libraries.blas_instances(libraries.mapped())]
+    mapped = [Blas(*instance) for instance in libraries.find_blas(libraries.list_mapped())]
     return tuple(blas for blas in mapped if not is_interface(blas))
 
 
@@ -57,59 +57,59 @@ def is_interface(blas: Blas) -> bool:
     if blas.family != "netlib":
         return False
     implementations = (pattern for family, pattern in libraries.BLAS.items() if family != "netlib")
-    needed = elf.read(blas.path).needed
+    needed = libraries.read_requirements(blas.path).libraries
     return any(pattern.fullmatch(name) for pattern in implementations for name in needed)
 
 
-def version(blas: Blas) -> str:
+def read_version(blas: Blas) -> str:
     """Return the library's version string; raises BlasError."""
     if blas.family == "openblas":
-        config = _function(blas, "openblas_get_config", ctypes.c_char_p)
-        core = _function(blas, "openblas_get_corename", ctypes.c_char_p)
+        config = _find_function(blas, "openblas_get_config", ctypes.c_char_p)
+        core = _find_function(blas, "openblas_get_corename", ctypes.c_char_p)
         return f"{config().decode()} on {core().decode()}"
     if blas.family == "mkl":
         text = ctypes.create_string_buffer(256)
-        _function(blas, "MKL_Get_Version_String", None)(text, len(text))
+        _find_function(blas, "MKL_Get_Version_String", None)(text, len(text))
         return text.value.decode().strip()
     return blas.family
 
 
-def kernels(blas: Blas) -> str:
+def read_kernels(blas: Blas) -> str:
     """Return the name of the kernels that the library uses on this processor; raises BlasError."""
     if blas.family == "openblas":
-        core = _function(blas, "openblas_get_corename", ctypes.c_char_p)
+        core = _find_function(blas, "openblas_get_corename", ctypes.c_char_p)
         name = str(core().decode())
-        # OpenBLAS names the first processor in its list with the same kernels. For Prescott, the
-        # oldest 64-bit one, that is Katmai, the 32-bit Pentium III.
+        # OpenBLAS names the first processor in its list with the same kernels. For the kernels of
+        # Prescott, the oldest 64-bit processor, it names Katmai, the 32-bit Pentium III.
         return "Prescott" if name == "Katmai" else name
     struct = MklVersion()
     get_version = "MKL_Get_Version" if blas.family == "mkl" else None
-    _function(blas, get_version, None)(ctypes.byref(struct))
+    _find_function(blas, get_version, None)(ctypes.byref(struct))
     return str(struct.processor.decode())
 
 
-def threads(blas: Blas) -> int:
+def count_threads(blas: Blas) -> int:
     """Return the number of threads that the library will use; raises BlasError."""
-    return int(_function(blas, GET_THREADS.get(blas.family), ctypes.c_int)())
+    return int(_find_function(blas, GET_THREADS.get(blas.family), ctypes.c_int)())
 
 
-def most_threads(blas: Blas) -> int:
+def read_most_threads(blas: Blas) -> int:
     """Return the largest number of threads that the library supports; raises BlasError."""
-    limit = re.search(r"MAX_THREADS=(\d+)", version(blas))
+    limit = re.search(r"MAX_THREADS=(\d+)", read_version(blas))
     return int(limit[1]) if limit else sys.maxsize
 
 
 def set_threads(blas: Blas, count: int) -> None:
     """Set the number of threads that the library uses in this process; raises BlasError."""
-    _function(blas, SET_THREADS.get(blas.family), None)(ctypes.c_int(count))
+    _find_function(blas, SET_THREADS.get(blas.family), None)(ctypes.c_int(count))
 
 
-def openmp_threads(runtime: str) -> int:
+def count_openmp_threads(runtime: str) -> int:
     """Return the number of threads in a parallel region of an OpenMP run time, a file."""
     return int(ctypes.CDLL(runtime).omp_get_max_threads())
 
 
-def _function(blas: Blas, name: str | None, result: Any) -> Callable[..., Any]:
+def _find_function(blas: Blas, name: str | None, result: Any) -> Callable[..., Any]:
     path = Path(blas.path)
     for file in sorted(path.glob("libmkl_*.so*")) if path.is_dir() else [path]:
         function = getattr(_open(file), name, None) if name else None
@@ -120,7 +120,7 @@ def _function(blas: Blas, name: str | None, result: Any) -> Callable[..., Any]:
 
 
 def _open(file: Path) -> Any:
-    """Return a library that is already mapped, None for others: do not load a second BLAS."""
+    """Return a library that is mapped already, None for others; never load a second BLAS."""
     try:
         return ctypes.CDLL(str(file), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:

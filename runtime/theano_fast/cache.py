@@ -15,7 +15,7 @@ class CacheError(Exception):
     """A command of the cache failed; the message has the reason."""
 
 
-def info() -> str:
+def describe_caches() -> str:
     """Describe the compiledir and each seed cache, or why a seed cache is ignored."""
     from theano import config  # noqa: PLC0415 (the import takes a second)
     from theano.misc import compiledirs  # noqa: PLC0415
@@ -62,11 +62,11 @@ def warm(program: Sequence[str], seconds: float | None) -> tuple[int, str]:
             except subprocess.TimeoutExpired:
                 process.kill()
             status = 0
-    return status, info()
+    return status, describe_caches()
 
 
 def clean(max_size: int | None) -> str:
-    """Remove the compiledir's least recently used entries, or all; return a message.
+    """Remove the least recently used entries of the compiledir, or all entries; return a message.
 
     Args:
         max_size: MB to keep at most; None removes all entries.

@@ -51,17 +51,17 @@ EXAMPLES = """examples:
   theano-fast doctor train.py               # find settings that disable parts of the stack
   theano-fast port train.py                 # convert from Python 2; list lines to check by hand
   theano-fast profile train.py 10           # write a page that shows where the time goes
-  theano-fast record train.py 10            # record results, to compare with another stack's
+  theano-fast record train.py 10            # record results, to compare them with another stack
   theano-fast rc fastest > ~/.theanorc
   theano-fast cache warm train.py 1         # compile before the processes of a job start
   eval "$(theano-fast completion bash)"     # or zsh; fish: | source
 
 theano-fast COMMAND --help describes a command."""
 
-# Commands with a parser of their own, their module's make_parser: name, help text, module.
+# Commands that have their own parser, make_parser of a module: name, help text, module.
 WITH_PARSERS = (
     ("profile", "profile a program; read and compare Theano's profiles", profile_command),
-    ("record", "record what a program computes; compare two records", record_command),
+    ("record", "record a program's inputs and results; compare two records", record_command),
 )
 ERRORS = (
     cache.CacheError,
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # Python flushes stdout when it exits, which would fail again.
+        # At exit, Python flushes stdout again, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except KeyboardInterrupt:
@@ -154,7 +154,7 @@ def _add_verify(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="",
         metavar="NAME",
-        help="check this NVIDIA device, such as cuda0 (default: the first one, if there is one)",
+        help="check this NVIDIA device, such as cuda0 (default: the first device, if any)",
     )
     parser.add_argument("--list", action="store_true", help="list the checks and exit")
     parser.add_argument(
@@ -171,7 +171,7 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blas",
         action="store_true",
-        help="measure matrix products in each stack built next to this one (30 s each)",
+        help="measure matrix products in each stack built next to this stack (30 s each)",
     )
     parser.set_defaults(run=run_info)
 
@@ -187,7 +187,7 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="do not measure what each flag costs (1 or 2 s per flag)",
+        help="do not measure the cost of each flag (1 or 2 s per flag)",
     )
     parser.set_defaults(run=run_doctor)
 
@@ -235,18 +235,20 @@ def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
     node = os.environ.get("SLURMD_NODENAME", "")
     alone = not node or os.environ.get("SLURM_NTASKS", "1") == "1"
     with make_compiledir(options.compiledir) as compiledir:
-        environment = gather_facts(verify.theano_flags(f"compiledir={compiledir}"))
+        environment = gather_facts(verify.append_flags(f"compiledir={compiledir}"))
         if alone:
-            print(format_title(this_stack, environment), report.header(), sep="\n", flush=True)
+            print(
+                format_title(this_stack, environment), report.format_header(), sep="\n", flush=True
+            )
         for record in verify.run(checks, options.full, compiledir, options.device):
             records.append(record)
             if alone:
-                print(report.row(record), flush=True)
-    verified = verify.verified(records)
-    summary = report.summary(this_stack, records, verified)
+                print(report.format_row(record), flush=True)
+    verified = verify.is_verified(records)
+    summary = report.format_summary(this_stack, records, verified)
     seconds = time.monotonic() - started
     if options.json:
-        tree = report.document(this_stack, environment, records, options.full, verified)
+        tree = report.make_document(this_stack, environment, records, options.full, verified)
         file = options.json if alone else options.json.with_stem(f"{options.json.stem}-{node}")
         report.write(file, report.to_json(tree))
     if not alone:
@@ -269,7 +271,7 @@ def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     tree = {
         "stack": this_stack.name,
         "axes": dict(this_stack.axes),
-        **gather_facts(verify.theano_flags()),
+        **gather_facts(verify.append_flags()),
     }
     if options.blas:
         tree["gemm"] = gemm_comparison.compare(gemm_comparison.find_built_stacks())
@@ -313,7 +315,7 @@ def run_rc(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
         flags, messages = rc.translate(rc.read(options.file))
     else:
         gpus = rc.count_devices() if stack.load().axes["device"] == "cuda" else 0
-        flags, messages = rc.preset(options.preset, gpus), ()
+        flags, messages = rc.make_preset(options.preset, gpus), ()
     print("\n".join(messages), file=sys.stderr, end="\n" if messages else "")
     print(rc.render(flags), end="")
     return VERIFIED
@@ -324,7 +326,7 @@ def run_cache(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     status = VERIFIED
     match options.command:
         case "info":
-            text = cache.info()
+            text = cache.describe_caches()
         case "warm":
             status, text = cache.warm([options.program, *options.arguments], options.seconds)
         case "clean":
@@ -336,13 +338,19 @@ def run_cache(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def gather_facts(flags: str) -> dict[str, Any]:
-    """Return facts of the host and the environment; ``error`` replaces those that need Theano.
+    """Return facts of the host and the environment.
+
+    If Theano cannot be imported, ``error`` replaces the facts that need Theano.
 
     Import Theano in another process, with these THEANO_FLAGS, so that an environment that crashes
     does not end the report.
     """
-    tree = {"fixes": facts.fixes(), "host": facts.host(), "versions": facts.versions()}
-    if amdlibm := facts.amdlibm():
+    tree = {
+        "fixes": facts.read_fixes(),
+        "host": facts.describe_host(),
+        "versions": facts.list_versions(),
+    }
+    if amdlibm := facts.read_amdlibm():
         tree["amdlibm"] = amdlibm
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         answer = Path(folder, "facts.json")

@@ -60,7 +60,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
     """Return the diagnosis as a JSON object.
 
     Args:
-        program: also examine its imports and the flags that it sets; may be None.
+        program: a program whose imports and flags are examined too, or None.
         measure: time a small training step with each flag.
 
     Raises:
@@ -97,11 +97,11 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
                 Finding(setting, stacks_value or "", judge(setting, values, error), costs)
             )
             if costs:
-                report.progress(number, len(users), started, flag)
+                report.print_progress(number, len(users), started, flag)
         if any(finding.costs for finding in findings):
             again = bench.measure({})
             base = {key: min(base[key], again[key]) for key in base}
-    host = facts.host()
+    host = facts.describe_host()
     return {
         "base": base,
         "error": "",
@@ -118,7 +118,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Run Theano in processes with other settings, which compile into a folder of their own."""
+    """Run Theano in processes with other settings, which compile into a separate folder."""
 
     folder: Path
 
@@ -226,7 +226,7 @@ EFFECTS: Mapping[str, Callable[[str], str]] = {
 
 
 def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
-    """Return the problems that are not flags.
+    """Return the problems that no flag causes.
 
     Args:
         probed: the JSON of probe.py.

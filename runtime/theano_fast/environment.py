@@ -28,55 +28,55 @@ OPTIONS = (
 )
 
 
-def facts() -> dict[str, Any]:
+def gather_facts() -> dict[str, Any]:
     """Return the loaded BLAS and OpenMP libraries, and the effective Theano options."""
     return {
-        "blas": [describe(library) for library in blas.loaded()],
+        "blas": [describe(library) for library in blas.list_loaded()],
         "openmp": [
-            {"library": runtime, "threads": blas.openmp_threads(runtime)}
-            for runtime in libraries.openmp_runtimes(libraries.mapped())
+            {"library": runtime, "threads": blas.count_openmp_threads(runtime)}
+            for runtime in libraries.find_openmp(libraries.list_mapped())
         ],
         "prefix": sys.prefix,
-        "theano_config": configuration(),
+        "theano_config": read_configuration(),
     }
 
 
 def describe(library: blas.Blas) -> dict[str, Any]:
-    """Return a loaded BLAS's kernels, threads and version, or the error of asking it."""
+    """Return a loaded BLAS's kernels, threads and version, or the error of the query."""
     names: dict[str, Any] = {"family": library.family, "library": library.path}
     try:
         return {
             **names,
-            "kernels": blas.kernels(library),
-            "threads": blas.threads(library),
-            "version": blas.version(library),
+            "kernels": blas.read_kernels(library),
+            "threads": blas.count_threads(library),
+            "version": blas.read_version(library),
         }
     except blas.BlasError as error:
         return {**names, "error": str(error)}
 
 
-def configuration() -> dict[str, dict[str, str]]:
+def read_configuration() -> dict[str, dict[str, str]]:
     """Return the value of each effective Theano option, and where it was set."""
     parser = theano.configparser
-    # Parse again: Theano removes the flags that it has read from its own copy.
+    # Parse THEANO_FLAGS again, because Theano removes flags that it has read from its own copy.
     flags = parser.parse_config_string(os.environ.get("THEANO_FLAGS", ""), issue_warnings=False)
     return {
         option: {
-            "value": str(value_of(theano.config, option)),
-            "source": source(option, flags, parser.config_files),
+            "value": str(get_value(theano.config, option)),
+            "source": find_origin(option, flags, parser.config_files),
         }
         for option in OPTIONS
     }
 
 
-def value_of(config: Any, option: str) -> Any:
+def get_value(config: Any, option: str) -> Any:
     """Return the value of a Theano option, whose name has dots after sections."""
     for part in option.split("."):
         config = getattr(config, part)
     return config
 
 
-def source(option: str, flags: dict[str, str], files: Iterable[str]) -> str:
+def find_origin(option: str, flags: dict[str, str], files: Iterable[str]) -> str:
     """Return where an option was set: THEANO_FLAGS, the last file that has it, or "default".
 
     In a file, an option without a section is under ``[global]``.
@@ -94,4 +94,4 @@ def source(option: str, flags: dict[str, str], files: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(facts()))
+    Path(sys.argv[1]).write_text(json.dumps(gather_facts()))

@@ -16,15 +16,15 @@ FIXES = Path("share", "theano-fast", "fixes")
 AMDLIBM = Path("share", "theano-fast", "amdlibm.tsv")
 
 
-def host() -> dict[str, Any]:
+def describe_host() -> dict[str, Any]:
     """Return facts of the machine, and the CPUs that this process may use."""
-    quota = threads.cgroup_quota()
+    quota = threads.read_cgroup_quota()
     return {
         "architecture": platform.machine(),
         "cgroup_cpus": quota,
-        "cpu": cpu_model(Path("/proc/cpuinfo").read_text()),
+        "cpu": parse_cpu_model(Path("/proc/cpuinfo").read_text()),
         "cpus": os.cpu_count(),
-        "cpus_usable": threads.available(),
+        "cpus_usable": threads.count_available(),
         "glibc": platform.libc_ver()[1],
         "kernel": platform.release(),
         "thread_variables": {
@@ -35,7 +35,7 @@ def host() -> dict[str, Any]:
     }
 
 
-def cpu_model(cpuinfo: str) -> str:
+def parse_cpu_model(cpuinfo: str) -> str:
     """Return the CPU's name from the text of /proc/cpuinfo, "unknown" if it has none."""
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
@@ -44,7 +44,7 @@ def cpu_model(cpuinfo: str) -> str:
     return "unknown"
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Return the versions of Python and of the stack's main packages, by name."""
     by_name = {"python": platform.python_version()}
     for name in DISTRIBUTIONS:
@@ -55,22 +55,24 @@ def versions() -> dict[str, str]:
     return by_name
 
 
-def fixes(prefix: str | Path = sys.base_prefix) -> dict[str, list[str]]:
+def read_fixes(prefix: str | Path = sys.base_prefix) -> dict[str, list[str]]:
     """Return the fixed CVEs of the environment at prefix, by package."""
     return {
-        file.name: sorted(cves(file.read_text()), key=lambda cve: [*map(int, cve.split("-")[1:])])
+        file.name: sorted(
+            parse_cves(file.read_text()), key=lambda cve: [*map(int, cve.split("-")[1:])]
+        )
         for file in sorted(Path(prefix, FIXES).glob("*"))
     }
 
 
-def cves(text: str) -> set[str]:
+def parse_cves(text: str) -> set[str]:
     """Return the CVEs in a list of fixes, whose lines are a patch's name and its CVEs."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {word for line in lines for word in line[1:]}
 
 
-def amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
-    """Return which functions amdlibm takes from AMD's library, and why it does not take others.
+def read_amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
+    """Return the functions that amdlibm takes from AMD's library, and the reasons for the others.
 
     Empty if the environment's amdlibm was built without AMD's library.
     """

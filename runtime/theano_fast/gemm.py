@@ -8,7 +8,8 @@ import numpy as np
 
 from theano_fast import blas, threads
 
-# Orders of square matrices: typical of a scan, of a layer, and one at which arithmetic dominates.
+# Orders of square matrices: typical of a scan, typical of a layer, and large enough that arithmetic
+# dominates.
 SIZES = (64, 256, 2000)
 DTYPES = ("float32", "float64")
 # Long enough for one product of order 2000, and for the clock's resolution.
@@ -16,25 +17,25 @@ LEAST_SECONDS = 0.2
 
 
 def measure() -> dict[str, Any]:
-    """Return the BLAS and its GFLOP/s for each size and dtype, on 1 and on all threads."""
+    """Return the BLAS and its GFLOP/s for all sizes and dtypes, on 1 and on all threads."""
     np.dot(np.eye(2), np.eye(2))
-    (library,) = blas.loaded()
+    (library,) = blas.list_loaded()
     rates = {}
-    for count in sorted({1, threads.available()}):
+    for count in sorted({1, threads.count_available()}):
         blas.set_threads(library, count)
         for dtype in DTYPES:
             for size in SIZES:
-                rates[f"{dtype} {size} on {count}"] = gflops(size, dtype)
-    return {"blas": blas.version(library), "rates": rates}
+                rates[f"{dtype} {size} on {count}"] = measure_gflops(size, dtype)
+    return {"blas": blas.read_version(library), "rates": rates}
 
 
-def gflops(size: int, dtype: str) -> float:
+def measure_gflops(size: int, dtype: str) -> float:
     """Return the GFLOP/s of products of two square matrices of order ``size``."""
-    left, right, out = (np.ones((size, size), dtype) for _ in range(3))
-    np.dot(left, right, out)
+    a, b, out = (np.ones((size, size), dtype) for _ in range(3))
+    np.dot(a, b, out)
     calls, started, seconds = 0, time.perf_counter(), 0.0
     while seconds < LEAST_SECONDS:
-        np.dot(left, right, out)
+        np.dot(a, b, out)
         calls += 1
         seconds = time.perf_counter() - started
     return 2 * size**3 * calls / seconds / 1e9

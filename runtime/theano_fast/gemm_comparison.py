@@ -18,7 +18,7 @@ class ComparisonError(Exception):
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure the environments of stacks in turns; return the JSON of ``gemm`` by stack.
+    """Measure the environments of stacks alternately; return the JSON of ``gemm`` by stack.
 
     Keep the best rate of all rounds, because other programs can only slow a round down.
 
@@ -37,7 +37,7 @@ def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
         before = best.get(name, measured)["rates"]
         measured["rates"] = {key: max(rate, before[key]) for key, rate in measured["rates"].items()}
         best[name] = measured
-        report.progress(number, len(turns), started, name)
+        report.print_progress(number, len(turns), started, name)
     return best
 
 
@@ -53,7 +53,7 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
     lines.append(f"{'geometric mean':<24}" + "".join(f"{means[name]:>20.1f}" for name in names))
     lines += [f"{name}: {best[name]['blas']}" for name in names]
     if len(names) == 1:
-        return "\n".join([*lines, "no other stack is built next to this one"])
+        return "\n".join([*lines, "no other stack is built next to this stack"])
     first, second = sorted(names, key=means.__getitem__, reverse=True)[:2]
     ratio = means[first] / means[second]
     return "\n".join([*lines, f"{first} is the fastest here: {ratio:.2f} times {second}"])

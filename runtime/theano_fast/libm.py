@@ -75,7 +75,7 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
     return arguments
 
 
-def special(function: Function, dtype: str) -> list[Any]:
+def list_special(function: Function, dtype: str) -> list[Any]:
     """Return all combinations of zeros, infinities, NaN, subnormals and the largest numbers."""
     limits = np.finfo(dtype)
     signless = [0, 0.5, 1, 2, 3, 1e22, np.inf, limits.max, limits.tiny, limits.tiny / 2]
@@ -85,14 +85,14 @@ def special(function: Function, dtype: str) -> list[Any]:
     return [np.array(column) for column in zip(*combinations, strict=True)]
 
 
-def exact(function: Function, arguments: Sequence[Any]) -> Any:
+def compute_exact(function: Function, arguments: Sequence[Any]) -> Any:
     """Return mpmath's results of ordinary arguments as long doubles."""
     with mpmath.workprec(PRECISION):
         rows = [map(mpmath.mpf, map(float, row)) for row in zip(*arguments, strict=True)]
         return np.array([_to_longdouble(function.exact(*row)) for row in rows])
 
 
-def conventional(function: Function, arguments: Sequence[Any]) -> Any:
+def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
     """Return the C library's results of special arguments as long doubles.
 
     ctypes rounds them to doubles.
@@ -105,7 +105,7 @@ def conventional(function: Function, arguments: Sequence[Any]) -> Any:
     return np.array([c_function(*map(float, row)) for row in rows], dtype=np.longdouble)
 
 
-def errors(got: Any, right: Any) -> Any:
+def compute_errors(got: Any, right: Any) -> Any:
     """Return the errors of results in ulp; the error of a wrong special result is infinite."""
     limits = np.finfo(got.dtype)
     with np.errstate(all="ignore"):

@@ -31,14 +31,23 @@ GLIBC = re.compile(
 MANY_FILES = frozenset({"mkl"})
 
 
-def mapped() -> tuple[str, ...]:
-    """Return the files whose code this process maps, the interpreter's included, sorted."""
+def list_mapped() -> tuple[str, ...]:
+    """Return the files whose code this process maps, including the interpreter, sorted."""
     maps = Path("/proc/self/maps").read_text()
     if files := parse(maps):
         return files
     # QEMU's user mode before 8.1, with which Docker runs x86-64 programs on an ARM Mac, shows no
     # mapping as executable. Select ELF files, because fonts, locales and arrays are mapped too.
-    return tuple(file for file in parse(maps, permission="r") if elf.is_elf(file))
+    return tuple(file for file in parse(maps, permission="r") if _is_library(file))
+
+
+def _is_library(path: str) -> bool:
+    """Return whether a file is a library or program for x86-64; False if it cannot be read."""
+    try:
+        with Path(path).open("rb") as file:
+            return elf.is_x86_64(file.read(20))
+    except OSError:
+        return False
 
 
 def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
@@ -51,7 +60,7 @@ def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
     return tuple(sorted(files))
 
 
-def blas_instances(files: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def find_blas(files: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return (family, path) of every BLAS among files, sorted.
 
     The path is the library's file, or for a BLAS that consists of many files their folder.
@@ -65,7 +74,7 @@ def blas_instances(files: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(instances))
 
 
-def openmp_runtimes(files: Iterable[str]) -> tuple[str, ...]:
+def find_openmp(files: Iterable[str]) -> tuple[str, ...]:
     """Return the OpenMP run times among files, sorted."""
     return tuple(sorted(file for file in files if OPENMP.fullmatch(PurePosixPath(file).name)))
 
@@ -87,5 +96,12 @@ def find_dependents(library: str, files: Iterable[str]) -> tuple[str, ...]:
 
     Empty if the library was opened by name at run time. Raises elf.ElfError and OSError.
     """
-    names = {elf.read(library).soname, PurePosixPath(library).name}
-    return tuple(sorted(file for file in files if names.intersection(elf.read(file).needed)))
+    names = {read_requirements(library).soname, PurePosixPath(library).name}
+    return tuple(
+        sorted(file for file in files if names.intersection(read_requirements(file).libraries))
+    )
+
+
+def read_requirements(path: str | Path) -> elf.Requirements:
+    """Read the requirements of a library or program; raises elf.ElfError and OSError."""
+    return elf.read_requirements(Path(path).read_bytes())

@@ -40,7 +40,7 @@ class RNN:
         bidirectional: also read from the last input to the first, and concatenate the outputs.
         input_mode: "linear", or "skip" for no input matrices in the first layer.
         dtype: "float32" or "float64"; None is theano.config.floatX.
-        seed: of the initial weights, or a RandomState that draws them. They are uniform in
+        seed: the seed of the initial weights, or a RandomState. The weights are uniform in
             (-1 / sqrt(units), 1 / sqrt(units)).
 
     Attributes:
@@ -150,8 +150,8 @@ class RNN:
 
         Args:
             x: the inputs in the layer's dtype, (time, batch, inputs), with at least one time step.
-            h0: initial states, (layers * directions, batch, units), each layer's two directions
-                one after the other. None is zeros.
+            h0: initial states, (layers * directions, batch, units). The two directions of a layer
+                are adjacent. None means zeros.
             c0: initial cells of an lstm, like h0.
             backend: "cudnn" or "scan". None is cudnn if a CUDA device and cuDNN are in use during
                 this call, and otherwise scan. Only scan can be compiled for the CPU.
@@ -176,7 +176,7 @@ class RNN:
                 states.append(check(state, *(T.eq(state.shape[i], shape[i]) for i in range(3))))
         # scan needs the same type of a state before and after a step, so hide broadcastable axes.
         x, *states = (T.unbroadcast(variable, 0, 1, 2) for variable in (x, *states))
-        reason = _missing() if backend != "scan" else ""
+        reason = _find_obstacle() if backend != "scan" else ""
         backend = backend or ("scan" if reason else "cudnn")
         _check_choice("backend", backend, ("scan", "cudnn"))
         if backend == "scan":
@@ -196,7 +196,7 @@ class RNN:
     def _cudnn(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
         direction = "bidirectional" if self.bidirectional else "unidirectional"
         settings = (self.units, self.layers, self.mode, self.input_mode, direction)
-        block = _block(self.dtype, *settings)
+        block = _make_block(self.dtype, *settings)
         if (size := block.get_param_size((1, self.inputs))) != self.size:
             raise ValueError(f"the layer has {self.size} weights, but this cuDNN expects {size}")
         results = block.apply(self.weights, x, *states)
@@ -250,12 +250,12 @@ class RNN:
 
 
 @functools.cache
-def _block(*settings: Any) -> Any:
+def _make_block(*settings: Any) -> Any:
     """Make an RNNBlock, and keep it alive: graphs have pointers into it, but no reference."""
     return dnn.RNNBlock(*settings)
 
 
-def _missing() -> str:
+def _find_obstacle() -> str:
     """Return the reason why RNNBlock cannot be used, "" if it can."""
     try:
         gpuarray.get_context(None)
@@ -269,7 +269,7 @@ def _check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
         raise ValueError(f"unknown {name} {value!r}; choose one of {', '.join(choices)}")
 
 
-def _gates(units: int, values: Any, count: int) -> list[Any]:
+def _split_gates(units: int, values: Any, count: int) -> list[Any]:
     return [values[:, gate * units : (gate + 1) * units] for gate in range(count)]
 
 
@@ -284,13 +284,13 @@ def _tanh(units: int, seen: Any, h: Any, matrix: Any) -> Any:
 
 
 def _lstm(units: int, seen: Any, h: Any, c: Any, matrix: Any) -> tuple[Any, Any]:
-    i, f, new, o = _gates(units, seen + T.dot(h, matrix), 4)
+    i, f, new, o = _split_gates(units, seen + T.dot(h, matrix), 4)
     c = T.nnet.sigmoid(f) * c + T.nnet.sigmoid(i) * T.tanh(new)
     return T.nnet.sigmoid(o) * T.tanh(c), c
 
 
 def _gru(units: int, seen: Any, h: Any, matrix: Any, bias: Any) -> Any:
-    (r, z, new), kept = _gates(units, seen, 3), _gates(units, T.dot(h, matrix), 3)
+    (r, z, new), kept = _split_gates(units, seen, 3), _split_gates(units, T.dot(h, matrix), 3)
     z = T.nnet.sigmoid(z + kept[1])
     new = T.tanh(new + T.nnet.sigmoid(r + kept[0]) * (kept[2] + bias))
     return (1 - z) * new + z * h

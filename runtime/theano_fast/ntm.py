@@ -1,101 +1,94 @@
 """Build a Neural Turing Machine that learns the copy task, with ``theano.scan``.
 
-The model and the equation numbers below are those of Graves, Wayne and Danihelka, "Neural Turing
-Machines" (arXiv:1410.5401, 2014): an LSTM controller, heads with content and location addressing,
-erase and add writes.
+The model is from Graves, Wayne and Danihelka, "Neural Turing Machines" (arXiv:1410.5401,
+2014): an LSTM controller, heads with content and location addressing, erase and add writes.
+Equation numbers below refer to this paper.
 
-It represents the programs that theano-fast is made for: a large ``scan`` whose step consists of
+The model represents typical programs for this distribution: a large ``scan`` whose step consists of
 small BLAS calls and fused elementwise loops.
+
+The stacks of 2017 contain this module too, so it runs on Python 2.7 as well.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import theano
 import theano.tensor as T
 
 SHIFTS = (-1, 0, 1)
-# This constant keeps norms, quotients and powers differentiable at zero.
+# This term keeps norms, quotients and powers differentiable at zero.
 EPSILON = 1e-8
 
 
-@dataclass(frozen=True)
-class Size:
+_Size = namedtuple("_Size", "length bits controller slots width read_heads write_heads")
+
+
+class Size(_Size):
     """The sizes of a machine and its task.
 
-    ``length`` vectors of ``bits`` bits are copied. The controller has ``controller`` units, the
-    memory ``slots`` rows of ``width`` numbers.
+    The machine copies ``length`` vectors of ``bits`` bits. The controller has ``controller`` units;
+    the memory has ``slots`` rows of ``width`` numbers.
     """
 
-    length: int
-    bits: int
-    controller: int
-    slots: int
-    width: int
-    read_heads: int
-    write_heads: int = 1
-
     @property
-    def steps(self) -> int:
-        """The steps of a sequence: the input vectors, a delimiter, and the answers."""
+    def steps(self):
+        """Number of steps of a sequence: the input vectors, a delimiter, and the answers."""
         return 2 * self.length + 1
 
     @property
-    def heads(self) -> tuple[str, ...]:
-        """The heads' names in the order of their use: write heads first."""
-        writing = tuple(f"write{i}" for i in range(self.write_heads))
-        return writing + tuple(f"read{i}" for i in range(self.read_heads))
+    def heads(self):
+        """Names of the heads in the order of their use, write heads first."""
+        writing = tuple("write%d" % i for i in range(self.write_heads))
+        return writing + tuple("read%d" % i for i in range(self.read_heads))
 
 
-SMALL = Size(length=5, bits=4, controller=16, slots=12, width=6, read_heads=1)
-FULL = Size(length=43, bits=8, controller=100, slots=128, width=20, read_heads=4)
+SMALL = Size(5, 4, controller=16, slots=12, width=6, read_heads=1, write_heads=1)
+FULL = Size(43, 8, controller=100, slots=128, width=20, read_heads=4, write_heads=1)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """A machine's symbolic parts: shared parameters by name, and the loss of one sequence."""
-
-    size: Size
-    parameters: dict[str, Any]
-    inputs: Any
-    targets: Any
-    loss: Any
+# The symbolic parts of a machine: ``parameters`` are shared variables by name, ``loss`` is the loss
+# of one sequence.
+Machine = namedtuple("Machine", "size parameters inputs targets loss")
 
 
-def shapes(size: Size) -> dict[str, tuple[int, int]]:
-    """Return the shape of each parameter, by name; the last row of a weight matrix is its bias."""
+def shapes(size):
+    """Return the shape of each parameter by name. The last row of a weight matrix is its bias."""
     hidden, width, reads = size.controller, size.width, size.read_heads * size.width
-    shape = {
-        "controller": (size.bits + 1 + reads + hidden + 1, 4 * hidden),
-        "output": (hidden + reads + 1, size.bits),
-        "memory": (size.slots, width),
-    }
+    # The order matters: initial_values draws the parameters in this order.
+    shape = OrderedDict()
+    shape["controller"] = (size.bits + 1 + reads + hidden + 1, 4 * hidden)
+    shape["output"] = (hidden + reads + 1, size.bits)
+    shape["memory"] = (size.slots, width)
     for head in size.heads:
-        emitted = {"key": width, "beta": 1, "gate": 1, "shift": len(SHIFTS), "gamma": 1}
+        emitted = [("key", width), ("beta", 1), ("gate", 1), ("shift", len(SHIFTS)), ("gamma", 1)]
         if head.startswith("write"):
-            emitted.update(erase=width, add=width)
-        shape |= {f"{head}.{name}": (hidden + 1, length) for name, length in emitted.items()}
-        shape[f"{head}.weighting"] = (1, size.slots)
+            emitted += [("erase", width), ("add", width)]
+        shape.update((head + "." + name, (hidden + 1, length)) for name, length in emitted)
+        shape[head + ".weighting"] = (1, size.slots)
     return shape
 
 
-def initial_values(size: Size, seed: int) -> dict[str, Any]:
-    """Draw the parameters' initial float64 values: uniform, after Glorot and Bengio (2010).
+def initial_values(size, seed):
+    """Draw initial float64 values of the parameters, uniform as in Glorot and Bengio (2010).
 
-    The values are the same on every machine: NumPy does not change ``RandomState.uniform``, which
-    calls no libm.
+    The values are the same on each machine: NumPy does not change ``RandomState.uniform``, and it
+    calls no function of libm.
     """
     draw = np.random.RandomState(seed).uniform
-    bounds = {name: np.sqrt(6.0 / sum(shape)) for name, shape in shapes(size).items()}
-    return {name: draw(-bounds[name], bounds[name], shape) for name, shape in shapes(size).items()}
+    values = OrderedDict()
+    for name, shape in shapes(size).items():
+        bound = np.sqrt(6.0 / sum(shape))
+        values[name] = draw(-bound, bound, shape)
+    return values
 
 
-def copy_task(size: Size, seed: int) -> tuple[Any, Any]:
+def copy_task(size, seed):
     """Draw a sequence of the copy task: (inputs, targets) in floatX.
 
-    ``inputs`` are random bits, a delimiter on its own channel, and zeros while the machine
-    answers. ``targets`` are the vectors of the correct answer.
+    ``inputs``, of shape (steps, bits + 1), contain random bits, then a delimiter on a separate
+    channel, then zeros while the machine answers. ``targets``, of shape (length, bits), are the
+    expected answers.
     """
     bits = np.random.RandomState(seed).randint(0, 2, (size.length, size.bits))
     inputs = np.zeros((size.steps, size.bits + 1), theano.config.floatX)
@@ -104,7 +97,7 @@ def copy_task(size: Size, seed: int) -> tuple[Any, Any]:
     return inputs, bits.astype(theano.config.floatX)
 
 
-def lstm(size: Size, weights: Any, received: list[Any], cell: Any) -> tuple[Any, Any]:
+def lstm(size, weights, received, cell):
     """Return the controller's next (cell, hidden): an LSTM with a forget gate."""
     gates = T.dot(T.concatenate(received), weights).reshape((4, size.controller))
     write, keep, show = (T.nnet.sigmoid(gates[i]) for i in range(3))
@@ -112,8 +105,8 @@ def lstm(size: Size, weights: Any, received: list[Any], cell: Any) -> tuple[Any,
     return cell, show * T.tanh(cell)
 
 
-def address(size: Size, emitted: dict[str, Any], memory: Any, previous: Any) -> Any:
-    """Return a head's weighting over the slots, equations 5-9."""
+def address(size, emitted, memory, previous):
+    """Return the weights of a head over the slots, equations 5-9."""
     key = T.tanh(emitted["key"])
     beta, gate = T.nnet.softplus(emitted["beta"][0]), T.nnet.sigmoid(emitted["gate"][0])
     gamma, shift = 1 + T.nnet.softplus(emitted["gamma"][0]), softmax(emitted["shift"])
@@ -121,38 +114,38 @@ def address(size: Size, emitted: dict[str, Any], memory: Any, previous: Any) -> 
     norms = T.sqrt(T.sqr(memory).sum(axis=1) * T.sqr(key).sum() + EPSILON)
     content = softmax(beta * T.dot(memory, key) / norms)
     gated = gate * content + (1 - gate) * previous
-    # The circular convolution is a product with the rotations: row i is ``gated``, rotated by the
-    # i-th shift.
-    turned = np.concatenate([np.roll(np.arange(size.slots), offset) for offset in SHIFTS])
-    rotations = gated[turned].reshape((len(SHIFTS), size.slots))
+    # Row i of the rotations is ``gated``, rotated by the i-th shift. The circular convolution is
+    # the product of ``shift`` and this matrix.
+    indices = np.concatenate([np.roll(np.arange(size.slots), offset) for offset in SHIFTS])
+    rotations = gated[indices].reshape((len(SHIFTS), size.slots))
     sharpened = (T.dot(shift, rotations) + EPSILON) ** gamma
     return sharpened / sharpened.sum()
 
 
-def softmax(values: Any) -> Any:
-    """Return the softmax of a vector; Theano's softmax takes the rows of a matrix."""
+def softmax(values):
+    """Return the softmax of a vector. Theano's softmax computes the rows of a matrix."""
     return T.nnet.softmax(T.shape_padleft(values))[0]
 
 
-def write(emitted: dict[str, Any], memory: Any, weighting: Any) -> Any:
-    """Return the memory after a head's erase and add, equations 3 and 4."""
+def write(emitted, memory, weighting):
+    """Return the memory after a head's erase and add operations, equations 3 and 4."""
     erase, add = T.nnet.sigmoid(emitted["erase"]), T.tanh(emitted["add"])
     return memory * (1 - T.outer(weighting, erase)) + T.outer(weighting, add)
 
 
-def answers(size: Size, p: dict[str, Any], inputs: Any, profile: bool) -> Any:
+def answers(size, p, inputs, profile):
     """Return the machine's answers, (steps, bits) in (0, 1), to a sequence of inputs."""
     heads, one = size.heads, T.ones((1,))
 
-    def step(x: Any, cell: Any, hidden: Any, memory: Any, *head_states: Any) -> list[Any]:
-        weightings, reads = list(head_states[: len(heads)]), head_states[len(heads) :]
-        cell, hidden = lstm(size, p["controller"], [x, *reads, hidden, one], cell)
+    def step(x, cell, hidden, memory, *states):
+        weightings, reads = list(states[: len(heads)]), states[len(heads) :]
+        cell, hidden = lstm(size, p["controller"], [x] + list(reads) + [hidden, one], cell)
         features = T.concatenate([hidden, one])
         reads = ()
         for i, head in enumerate(heads):
-            prefix = f"{head}."
+            prefix = head + "."
             emitted = {
-                name.removeprefix(prefix): T.dot(features, weight)
+                name[len(prefix) :]: T.dot(features, weight)
                 for name, weight in p.items()
                 if name.startswith(prefix) and not name.endswith("weighting")
             }
@@ -161,33 +154,30 @@ def answers(size: Size, p: dict[str, Any], inputs: Any, profile: bool) -> Any:
                 memory = write(emitted, memory, weightings[i])
             else:
                 reads += (T.dot(weightings[i], memory),)
-        return [cell, hidden, memory, *weightings, *reads]
+        return [cell, hidden, memory] + weightings + list(reads)
 
     initial = [T.zeros((size.controller,)), T.zeros((size.controller,)), p["memory"]]
-    initial += [softmax(p[f"{head}.weighting"][0]) for head in heads]
+    initial += [softmax(p[head + ".weighting"][0]) for head in heads]
     initial += [T.zeros((size.width,)) for _ in range(size.read_heads)]
     states, _ = theano.scan(
         step, sequences=inputs, outputs_info=initial, name="ntm", profile=profile
     )
     ones = T.ones((size.steps, 1))
-    shown = T.concatenate([states[1], *states[3 + len(heads) :], ones], axis=1)
+    shown = T.concatenate([states[1]] + states[3 + len(heads) :] + [ones], axis=1)
     return T.nnet.sigmoid(T.dot(shown, p["output"]))
 
 
-def build(size: Size, seed: int = 1, profile: bool = False) -> Machine:
-    """Make a machine in floatX; its loss is the mean binary cross-entropy of its answers.
+def build(size, seed=1, profile=False):
+    """Build a machine in floatX. Its loss is the mean binary cross-entropy of its answers.
 
-    Args:
-        size: of the machine and the task.
-        seed: of the initial values.
-        profile: profile the scan and the scan of its gradient.
+    With profile, the scan and the scan of its gradient each keep a separate profile.
     """
-    parameters = {
-        name: theano.shared(value.astype(theano.config.floatX), name=name)
+    parameters = OrderedDict(
+        (name, theano.shared(value.astype(theano.config.floatX), name=name))
         for name, value in initial_values(size, seed).items()
-    }
+    )
     inputs, targets = T.matrices("inputs", "targets")
-    # Constant shapes remove most integer arithmetic from the graph.
+    # Constant shapes remove most of the graph's integer arithmetic, and its compilation.
     sequence = T.specify_shape(inputs, (size.steps, size.bits + 1))
     answered = answers(size, parameters, sequence, profile)[size.steps - size.length :]
     loss = T.nnet.binary_crossentropy(answered, targets).mean()

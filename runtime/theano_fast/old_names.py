@@ -1,4 +1,4 @@
-"""Restore names that Python, NumPy and Theano removed, for programs that nobody patches.
+"""Restore names that Python, NumPy and Theano removed, for unmaintained programs.
 
 With the environment variable THEANO_FAST_OLD_NAMES=1, the interpreter restores Python's names when
 it starts, and a package's names when the package is imported. ``python -m theano_fast.old_names``
@@ -136,8 +136,8 @@ PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
 MODULES: Mapping[str, str] = {"numpy.testing.utils": "numpy.testing"}
 
 
-def active() -> bool:
-    """Return whether processes that this one starts restore the names."""
+def is_active() -> bool:
+    """Return whether child processes of this process restore the names."""
     return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
@@ -169,7 +169,7 @@ class Alias(importlib.abc.Loader):
     """Load a module of MODULES as an alias of the module with the current name."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new, empty module in sys.modules by the current one."""
+        """Replace the new, empty module in sys.modules by the module with the current name."""
         sys.modules[module.__name__] = import_module(MODULES[module.__name__])
 
 

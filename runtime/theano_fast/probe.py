@@ -23,10 +23,10 @@ from theano_fast import environment
 def probe() -> dict[str, Any]:
     """Return the values of all flags, and the state of libraries, compiler, cache and device."""
     return {
-        **environment.facts(),
-        "cache": cache(Path(theano.config.compiledir)),
-        "compiler": compiler(theano.config.cxx),
-        "device": device(),
+        **environment.gather_facts(),
+        "cache": probe_cache(Path(theano.config.compiledir)),
+        "compiler": probe_compiler(theano.config.cxx),
+        "device": probe_device(),
         "flags": {flag.fullname: _format_value(flag) for flag in configparser._config_var_list},
     }
 
@@ -39,7 +39,7 @@ def _format_value(flag: Any) -> str:
         return f"({type(error).__name__}: {error})"
 
 
-def compiler(cxx: str) -> dict[str, Any]:
+def probe_compiler(cxx: str) -> dict[str, Any]:
     """Return the compiler's version, and the seconds in which it compiles an empty function."""
     if not cxx or shutil.which(cxx) is None:
         return {"cxx": cxx}
@@ -59,7 +59,7 @@ def compiler(cxx: str) -> dict[str, Any]:
     }
 
 
-def cache(folder: Path) -> dict[str, Any]:
+def probe_cache(folder: Path) -> dict[str, Any]:
     """Return the compiledir's path, size and file system, and the holder of its lock."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     usage = shutil.disk_usage(folder)
@@ -69,12 +69,12 @@ def cache(folder: Path) -> dict[str, Any]:
         "bytes": sum(path.stat().st_size for path in files),
         "free": usage.free,
         "writable": os.access(folder, os.W_OK),
-        "file_system": file_system(folder),
-        "locked_by": locked_by(folder / "lock_dir" / "lock"),
+        "file_system": find_file_system(folder),
+        "locked_by": find_lock_holder(folder / "lock_dir" / "lock"),
     }
 
 
-def locked_by(lock: Path) -> str:
+def find_lock_holder(lock: Path) -> str:
     """Return the text in the compile lock's file if a process holds the lock, otherwise ""."""
     try:
         with lock.open("r+", errors="replace") as file:
@@ -87,14 +87,14 @@ def locked_by(lock: Path) -> str:
     return ""
 
 
-def file_system(folder: Path) -> str:
+def find_file_system(folder: Path) -> str:
     """Return the type of a folder's file system, such as ext4 or nfs4."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     above = [(len(words[1]), words[2]) for words in mounts if folder.is_relative_to(Path(words[1]))]
     return max(above, default=(0, "unknown"))[1]
 
 
-def device() -> dict[str, Any]:
+def probe_device() -> dict[str, Any]:
     """Return whether Theano's GPU back end is active, and its contexts."""
     from theano import gpuarray  # noqa: PLC0415 - the import warns if pygpu is missing
 

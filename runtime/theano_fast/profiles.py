@@ -53,7 +53,7 @@ MESSAGE = re.compile(r"\s*Message: (.*?)\s*")
 
 
 class ProfileError(ValueError):
-    """The text is not a complete profile of Theano's; the message names the line."""
+    """The text is not a complete profile; the message names the line."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile of a function or of a scan op; a scan's has no times of its compilation.
+    """A profile of a function or of a scan op; a scan's profile has no compilation times.
 
     ``seconds`` is the time in all calls. ``numbers`` has the names of NUMBERS that the profile
     contains, in seconds except ``nodes`` and ``steps``.
@@ -132,7 +132,7 @@ class Profile:
 
     @property
     def is_sum(self) -> bool:
-        """Whether this is the sum that follows the profiles of several functions."""
+        """Whether this is the sum of the profiles of several functions."""
         return self.name.startswith("Sum of all(")
 
     def to_json(self) -> dict[str, Any]:
@@ -198,6 +198,10 @@ def _parse_table(lines: Sequence[str], name: str, start: int, end: int) -> tuple
             return Table(tuple(rows), *omitted), index + 1
         if match := ROW.fullmatch(line):
             rows.append(_parse_row(match))
+        elif rows and rows[-1].name.count("[") > rows[-1].name.count("]"):
+            # The text of an array, such as a constant of a GPU, has several lines.
+            last = rows.pop()
+            rows.append(Row(**{**vars(last), "name": f"{last.name} {line.strip()}"}))
         elif rows and (shape := SHAPE.fullmatch(line)):
             last = rows.pop()
             rows.append(Row(**{**vars(last), "notes": (*last.notes, shape[1])}))
@@ -220,12 +224,12 @@ def _parse_row(match: re.Match[str]) -> Row:
     )
 
 
-def python_blas(profile: Profile) -> tuple[Row, ...]:
+def find_python_blas(profile: Profile) -> tuple[Row, ...]:
     """Return the BLAS rows of a profile's Class table that do not run, or not only, as C."""
-    return tuple(row for row in blas(profile) if row.kind != "C")
+    return tuple(row for row in find_blas(profile) if row.kind != "C")
 
 
-def blas(profile: Profile) -> tuple[Row, ...]:
+def find_blas(profile: Profile) -> tuple[Row, ...]:
     """Return the rows of a profile's Class table that are BLAS calls."""
     return tuple(row for row in profile.classes if row.name.rpartition(".")[2] in BLAS_OPS)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 FAST_CXXFLAGS = "-O3 -ffast-math -ftree-loop-distribution -funroll-loops -ftracer"
 PRESETS = ("fastest", "development", "multi-gpu")
 
-# Flags from before Theano 1.0, and the current flags of the same meaning; () if there is none.
+# Flags from before Theano 1.0, and the current flags of the same meaning; () if none exists.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "cublas.lib": (),
     "dnn.conv.algo_bwd": ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data"),
@@ -23,7 +23,7 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "lib.cnmem": ("gpuarray.preallocate",),
     "pycuda.init": (),
 }
-# nvcc compiled the kernels of the old back end; NVRTC compiles libgpuarray's.
+# nvcc compiled the kernels of the old back end; NVRTC compiles the kernels of libgpuarray.
 GONE_SECTIONS = ("nvcc.",)
 OLD_DEVICE = re.compile(r"\bgpu(\d*)\b")
 
@@ -44,7 +44,7 @@ def count_devices() -> int:
     return count.value
 
 
-def preset(name: str, gpus: int) -> dict[str, str]:
+def make_preset(name: str, gpus: int) -> dict[str, str]:
     """Return the flags of one of PRESETS on a machine with this number of GPUs.
 
     Raises:
@@ -97,7 +97,7 @@ def translate(flags: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]
 
 def parse(text: str) -> dict[str, str]:
     """Return the flags in the text of a theanorc; raises RcError."""
-    parser = _parser()
+    parser = _make_parser()
     try:
         parser.read_string(text)
     except configparser.Error as error:
@@ -119,7 +119,7 @@ def read(file: Path) -> dict[str, str]:
 
 def render(flags: Mapping[str, str]) -> str:
     """Return flags as the text of a theanorc."""
-    parser = _parser()
+    parser = _make_parser()
     for flag, value in sorted(flags.items(), key=lambda item: ("." in item[0], item)):
         section, _, option = flag.rpartition(".")
         if not parser.has_section(section or "global"):
@@ -130,7 +130,7 @@ def render(flags: Mapping[str, str]) -> str:
     return text.getvalue().rstrip() + "\n"
 
 
-def _parser() -> configparser.RawConfigParser:
+def _make_parser() -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser()
     # Keep capitals, as in floatX.
     parser.optionxform = str  # type: ignore[assignment,method-assign]

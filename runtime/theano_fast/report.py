@@ -19,7 +19,7 @@ WIDTH = 100
 INDENT = 30
 
 
-def document(
+def make_document(
     stack: Stack, facts: dict[str, Any], records: Sequence[Record], full: bool, verified: bool
 ) -> dict[str, Any]:
     """Return the report as a JSON object; its layout changes only with SCHEMA_VERSION."""
@@ -39,7 +39,7 @@ def document(
     }
 
 
-def progress(done: int, total: int, started: float, step: str, failure: str = "") -> None:
+def print_progress(done: int, total: int, started: float, step: str, failure: str = "") -> None:
     """Print the progress of a long task and the estimated remaining time on standard error.
 
     Args:
@@ -66,12 +66,12 @@ def write(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def header() -> str:
+def format_header() -> str:
     """Return the header of the table."""
     return f"{'check':<12}{'status':<10}{'seconds':>7} result"
 
 
-def row(record: Record) -> str:
+def format_row(record: Record) -> str:
     """Return a check's lines in the table, its message wrapped."""
     start = f"{record.name:<12}{record.status:<10}{record.seconds:6.1f}  "
     return textwrap.fill(
@@ -84,7 +84,7 @@ def row(record: Record) -> str:
     )
 
 
-def summary(stack: Stack, records: Sequence[Record], verified: bool) -> str:
+def format_summary(stack: Stack, records: Sequence[Record], verified: bool) -> str:
     """Return the verdict and the number of checks with each status, in one line."""
     counts = Counter(record.status for record in records)
     text = ", ".join(f"{counts[status]} {status}" for status in ("passed", "failed", "skipped"))

@@ -2,21 +2,21 @@
 
 Source of the equations and constants: A. Graves, "Generating Sequences With Recurrent Neural
 Networks" (arXiv:1308.0850, 2013), equations 38-45.
-"""
 
-from typing import Any
+The stacks of 2017 contain this module too, so it runs on Python 2.7 as well.
+"""
 
 import theano
 import theano.tensor as T
 
 
-def updates(parameters: list[Any], gradients: list[Any], rate: float = 1e-4) -> list[Any]:
+def updates(parameters, gradients, rate=1e-4):
     """Return theano.function's updates for one step of gradient descent.
 
     Gradients are clipped to (-10, 10), as by Graves, Wayne and Danihelka for the NTM (2014).
     """
-    steps: list[Any] = []
-    for parameter, gradient in zip(parameters, gradients, strict=True):
+    steps = []
+    for parameter, gradient in zip(parameters, gradients):
         square, mean, delta = (theano.shared(parameter.get_value() * 0) for _ in range(3))
         clipped = T.clip(gradient, -10, 10)
         new_square = 0.95 * square + 0.05 * T.sqr(clipped)

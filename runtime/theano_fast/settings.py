@@ -30,7 +30,7 @@ class Setting:
         return {"flag": self.flag, "value": self.value, "place": self.origin}
 
 
-def user_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
+def list_user_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """Return the user's theanorc files in the order in which Theano reads them."""
     names = environ.get("THEANORC", "~/.theanorc").split(os.pathsep)
     return tuple(Path(name).expanduser() for name in names if name)
@@ -50,7 +50,7 @@ def read_users(
         rc.RcError: a file cannot be read, or is not a theanorc.
         sources.SourceError: the program cannot be read, or is not Python.
     """
-    settings = [setting for file in user_files(environ) for setting in _read_file(file)]
+    settings = [setting for file in list_user_files(environ) for setting in _read_file(file)]
     of_program = list(_read_program(program)) if program else []
     if not any(setting.origin.endswith(FLAGS) for setting in of_program):
         settings += _parse_flags(environ.get(FLAGS, ""), FLAGS)

@@ -59,7 +59,7 @@ def find_siblings(prefix: str | Path = sys.base_prefix) -> tuple[Path, ...]:
     The paths are sorted. Other Python versions may not run the user's program.
 
     Raises:
-        StackError: the stack of one of them cannot be read.
+        StackError: a stack in the folder cannot be read.
     """
     own = Path(prefix).resolve()
     python = load(own).axes["python"]

@@ -13,7 +13,7 @@ import theano
 import theano.tensor as T
 
 STEPS, BATCH, INPUTS, UNITS = 30, 32, 256, 64
-# Seconds: make five calls, and more until LEAST; but stop after MOST.
+# Seconds: make five calls, then more calls until LEAST; stop after MOST.
 LEAST, MOST = 0.5, 5.0
 
 

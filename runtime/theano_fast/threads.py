@@ -21,18 +21,18 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # If the user sets only GOTO_NUM_THREADS, do not set OPENBLAS_NUM_THREADS: OpenBLAS reads it first.
 USER_VARIABLES = (*VARIABLES, "GOTO_NUM_THREADS")
 MARK = "THEANO_FAST_THREADS"
-# How often a waiting thread of GNU OpenMP checks for work before it sleeps. With the default of
-# 300,000, waiting threads take a core from the working thread if another program uses a core.
-# Measured with MKL, 64 x 64 products on two cores: 41 GFLOP/s if both are idle, with either number;
-# if one is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
+# The number of times that a waiting thread of GNU OpenMP checks for work before it sleeps. With the
+# default of 300,000, waiting threads take a core from the working thread if another program uses a
+# core. Measured with MKL, 64 x 64 products on two cores: if both cores are idle, 41 GFLOP/s with
+# either number; if one core is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
 SPINS = "1000"
 
 
 def apply(environ: "MutableMapping[str, str]" = os.environ) -> int | None:
-    """Set :data:`VARIABLES` to :func:`available` unless the user set one of them.
+    """Set :data:`VARIABLES` to :func:`count_available` unless the user set one of these variables.
 
     Returns:
-        the number of threads that was set, None if the user had set one.
+        the number of threads that was set; None if the user set a variable.
     """
     mark = environ.pop(MARK, None)
     for name in VARIABLES:
@@ -40,7 +40,7 @@ def apply(environ: "MutableMapping[str, str]" = os.environ) -> int | None:
             del environ[name]
     if any(environ.get(name) for name in USER_VARIABLES):
         return None
-    count = available(environ)
+    count = count_available(environ)
     environ.update(dict.fromkeys((*VARIABLES, MARK), str(count)))
     return count
 
@@ -51,14 +51,14 @@ def limit_spinning(environ: "MutableMapping[str, str]" = os.environ) -> None:
         environ.setdefault("GOMP_SPINCOUNT", SPINS)
 
 
-def available(environ: "MutableMapping[str, str]" = os.environ) -> int:
+def count_available(environ: "MutableMapping[str, str]" = os.environ) -> int:
     """Return the number of CPUs that this process may use, at least 1.
 
     This is the least of its CPU affinity, its cgroups' CPU quota rounded up, and Slurm's number
     for the task (``SLURM_CPUS_PER_TASK``).
     """
     limits = [len(os.sched_getaffinity(0))]
-    quota = cgroup_quota()
+    quota = read_cgroup_quota()
     if quota is not None:
         limits.append(-int(-quota // 1))
     granted = environ.get("SLURM_CPUS_PER_TASK", "")
@@ -67,7 +67,7 @@ def available(environ: "MutableMapping[str, str]" = os.environ) -> int:
     return max(1, min(limits))
 
 
-def cgroup_quota(root: str = "") -> float | None:
+def read_cgroup_quota(root: str = "") -> float | None:
     """Return the CPU quota of this process's control groups, in CPUs; None without a limit.
 
     A group is limited by its ancestors, so return the least quota on the way to the root. In a
@@ -79,9 +79,9 @@ def cgroup_quota(root: str = "") -> float | None:
         controllers, _, own = line.partition(":")[2].partition(":")
         for group in _with_ancestors(own):
             if not controllers:
-                quotas.extend(_quota_v2(f"{root}/sys/fs/cgroup{group}"))
+                quotas.extend(_read_quota_v2(f"{root}/sys/fs/cgroup{group}"))
             elif "cpu" in controllers.split(","):
-                quotas.extend(_quota_v1(f"{root}/sys/fs/cgroup/cpu{group}"))
+                quotas.extend(_read_quota_v1(f"{root}/sys/fs/cgroup/cpu{group}"))
     return min(quotas, default=None)
 
 
@@ -92,13 +92,13 @@ def _with_ancestors(group: str) -> "Iterator[str]":
         yield group
 
 
-def _quota_v2(group: str) -> "Iterator[float]":
+def _read_quota_v2(group: str) -> "Iterator[float]":
     quota, _, period = _read(f"{group}/cpu.max").partition(" ")
     if quota.isdecimal() and period.isdecimal():
         yield int(quota) / int(period)
 
 
-def _quota_v1(group: str) -> "Iterator[float]":
+def _read_quota_v1(group: str) -> "Iterator[float]":
     # An unlimited group has a quota of -1, for which isdecimal is False.
     quota, period = _read(f"{group}/cpu.cfs_quota_us"), _read(f"{group}/cpu.cfs_period_us")
     if quota.isdecimal() and period.isdecimal():

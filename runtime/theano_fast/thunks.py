@@ -28,18 +28,18 @@ def read(function: Any) -> tuple[Thunk, ...]:
         module = getattr(getattr(thunk, "thunk", None), "module", None)
         file = getattr(module, "__file__", "") if compiled else ""
         thunks.append(Thunk(type(node.op).__name__, "C" if compiled else "Py", file))
-    for op in scans(function):
+    for op in list_scans(function):
         thunks.extend(read(op.fn))
     return tuple(thunks)
 
 
-def scans(function: Any) -> tuple[Any, ...]:
+def list_scans(function: Any) -> tuple[Any, ...]:
     """Return the Scan ops of a compiled function."""
     ops = [node.op for node in function.fn.nodes]
     return tuple(op for op in ops if type(op).__name__ == "Scan")
 
 
-def python_scans(function: Any) -> tuple[str, ...]:
+def list_python_scans(function: Any) -> tuple[str, ...]:
     """Return the names of the scans whose loop runs in Python, not in the module ``scan_steps``.
 
     Scan's thunk calls its method ``execute`` if the compiled loop is not available.

@@ -10,7 +10,7 @@ import shutil
 import sys
 from pathlib import Path
 
-# In the environment: the placeholder, the files that contain it, and after unpacking the prefix.
+# A file of the environment: the placeholder, the files that contain it and, later, the prefix.
 LIST = Path("share", "theano-fast", "unpack.json")
 
 
@@ -31,9 +31,11 @@ def unpack(prefix: Path) -> str:
     placeholder, path = state["placeholder"].encode(), os.fsencode(prefix)
     before = state.get("prefix")
     if before == str(prefix):
-        return f"{prefix}: was unpacked before"
+        return f"{prefix}: is unpacked already"
     if before:
-        raise UnpackError(f"{prefix} was unpacked for {before}: unpack the archive again, here")
+        raise UnpackError(
+            f"{prefix} was unpacked at {before}: unpack the archive again in this place"
+        )
     if len(path) > len(placeholder):
         raise UnpackError(
             f"{prefix} is longer than {len(placeholder)} bytes: unpack the archive into a directory"

@@ -14,7 +14,7 @@ from pathlib import Path
 from theano_fast.checks import CHECKS, Check
 from theano_fast.checks.result import Record
 
-# These override the user's flags: the checks need them, and they do not change what is checked.
+# These override the user's flags. The checks need them, and they do not affect the results.
 FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
 LAST_LINES = 15
 
@@ -59,7 +59,7 @@ def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> R
                 code = subprocess.run(
                     command,
                     check=False,
-                    env=environment(check, compiledir),
+                    env=make_environment(check, compiledir),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -76,19 +76,19 @@ def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> R
     return Record(check.name, "failed", seconds, message, details=tuple(lines))
 
 
-def environment(check: Check, compiledir: Path) -> dict[str, str]:
+def make_environment(check: Check, compiledir: Path) -> dict[str, str]:
     """Return the environment variables of a check's process: the user's, with the check's flags."""
     return {
         **os.environ,
-        # Theano imports mpi4py if it is installed, which would load the host's MPI.
+        # If mpi4py is installed, Theano imports it, and it would load the host's MPI.
         "MPI4PY_LIBMPI": os.devnull,
-        "THEANO_FLAGS": theano_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
+        "THEANO_FLAGS": append_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
         # Print Python's stack after a crash.
         "PYTHONFAULTHANDLER": "1",
     }
 
 
-def theano_flags(*flags: str) -> str:
+def append_flags(*flags: str) -> str:
     """Return the user's THEANO_FLAGS with flags appended: the last value of a flag wins."""
     return ",".join(filter(None, (os.environ.get("THEANO_FLAGS"), *flags)))
 
@@ -102,7 +102,7 @@ def describe_exit(code: int) -> str:
     return f"was killed by signal {-code}"
 
 
-def verified(records: Sequence[Record]) -> bool:
+def is_verified(records: Sequence[Record]) -> bool:
     """Return whether a check passed and none failed."""
     statuses = {record.status for record in records}
     return "failed" not in statuses and "passed" in statuses

@@ -20,7 +20,13 @@ from theano.gpuarray import (
     sort,
     subtensor,
 )
-from theano.gpuarray.take_rows import GpuTakeRows
+from theano.gpuarray.fuse_loops import make_program
+from theano.gpuarray.fused_loops import GpuFusedLoops
+from theano.gpuarray.take_rows import (
+    GpuIncrementCheckedRows,
+    GpuTakeCheckedRows,
+    GpuTakeRows,
+)
 from theano.gpuarray.type import GpuArrayType
 from theano.tensor.nnet.sigm import scalar_sigmoid
 
@@ -98,6 +104,8 @@ def indices():
         subtensor.GpuIncSubtensor(first)(x, y, i),
         subtensor.GpuIncSubtensor(first, set_instead_of_inc=True)(x, y, i),
         GpuTakeRows()(x, rows),
+        GpuTakeCheckedRows()(x, rows, T.lvector()),
+        GpuIncrementCheckedRows()(x, x, rows, T.lvector()),
         subtensor.GpuAdvancedIncSubtensor1()(x, x, rows),
         subtensor.GpuAdvancedIncSubtensor1_dev20()(x, x, rows),
         subtensor.GpuAdvancedSubtensor()(x, rows, rows),
@@ -109,6 +117,23 @@ def indices():
         neighbours.GpuImages2Neibs("valid")(on_device(4), [2, 2], [1, 1]),
     ]
     return outputs
+
+
+def fused():
+    """Yield a kernel with a result of each kind, and of two shapes."""
+    if FLOAT == "float16":
+        return []
+    x, y, start = on_device(2), on_device(2), scalar.int64()
+    add = elemwise.GpuElemwise(scalar.add)(x, y)
+    joined = basic_ops.GpuJoin()(1, add, x)
+    bounds = [slice(None), slice(scalar.int64, scalar.int64)]
+    changed = subtensor.GpuIncSubtensor(bounds)(
+        joined, add, start, scalar.constant(9, dtype="int64")
+    )
+    outputs = [add, changed]
+    inputs = [x, y, joined.owner.inputs[0], *changed.owner.inputs[2:]]
+    program, own = make_program([v.owner for v in (add, joined, changed)], inputs, outputs)
+    return GpuFusedLoops(program)(*own, return_list=True)
 
 
 def classes():
@@ -232,6 +257,7 @@ ALL = (
     loops,
     reductions,
     indices,
+    fused,
     classes,
     samples,
     not_float16,

@@ -1,4 +1,4 @@
-"""cuda/gpuarray-bounds.patch: C code has room for all arguments of kernels.
+"""cuda/gpuarray-kernels.patch: C code has room for all arguments of kernels.
 
 Without the patch, there is no room for the last argument.
 """

@@ -13,6 +13,7 @@ BASES = {
     "BlasOp",
     "CGpuKernelBase",
     "DnnBase",
+    "GpuAdvancedSubtensor1",
     "GpuDnnPoolBase",
     "GpuDnnSoftmaxBase",
     "GpuMagmaBase",
@@ -34,6 +35,8 @@ ELSEWHERE = {
     "GpuMagmaSVD",
 }
 
+# Not of Theano's own: float16 stays in kernels of one result.
+FUSED = {"GpuFusedLoops"}
 # Theano 1.0.5 refuses float64 and float16 for these too.
 FLOAT32 = {"GPUAChoiceFromUniform", "GpuCumOp"}
 # Theano does not compile these for float16, because their `_f16_ok` is false.
@@ -73,7 +76,7 @@ WRONG = {
     "GpuCorrMM_gradInputs",
     "GpuCorrMM_gradWeights",
 }
-NO_FORM = {"float32": set(), "float64": FLOAT32, "float16": FLOAT32 | UNAWARE | WRONG}
+NO_FORM = {"float32": set(), "float64": FLOAT32, "float16": FLOAT32 | UNAWARE | WRONG | FUSED}
 
 
 # The compute capabilities of Turing, Ampere and Hopper.

@@ -1,3 +1,3 @@
-"""Proves and describes a Theano environment of 2017: this package's Python 2."""
+"""Verify and describe a Theano environment of the stacks of 2017, in Python 2.7."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""``python -m theano_fast``: the command theano-fast."""
+"""Run the command theano-fast as ``python -m theano_fast``."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The checks: each returns (summary, failures), and runs in a process of its own.
+"""Checks of the environment. Each check runs in a separate process and returns (summary, failures).
 
-``python -m theano_fast.checks NAME FILE [--full]`` runs one and writes its answer as JSON.
+``python -m theano_fast.checks NAME FILE [--full]`` runs a check and writes its result to FILE as JSON.
 """
 
 from __future__ import print_function
@@ -15,7 +15,7 @@ import theano.tensor as T
 
 from theano_fast import libraries, ntm, rmsprop
 
-# The loss at the last of 20 training calls, which today's stacks have too.
+# The loss of the last of 20 training calls. The stacks with Theano 1.0.5 compute the same losses.
 REFERENCE = {"small": 0.6224275353404106, "full": 0.6911389082282239}
 RATE = {"small": 1e-2, "full": 1e-4}
 SIZES = {"small": ntm.SMALL, "full": ntm.FULL}
@@ -24,7 +24,7 @@ TOLERANCE = 1e-8
 
 
 def packages(full):
-    """Hold the versions of what Theano leans on against the stack's constraints."""
+    """Compare the versions of NumPy, SciPy and Theano with the stack's constraints."""
     import scipy  # noqa: PLC0415
 
     with open(os.path.join(sys.prefix, "etc", "pip-constraints.txt")) as file:
@@ -33,27 +33,27 @@ def packages(full):
     for module in (np, scipy, theano):
         name, version = module.__name__, module.__version__
         if version != wanted[name]:
-            failures.append("%s %s is not the stack's %s" % (name, version, wanted[name]))
+            failures.append("%s is version %s, the stack's is %s" % (name, version, wanted[name]))
         if not libraries.inside(module.__file__):
-            failures.append("%s is not the environment's: %s" % (name, module.__file__))
+            failures.append("%s is outside the environment: %s" % (name, module.__file__))
     return ", ".join("%s %s" % item for item in sorted(wanted.items())), failures
 
 
 def compiler(full):
-    """Compile with the environment's compiler, whatever the host has."""
+    """Compile a function with the environment's compiler, not with a compiler of the host."""
     x = T.dvector("x")
     function = theano.function([x], T.exp(x) * 2 + 1)
     values = np.linspace(-1, 1, 11)
     failures = python_ops(function)
     if not libraries.inside(theano.config.cxx):
-        failures.append("the compiler is not the environment's: %s" % theano.config.cxx)
+        failures.append("the compiler is outside the environment: %s" % theano.config.cxx)
     if not np.allclose(function(values), np.exp(values) * 2 + 1, rtol=1e-14, atol=0):
-        failures.append("the compiled exp(x) * 2 + 1 is wrong")
+        failures.append("the compiled function exp(x) * 2 + 1 returns wrong values")
     return "%s %s" % (theano.config.cxx, theano.configdefaults.gcc_version_str), failures
 
 
 def blas(full):
-    """Run the BLAS ops: in C, unless the stack leaves them to NumPy, and by the stack's BLAS."""
+    """Run the BLAS ops with the stack's BLAS, in C unless the axis blas is "numpy"."""
     axis = libraries.stack()["blas"]
     a, b, c = T.dmatrices("a", "b", "c")
     x, y = T.dvectors("x", "y")
@@ -69,7 +69,7 @@ def blas(full):
         function(*values)
         ops = [type(node.op).__name__ for node in function.maker.fgraph.toposort()]
         if not set(ops) & set([name, "C" + name, "Scipy" + name]):
-            failures.append("%s: the compiled graph has only %s" % (name, ops))
+            failures.append("%s: the compiled graph contains other ops: %s" % (name, ops))
         if axis != "numpy":
             failures += ["%s runs in Python" % op for op in python_ops(function)]
     if (axis == "numpy") != (theano.config.blas.ldflags == ""):
@@ -79,17 +79,17 @@ def blas(full):
     family = "openblas" if axis == "numpy" else axis
     loaded = {name: libraries.matching(pattern) for name, pattern in libraries.BLAS.items()}
     if len(loaded[family]) != 1 or any(loaded[name] for name in loaded if name != family):
-        failures.append("the process must have loaded one BLAS, %s; it has %s" % (family, loaded))
+        failures.append("the process must load exactly one BLAS, %s; it loaded %s" % (family, loaded))
     runtimes = libraries.matching(libraries.OPENMP)
     if len(runtimes) > 1:
-        failures.append("there are several OpenMP run times: %s" % ", ".join(runtimes))
+        failures.append("the process loaded several OpenMP run-time libraries: %s" % ", ".join(runtimes))
     foreign = [path for path in loaded[family] + runtimes if not libraries.inside(path)]
-    failures += ["it is the host's: %s" % path for path in foreign]
+    failures += ["a library is outside the environment: %s" % path for path in foreign]
     return ", ".join(map(os.path.basename, loaded[family] + runtimes)), failures
 
 
 def numerics(full):
-    """Hold products against those in extended precision, and a proven bound (Higham, 3.5)."""
+    """Compare products with extended precision, within the error bound of Higham, section 3.5."""
     failures, worst, count = [], 0.0, 0
     draw = np.random.RandomState(7).uniform
     for dtype in ("float32", "float64"):
@@ -113,12 +113,12 @@ def numerics(full):
                 error = float(np.max(abs(got - expected) / limit)) if got.size else 0.0
                 worst, count = max(worst, error), count + 1
                 if not error <= 1:
-                    failures.append("%s %s: error %.3g times its bound" % (dtype, (i, j, k), error))
+                    failures.append("%s %s: the error is %.3g times its bound" % (dtype, (i, j, k), error))
     return "%d products within %.2f of Higham's bound" % (count, worst), failures
 
 
 def libm(full):
-    """Hold the functions of one argument against those in extended precision."""
+    """Compare the functions of one argument with extended precision."""
     amdlibm = libraries.stack()["libm"] == "amdlibm"
     values = np.concatenate([np.linspace(-20, 20, 4001), np.linspace(0.5, 1, 1001)])
     failures, worst = [], 0.0
@@ -126,23 +126,24 @@ def libm(full):
         chosen = values[values > 0] if name in ("log", "log10", "sqrt", "log1p") else values
         for dtype in ("float32", "float64"):
             x = T.vector("x", dtype)
-            given = chosen.astype(dtype)
-            exact = getattr(np, name)(given.astype(np.longdouble))
-            got = theano.function([x], getattr(T, name)(x))(given)
+            arguments = chosen.astype(dtype)
+            exact = getattr(np, name)(arguments.astype(np.longdouble))
+            got = theano.function([x], getattr(T, name)(x))(arguments)
             error = abs(got - exact) / np.spacing(abs(exact).astype(dtype))
             worst = max(worst, float(error.max()))
-            # amdlibm's err by 4 units at most, those of glibc by less.
+            # The error of amdlibm is at most 4 units in the last place, and that of glibc is lower.
             if not error.max() <= 4:
-                failures.append("%s of %s errs by %.1f units" % (name, dtype, error.max()))
+                message = "%s of %s: the error is %.1f units in the last place"
+                failures.append(message % (name, dtype, error.max()))
     loaded = any("libamdlibm" in path for path in libraries.mapped())
     if loaded != amdlibm:
         failures.append("amdlibm is %sloaded" % ("" if loaded else "not "))
-    said = "amdlibm" if amdlibm else "the host's libm"
-    return "%s, within %.1f units in the last place" % (said, worst), failures
+    library = "amdlibm" if amdlibm else "the host's libm"
+    return "%s, within %.1f units in the last place" % (library, worst), failures
 
 
 def scan(full):
-    """Train a Neural Turing Machine, whose losses are those of every stack."""
+    """Train a Neural Turing Machine; its losses must be the same as on each other stack."""
     summaries, failures = [], []
     for name in ["small", "full"] if full else ["small"]:
         machine = ntm.build(SIZES[name])
@@ -153,10 +154,10 @@ def scan(full):
             machine.loss,
             updates=rmsprop.updates(parameters, slopes, RATE[name]),
         )
-        given = ntm.copy_task(machine.size, seed=1)
-        loss = float([train(*given) for _ in range(CALLS)][-1])
+        sequence = ntm.copy_task(machine.size, seed=1)
+        loss = float([train(*sequence) for _ in range(CALLS)][-1])
         if not abs(loss - REFERENCE[name]) <= TOLERANCE * REFERENCE[name]:
-            failures.append("%s: the last loss is %r, not %r" % (name, loss, REFERENCE[name]))
+            failures.append("%s: the last loss is %r, expected %r" % (name, loss, REFERENCE[name]))
         summaries.append("%s: the loss of call %d is %.10f" % (name, CALLS, loss))
     from theano.scan_module import scan_perform_ext  # noqa: F401, PLC0415
 
@@ -164,7 +165,7 @@ def scan(full):
 
 
 def hermetic(full):
-    """Load all of it; what is loaded is the environment's or glibc's."""
+    """Load all libraries, and require that each belongs to the environment or to glibc."""
     import scipy.linalg  # noqa: PLC0415
     import scipy.special  # noqa: F401, PLC0415
     import ssl  # noqa: F401, PLC0415
@@ -177,20 +178,21 @@ def hermetic(full):
         for path in loaded
         if not libraries.inside(path) and not libraries.GLIBC.match(os.path.basename(path))
     ]
-    failures = ["it is the host's: %s" % path for path in foreign]
-    return "%d libraries, the environment's or glibc's" % len(loaded), failures
+    failures = ["a library is outside the environment: %s" % path for path in foreign]
+    return "%d libraries belong to the environment or to glibc" % len(loaded), failures
 
 
 def python_ops(function):
-    """Return the names of a function's ops that do not run in C."""
+    """Return the names of the ops in a compiled function that run in Python instead of C."""
     thunks = zip(function.maker.fgraph.toposort(), function.fn.thunks)
     return [type(node.op).__name__ for node, thunk in thunks if not hasattr(thunk, "cthunk")]
 
 
-# In the order in which they run.
+# The order of execution.
 CHECKS = (packages, compiler, blas, numerics, libm, scan, hermetic)
 
 if __name__ == "__main__":
-    answer = dict((check.__name__, check) for check in CHECKS)[sys.argv[1]]("--full" in sys.argv)
+    check = dict((check.__name__, check) for check in CHECKS)[sys.argv[1]]
+    result = check("--full" in sys.argv)
     with open(sys.argv[2], "w") as stream:
-        json.dump(answer, stream)
+        json.dump(result, stream)

@@ -1,4 +1,4 @@
-"""The libraries that this process has loaded, and what the environment says that it is."""
+"""List the libraries that this process has loaded, and read the environment's stack file."""
 
 import os
 import re
@@ -8,31 +8,31 @@ GLIBC = re.compile(
     r"(ld|ld-linux-x86-64|"
     r"lib(BrokenLocale|anl|c|crypt|dl|m|mvec|nsl|nss_\w+|pthread|resolv|rt|util))[.-]"
 )
-# By family, the names of a BLAS' own libraries, without the interface's.
+# By BLAS family, a pattern of the implementation's library names, without the interface libraries.
 BLAS = {"openblas": re.compile(r"libopenblas"), "mkl": re.compile(r"libmkl_(core|rt)")}
 OPENMP = re.compile(r"lib(gomp|iomp5|omp)\b")
 
 
 def mapped():
-    """Return the paths of the shared objects in this process, sorted."""
+    """Return the sorted paths of the shared objects that this process has loaded."""
     with open("/proc/self/maps") as maps:
         return sorted(set(re.findall(r"/\S+\.so(?:\.\S+)?(?=\n)", maps.read())))
 
 
 def matching(pattern):
-    """Return those of the loaded libraries whose names begin with a pattern."""
+    """Return the paths of the loaded libraries whose file names match a pattern at the start."""
     return [path for path in mapped() if pattern.match(os.path.basename(path))]
 
 
 def inside(path):
-    """Tell whether a file, links resolved, belongs to the environment."""
+    """Return whether a file belongs to the environment, after all links are resolved."""
     return os.path.realpath(path).startswith(os.path.realpath(sys.prefix) + os.sep)
 
 
 def stack():
-    """Return what the environment says that it is: its name, under "stack", and its axes.
+    """Return the stack's name, under the key "stack", and the values of its axes.
 
-    Raises EnvironmentError: it says nothing.
+    They come from etc/theano-fast.toml. Raises EnvironmentError if this file cannot be read.
     """
     with open(os.path.join(sys.prefix, "etc", "theano-fast.toml")) as file:
         return dict(re.findall(r'^(\w+) = "(.*)"$', file.read(), re.MULTILINE))

@@ -40,12 +40,12 @@ CHECKS = (
     ),
     Check(
         "device",
-        "an NVIDIA device computes what the CPU computes",
+        "an NVIDIA device computes the same results as the CPU",
         # Without libgpuarray's memory pool, freed memory returns to the driver.
         flags="gpuarray.preallocate=-1",
         limit=3600,
         full_limit=3600,
     ),
-    Check("hermetic", "of the host's libraries, only glibc's are loaded", flags="openmp=True"),
+    Check("hermetic", "no library of the host except glibc is loaded", flags="openmp=True"),
     Check("threads", "the default numbers of threads are the CPUs that the process may use"),
 )

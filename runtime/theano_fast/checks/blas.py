@@ -10,7 +10,7 @@ import scipy.linalg
 import theano
 import theano.tensor as T
 
-from theano_fast import blas, elf, libraries, thunks
+from theano_fast import blas, libraries, thunks
 from theano_fast.checks.result import Options, Result
 
 EMPTY = (
@@ -30,10 +30,10 @@ def run(options: Options) -> Result:
     scipy.linalg.lu_factor(np.eye(3))
     failures += run_openmp()
 
-    mapped = libraries.mapped()
-    instances, runtimes = blas.loaded(), libraries.openmp_runtimes(mapped)
+    mapped = libraries.list_mapped()
+    instances, runtimes = blas.list_loaded(), libraries.find_openmp(mapped)
     failures += check_blas(instances, family) + check_openmp(runtimes)
-    versions = [] if failures else [blas.version(instance) for instance in instances]
+    versions = [] if failures else [blas.read_version(instance) for instance in instances]
     return Result(
         summary="; ".join(versions),
         failures=tuple(failures),
@@ -77,10 +77,10 @@ def check_binding(name: str, nodes: tuple[thunks.Thunk, ...], family: str) -> li
 
 def is_linked(module: str, family: str) -> bool:
     """Return whether a module is linked with a BLAS, directly or through libblas.so.3."""
-    needed = elf.read(module).needed
+    needed = libraries.read_requirements(module).libraries
     interface = Path(sys.base_prefix, "lib", "libblas.so.3")
     if interface.name in needed:
-        needed += elf.read(interface).needed
+        needed += libraries.read_requirements(interface).libraries
     return any(libraries.BLAS[family].fullmatch(name) for name in needed)
 
 
@@ -102,7 +102,7 @@ def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
     if not is_in_environment(instances[0].path):
         return [f"the BLAS is the host's, not the environment's: {instances[0].path}"]
     try:
-        blas.version(instances[0])
+        blas.read_version(instances[0])
     except blas.BlasError as error:
         return [str(error)]
     return []
@@ -114,7 +114,7 @@ def check_openmp(runtimes: tuple[str, ...]) -> list[str]:
         names = ", ".join(runtimes) or "none"
         return [f"the process must load one OpenMP run time; it loaded {names}"]
     if not is_in_environment(runtimes[0]):
-        dependents = libraries.find_dependents(runtimes[0], libraries.mapped())
+        dependents = libraries.find_dependents(runtimes[0], libraries.list_mapped())
         names = ", ".join(PurePosixPath(file).name for file in dependents)
         return [f"the OpenMP run time is the host's: {runtimes[0]}, needed by {names}"]
     return []

@@ -15,13 +15,13 @@ from theano_fast.checks.result import Options, Result
 
 SIZE, CALLS = 2000, 10
 LARGEST_RATIO = 1.25
-# The best of a few rounds in turns counts, because other programs can only slow a round down. After
-# FEWEST_ROUNDS, rounds continue only while the ratio is too large.
+# Rounds of Theano and numpy alternate. The best round counts, because other programs can only slow
+# a round down. After FEWEST_ROUNDS, rounds continue only while the ratio is too large.
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 8
 
 
 def run(options: Options) -> Result:
-    """Time both in float64 and float32; fail if Theano takes over 1.25 times numpy's time."""
+    """Time products of Theano and numpy; fail if Theano takes over 1.25 times numpy's time."""
     measurements: dict[str, Any] = {"size": SIZE, "calls": CALLS, "largest_ratio": LARGEST_RATIO}
     failures, summary = [], []
     for dtype in ("float64", "float32"):
@@ -57,9 +57,9 @@ def measure_best_times(dtype: str) -> tuple[float, float, str]:
 
 def measure_numpy(dtype: str) -> float:
     """Return numpy's seconds for CALLS products of SIZE x SIZE matrices."""
-    left, right, out = (np.ones((SIZE, SIZE), dtype) for _ in range(3))
-    np.dot(left, right, out)
+    a, b, out = (np.ones((SIZE, SIZE), dtype) for _ in range(3))
+    np.dot(a, b, out)
     started = time.perf_counter()
     for _ in range(CALLS):
-        np.dot(left, right, out)
+        np.dot(a, b, out)
     return time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""Check that the C++ compiler works; without one, Theano runs in Python, 100 times slower."""
+"""Check that the C++ compiler works; without it, Theano runs in Python, 100 times slower."""
 
 import shutil
 import subprocess
@@ -19,7 +19,7 @@ MISSING = (
 
 
 def run(options: Options) -> Result:
-    """Compile a function; check that it is C in a module of the compiledir, and its value."""
+    """Compile a function; check its value, and that its C code is in a module of the compiledir."""
     cxx = theano.config.cxx
     if not cxx or shutil.which(cxx) is None:
         return Result(failures=(MISSING.format(cxx=cxx),))

@@ -45,7 +45,8 @@ def run(options: Options) -> Result:
     except driver.DeviceError as error:
         reason = f"no NVIDIA device: {error}"
         return Result(failures=(reason,)) if options.device else Result(skipped=reason)
-    # Compute on the CPU first: with an active device, Theano optimizes the steps of scans for it.
+    # Compute on the CPU first: with an active device, Theano optimizes the steps of scans for the
+    # device.
     expected = compute_networks("float64", "scan")
     theano.gpuarray.use(name, force=True)
     context = theano.gpuarray.get_context(None)
@@ -85,7 +86,7 @@ def prove(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str,
     return failures, measurements
 
 
-def uniform(*shape: int) -> Any:
+def draw_uniform(*shape: int) -> Any:
     """Return float32 numbers in (-1, 1), the same in each run."""
     return np.random.RandomState(sum(shape)).uniform(-1, 1, shape).astype("float32")
 
@@ -94,10 +95,10 @@ def compare(name: str, got: Any, expected: Any, allowed: Any) -> list[str]:
     """Return a failure if the error of a result is larger than allowed.
 
     Args:
-        name: of the result, for the message.
+        name: the name of the result, for the message.
         got: the results of the device.
         expected: the results of the CPU.
-        allowed: the largest error, of each result or of all.
+        allowed: the largest error; an array, or a number for all results.
     """
     error = np.abs(np.asarray(got, "float64") - expected)
     if (error <= allowed).all():
@@ -109,12 +110,12 @@ def compare(name: str, got: Any, expected: Any, allowed: Any) -> list[str]:
 
 def check_gemm() -> tuple[list[str], dict[str, Any]]:
     """Check GpuGemm's values at order 500, and measure its speed at order 5000."""
-    values = [uniform(500, 500) for _ in range(3)]
+    values = [draw_uniform(500, 500) for _ in range(3)]
     a, b, c = map(theano.shared, values)
     product = theano.function([], updates=[(c, T.dot(a, b) + c)])
-    left, right, added = (value.astype("float64") for value in values)
-    expected = left @ right + added
-    scale = np.abs(left) @ np.abs(right) + np.abs(added)
+    first, second, added = (value.astype("float64") for value in values)
+    expected = first @ second + added
+    scale = np.abs(first) @ np.abs(second) + np.abs(added)
     product()
     failures = compare("GpuGemm", c.get_value(), expected, gamma(501, "float32") * scale)
     if "GpuGemm" not in {type(node.op).__name__ for node in product.maker.fgraph.toposort()}:
@@ -140,7 +141,7 @@ def check_convolutions() -> tuple[list[str], dict[str, Any]]:
     gradients sum products with the outputs, so the errors of both sums add up. float16 is summed in
     float32, and rounded in the outputs and in the gradients.
     """
-    arrays = uniform(8, 3, 17, 19), uniform(5, 3, 4, 3)
+    arrays = draw_uniform(8, 3, 17, 19), draw_uniform(5, 3, 4, 3)
     names = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
 
     def function(dtype: str, mode: Any) -> Any:
@@ -170,14 +171,16 @@ def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
     for mode, (bidirectional, input_mode) in itertools.product(nn.GATES, KINDS):
         inputs = UNITS if input_mode == "skip" else INPUTS
         layer = nn.RNN(mode, inputs, UNITS, 2, bidirectional, input_mode, dtype)
-        layer.weights.set_value(uniform(layer.size).astype(dtype))
+        layer.weights.set_value(draw_uniform(layer.size).astype(dtype))
         x = T.TensorType(dtype, (False,) * 3)()
         outputs = layer(x, backend=backend)
         loss = sum((output**2).sum() for output in outputs)
         named = dict(zip(("y", "h", "c"), outputs, strict=False))
         names = ("the gradient of x", "the gradient of the weights")
         named |= zip(names, T.grad(loss, [x, layer.weights]), strict=True)
-        values = theano.function([x], list(named.values()))(uniform(6, 4, inputs).astype(dtype))
+        values = theano.function([x], list(named.values()))(
+            draw_uniform(6, 4, inputs).astype(dtype)
+        )
         kind = f"{mode}, {input_mode}, {'both directions' if bidirectional else 'one direction'}"
         for name, value in zip(named, values, strict=True):
             results[f"RNNBlock ({kind}): {name}"] = np.asarray(value)

@@ -1,4 +1,4 @@
-"""Check that of the host's libraries, only glibc's are loaded.
+"""Check that no library of the host except glibc is loaded.
 
 Another machine may have another version of the host's libraries, or lack them.
 """
@@ -23,13 +23,13 @@ def run(options: Options) -> Result:
     modules = list_extension_modules()
     unloadable = list(filter(None, map(load, modules)))
     run_theano()
-    mapped = libraries.mapped()
+    mapped = libraries.list_mapped()
     own = (sys.base_prefix, sys.prefix, theano.config.compiledir)
     foreign = libraries.find_foreign(mapped, own)
     failures = [*unloadable, *(describe(file, mapped) for file in foreign)]
     system = [file for file in mapped if libraries.GLIBC.fullmatch(PurePosixPath(file).name)]
     return Result(
-        summary=f"{len(mapped)} libraries, of which only glibc's {len(system)} are the host's",
+        summary=f"{len(mapped)} libraries; only the {len(system)} of glibc are the host's",
         failures=tuple(failures),
         measurements={
             "extension_modules": len(modules),
@@ -52,7 +52,7 @@ def list_extension_modules() -> tuple[Path, ...]:
         if (package.read_text("INSTALLER") or "conda").strip() != "conda"
         for file in package.files or ()
     }
-    # In a virtual environment, list the modules of the environment that it was made in.
+    # In a virtual environment, list the modules of the environment whose Python created it.
     base = dict.fromkeys(("base", "platbase"), sys.base_prefix)
     roots = {Path(sysconfig.get_path(name, vars=base)) for name in ("platstdlib", "platlib")}
     modules = {

@@ -28,16 +28,16 @@ BOUND = 4
 SAMPLES = 3000
 # Repeat each special argument: twice the widest vector's length.
 REPEATS = 32
-# Arrays have these lengths, which leave every number of elements after the last whole vector, and
-# begin at these offsets.
+# Arrays have these lengths and begin at these offsets. So after the last whole vector, every
+# possible number of elements remains.
 LENGTHS, OFFSETS = range(36), range(3)
 DTYPES = ("float32", "float64")
-# A multiple of every vector's length, so that no scalar function computes the last elements.
+# A multiple of the length of every vector, so that no scalar function computes the last elements.
 COUNTED = 4096
 COUNTERS = ("in_arrays", "in_loops")
 PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.libm")
 SIZES = (1_000, 100_000, 10_000_000)
-# The best of a few rounds in turns counts, because other programs can only slow a round down.
+# The best of a few rounds counts, because other programs can only slow a round down.
 ROUNDS, LEAST_SECONDS = 3, 0.02
 
 
@@ -74,7 +74,7 @@ def run(options: Options) -> Result:
         errors, wrong = judge(dtype)
         worst |= errors
         failures += wrong
-    rows = survey()
+    rows = run_survey()
     failures += [f"{row.name} {row.wrong}" for row in rows if row.wrong]
     largest = max((error, name) for name, error in worst.items())
     timed = {
@@ -94,8 +94,8 @@ def run(options: Options) -> Result:
 
 
 def describe_functions() -> tuple[str, ...]:
-    """Return lines on which functions are AMD's; empty without AMD's library."""
-    return tuple("  " + line for line in report.render_facts(facts.amdlibm()).splitlines())
+    """Return lines that name the functions of AMD's library; empty without the library."""
+    return tuple("  " + line for line in report.render_facts(facts.read_amdlibm()).splitlines())
 
 
 def find_count_failures() -> list[str]:
@@ -159,7 +159,7 @@ class Row:
         return f"{self.function} {kinds.get(self.lanes, f'of {self.lanes} lanes')} ({self.symbol})"
 
 
-def survey() -> list[Row]:
+def run_survey() -> list[Row]:
     """Run survey.c on all variants of amdlibm's functions that this processor supports."""
     library = Path(sys.base_prefix, "lib", "libamdlibm.so")
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
@@ -187,8 +187,14 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
     on_arrays, on_scalars = compile_fused(dtype, ndim=1), compile_fused(dtype, ndim=0)
     worst_errors, failures = {}, []
     for i, function in enumerate(libm.FUNCTIONS):
-        ordinary, special = libm.sample(function, SAMPLES, dtype), libm.special(function, dtype)
-        right = [libm.exact(function, ordinary), libm.conventional(function, special)]
+        ordinary, special = (
+            libm.sample(function, SAMPLES, dtype),
+            libm.list_special(function, dtype),
+        )
+        right = [
+            libm.compute_exact(function, ordinary),
+            libm.compute_conventional(function, special),
+        ]
         mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
         # Code for a vector with only special lanes may differ from code for one special lane.
         order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), REPEATS)]
@@ -196,9 +202,9 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
         exact = np.concatenate(right)[order]
         worst = 0.0
         for way, part, compiled in list_calls(on_arrays, on_scalars, len(exact)):
-            # A function of one argument ignores the second one.
+            # A function of one argument ignores the second argument.
             pair = [values[part] for values in (arguments[0], arguments[-1])]
-            errors = np.atleast_1d(libm.errors(compiled(*pair)[i], exact[part]))
+            errors = np.atleast_1d(libm.compute_errors(compiled(*pair)[i], exact[part]))
             worst = max(worst, *errors, 0.0)
             if not (errors <= BOUND).all():
                 index = int(np.argmax(~(errors <= BOUND)))
@@ -252,7 +258,11 @@ def find_uncalled(function: Any, dtype: str) -> list[str]:
     """Return a failure for each function whose vector variant a compiled loop does not call."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
-    called = {symbol for thunk in thunks.read(function) for symbol in elf.undefined(thunk.module)}
+    called = {
+        symbol
+        for thunk in thunks.read(function)
+        for symbol in elf.read_undefined_symbols(Path(thunk.module).read_bytes())
+    }
     suffix = "f" if dtype == "float32" else ""
     variants = {re.sub(r"_ZGV[bcde]N\d+v+_amd_", "", symbol) for symbol in called}
     names = [function.name for function in libm.FUNCTIONS]
@@ -268,7 +278,7 @@ def find_debug_failures(dtype: str) -> list[str]:
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
-    [values] = libm.special(libm.FUNCTIONS[0], dtype)
+    [values] = libm.list_special(libm.FUNCTIONS[0], dtype)
     try:
         # The second argument is 1, because Python's power raises an error for other pairs.
         function(values, np.ones_like(values))

@@ -58,25 +58,25 @@ def run(options: Options) -> Result:
         for dtype in DTYPES
     }
     scalar = ", ".join(loop.name for loop in loops.values() if not loop.widths)
-    failures = [f"g++ {' '.join(flags())} does not vectorize {scalar}"] if scalar else []
+    failures = [f"g++ {' '.join(list_flags())} does not vectorize {scalar}"] if scalar else []
     widths = sorted(set().union(*(loop.widths for loop in loops.values())))
     summary = f"{len(loops)} loops, in vectors of {' and '.join(map(str, widths))} bytes"
     if not features["FMA3"]:
         return Result(
             summary=f"{summary}; {SLOW}",
             failures=tuple(failures),
-            measurements={"widths": widths, "flags": flags()},
+            measurements={"widths": widths, "flags": list_flags()},
         )
     timed = {dtype: measure_times(loops[TIMED, dtype], dtype) for dtype in DTYPES}
     ratios = ", ".join(f"{dtype} {library / own:.1f}" for dtype, (own, library) in timed.items())
     return Result(
         summary=f"{summary}; speed-up over the C library's functions: {ratios}",
         failures=tuple(failures),
-        measurements={"widths": widths, "flags": flags(), "seconds": timed},
+        measurements={"widths": widths, "flags": list_flags(), "seconds": timed},
     )
 
 
-def flags() -> list[str]:
+def list_flags() -> list[str]:
     """Return the g++ flags with which Theano compiles for this processor, and the user's."""
     from theano.gof.cmodule import GCC_compiler  # noqa: PLC0415 (Theano imports it when needed)
 
@@ -92,7 +92,7 @@ def compile_loop(
     Args:
         name: the name in messages.
         expression: returns the result of two variables.
-        dtype: of the vectors.
+        dtype: the dtype of the vectors.
         define: an additional flag of g++.
     """
     x, y = (T.vector(dtype=dtype) for _ in range(2))

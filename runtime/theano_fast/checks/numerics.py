@@ -18,7 +18,7 @@ import theano.tensor as T
 from theano_fast import accuracy, blas, threads
 from theano_fast.checks.result import Options, Result
 
-# (i, j, k). OpenBLAS and MKL use threads only for large extents, such as the last ones.
+# (i, j, k). OpenBLAS and MKL use threads only for large extents, such as the last extents.
 EXTENTS = (
     (1, 1, 1), (2, 3, 5), (17, 33, 8), (64, 16, 65), (0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0),
     (257, 129, 130),
@@ -48,8 +48,8 @@ KERNELS = (
 def run(options: Options) -> Result:
     """Run every kernel in every dtype with 1 to N threads, and the complex inner products."""
     compiled = {(k, d): compile_kernel(k, d) for k, d in itertools.product(KERNELS, DTYPES)}
-    library = next(b for b in blas.loaded() if b.family == options.stack.axes["blas"])
-    counts = choose_thread_counts(threads.available())
+    library = next(b for b in blas.list_loaded() if b.family == options.stack.axes["blas"])
+    counts = choose_thread_counts(threads.count_available())
     failures: list[str] = []
     products, worst = 0, dict.fromkeys(DTYPES, 0.0)
     for count in counts:
@@ -82,20 +82,20 @@ def choose_thread_counts(most: int) -> list[int]:
 
 
 def compile_kernel(kernel: Kernel, dtype: str) -> Any:
-    """Compile a kernel's Theano function of (left, right) or (accumulator, left, right)."""
-    left, right, out = (
+    """Compile a kernel's Theano function of (a, b) or (accumulator, a, b)."""
+    a, b, out = (
         T.TensorType(dtype, (False,) * len(term))(name)
         for term, name in zip(
-            kernel.subscripts.replace("->", ",").split(","), ("left", "right", "out"), strict=True
+            kernel.subscripts.replace("->", ",").split(","), ("a", "b", "out"), strict=True
         )
     )
     operation = {"ger": T.outer, "batched_dot": T.batched_dot}.get(kernel.name, T.dot)
     if kernel.scales is None:
-        return theano.function([left, right], operation(left, right))
+        return theano.function([a, b], operation(a, b))
     beta, alpha = (np.asarray(scale, dtype) for scale in kernel.scales)
     # Mutable, so that the BLAS adds to the argument's memory, in each of its layouts.
     accumulator = theano.In(out, mutable=True, borrow=True)
-    return theano.function([accumulator, left, right], beta * out + alpha * operation(left, right))
+    return theano.function([accumulator, a, b], beta * out + alpha * operation(a, b))
 
 
 def compute_errors(
@@ -104,21 +104,21 @@ def compute_errors(
     """Yield (layouts, largest error as a multiple of its bound) for layouts of the operands."""
     sizes = dict(zip("ijkb", (*extents, BATCH), strict=True))
     draw = np.random.RandomState(7).uniform
-    left, right, out = (
+    a, b, out = (
         draw(-1, 1, [sizes[index] for index in term]).astype(dtype)
         for term in kernel.subscripts.replace("->", ",").split(",")
     )
     beta, alpha = kernel.scales or (0.0, 1.0)
-    expected = alpha * accuracy.exact(kernel.subscripts, left, right) + beta * out
-    magnitude = accuracy.exact(kernel.subscripts, abs(left), abs(right))
+    expected = alpha * accuracy.compute_exact(kernel.subscripts, a, b) + beta * out
+    magnitude = accuracy.compute_exact(kernel.subscripts, abs(a), abs(b))
     magnitude = abs(alpha) * magnitude + abs(beta) * abs(out.astype(np.longdouble))
     # The number of terms, plus one rounding each for the two scales and the sum.
-    count = accuracy.terms(kernel.subscripts, left, right) + 3
+    count = accuracy.count_terms(kernel.subscripts, a, b) + 3
     bound = np.maximum(accuracy.gamma(count, dtype) * magnitude, np.finfo(dtype).tiny)
-    for layouts in choose_layouts(left.ndim, right.ndim, out.ndim):
+    for layouts in choose_layouts(a.ndim, b.ndim, out.ndim):
         first, second, target = (
-            accuracy.strided(values, *layout)
-            for values, layout in zip((left, right, out), layouts, strict=True)
+            accuracy.make_strided(values, *layout)
+            for values, layout in zip((a, b, out), layouts, strict=True)
         )
         got = function(target, first, second) if kernel.scales else function(first, second)
         # A NaN is an infinite error; comparisons with NaN are False.
@@ -131,7 +131,7 @@ def choose_layouts(*ndims: int) -> Iterator[tuple[Any, ...]]:
 
     The numbers of layouts are powers of two, so steps by an odd number reach all layouts.
     """
-    operands = [accuracy.layouts(ndim) for ndim in ndims]
+    operands = [accuracy.list_layouts(ndim) for ndim in ndims]
     for turn in range(max(map(len, operands))):
         yield tuple(
             layouts[turn * (2 * i + 1) % len(layouts)] for i, layouts in enumerate(operands)
@@ -148,7 +148,7 @@ def find_complex_failures() -> list[str]:
     for prefix, dtype in (("c", "complex64"), ("z", "complex128")):
         draw = np.random.RandomState(11).uniform
         x, y = ((draw(-1, 1, 130) + 1j * draw(-1, 1, 130)).astype(dtype) for _ in range(2))
-        unconjugated, conjugated = (accuracy.exact("i,i->", v, y) for v in (x, x.conj()))
+        unconjugated, conjugated = (accuracy.compute_exact("i,i->", v, y) for v in (x, x.conj()))
         # A complex product has twice the terms, and two more roundings (Higham, lemma 3.5).
         bound = accuracy.gamma(2 * len(x) + 2, x.real.dtype) * float((abs(x) * abs(y)).sum())
         answers = {

@@ -46,7 +46,7 @@ def parse(text: str) -> list[Constraint]:
 
 
 def find_failure(constraint: Constraint) -> str:
-    """Return the failure of a package, "" if it is the stack's."""
+    """Return the failure of a package; "" if it is the stack's package."""
     name, version, required = constraint
     try:
         package = metadata.distribution(name)

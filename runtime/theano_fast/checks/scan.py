@@ -114,7 +114,7 @@ def judge(name: str, training: Training, more: Callable[[Training], list[str]]) 
 def parse_profiles(function: Any) -> tuple[profiles.Profile, ...]:
     """Return the profiles of a function and of its scans, parsed from Theano's text."""
     text = io.StringIO()
-    for statistics in (function.profile, *(op.fn.profile for op in thunks.scans(function))):
+    for statistics in (function.profile, *(op.fn.profile for op in thunks.list_scans(function))):
         statistics.summary(file=text, n_ops_to_print=1000, n_apply_to_print=1)
     return profiles.parse(text.getvalue())
 
@@ -124,10 +124,10 @@ def find_profile_failures(parsed: tuple[profiles.Profile, ...]) -> list[str]:
     failures = [
         f"{row.name} runs as {row.kind} in {profile.title}"
         for profile in parsed
-        for row in profiles.python_blas(profile)
+        for row in profiles.find_python_blas(profile)
     ]
     failures += [
-        f"{profile.title} has no BLAS op" for profile in parsed if not profiles.blas(profile)
+        f"{profile.title} has no BLAS op" for profile in parsed if not profiles.find_blas(profile)
     ]
     if len(parsed) != 3:
         failures.append(
@@ -138,8 +138,8 @@ def find_profile_failures(parsed: tuple[profiles.Profile, ...]) -> list[str]:
 
 def find_loop_failures(function: Any) -> list[str]:
     """Return the scans that loop in Python, and a failure if scan_steps is not loaded."""
-    failures = [f"{scan} loops in Python" for scan in thunks.python_scans(function)]
-    if not any("/theano/scan_module/scan_steps." in file for file in libraries.mapped()):
+    failures = [f"{scan} loops in Python" for scan in thunks.list_python_scans(function)]
+    if not any("/theano/scan_module/scan_steps." in file for file in libraries.list_mapped()):
         failures.append("scan's compiled loop, scan_steps, is not loaded")
     return failures
 

@@ -14,7 +14,7 @@ PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.threads")
 
 
 def run(options: Options) -> Result:
-    """Compare with the threads of new processes, bound to one CPU and to all CPUs of this one."""
+    """Check new processes that are bound to one CPU, and to all CPUs of this process."""
     environ = {
         name: value
         for name, value in os.environ.items()
@@ -24,7 +24,7 @@ def run(options: Options) -> Result:
     measured, failures = {}, []
     for cpus in ({min(everything)}, everything):
         os.sched_setaffinity(0, cpus)
-        expected = threads.available(environ)
+        expected = threads.count_available(environ)
         probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)
         if probed.returncode != 0:
             reason = probed.stderr.strip().splitlines()[-1:]
@@ -48,14 +48,14 @@ def probe() -> dict[str, dict[str, int]]:
     importlib.import_module("numpy")
     counts = {
         Path(library.path).name: {
-            "threads": blas.threads(library),
-            "most": blas.most_threads(library),
+            "threads": blas.count_threads(library),
+            "most": blas.read_most_threads(library),
         }
-        for library in blas.loaded()
+        for library in blas.list_loaded()
     }
-    runtimes = libraries.openmp_runtimes(libraries.mapped())
+    runtimes = libraries.find_openmp(libraries.list_mapped())
     for runtime in runtimes or (f"{sys.base_prefix}/lib/libgomp.so.1",):
-        count = blas.openmp_threads(runtime)
+        count = blas.count_openmp_threads(runtime)
         counts[Path(runtime).name] = {"threads": count, "most": sys.maxsize}
     return counts
 

@@ -1,8 +1,8 @@
 """Find the names that a program imports and this environment lacks, with their replacements.
 
 The program and its own modules are parsed, not run. Names from Theano, NumPy, SciPy, scikit-learn
-and Python are imported in another process, ``-m theano_fast.porting.imports``. Of other packages,
-only their presence is checked.
+and Python are imported in another process, ``-m theano_fast.porting.imports``. Other packages are
+only checked for their presence.
 """
 
 import ast
@@ -87,7 +87,7 @@ def examine(file: Path) -> tuple[Missing, ...]:
 
 
 def read(file: Path) -> Program:
-    """Parse a program and those of its own modules that it imports, each once."""
+    """Parse a program and its own modules that it imports, each file once."""
     program, waiting, seen = Program(), [file], set()
     roots = (file.parent, *find_package_root(file))
     while waiting:
@@ -158,7 +158,7 @@ def find_own_files(name: str, file: Path, level: int, roots: Iterable[Path]) -> 
             return
 
 
-def imported_names(tree: ast.Module) -> dict[str, str]:
+def find_imported_names(tree: ast.Module) -> dict[str, str]:
     """Return the imported dotted name of each name that a module's imports bind."""
     names: dict[str, str] = {}
     for node in ast.walk(tree):
@@ -179,13 +179,13 @@ def find_uses(tree: ast.Module, file: Path) -> Iterator[tuple[Use, int]]:
         the use, and the number of dots before the name.
     """
     optional = {id(node) for block in _find_optional(tree) for node in ast.walk(block)}
-    names = imported_names(tree)
+    names = find_imported_names(tree)
     for node in ast.walk(tree):
         location = f"{file}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for name, level in _list_names(node):
                 yield Use(name, location, imported=True, required=id(node) not in optional), level
-        elif isinstance(node, ast.Attribute) and (name := full_name(node, names)):
+        elif isinstance(node, ast.Attribute) and (name := get_full_name(node, names)):
             yield Use(name, location, imported=False, required=False), 0
 
 
@@ -207,10 +207,10 @@ def _find_optional(tree: ast.Module) -> Iterator[ast.AST]:
     return (node for node in ast.walk(tree) if isinstance(node, kinds))
 
 
-def full_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
+def get_full_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
     """Return the full name of an attribute of an imported module, "" for other expressions."""
     if isinstance(node, ast.Attribute):
-        module = full_name(node.value, aliases)
+        module = get_full_name(node.value, aliases)
         return module and f"{module}.{node.attr}"
     return aliases.get(node.id, "") if isinstance(node, ast.Name) else ""
 
@@ -222,7 +222,7 @@ def find_missing(uses: Iterable[Use]) -> tuple[Missing, ...]:
     for use in uses:
         if use.imported or use.name in restored or find_replacement(use.name):
             top = use.name.partition(".")[0]
-            # Of a package that is not examined, check only whether it is installed.
+            # If a package is not examined, check only whether it is installed.
             name = use.name if is_examined(top) or find_replacement(use.name) else top
             by_name.setdefault(name, []).append(use)
     imports = [name for name, group in by_name.items() if any(use.imported for use in group)]
@@ -234,7 +234,7 @@ def find_missing(uses: Iterable[Use]) -> tuple[Missing, ...]:
             mend = find_mend(name, errors[name], restored)
         elif group[0].imported:
             continue
-        elif name in restored and not old_names.active():
+        elif name in restored and not old_names.is_active():
             mend = "export THEANO_FAST_OLD_NAMES=1"
         elif (replacement := find_replacement(name)) and name.partition(".")[0] in imported:
             mend = f"write {replacement}"
@@ -269,7 +269,7 @@ def find_mend(name: str, error: str, restored: Iterable[str]) -> str:
 
 
 def import_names(names: list[str]) -> dict[str, str]:
-    """Import names in another process; return the errors of those that cannot be imported."""
+    """Import names in another process; return the errors of failed imports by name."""
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-W", "ignore", "-m", "theano_fast.porting.imports"],
@@ -316,7 +316,7 @@ def _import_parts(name: str) -> str:
 
 
 def main() -> None:
-    """Read names as JSON from stdin, and print the errors of those that cannot be imported."""
+    """Read names as JSON from stdin, import them, and print the errors of failed imports."""
     warnings.simplefilter("ignore")
     errors = {name: error for name in json.load(sys.stdin) if (error := _try(name))}
     print(json.dumps(errors))

@@ -1,8 +1,8 @@
 """Map names that libraries removed to their replacements.
 
 An entry also applies to its submodules and attributes. Names that THEANO_FAST_OLD_NAMES restores
-are in old_names.py. Names whose import raises an error with the replacement, such as those of
-theano.sandbox.cuda, are not here.
+are in old_names.py. Names whose import raises an error with the replacement, such as names in
+theano.sandbox.cuda, are not in this table.
 """
 
 from collections.abc import Mapping

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from theano_fast.porting.imports import full_name, imported_names
+from theano_fast.porting.imports import find_imported_names, get_full_name
 from theano_fast.porting.replacements import find_replacement
 
 # Functions whose positional arguments must all be integers; of SHAPES, only the first.
@@ -102,7 +102,7 @@ class Line:
 
 def find_lines(tree: ast.Module) -> tuple[Line, ...]:
     """Return the lines to check by hand, sorted by number."""
-    names = imported_names(tree)
+    names = find_imported_names(tree)
     lines: set[Line] = set()
     # With true division from __future__, Python 2 also computed a float.
     scoped = SCOPED[1:] if names.get("division") == "__future__.division" else SCOPED
@@ -154,7 +154,7 @@ def find_bindings(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
 
 
 def pair_loop_names(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names of a loop, with the values whose elements they are."""
+    """Yield the names that a loop binds, with the values that it iterates over."""
     if isinstance(target, ast.Name):
         yield target.id, iterated
     elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(iterated, ast.Call):
@@ -172,7 +172,7 @@ def find_quotients(
     """Yield the divisions that make an expression a float in Python 3 but not in Python 2.
 
     Args:
-        origins: the same of variables, by name.
+        origins: the divisions in the values of variables, by name.
     """
     if isinstance(value, (ast.Name, ast.Attribute)):
         yield from origins.get(ast.unparse(value), ())
@@ -399,7 +399,7 @@ SCOPED: tuple[Callable[[list[ast.AST]], Iterator[Line]], ...] = (
 
 
 def find_calls(node: ast.AST, names: dict[str, str]) -> Iterator[Line]:
-    """Find calls and definitions that changed in Python 3 or in today's libraries."""
+    """Find calls and definitions that changed in Python 3 or in current libraries."""
     if isinstance(node, ast.FunctionDef) and node.name == "__div__":
         yield Line(node.lineno, "`/` calls __truediv__: add __truediv__ = __div__")
     if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -408,14 +408,14 @@ def find_calls(node: ast.AST, names: dict[str, str]) -> Iterator[Line]:
             replacement = find_replacement(module + alias.name)
             if replacement and not getattr(node, "level", 0):
                 yield Line(node.lineno, f"{module}{alias.name} was removed: write {replacement}")
-    if isinstance(node, ast.Attribute) and (name := full_name(node, names)):
+    if isinstance(node, ast.Attribute) and (name := get_full_name(node, names)):
         replacement = find_replacement(name)
         # If the module itself was removed, its import is reported instead.
         if replacement != find_replacement(name.rpartition(".")[0]):
             yield Line(node.lineno, f"{name} was removed: write {replacement}")
     if not isinstance(node, ast.Call):
         return
-    name = full_name(node.func, names) or ast.unparse(node.func)
+    name = get_full_name(node.func, names) or ast.unparse(node.func)
     words = {word.arg for word in node.keywords}
     if name == "yaml.load" and len(node.args) == 1 and "Loader" not in words:
         yield Line(node.lineno, "yaml.load needs a Loader: yaml.safe_load(...)")

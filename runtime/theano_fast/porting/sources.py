@@ -141,15 +141,15 @@ def _detect_python2(tree: ast.Module, bound: set[str]) -> Iterator[bool]:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield node.func.attr in METHODS and node.func.attr not in bound
         elif isinstance(node, ast.Import) and id(node) not in guarded:
-            yield any(alias.name in _renamed_modules() for alias in node.names)
+            yield any(alias.name in _list_renamed_modules() for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and id(node) not in guarded and not node.level:
-            yield node.module in _renamed_modules() or (
+            yield node.module in _list_renamed_modules() or (
                 node.module == "itertools" and any(name.name in ITERTOOLS for name in node.names)
             )
 
 
 @cache
-def _renamed_modules() -> frozenset[str]:
+def _list_renamed_modules() -> frozenset[str]:
     """Return Python 2's names of the modules that Python 3 renamed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

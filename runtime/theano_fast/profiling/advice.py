@@ -22,7 +22,7 @@ ALTERNATIVES = {
     "Split": "it has C code in Theano 1.0",
     **dict.fromkeys(profiles.BLAS_OPS, "no BLAS is linked; theano-fast doctor shows the reason"),
 }
-# The clock around each node is off, because it slows calls down.
+# Switch the clock of each node off, because it slows calls down.
 FLAGS = "profile=True,profiling.time_thunks=False"
 INTERRUPTED = "interrupted"
 UNCHANGED = "unchanged"
@@ -124,8 +124,9 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
         elif limit is None:
             limit = 60 + 3 * (time.monotonic() - started)
             stopped = reason and f"unchanged, it {reason}"
-        report.progress(len(results), len(runs), started, remedy.name, reason)
-    # The faster unchanged run is the baseline. The ratio to the slower one shows the noise.
+        report.print_progress(len(results), len(runs), started, remedy.name, reason)
+    # The faster unchanged run is the baseline. Its ratio to the slower unchanged run shows the
+    # noise.
     base = min((seconds for seconds, _ in (results[0], results[-1]) if seconds), default=0.0)
     again = Remedy(f"{UNCHANGED}, again", "the noise of the machine: other programs")
     slower = max(results[0], results[-1]) if results[-1][0] else results[-1]
@@ -159,7 +160,7 @@ def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
     """
     with tempfile.TemporaryDirectory(prefix="theano-fast-advice-") as folder:
         file = Path(folder, "profile.txt")
-        flags = verify.theano_flags(FLAGS, f"profiling.destination={file}", remedy.flags)
+        flags = verify.append_flags(FLAGS, f"profiling.destination={file}", remedy.flags)
         done = subprocess.run(
             [remedy.python, *words],
             env={**os.environ, **remedy.environment, "THEANO_FLAGS": flags.rstrip(",")},

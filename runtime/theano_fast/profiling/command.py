@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from theano_fast import profiles, report, verify
-from theano_fast.profiling import advice, flame_graph, pages, profile_comparison
+from theano_fast.profiling import advice, driver_calls, flame_graph, pages, profile_comparison
 
 # Print all ops and nodes, with their whole names.
 FLAGS = (
@@ -25,7 +25,7 @@ FLAGS = (
 INTERRUPTED = 130
 EXAMPLES = """examples:
   theano-fast profile train.py 10                # train-profile.html, .json, .speedscope.json
-  theano-fast profile run --advise train.py 10   # also measure what would be faster
+  theano-fast profile run --advise train.py 10   # also measure possible speed-ups
   theano-fast profile read OLD.txt --html old.html
   theano-fast profile compare OLD.txt NEW.txt --html both.html
 """
@@ -100,20 +100,27 @@ def run_program(options: argparse.Namespace) -> int:
     remedies = list(advice.list_remedies(len(os.sched_getaffinity(0)))) if options.advise else []
     with tempfile.TemporaryDirectory(prefix="theano-fast-profile-") as folder:
         file, lines_file = Path(folder, "profile.txt"), Path(folder, "lines.json")
-        flags = verify.theano_flags(FLAGS, f"profiling.destination={file}")
+        driver_file = Path(f"{lines_file}.driver")
+        flags = verify.append_flags(FLAGS, f"profiling.destination={file}")
         words = map(str, (lines_file, options.program, *options.arguments))
         done = subprocess.run(
             [sys.executable, "-m", "theano_fast.profiling.node_lines", *words],
             # Theano requires this to profile on a GPU, because it does not wait for kernels.
-            env={"CUDA_LAUNCH_BLOCKING": "1", **os.environ, "THEANO_FLAGS": flags},
+            env={
+                "CUDA_LAUNCH_BLOCKING": "1",
+                **os.environ,
+                **driver_calls.prepare(Path(folder)),
+                "THEANO_FLAGS": flags,
+            },
             check=False,
         )
         exit_text = verify.describe_exit(done.returncode)
         if not file.exists():
             raise profiles.ProfileError(
-                f"{options.program} {exit_text}, and called no function of Theano's"
+                f"{options.program} {exit_text}, and called no Theano function"
             )
         lines = json.loads(lines_file.read_text()) if lines_file.exists() else {}
+        counts = json.loads(driver_file.read_text()) if driver_file.exists() else {}
         parsed = [add_lines(profile, lines.get(profile.name, {})) for profile in read(file)]
     title = options.program.name
     suggestions = list(advice.find_python_ops(parsed))
@@ -124,10 +131,13 @@ def run_program(options: argparse.Namespace) -> int:
         print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
         trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
     texts = {
-        ".html": pages.render_profiles(title, parsed, pages.render_advice(suggestions, trials)),
+        ".html": pages.render_profiles(
+            title, parsed, pages.render_advice(suggestions, trials) + pages.render_driver(counts)
+        ),
         ".json": report.to_json(
             {
                 "profiles": [profile.to_json() for profile in parsed],
+                "driver": counts,
                 "advice": {
                     "told": suggestions,
                     "tried": [trial.to_json() for trial in trials],
@@ -140,8 +150,8 @@ def run_program(options: argparse.Namespace) -> int:
     }
     for suffix, text in texts.items():
         report.write(out.with_name(out.name + suffix), text)
-    if suggestions or trials:
-        print(*suggestions, *trials, sep="\n", file=sys.stderr)
+    if texts_of_run := [*suggestions, *trials, *driver_calls.render(counts)]:
+        print(*texts_of_run, sep="\n", file=sys.stderr)
     print(f"{title} {exit_text}; see {out}.html", file=sys.stderr)
     if any(trial.reason.endswith(advice.INTERRUPTED) for trial in trials):
         return INTERRUPTED
@@ -152,7 +162,7 @@ def add_lines(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.P
     """Return a profile whose nodes have a note with the program line that made them.
 
     Args:
-        profile: of a function or scan.
+        profile: the profile of a function or scan.
         lines: the program lines by the node's index.
     """
     if "Apply" not in profile.tables:

@@ -114,7 +114,7 @@ def _build_calls_frame(
     """Build the frame of a profile's calls, with a frame for each op.
 
     Args:
-        profile: of a function or scan.
+        profile: the profile of a function or scan.
         scans: the profiles of scans by name.
         used: the names of scans that are in the tree; this adds names.
     """

@@ -3,14 +3,20 @@
 ``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes JSON: the line that called
 Theano, by the profile's name and the node's index. If the program does not import Theano, no file
 is written.
+
+If the environment contains the library of driver_calls, FILE.driver receives the counts of the
+driver's calls as JSON.
 """
 
 import atexit
 import json
+import os
 import runpy
 import sys
 from pathlib import Path
 from typing import Any
+
+from theano_fast.profiling import driver_calls
 
 
 def write(file: Path) -> None:
@@ -19,6 +25,13 @@ def write(file: Path) -> None:
     if profiling is not None:
         profiles = profiling._atexit_print_list
         file.write_text(json.dumps({name_of(stats): find_lines(stats) for stats in profiles}))
+
+
+def count_driver_calls(file: Path) -> None:
+    """Count the driver's calls in this process, and write the counts when it ends."""
+    counter = driver_calls.Counter(Path(os.environ[driver_calls.VARIABLE]))
+    sys.meta_path.insert(0, driver_calls.CountAtImport(counter, name_of))
+    atexit.register(lambda: file.write_text(json.dumps(counter.to_json())))
 
 
 def name_of(stats: Any) -> str:
@@ -40,9 +53,9 @@ def find_lines(stats: Any) -> dict[int, str]:
 
 
 def find_nearest_line(node: Any) -> str:
-    """Return the line that made a node, or a line of its nearest ancestor that has one.
+    """Return the line that made a node, or the line of its nearest ancestor with a line.
 
-    Nodes that an optimizer made may have no line. "" if no ancestor has one.
+    Nodes that an optimizer made may have no line. Return "" if no ancestor has a line.
     """
     waiting, seen = [node], {node}
     for ancestor in waiting:
@@ -66,6 +79,8 @@ def format_line(trace: Any) -> str:
 if __name__ == "__main__":
     _, answer, program, *arguments = sys.argv
     atexit.register(write, Path(answer))
+    if driver_calls.VARIABLE in os.environ:
+        count_driver_calls(Path(f"{answer}.driver"))
     sys.argv = [program, *arguments]
     sys.path[0] = str(Path(program).resolve().parent)
     runpy.run_path(program, run_name="__main__")

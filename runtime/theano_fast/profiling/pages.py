@@ -2,12 +2,13 @@
 
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from theano_fast import __version__, profiles
-from theano_fast.profiling import advice, profile_comparison
+from theano_fast.profiling import advice, driver_calls, profile_comparison
 from theano_fast.profiling.flame_graph import Frame, build_frames
 
 STATIC = Path(__file__).parent / "static"
@@ -64,7 +65,7 @@ def make_page(title: str, body: Iterable[str], frames: Frame | None = None) -> s
 def make_flame_graph() -> str:
     """Return the element in which the page's script draws its frames."""
     return (
-        "<h2>Where the time went</h2>\n"
+        "<h2>Time of functions and ops</h2>\n"
         "<p>Click a frame to zoom in. Click a frame above it to zoom out.</p>"
         f'{LEGEND}<div id="flame"></div><div id="details" aria-live="polite"></div>\n'
     )
@@ -111,8 +112,15 @@ def render_advice(suggestions: Sequence[str], trials: Sequence[advice.Trial]) ->
         for trial in trials
     ]
     if rows:
-        body.append(make_table(("remedy", "speed-up", "how, or why not"), rows, texts=(0, 2)))
-    return "".join(["<h2>What would be faster</h2>\n", *body]) if body else ""
+        body.append(make_table(("remedy", "speed-up", "how, or error"), rows, texts=(0, 2)))
+    return "".join(["<h2>Possible speed-ups</h2>\n", *body]) if body else ""
+
+
+def render_driver(counts: Mapping[str, Any]) -> str:
+    """Return a table of the GPU driver's calls as HTML; "" without any."""
+    lines = driver_calls.render(counts)
+    text = escape("\n".join(lines))
+    return f"<h2>Calls of the GPU driver</h2>\n<pre>{text}</pre>\n" if lines else ""
 
 
 def render_profiles(title: str, parsed: Sequence[profiles.Profile], before: str = "") -> str:
@@ -176,7 +184,7 @@ def render_comparison(
     body = [
         '<p class="legend">'
         + "".join(f'<span class="f{i % 4}">{escape(name)}</span>' for i, name in enumerate(names))
-        + "</p>\n<p>Each cell has seconds, and their ratio to the first file's.</p>\n"
+        + "</p>\n<p>Each cell has seconds, and their ratio to the first file.</p>\n"
     ]
     for comparison in comparisons:
         calls = ", ".join(f"{count:,}" for count in comparison.calls)

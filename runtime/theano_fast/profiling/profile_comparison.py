@@ -37,7 +37,7 @@ class Line:
 
     @property
     def ratios(self) -> tuple[float | None, ...]:
-        """The ratios of the seconds to the first file's."""
+        """The ratios of the seconds to the first file's seconds."""
         first = self.seconds[0]
         return tuple(
             value / first if first and value is not None else None for value in self.seconds
@@ -58,7 +58,7 @@ def compare(files: Sequence[Sequence[profiles.Profile]]) -> tuple[Comparison, ..
     """Compare the first file's profiles with the corresponding profiles of the other files.
 
     Raises:
-        ComparisonError: no profile of the first file has one in all other files.
+        ComparisonError: no profile of the first file corresponds to profiles in all other files.
     """
     comparisons = []
     for index, first in enumerate(files[0]):

@@ -1,1 +1,1 @@
-"""Record what a program's compiled functions compute, and compare two records."""
+"""Record the inputs and results of a program's compiled functions, and compare two records."""

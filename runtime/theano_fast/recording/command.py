@@ -1,4 +1,4 @@
-"""Record what a program's functions compute; compare two records.
+"""Record the inputs and results of a program's functions; compare two records.
 
 Exit status of compare: 0 nothing differs beyond rounding, 4 something differs.
 """

@@ -9,8 +9,8 @@ from typing import Any
 
 from theano_fast.recording.recorder import FORMAT
 
-# The allowed difference of two values, as a fraction of the largest value of their array. Other
-# orders of summation and other libms cause such differences within some training steps. Integers
+# The allowed difference of two values, as a fraction of the largest value of their array. Another
+# order of summation or another libm causes such differences within a few training steps. Integers
 # and booleans must be equal.
 TOLERANCES = {
     "float16": 1e-2,
@@ -84,7 +84,7 @@ def read(file: Path) -> dict[str, Any]:
     if not isinstance(tree, dict) or tree.get("format") != FORMAT:
         raise RecordError(f"{file} is not a record of this version of theano-fast record")
     if not tree["functions"]:
-        raise RecordError(f"{file} is empty: the program called no function of Theano's")
+        raise RecordError(f"{file} is empty: the program called no Theano function")
     return tree
 
 
@@ -96,7 +96,7 @@ def name_of(function: dict[str, Any]) -> str:
 def compare(one: dict[str, Any], other: dict[str, Any], factor: float = 1.0) -> Comparison:
     """Compare two records; ``factor`` multiplies the tolerances."""
     functions, notes = list[Function](), list[str]()
-    # Each difference with its call's place in the first record's order.
+    # Each difference, with the position of its call in the first record.
     differences = list[tuple[int, Difference]]()
     for function, match in zip(one["functions"], other["functions"], strict=False):
         name = name_of(function)
@@ -121,13 +121,13 @@ def compare(one: dict[str, Any], other: dict[str, Any], factor: float = 1.0) -> 
                 and different[0].value.startswith(("output", "update"))
             ):
                 notes.append(
-                    "no node of the graph as written differs: only the optimized graph does"
+                    "no node of the unoptimized graph differs: only the optimized graph does"
                 )
         if function["called"] != match["called"]:
             counts = f"{function['called']} times, and {match['called']} times in the other record"
             differences.append((_find_end(one), Difference(name, 0, "is called", counts)))
         if "nodes" in function and "nodes" in match and function["nodes"] != match["nodes"]:
-            notes.append(f"{name}: the graphs as written differ; their nodes were not compared")
+            notes.append(f"{name}: the unoptimized graphs differ; their nodes were not compared")
     count, other_count = len(one["functions"]), len(other["functions"])
     if count != other_count and len(functions) == min(count, other_count):
         text = f"{count} functions, and {other_count} in the other record"
@@ -145,7 +145,7 @@ def _is_same(function: dict[str, Any], match: dict[str, Any]) -> bool:
 
 
 def _find_end(record: dict[str, Any]) -> int:
-    """Return a place in the order of calls after all calls of a record."""
+    """Return a position after all calls of a record."""
     return 1 + max(
         (call["at"] for function in record["functions"] for call in function["calls"]), default=0
     )
@@ -164,8 +164,8 @@ def _compare_values(
     """Yield (value, description) for the different values of a call, in the order of computation.
 
     Args:
-        function: in the first record.
-        call: its call, in the first record.
+        function: the function in the first record.
+        call: a call of the function in the first record.
         matching_call: the same call in the other record.
         result: the counts of the function; this increases them.
         factor: multiplies the tolerances.

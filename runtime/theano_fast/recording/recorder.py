@@ -62,7 +62,7 @@ class Recorder:
         make, call = module.FunctionMaker.__init__, module.Function.__call__
 
         def __init__(maker: Any, inputs: Any, outputs: Any, *others: Any, **named: Any) -> None:
-            # Keep the graph as written; the optimizer changes a copy.
+            # Keep the unoptimized graph; the optimizer changes a copy.
             maker._as_written = inputs, outputs
             make(maker, inputs, outputs, *others, **named)
 
@@ -76,7 +76,7 @@ class Recorder:
                 return call(function, *values, **named)
             recorded: dict[str, Any] = {"call": number}
             inputs = bind_inputs(function, values, named)
-            recorded["inputs"] = [summary(value) for value in inputs]
+            recorded["inputs"] = [summarize(value) for value in inputs]
             if record["number"] == self.options["nodes"] and number <= NODE_CALLS:
                 recorded["nodes"] = self.compute_nodes(function, record, inputs)
             returned = call(function, *values, **named)
@@ -84,8 +84,8 @@ class Recorder:
                 outputs = list(returned.values())
             else:
                 outputs = list(returned) if isinstance(returned, (list, tuple)) else [returned]
-            recorded["outputs"] = [summary(value) for value in outputs]
-            recorded["updates"] = [summary(cell.storage[0]) for _, cell in list_updates(function)]
+            recorded["outputs"] = [summarize(value) for value in outputs]
+            recorded["updates"] = [summarize(cell.storage[0]) for _, cell in list_updates(function)]
             self.recorded += 1
             recorded["at"] = self.recorded
             record["calls"].append(recorded)
@@ -113,13 +113,13 @@ class Recorder:
         return function._its_record  # type: ignore[no-any-return]
 
     def compute_nodes(self, function: Any, record: dict[str, Any], inputs: list[Any]) -> list[Any]:
-        """Compute each node of the graph as written, and return the summaries of their outputs."""
+        """Compute each node of the unoptimized graph; return the summaries of their outputs."""
         self.busy = True
         try:
             if not hasattr(function, "_its_nodes"):
                 function._its_nodes, record["nodes"] = compile_nodes(function)
             copies = [value.copy() if hasattr(value, "copy") else value for value in inputs]
-            return [summary(value) for value in function._its_nodes(*copies)]
+            return [summarize(value) for value in function._its_nodes(*copies)]
         finally:
             self.busy = False
 
@@ -169,7 +169,14 @@ def list_updates(function: Any) -> list[tuple[str, Any]]:
 
 
 def compile_nodes(function: Any) -> tuple[Any, list[str]]:
-    """Compile a function that computes all nodes of another's graph; return it and their names."""
+    """Compile a function that computes all nodes of a graph.
+
+    Args:
+        function: a function with the graph.
+
+    Returns:
+        the new function, and the names of the nodes.
+    """
     from theano import config  # noqa: PLC0415
     from theano.compile.io import In  # noqa: PLC0415
     from theano.compile.mode import Mode  # noqa: PLC0415
@@ -221,7 +228,7 @@ def find_caller() -> str:
     return ""
 
 
-def summary(value: Any) -> dict[str, Any]:
+def summarize(value: Any) -> dict[str, Any]:
     """Return a value's summary for the record: its hash, VALUES values, and means of parts."""
     import numpy  # noqa: PLC0415
 

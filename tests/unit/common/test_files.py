@@ -20,7 +20,7 @@ def test_only_one_process_locks_a_directory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["text \N{GREEK SMALL LETTER ALPHA}", b"\xff"])
-def test_a_file_is_replaced_and_no_temporary_file_stays(
+def test_a_file_is_replaced_and_its_temporary_file_removed(
     tmp_path: Path, content: str | bytes
 ) -> None:
     file = tmp_path / "new" / "file"

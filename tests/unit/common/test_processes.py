@@ -30,7 +30,7 @@ def test_without_check_the_exit_status_is_returned(monkeypatch: pytest.MonkeyPat
     assert processes.run(["make"], check=False) == processes.Finished(3, "output")
 
 
-def test_a_command_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_command_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> None:
         raise FileNotFoundError("no such file")
 
@@ -46,7 +46,7 @@ def test_the_cpu_seconds_of_a_session_are_measured() -> None:
     assert seconds[999_999_999] == 0
 
 
-def test_a_priority_that_may_not_be_lowered_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_change_of_priority_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[int, int, int]] = []
 
     def refuse(*arguments: int) -> None:

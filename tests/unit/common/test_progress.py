@@ -11,11 +11,11 @@ from rich.console import Console
 from builder.common import progress
 
 
-def test_durations() -> None:
+def test_durations_are_minutes_and_seconds() -> None:
     assert progress.format_duration(61.9) == "1:01"
 
 
-def test_the_time_left_is_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_left_is_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("builder.common.progress.time.monotonic", lambda: 160.0)
     assert progress.format_time_left(1, 4, 100.0) == ", about 3 min left"
     assert progress.format_time_left(0, 4, 100.0) == progress.format_time_left(4, 4, 100.0) == ""
@@ -149,7 +149,7 @@ def test_the_level_verbose_prints_complete_log_lines(
     assert lines[:-1] == ["building zlib", "zlib | one", "zlib | two", "zlib | three"]
 
 
-def test_amounts() -> None:
+def test_estimates_and_sizes_are_formatted() -> None:
     assert [progress.format_estimate(amount) for amount in (5, 89, 91, 3000)] == [
         "5 s",
         "89 s",

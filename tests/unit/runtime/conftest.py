@@ -1,4 +1,4 @@
-"""The runtime is not installed where the builder's tests run: take it from the checkout."""
+"""Import the runtime from the checkout, because the builder's Python does not have it."""
 
 import sys
 from pathlib import Path

@@ -11,7 +11,7 @@ def test_gamma_grows_with_the_terms():
 
 
 @pytest.mark.parametrize(
-    ("subscripts", "left", "right", "terms"),
+    ("subscripts", "a", "b", "terms"),
     [
         ("ij,jk->ik", (2, 5), (5, 3), 5),
         ("ij,j->i", (2, 5), (5,), 5),
@@ -19,33 +19,33 @@ def test_gamma_grows_with_the_terms():
         ("ij,jk->ik", (2, 0), (0, 3), 1),
     ],
 )
-def test_terms(subscripts, left, right, terms):
-    assert accuracy.terms(subscripts, np.zeros(left), np.zeros(right)) == terms
+def test_terms(subscripts, a, b, terms):
+    assert accuracy.count_terms(subscripts, np.zeros(a), np.zeros(b)) == terms
 
 
 def test_exact_is_of_extended_precision():
-    left = np.array([1.0, 2.0**-60])
-    assert accuracy.exact("i,i->", left, np.ones(2)) > 1
-    assert accuracy.exact("i,i->", left * 1j, np.ones(2)).dtype == np.clongdouble
+    a = np.array([1.0, 2.0**-60])
+    assert accuracy.compute_exact("i,i->", a, np.ones(2)) > 1
+    assert accuracy.compute_exact("i,i->", a * 1j, np.ones(2)).dtype == np.clongdouble
 
 
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 3)])
 def test_every_layout_has_the_same_values(shape):
     values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
-    for steps, order in accuracy.layouts(len(shape)):
-        view = accuracy.strided(values, steps, order)
+    for steps, order in accuracy.list_layouts(len(shape)):
+        view = accuracy.make_strided(values, steps, order)
         assert (view == values).all()
         assert view.dtype == values.dtype
 
 
 def test_layouts_are_a_power_of_two_and_really_differ():
     strides = {
-        accuracy.strided(np.zeros((3, 4)), steps, order).strides
-        for steps, order in accuracy.layouts(2)
+        accuracy.make_strided(np.zeros((3, 4)), steps, order).strides
+        for steps, order in accuracy.list_layouts(2)
     }
-    assert len(accuracy.layouts(2)) == len(strides) == 32
+    assert len(accuracy.list_layouts(2)) == len(strides) == 32
 
 
-def test_gaps_hold_nan():
-    view = accuracy.strided(np.zeros(3), (2,), "C")
+def test_gaps_contain_nan():
+    view = accuracy.make_strided(np.zeros(3), (2,), "C")
     assert np.isnan(view.base[1::2]).all()

@@ -60,7 +60,7 @@ def test_a_verified_environment(records, capsys, tmp_path):
     assert '"verified": true' in (tmp_path / "report.json").read_text()
 
 
-def test_a_task_of_several_names_its_node(records, capsys, monkeypatch, tmp_path):
+def test_each_task_of_a_job_names_its_node(records, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("SLURMD_NODENAME", "node3")
     monkeypatch.setenv("SLURM_NTASKS", "2")
     records.append(Record("blas", "failed", 2.0, "wrong"))

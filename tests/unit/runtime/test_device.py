@@ -1,4 +1,4 @@
-"""The device check detects wrong results and memory leaks; the CPU replaces the device."""
+"""Check that the device check detects wrong results and memory leaks, on a fake device."""
 
 import pytest
 

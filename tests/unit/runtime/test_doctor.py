@@ -38,7 +38,7 @@ HOST = {"cpus": 4, "cpus_usable": 2, "thread_variables": {"OMP_NUM_THREADS": "2"
 
 @pytest.fixture
 def examined(monkeypatch):
-    """Return a function that diagnoses a user's flags; Theano fails with the broken ones."""
+    """Return a function that diagnoses a user's flags; Theano fails with the broken flags."""
 
     def examine(users, broken=(), measure=False):
         def probe(self, flags):
@@ -55,7 +55,7 @@ def examined(monkeypatch):
         monkeypatch.setattr(doctor.Bench, "probe", probe)
         monkeypatch.setattr(doctor.Bench, "measure", measure)
         monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-        monkeypatch.setattr(doctor.facts, "host", lambda: HOST)
+        monkeypatch.setattr(doctor.facts, "describe_host", lambda: HOST)
         return doctor.examine(None, measure)
 
     return examine
@@ -160,7 +160,7 @@ def test_a_virtual_environment_of_another_python_is_reported(tmp_path):
     assert not list(doctor.find_other_venv({}))
 
 
-def changed(**parts):
+def change_parts(**parts):
     return {**SOUND, **{key: {**SOUND[key], **part} for key, part in parts.items()}}
 
 
@@ -168,12 +168,12 @@ def changed(**parts):
     ("probed", "text"),
     [
         ({**SOUND, "compiler": {"cxx": "g++"}}, "no compiler: cxx=g\\+\\+ cannot be run"),
-        (changed(compiler={"error": "no space left"}), "g\\+\\+ fails: no space left"),
-        (changed(cache={"writable": False}), "/cache is read-only"),
-        (changed(cache={"free": 2**20}), "only 1 MB"),
+        (change_parts(compiler={"error": "no space left"}), "g\\+\\+ fails: no space left"),
+        (change_parts(cache={"writable": False}), "/cache is read-only"),
+        (change_parts(cache={"free": 2**20}), "only 1 MB"),
         ({**SOUND, "blas": SOUND["blas"] * 2}, "more than one BLAS"),
         ({**SOUND, "blas": [{**SOUND["blas"][0], "threads": 8}]}, "8 threads on 2 CPUs"),
-        (changed(flags={"device": "cuda"}), "device=cuda is not in use"),
+        (change_parts(flags={"device": "cuda"}), "device=cuda is not in use"),
     ],
 )
 def test_problems_that_are_no_flags(probed, text):

@@ -4,27 +4,27 @@ CPUINFO = "processor\t: 0\nmodel name\t: A CPU: of 2.5 GHz\nflags\t: fma\n"
 
 
 def test_cpu_model():
-    assert facts.cpu_model(CPUINFO) == "A CPU: of 2.5 GHz"
-    assert facts.cpu_model("processor\t: 0\n") == "unknown"
+    assert facts.parse_cpu_model(CPUINFO) == "A CPU: of 2.5 GHz"
+    assert facts.parse_cpu_model("processor\t: 0\n") == "unknown"
 
 
 def test_host_names_the_thread_variables(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert facts.host()["thread_variables"]["OMP_NUM_THREADS"] == "7"
+    assert facts.describe_host()["thread_variables"]["OMP_NUM_THREADS"] == "7"
 
 
 def test_a_missing_package_has_no_version(monkeypatch):
     monkeypatch.setattr(facts, "DISTRIBUTIONS", ("no-such-distribution",))
-    assert facts.versions()["no-such-distribution"] == "not installed"
+    assert facts.list_versions()["no-such-distribution"] == "not installed"
 
 
 def test_fixes_are_listed_by_package(tmp_path):
-    assert facts.fixes(tmp_path) == {}
+    assert facts.read_fixes(tmp_path) == {}
     lists = tmp_path / facts.FIXES
     lists.mkdir(parents=True)
     (lists / "zlib").write_text("# PATCH CVE...\na.patch CVE-2024-1000 CVE-2023-20000\nb.patch\n")
     (lists / "openssl").write_text("c.patch CVE-2024-999\nd.patch CVE-2024-1000 CVE-2024-999\n")
-    fixes = facts.fixes(tmp_path)
+    fixes = facts.read_fixes(tmp_path)
     assert list(fixes) == ["openssl", "zlib"]
     assert fixes == {
         "openssl": ["CVE-2024-999", "CVE-2024-1000"],
@@ -33,7 +33,7 @@ def test_fixes_are_listed_by_package(tmp_path):
 
 
 def test_amds_functions_are_grouped_by_reason(tmp_path):
-    assert facts.amdlibm(tmp_path) == {}
+    assert facts.read_amdlibm(tmp_path) == {}
     record = tmp_path / facts.AMDLIBM
     record.parent.mkdir(parents=True)
     rows = (
@@ -44,7 +44,7 @@ def test_amds_functions_are_grouped_by_reason(tmp_path):
         "amd_vrd8_exp\texp\t8\t0\twas not run",
     )
     record.write_text("\n".join(rows) + "\n")
-    assert facts.amdlibm(tmp_path) == {
+    assert facts.read_amdlibm(tmp_path) == {
         "functions": "2 of AMD's, within 1.26 ulp",
         "AMD's is missing": ["erfc of 2 lanes"],
         "AMD's is wrong": {"log of 2 lanes": "AMD's is -709, not -inf, at (0)"},

@@ -33,12 +33,12 @@ def ended(monkeypatch):
     return processes
 
 
-def measured(rate):
+def make_process(rate):
     return CompletedProcess([], 0, f'{{"blas": "b", "rates": {{"x": {rate}}}}}', "")
 
 
 def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
-    ended += [measured(rate) for rate in (1, 5, 3, 4, 2, 4)]
+    ended += [make_process(rate) for rate in (1, 5, 3, 4, 2, 4)]
     best = gemm_comparison.compare({"a": tmp_path, "b": tmp_path})
     assert best["a"]["rates"] == {"x": 3}
     assert best["b"]["rates"] == {"x": 5}

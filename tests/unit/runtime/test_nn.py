@@ -1,4 +1,4 @@
-"""theano_fast.nn agrees with its formulas in NumPy, and with complex-step derivatives."""
+"""Compare theano_fast.nn with its formulas in NumPy, and with complex-step derivatives."""
 
 import itertools
 import pickle
@@ -31,7 +31,7 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def step(mode, seen, kept, h, c):
+def compute_step(mode, seen, kept, h, c):
     """Compute a step from the parts of the input and of the state, for gates in cuDNN's order."""
     both = [a + b for a, b in zip(seen, kept, strict=True)]
     if mode == "rnn_tanh":
@@ -45,7 +45,7 @@ def step(mode, seen, kept, h, c):
     return (1 - update) * np.tanh(seen[2] + sigmoid(both[0]) * kept[2]) + update * h, c
 
 
-def network(layer, weights, x, h0, c0):
+def compute_network(layer, weights, x, h0, c0):
     """Compute the layer's outputs from its definition."""
     gates, units = GATES[layer.mode], layer.units
     position = 0
@@ -75,7 +75,7 @@ def network(layer, weights, x, h0, c0):
         states = []
         for value in read[::turn]:
             seen = [(value if w is None else value @ w[g].T) + bw[g] for g in range(gates)]
-            h, c = step(layer.mode, seen, [h @ r[g].T + br[g] for g in range(gates)], h, c)
+            h, c = compute_step(layer.mode, seen, [h @ r[g].T + br[g] for g in range(gates)], h, c)
             states.append(h)
         outputs.append(np.array(states[::turn]))
         last.append((h, c))
@@ -84,8 +84,8 @@ def network(layer, weights, x, h0, c0):
     return outputs if layer.mode == "lstm" else outputs[:2]
 
 
-def compiled(layer, kind=None):
-    """A function of x and the states: all outputs, and the slopes of their sums with factors."""
+def compile_layer(layer, kind=None):
+    """Compile a function of x and the states: all outputs, and the gradients of weighted sums."""
     kind = kind or T.TensorType(layer.dtype, (False,) * 3)
     variables = [kind() for _ in range(3 if layer.mode == "lstm" else 2)]
     outputs = layer(*variables)
@@ -96,27 +96,27 @@ def compiled(layer, kind=None):
 
 
 def compare(layer, time, batch, kind=None):
-    """Compare values, and slopes in a random direction."""
+    """Compare values, and derivatives in a random direction."""
     draw = np.random.RandomState(7).uniform
     count = layer.layers * (2 if layer.bidirectional else 1)
     state = (count, batch, layer.units)
-    given = [draw(-1, 1, shape) for shape in ((time, batch, layer.inputs), state, state)]
-    used = given if layer.mode == "lstm" else given[:2]
+    arguments = [draw(-1, 1, shape) for shape in ((time, batch, layer.inputs), state, state)]
+    used = arguments if layer.mode == "lstm" else arguments[:2]
     weights = draw(-1, 1, layer.size)
     layer.weights.set_value(weights)
-    expected = network(layer, weights, *given)
+    expected = compute_network(layer, weights, *arguments)
     factors = [draw(-1, 1, value.shape) for value in expected]
-    found = compiled(layer, kind)(*used, *factors)
-    for value, right in zip(found, expected, strict=False):
+    results = compile_layer(layer, kind)(*used, *factors)
+    for value, right in zip(results, expected, strict=False):
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-13)
 
     # The imaginary part of f(v + i h d) is h times the slope in the direction d: nothing cancels.
-    directions = [draw(-1, 1, value.shape) for value in (weights, *given)]
+    directions = [draw(-1, 1, value.shape) for value in (weights, *arguments)]
     tiny = 1e-100
-    moved = [v + 1j * tiny * d for v, d in zip((weights, *given), directions, strict=True)]
-    outputs = network(layer, *moved)
+    moved = [v + 1j * tiny * d for v, d in zip((weights, *arguments), directions, strict=True)]
+    outputs = compute_network(layer, *moved)
     slope = sum((a * b).sum().imag for a, b in zip(outputs, factors, strict=True)) / tiny
-    slopes = zip(found[len(expected) :], directions, strict=False)
+    slopes = zip(results[len(expected) :], directions, strict=False)
     assert sum((a * b).sum() for a, b in slopes) == pytest.approx(slope, rel=1e-12)
 
 
@@ -146,10 +146,10 @@ def test_everything_of_size_one(mode):
 def test_the_initial_states_are_zero():
     layer = nn.RNN("lstm", INPUTS, UNITS, bidirectional=True, dtype="float32")
     x = np.random.RandomState(3).uniform(-1, 1, (TIME, BATCH, INPUTS)).astype("float32")
-    found = theano.function([], list(layer(x, backend="scan")))()
+    results = theano.function([], list(layer(x, backend="scan")))()
     states = np.zeros((2, BATCH, UNITS))
     for value, right in zip(
-        found, network(layer, layer.weights.get_value(), x, states, states), strict=True
+        results, compute_network(layer, layer.weights.get_value(), x, states, states), strict=True
     ):
         assert value.dtype == "float32"
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Names that Python, NumPy and Theano removed are restored; others do not change."""
+"""Restore names that Python, NumPy and Theano removed; existing names do not change."""
 
 import collections
 import importlib
@@ -24,7 +24,7 @@ def package(monkeypatch, tmp_path):
     sys.modules.pop("of_older", None)
 
 
-def test_names_are_added_and_none_replaced():
+def test_names_are_added_but_not_replaced():
     module = SimpleNamespace(here=1)
     old_names.add(module, {"here": 2, "gone": 2})
     assert (module.here, module.gone) == (1, 2)

@@ -1,4 +1,4 @@
-"""The check packages fails if pip replaced one of the stack's packages."""
+"""Check that the check ``packages`` fails if pip replaced one of the stack's packages."""
 
 from types import SimpleNamespace
 

@@ -118,13 +118,13 @@ def test_theano_0_7_wrote_classes_in_angle_brackets_and_shapes():
 
 
 def test_python_blas_is_found_and_c_blas_is_not():
-    names = {row.name for row in profiles.python_blas(read(SCAN))}
+    names = {row.name for row in profiles.find_python_blas(read(SCAN))}
     assert names == {
         f"theano.tensor.blas.{name}"
         for name in ("BatchedDot", "Dot22", "Dot22Scalar", "Gemm", "Gemv")
     }
-    assert profiles.python_blas(read(MKL)) == ()
-    assert [row.name for row in profiles.blas(read(MKL))] == [
+    assert profiles.find_python_blas(read(MKL)) == ()
+    assert [row.name for row in profiles.find_blas(read(MKL))] == [
         "theano.tensor.blas.Dot22",
         "theano.tensor.blas.Gemm",
     ]
@@ -134,7 +134,7 @@ def test_python_blas_is_found_and_c_blas_is_not():
 def test_a_class_that_is_partly_python_is_not_c(kind):
     pattern = r"C( +\d+ +\d+ +theano\.tensor\.blas\.Dot22)"
     (profile,) = profiles.parse(re.sub(pattern, rf"{kind}\1", MKL.read_text()))
-    assert [row.kind for row in profiles.python_blas(profile)] == [kind]
+    assert [row.kind for row in profiles.find_python_blas(profile)] == [kind]
 
 
 def test_several_profiles_in_a_text_with_other_lines():

@@ -3,26 +3,26 @@ from theano_fast import rc
 
 
 def test_fastest_uses_a_device_if_there_is_one():
-    assert rc.preset("fastest", 1)["device"] == "cuda"
-    assert rc.preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
-    without = rc.preset("fastest", 0)
+    assert rc.make_preset("fastest", 1)["device"] == "cuda"
+    assert rc.make_preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
+    without = rc.make_preset("fastest", 0)
     assert without["device"] == "cpu"
     assert without["floatX"] == "float32"
     assert not [flag for flag in without if flag.startswith(("dnn.", "gpuarray."))]
 
 
 def test_development_needs_no_device():
-    assert rc.preset("development", 4) == {"device": "cpu", "mode": "FAST_COMPILE"}
+    assert rc.make_preset("development", 4) == {"device": "cpu", "mode": "FAST_COMPILE"}
 
 
 def test_multi_gpu_names_each_device():
-    assert rc.preset("multi-gpu", 3)["contexts"] == "dev0->cuda0;dev1->cuda1;dev2->cuda2"
+    assert rc.make_preset("multi-gpu", 3)["contexts"] == "dev0->cuda0;dev1->cuda1;dev2->cuda2"
 
 
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_multi_gpu_needs_two(gpus):
     with pytest.raises(rc.RcError, match=f"at least two devices, and Theano can use {gpus} here"):
-        rc.preset("multi-gpu", gpus)
+        rc.make_preset("multi-gpu", gpus)
 
 
 def test_old_flags_are_translated_with_a_message_each():
@@ -48,13 +48,13 @@ def test_one_old_flag_can_be_two_new_ones():
     }
 
 
-def test_todays_flags_stay_as_they_are():
+def test_current_flags_are_not_changed():
     flags = {"device": "cuda1", "dnn.conv.algo_fwd": "time_once"}
     assert rc.translate(flags) == (flags, ())
 
 
 def test_a_file_is_read_as_it_was_rendered():
-    flags = rc.preset("fastest", 1)
+    flags = rc.make_preset("fastest", 1)
     text = rc.render(flags)
     assert rc.parse(text) == flags
     assert text.startswith("[global]\n")

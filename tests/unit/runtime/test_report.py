@@ -15,7 +15,7 @@ SKIPPED = Record("gpu", "skipped", 0, "no GPU")
 
 
 def test_json_is_sorted_and_has_a_schema_version():
-    tree = report.document(STACK, {"z": 1, "a": 2}, [PASSED, FAILED, SKIPPED], False, False)
+    tree = report.make_document(STACK, {"z": 1, "a": 2}, [PASSED, FAILED, SKIPPED], False, False)
     text = report.to_json(tree)
     assert list(json.loads(text)) == sorted(tree)
     assert json.loads(text)["facts"] == {"a": 2, "z": 1}
@@ -26,7 +26,7 @@ def test_json_is_sorted_and_has_a_schema_version():
 
 
 def test_a_row_is_wrapped_in_its_column():
-    lines = report.row(FAILED).splitlines()
+    lines = report.format_row(FAILED).splitlines()
     assert lines[0].startswith("scan        failed      30.0  word word")
     assert len(lines) > 1
     assert all(line.startswith(" " * report.INDENT + "word") for line in lines[1:])
@@ -34,13 +34,13 @@ def test_a_row_is_wrapped_in_its_column():
 
 
 def test_the_heading_is_over_its_columns():
-    assert report.header().index("result") == report.INDENT
+    assert report.format_header().index("result") == report.INDENT
 
 
 def test_summary_counts_skipped_checks():
-    text = report.summary(STACK, [PASSED, SKIPPED], True)
+    text = report.format_summary(STACK, [PASSED, SKIPPED], True)
     assert text == "openblas: verified (1 passed, 0 failed, 1 skipped)"
-    assert "NOT verified" in report.summary(STACK, [FAILED], False)
+    assert "NOT verified" in report.format_summary(STACK, [FAILED], False)
 
 
 def test_each_line_of_a_node_has_its_name():
@@ -50,7 +50,7 @@ def test_each_line_of_a_node_has_its_name():
     assert text.splitlines() == ["node3: a CPU", "node3: blas failed: none", "node3: x"]
 
 
-def test_write_replaces_a_file_whole(tmp_path):
+def test_write_replaces_a_file_atomically(tmp_path):
     file = tmp_path / "report.json"
     file.write_text("old")
     report.write(file, "new")
@@ -79,13 +79,13 @@ def test_a_list_is_wrapped_below_its_name():
         (Result("fine", ("one", "two"), skipped="no GPU"), "failed", "one; two"),
     ],
 )
-def test_a_failure_outweighs_all(result, status, message):
+def test_a_failure_takes_precedence(result, status, message):
     made = record("blas", 1.0, result)
     assert (made.status, made.message) == (status, message)
 
 
 def test_progress_estimates_the_remaining_time(monkeypatch, capsys):
     monkeypatch.setattr(report.time, "monotonic", lambda: 130.0)
-    report.progress(3, 9, 100.0, "mkl")
-    report.progress(4, 9, 100.0, "cuda", "failed")
+    report.print_progress(3, 9, 100.0, "mkl")
+    report.print_progress(4, 9, 100.0, "cuda", "failed")
     assert capsys.readouterr().err == "3 of 9, mkl: about 60 s left\n4 of 9, cuda: failed\n"

@@ -23,14 +23,14 @@ def home(monkeypatch, tmp_path):
     return tmp_path
 
 
-def by_flag(settings):
+def group_by_flag(settings):
     return {setting.flag: (setting.value, setting.origin) for setting in settings}
 
 
 def test_each_flag_of_a_file_has_its_line(home):
     (home / ".theanorc").write_text(RC)
     file = home / ".theanorc"
-    assert by_flag(settings.read_users(environ={})) == {
+    assert group_by_flag(settings.read_users(environ={})) == {
         "floatX": ("float32", f"{file}:2"),
         "device": ("cpu", f"{file}:3"),
         "blas.ldflags": ("", f"{file}:7"),
@@ -42,9 +42,13 @@ def test_the_later_setting_holds(home):
     for name, value in (("a", "float16"), ("b", "float32")):
         (home / name).write_text(f"[global]\nfloatX = {value}\n")
     files = {"THEANORC": f"{home}/a:~/b:{home}/none"}
-    assert by_flag(settings.read_users(environ=files)) == {"floatX": ("float32", f"{home}/b:2")}
+    assert group_by_flag(settings.read_users(environ=files)) == {
+        "floatX": ("float32", f"{home}/b:2")
+    }
     flags = {**files, "THEANO_FLAGS": "floatX=float64,floatX=float16"}
-    assert by_flag(settings.read_users(environ=flags)) == {"floatX": ("float16", "THEANO_FLAGS")}
+    assert group_by_flag(settings.read_users(environ=flags)) == {
+        "floatX": ("float16", "THEANO_FLAGS")
+    }
 
 
 def test_flags_have_quotes_and_empty_values(home):
@@ -68,7 +72,7 @@ def test_a_program_comes_last(home, tmp_path):
         "theano.config.blas.ldflags = ''\nconfig.mode = name()\nother.config.cxx = ''\n"
     )
     effective = settings.read_users(program, {"THEANO_FLAGS": "floatX=float64,cxx="})
-    assert by_flag(effective) == {
+    assert group_by_flag(effective) == {
         "floatX": ("float32", f"{program}:2"),
         "blas.ldflags": ("", f"{program}:3"),
         "cxx": ("", "THEANO_FLAGS"),
@@ -93,6 +97,6 @@ def test_a_file_that_is_no_program_is_an_error(home, tmp_path, text):
 
 
 def test_no_file_sets_nothing(home):
-    assert settings.user_files({"THEANORC": ""}) == ()
-    assert settings.user_files({}) == (Path.home() / ".theanorc",)
+    assert settings.list_user_files({"THEANORC": ""}) == ()
+    assert settings.list_user_files({}) == (Path.home() / ".theanorc",)
     assert settings.read_users(environ={}) == ()

@@ -21,7 +21,7 @@ def test_parse():
     )
 
 
-def test_parse_takes_further_axes():
+def test_parse_accepts_other_axes():
     assert stack.parse(TEXT + 'theano = "1.0.5"\n').axes["theano"] == "1.0.5"
 
 
@@ -36,7 +36,7 @@ def test_parse_takes_further_axes():
         ("stack =", "Invalid"),
     ],
 )
-def test_parse_names_what_is_wrong(text, message):
+def test_parse_names_the_mistake(text, message):
     with pytest.raises(ValueError, match=message):
         stack.parse(text)
 

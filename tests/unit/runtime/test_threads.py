@@ -9,7 +9,7 @@ from theano_fast import threads
 @pytest.fixture(autouse=True)
 def eight_cpus_and_no_quota(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(threads, "cgroup_quota", lambda: None)
+    monkeypatch.setattr(threads, "read_cgroup_quota", lambda: None)
 
 
 def group(root: Path, line: str, files: dict[str, str]) -> str:
@@ -80,8 +80,8 @@ class TestAvailable:
         ],
     )
     def test_is_the_least_of_the_limits(self, monkeypatch, quota, slurm, expected):
-        monkeypatch.setattr(threads, "cgroup_quota", lambda: quota)
-        assert threads.available({"SLURM_CPUS_PER_TASK": slurm}) == expected
+        monkeypatch.setattr(threads, "read_cgroup_quota", lambda: quota)
+        assert threads.count_available({"SLURM_CPUS_PER_TASK": slurm}) == expected
 
 
 class TestCgroupQuota:
@@ -108,10 +108,10 @@ class TestCgroupQuota:
         ],
     )
     def test_is_the_least_on_the_way_up(self, tmp_path, line, files, expected):
-        assert threads.cgroup_quota(group(tmp_path, line, files)) == expected
+        assert threads.read_cgroup_quota(group(tmp_path, line, files)) == expected
 
     def test_is_none_without_control_groups(self, tmp_path):
-        assert threads.cgroup_quota(str(tmp_path)) is None
+        assert threads.read_cgroup_quota(str(tmp_path)) is None
 
 
 def test_costs_no_import_but_os():

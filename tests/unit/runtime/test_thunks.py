@@ -18,20 +18,20 @@ class Scan:
         """Stand for the loop in Python."""
 
 
-def compiled(*pairs):
+def make_function(*pairs):
     """Make a function as Theano compiles it: nodes with an op, and their thunks."""
     nodes = [SimpleNamespace(op=op) for op, _ in pairs]
     return SimpleNamespace(fn=SimpleNamespace(nodes=nodes, thunks=[thunk for _, thunk in pairs]))
 
 
-def c_thunk(file: str) -> SimpleNamespace:
+def make_c_thunk(file: str) -> SimpleNamespace:
     module = SimpleNamespace(__file__=file)
     return SimpleNamespace(cthunk=object(), thunk=SimpleNamespace(module=module))
 
 
 def test_a_function_is_read_with_the_steps_of_its_scans():
-    scan = Scan(compiled((Dot22(), c_thunk("/c/m1.so"))))
-    function = compiled((Dot22(), SimpleNamespace(perform=None)), (scan, SimpleNamespace()))
+    scan = Scan(make_function((Dot22(), make_c_thunk("/c/m1.so"))))
+    function = make_function((Dot22(), SimpleNamespace(perform=None)), (scan, SimpleNamespace()))
     assert thunks.read(function) == (
         thunks.Thunk("Dot22", "Py", ""),
         thunks.Thunk("Scan", "Py", ""),
@@ -40,9 +40,9 @@ def test_a_function_is_read_with_the_steps_of_its_scans():
 
 
 def test_a_scan_that_loops_in_python_is_named():
-    slow, fast = Scan(compiled()), Scan(compiled())
-    function = compiled(
+    slow, fast = Scan(make_function()), Scan(make_function())
+    function = make_function(
         (slow, SimpleNamespace(perform=slow.execute)),
         (fast, SimpleNamespace(perform=lambda: None)),
     )
-    assert thunks.python_scans(function) == ("forall_inplace,cpu,ntm}",)
+    assert thunks.list_python_scans(function) == ("forall_inplace,cpu,ntm}",)

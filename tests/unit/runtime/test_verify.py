@@ -10,7 +10,7 @@ from theano_fast.checks import CHECKS, Check
 from theano_fast.checks.result import Record
 
 
-def records(*statuses: str) -> list[Record]:
+def make_records(*statuses: str) -> list[Record]:
     return [Record("blas", status, 0, "") for status in statuses]
 
 
@@ -25,7 +25,7 @@ def records(*statuses: str) -> list[Record]:
     ],
 )
 def test_a_check_must_pass_and_none_may_fail(statuses, verified):
-    assert verify.verified(records(*statuses)) is verified
+    assert verify.is_verified(make_records(*statuses)) is verified
 
 
 def test_select_keeps_the_order_of_the_list():
@@ -41,12 +41,12 @@ def test_select_names_the_known_checks():
 
 def test_checks_start_no_mpi(monkeypatch):
     monkeypatch.setenv("MPI4PY_LIBMPI", "/cluster/libmpi.so")
-    assert verify.environment(CHECKS[0], Path("/tmp/x"))["MPI4PY_LIBMPI"] == os.devnull
+    assert verify.make_environment(CHECKS[0], Path("/tmp/x"))["MPI4PY_LIBMPI"] == os.devnull
 
 
 def test_flags_of_the_check_win_over_the_users(monkeypatch):
     monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=,openmp=False,compiledir=/home/me")
-    environment = verify.environment(Check("blas", "", flags="openmp=True"), Path("/tmp/x"))
+    environment = verify.make_environment(Check("blas", "", flags="openmp=True"), Path("/tmp/x"))
     flags = environment["THEANO_FLAGS"].split(",")
     assert flags[0] == "blas.ldflags="
     assert flags.index("openmp=True") > flags.index("openmp=False")

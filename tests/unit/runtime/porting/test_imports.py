@@ -8,7 +8,7 @@ from theano_fast.porting import imports, sources
 
 @pytest.fixture
 def imported(monkeypatch):
-    """Replace the import of names: those with "gone" are missing. Return the imported names."""
+    """Replace the import of names; names with "gone" are missing. Return the imported names."""
     imported = []
 
     def import_names(names):
@@ -26,7 +26,7 @@ def examine(folder, **files):
     return {name.name: name for name in imports.examine(folder / "main.py")}
 
 
-def test_names_of_the_program_and_of_modules_beside_it(imported, tmp_path):
+def test_names_of_the_program_and_its_modules_are_found(imported, tmp_path):
     missing = examine(
         tmp_path,
         main="from helper import run\nimport numpy as np\nnp.bool\n",
@@ -39,7 +39,7 @@ def test_names_of_the_program_and_of_modules_beside_it(imported, tmp_path):
     assert "helper.run" not in imported
 
 
-def test_an_import_that_may_fail_is_no_error(imported, tmp_path):
+def test_an_optional_import_is_not_required(imported, tmp_path):
     missing = examine(
         tmp_path, main="try:\n    import gone\nexcept ImportError:\n    gone = None\n"
     )

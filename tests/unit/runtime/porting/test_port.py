@@ -45,7 +45,7 @@ def test_python_3_stays_as_it_is(tmp_path):
     assert run(file) == ["0 files converted, 0 lines to check by hand"]
 
 
-def test_next_to_an_init_imports_stay(program, tmp_path):
+def test_next_to_an_init_imports_are_not_changed(program, tmp_path):
     (tmp_path / "__init__.py").touch()
     (tmp_path / "utils.py").touch()
     program.write_text("from utils import x\nprint x\n")
@@ -53,20 +53,20 @@ def test_next_to_an_init_imports_stay(program, tmp_path):
     assert program.read_text() == "from utils import x\nprint(x)\n"
 
 
-def test_true_division_of_the_future_stays_known(program):
+def test_the_import_of_true_division_is_kept(program):
     program.write_text("from __future__ import division\nprint range(7 / x)\n")
     run(program)
     assert program.read_text().startswith("from __future__ import division\n")
 
 
-def test_tabs_are_as_wide_as_python_2_saw_them(program):
+def test_tabs_expand_to_8_columns(program):
     program.write_text('if 1:\n        a = """\n\tb"""\n\tprint a\n')
     run(program)
     assert program.read_text() == 'if 1:\n        a = """\n\tb"""\n        print(a)\n'
 
 
 @pytest.mark.parametrize("source", ["def f(:\n    print 1\n", "print 'a\n", "x = (1\n", "a\0b\n"])
-def test_what_is_no_python_is_told_and_left(program, source):
+def test_a_file_that_is_not_python_is_reported_and_not_changed(program, source):
     program.write_text(source)
     (line, wrong), _ = port.run([program], False)
     assert wrong
@@ -76,14 +76,14 @@ def test_what_is_no_python_is_told_and_left(program, source):
     assert len(list(program.parent.iterdir())) == 1
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path):
+def test_a_missing_path_is_an_error(tmp_path):
     with pytest.raises(sources.SourceError, match=r"no\.py does not exist"):
         run(tmp_path / "no.py")
     with pytest.raises(sources.SourceError, match="has no Python file"):
         run(tmp_path)
 
 
-def test_a_directory_that_is_read_only_is_told(program):
+def test_a_read_only_directory_is_an_error(program):
     program.parent.chmod(0o555)
     try:
         if os.access(program.parent, os.W_OK):
@@ -95,7 +95,7 @@ def test_a_directory_that_is_read_only_is_told(program):
     assert line.endswith("cannot be ported: Permission denied")
 
 
-def test_a_write_that_fails_leaves_the_file(program, monkeypatch):
+def test_a_failed_write_keeps_the_file(program, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")
 

@@ -4,7 +4,7 @@ import pytest
 from theano_fast.porting import rules
 
 
-def numbers(source):
+def find_line_numbers(source):
     return [line.number for line in rules.find_lines(ast.parse(source))]
 
 
@@ -41,7 +41,7 @@ def numbers(source):
     ],
 )
 def test_a_line_to_check_by_hand(source):
-    assert numbers(source)
+    assert find_line_numbers(source)
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def test_a_line_to_check_by_hand(source):
     ],
 )
 def test_a_line_that_needs_no_check(source):
-    assert numbers(source) == []
+    assert find_line_numbers(source) == []
 
 
-def test_true_division_was_meant():
-    assert numbers("from __future__ import division\nx[n / 2]") == []
+def test_true_division_needs_no_check():
+    assert find_line_numbers("from __future__ import division\nx[n / 2]") == []
 
 
 def test_the_change_keeps_parentheses():

@@ -1,4 +1,4 @@
-"""Profiles of a Neural Turing Machine from 2017, with three choices of BLAS and libm."""
+"""Load profiles of a Neural Turing Machine from 2017, with three choices of BLAS and libm."""
 
 from pathlib import Path
 

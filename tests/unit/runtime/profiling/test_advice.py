@@ -7,22 +7,22 @@ from theano_fast import profiles, stack
 from theano_fast.profiling import advice, pages
 
 
-def row(name, kind, seconds, node=1, notes=()):
+def make_row(name, kind, seconds, node=1, notes=()):
     return profiles.Row(name, kind, seconds, 50.0, 1, node, notes)
 
 
-def profile(*ops, applies=()):
+def make_profile(*ops, applies=()):
     tables = {"Ops": profiles.Table(ops), "Apply": profiles.Table(applies)}
     return profiles.Profile("Function profiling", 1, 2.0, {}, "step", tables)
 
 
 def test_suggestions_name_the_nodes_that_ran_in_python():
-    parsed = profile(
-        row("Split{2}", "Py", 0.1),
-        row("dot", "Py", 0.2),
-        row("Elemwise{exp}", "Py", 0.3),
-        row("RandomFunction{normal}", "C", 0.4),
-        applies=(row("dot(x, y)", "", 0.2, 7, ("input 0: (2, 2)", "train.py:3: dot")),),
+    parsed = make_profile(
+        make_row("Split{2}", "Py", 0.1),
+        make_row("dot", "Py", 0.2),
+        make_row("Elemwise{exp}", "Py", 0.3),
+        make_row("RandomFunction{normal}", "C", 0.4),
+        applies=(make_row("dot(x, y)", "", 0.2, 7, ("input 0: (2, 2)", "train.py:3: dot")),),
     )
     first, second = advice.find_python_ops([parsed])
     assert first.startswith("0.200 s, 50% of step: dot ran in Python: no BLAS is linked")
@@ -92,14 +92,14 @@ def test_the_faster_unchanged_run_is_the_baseline(measured, capsys):
     assert lines[2] == "3 of 5, b: ended with exit status 1 no floatX"
 
 
-def test_if_the_unchanged_program_fails_nothing_is_tried(measured):
+def test_if_the_unchanged_program_fails_no_remedy_is_tried(measured):
     trials = measured(FAILS)
     assert {trial.factor for trial in trials.values()} == {None}
     reason = "not tried: unchanged, it ended with exit status 1 no floatX"
     assert [trial.reason for trial in trials.values()] == [reason] * 4
 
 
-def test_measurements_before_an_interrupt_stay(measured):
+def test_measurements_before_an_interrupt_are_kept(measured):
     trials = measured(4.0, 2.0, KeyboardInterrupt())
     assert (trials["a"].factor, trials["b"].reason) == (2.0, advice.INTERRUPTED)
     assert trials["c"].reason == trials["again"].reason == "not tried: interrupted"

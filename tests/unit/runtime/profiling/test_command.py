@@ -25,7 +25,7 @@ def test_read_prints_every_row(files, capsys):
 
 
 @pytest.mark.parametrize("name", ["read", "compare"])
-def test_both_give_json(files, capsys, name):
+def test_both_commands_print_json(files, capsys, name):
     assert command.main([name, *map(str, files("grad_of_scan")), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
 
@@ -71,7 +71,7 @@ def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_the_page_is_written_if_advice_is_interrupted(sent, ended, files, tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    # A shell's background jobs ignore it.
+    # Background jobs of a shell ignore SIGINT.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(stack, "find_siblings", tuple)
     monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))

@@ -33,7 +33,7 @@ def test_a_scan_without_its_function_is_below_the_root(read):
     assert scan.name == "100 calls of grad_of_scan_fn&grad_of_scan_fn"
 
 
-def test_the_sum_of_all_functions_is_no_function(read):
+def test_the_sum_of_all_functions_is_not_a_frame(read):
     (train,) = read("train_fn")[0]
     both = replace(
         train, message="Sum of all(1) printed profiles at exit excluding Scan op profile."

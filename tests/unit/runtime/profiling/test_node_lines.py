@@ -13,7 +13,7 @@ class Node(Made):
     __eq__ = object.__eq__
 
 
-def node(trace, *before, graph=None):
+def make_node(trace, *before, graph=None):
     inputs = [Made(owner=owner) for owner in (*before, None)]
     return Node(outputs=[Made(tag=Made(trace=trace))], inputs=inputs, fgraph=graph)
 
@@ -30,11 +30,11 @@ def test_the_innermost_line_outside_of_packages():
 
 
 def test_a_node_without_a_line_has_its_ancestors_line():
-    first = node([[OWN]])
-    made = node([], node([], first))
+    first = make_node([[OWN]])
+    made = make_node([], make_node([], first))
     assert node_lines.find_nearest_line(first) == "/home/me/train.py:7: y = x * 2"
     assert node_lines.find_nearest_line(made) == "after /home/me/train.py:7: y = x * 2"
-    assert node_lines.find_nearest_line(node([], node([]))) == ""
+    assert node_lines.find_nearest_line(make_node([], make_node([]))) == ""
 
 
 def test_lines_are_by_the_nodes_index_in_its_graph():
@@ -43,7 +43,7 @@ def test_lines_are_by_the_nodes_index_in_its_graph():
             return nodes
 
     graph = Graph()
-    nodes = [node([], graph=graph), node([[OWN]], graph=graph)]
+    nodes = [make_node([], graph=graph), make_node([[OWN]], graph=graph)]
     stats = Made(apply_time=dict.fromkeys(nodes, 1.0), name=None, message="train.py:9")
     assert node_lines.find_lines(stats) == {1: "/home/me/train.py:7: y = x * 2"}
     assert node_lines.name_of(stats) == "train.py:9"

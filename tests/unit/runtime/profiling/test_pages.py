@@ -31,7 +31,7 @@ class Reader(HTMLParser):
             self.cells[-1] += text
 
 
-def parsed(page):
+def parse_page(page):
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
@@ -41,7 +41,7 @@ def parsed(page):
 def test_a_page_has_every_number_of_a_real_file_and_fetches_nothing(read):
     for name in ("train_fn", "grad_of_scan"):
         for profile in (profile for file in read(name) for profile in file):
-            reader = parsed(pages.render_profiles("ntm", [profile]))
+            reader = parse_page(pages.render_profiles("ntm", [profile]))
             assert reader.fetched == []
             for table in profile.tables.values():
                 for row in table.rows:
@@ -62,7 +62,7 @@ def test_numbers_are_rounded_and_have_units():
 
 def test_a_comparisons_page_has_its_numbers(read):
     comparisons = profile_comparison.compare(read("train_fn"))
-    reader = parsed(pages.render_comparison(comparisons, STACKS))
+    reader = parse_page(pages.render_comparison(comparisons, STACKS))
     assert reader.fetched == []
     start = reader.cells.index("calls")
     cells = reader.cells[start + 2 : start + 5]
@@ -85,7 +85,7 @@ def test_names_cannot_become_elements():
     )
     page = pages.render_profiles(name, [profile])
     assert "<b>" not in page
-    assert name in parsed(page).cells
+    assert name in parse_page(page).cells
 
 
 def test_a_page_is_for_light_and_dark_screens():

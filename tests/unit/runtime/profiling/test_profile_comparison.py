@@ -6,21 +6,21 @@ from theano_fast.profiling import profile_comparison
 from tests.unit.runtime.profiling.conftest import STACKS
 
 
-def seconds(lines):
+def list_seconds(lines):
     return {line.name: line.seconds for line in lines}
 
 
 def test_the_numbers_of_2017(read):
     (train,) = profile_comparison.compare(read("train_fn"))
     assert train.calls == (100, 100, 100)
-    numbers = seconds(train.numbers)
+    numbers = list_seconds(train.numbers)
     assert numbers["calls"] == (55.91766, 49.3949, 48.98488)
     assert numbers["compile"] == (934.346, 1077.718, 991.8714)
     assert numbers["optimizer"] == (883.4189, 1013.889, 934.045)
     assert train.numbers[0].ratios == pytest.approx((1, 0.883, 0.876), abs=5e-4)
     (scan,) = profile_comparison.compare(read("grad_of_scan"))
-    assert seconds(scan.numbers)["calls"] == (48.28692, 43.61261, 43.26865)
-    classes = seconds(scan.classes)
+    assert list_seconds(scan.numbers)["calls"] == (48.28692, 43.61261, 43.26865)
+    classes = list_seconds(scan.classes)
     assert classes["Elemwise"] == (8.227, 9.692, 9.022)
     assert classes["Dot22"] == (5.229, 2.925, 2.958)
     assert classes["Split"] == (4.985, 5.517, 5.757)
@@ -43,7 +43,7 @@ def test_profiles_are_paired_by_name_or_index(read):
         "examples/run_tasks.py:376",
         "grad_of_scan_fn&grad_of_scan_fn",
     ]
-    assert seconds(both[1].numbers)["calls"] == (48.28692, 43.61261)
+    assert list_seconds(both[1].numbers)["calls"] == (48.28692, 43.61261)
 
 
 def test_files_without_a_common_profile_are_refused(read):

@@ -6,41 +6,43 @@ import pytest
 from theano_fast.recording import record_comparison, recorder
 
 
-def array(*values, dtype="float32", **others):
+def make_array(*values, dtype="float32", **others):
     """Return the recorder's summary of an array, without NumPy, which may be missing here."""
     finite = [abs(value) for value in values if math.isfinite(value)]
     tree = {"dtype": dtype, "shape": [len(values)], "sha256": repr(values), "sample": list(values)}
     return {**tree, "largest": max(finite, default=0), "finite": len(finite), **others}
 
 
-def call(number, at, outputs, inputs=()):
+def make_call(number, at, outputs, inputs=()):
     return {"call": number, "at": at, "inputs": list(inputs), "outputs": outputs, "updates": []}
 
 
-def function(number, name, *calls, called=None, **others):
+def make_function(number, name, *calls, called=None, **others):
     names = {"inputs": ["x"] * len(calls[0]["inputs"]), "outputs": ["cost"], "updates": []}
     tree = {"number": number, "name": name, "line": "train.py:3", "called": called or len(calls)}
     return {**tree, **names, "calls": list(calls), **others}
 
 
-def record(*functions):
+def make_record(*functions):
     return {"format": recorder.FORMAT, "functions": list(functions)}
 
 
 @pytest.fixture
 def one():
-    """Return a record of two functions that were called in turns."""
-    first = function(1, "step", call(1, 1, [array(1, 2)]), call(2, 3, [array(3, 4)]))
-    return record(first, function(2, "look", call(1, 2, [array(5, 6)])))
+    """Return a record of two functions that were called alternately."""
+    first = make_function(
+        1, "step", make_call(1, 1, [make_array(1, 2)]), make_call(2, 3, [make_array(3, 4)])
+    )
+    return make_record(first, make_function(2, "look", make_call(1, 2, [make_array(5, 6)])))
 
 
-def output(tree, index, number=0):
+def get_output(tree, index, number=0):
     return tree["functions"][index]["calls"][number]["outputs"]
 
 
 def test_the_same_and_rounding_do_not_differ(one):
     other = copy.deepcopy(one)
-    output(other, 0)[0] = array(1, 2.00001)
+    get_output(other, 0)[0] = make_array(1, 2.00001)
     comparison = record_comparison.compare(one, other)
     assert comparison.first is None
     counts = [(function.values, function.equal) for function in comparison.functions]
@@ -50,10 +52,10 @@ def test_the_same_and_rounding_do_not_differ(one):
     assert "nothing differs beyond rounding" in lines
 
 
-def test_the_first_in_time_is_named(one):
+def test_the_earliest_difference_is_named(one):
     other = copy.deepcopy(one)
-    output(other, 0, 1)[0] = array(3, 5)
-    output(other, 1)[0] = array(5, 7)
+    get_output(other, 0, 1)[0] = make_array(3, 5)
+    get_output(other, 1)[0] = make_array(5, 7)
     first = record_comparison.compare(one, other).first
     assert str(first).startswith("2 look train.py:3, call 1: output 0 cost differs by 1.4e-01")
     assert record_comparison.compare(one, other, factor=1e5).first is None
@@ -62,37 +64,37 @@ def test_the_first_in_time_is_named(one):
 @pytest.mark.parametrize(
     ("value", "description"),
     [
-        (array(1, 2, dtype="float64"), "has dtype float32, float64 in the other record"),
-        (array(1, 2, 3), "has shape [2], [3] in the other record"),
-        (array(1, math.nan), "has 2 finite values, 1 in the other record"),
+        (make_array(1, 2, dtype="float64"), "has dtype float32, float64 in the other record"),
+        (make_array(1, 2, 3), "has shape [2], [3] in the other record"),
+        (make_array(1, math.nan), "has 2 finite values, 1 in the other record"),
     ],
 )
 def test_values_of_another_kind(one, value, description):
     other = copy.deepcopy(one)
-    output(other, 0)[0] = value
+    get_output(other, 0)[0] = value
     assert record_comparison.compare(one, other).first.description == description
 
 
 def test_integers_have_no_tolerance():
     assert (
-        record_comparison.differ(array(1, dtype="int64"), array(2, dtype="int64"))[0]
+        record_comparison.differ(make_array(1, dtype="int64"), make_array(2, dtype="int64"))[0]
         == "of int64 differs"
     )
 
 
 def test_means_show_differences_between_samples():
-    one, other = (array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
+    one, other = (make_array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
     assert record_comparison.differ(one, other)[1] > 1
 
 
 def test_nan_and_infinity_equal_themselves():
     assert (
-        record_comparison.differ(array(math.nan, math.inf, 1), array(math.nan, math.inf, 1.00001))[
-            1
-        ]
+        record_comparison.differ(
+            make_array(math.nan, math.inf, 1), make_array(math.nan, math.inf, 1.00001)
+        )[1]
         < 1
     )
-    assert record_comparison.differ(array(math.inf, 1), array(-math.inf, 1))[1] > 1
+    assert record_comparison.differ(make_array(math.inf, 1), make_array(-math.inf, 1))[1] > 1
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_nan_and_infinity_equal_themselves():
         (lambda tree: tree["functions"][0].update(called=9), "is called 2 times, and 9 times"),
     ],
 )
-def test_another_program(one, change, text):
+def test_other_functions_or_calls_are_reported(one, change, text):
     other = copy.deepcopy(one)
     change(other)
     assert text in str(record_comparison.compare(one, other).first)
@@ -114,8 +116,13 @@ def test_nodes_come_before_outputs():
         return record_comparison.compare(make(1, 1), make(node, value))
 
     def make(node, value):
-        with_nodes = {**call(1, 1, [array(value)]), "nodes": [array(1), array(node)]}
-        return record(function(1, "step", with_nodes, nodes=["0 exp", "1 dot (train.py:2)"]))
+        with_nodes = {
+            **make_call(1, 1, [make_array(value)]),
+            "nodes": [make_array(1), make_array(node)],
+        }
+        return make_record(
+            make_function(1, "step", with_nodes, nodes=["0 exp", "1 dot (train.py:2)"])
+        )
 
     assert compare(2, 2).first.value == "node 1 dot (train.py:2)"
     comparison = compare(1, 2)
@@ -129,7 +136,7 @@ def test_nodes_come_before_outputs():
         (None, "cannot be read: No such file"),
         ('{"format": ', "is not a record, or is truncated"),
         ('{"format": "theano"}', "is not a record of"),
-        (json.dumps({"format": recorder.FORMAT, "functions": []}), "called no function"),
+        (json.dumps({"format": recorder.FORMAT, "functions": []}), "no Theano function"),
     ],
 )
 def test_the_message_of_a_bad_file_has_one_line(tmp_path, text, message):

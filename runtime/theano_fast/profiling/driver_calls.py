@@ -1,0 +1,187 @@
+"""Count the calls of NVIDIA's driver in each call of a Theano function.
+
+``driver_calls.cpp`` counts in a file that this process maps. :class:`Counter` reads the file before
+and after each call of a function.
+"""
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import mmap
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from theano_fast import stack
+
+COMPILER = "x86_64-conda-linux-gnu-g++"
+SOURCE = Path(__file__).with_suffix(".cpp")
+VARIABLE = "THEANO_FAST_DRIVER_CALLS"
+# struct Group of the source: name, calls, nanoseconds.
+GROUP = struct.Struct("24sQQ")
+# The first calls compile kernels and allocate memory.
+FIRST = 2
+
+# By the name of a group: calls, and nanoseconds.
+Counts = dict[str, tuple[int, int]]
+
+
+def prepare(folder: Path) -> dict[str, str]:
+    """Return the environment variables that count a process's calls; none in a stack for CPUs.
+
+    Args:
+        folder: a directory for the library and its file.
+
+    Raises:
+        subprocess.CalledProcessError: the compiler failed.
+    """
+    try:
+        device = stack.load().axes["device"]
+    except stack.StackError:
+        return {}
+    return compile_library(f"{sys.base_prefix}/bin/{COMPILER}", folder) if device == "cuda" else {}
+
+
+def compile_library(compiler: str, folder: Path) -> dict[str, str]:
+    """Compile the library; return the environment variables for a process whose calls it counts.
+
+    Args:
+        compiler: g++.
+        folder: a directory for the library and its file.
+
+    Raises:
+        subprocess.CalledProcessError: the compiler failed.
+    """
+    library, file = folder / "driver_calls.so", folder / "driver_calls"
+    options = ["-shared", "-fPIC", "-O2", "-std=c++17", "-nodefaultlibs"]
+    subprocess.run([compiler, *options, "-o", library, SOURCE, "-lc"], check=True)
+    file.write_bytes(b"")
+    return {"LD_AUDIT": str(library), VARIABLE: str(file)}
+
+
+def read(file: Path) -> Counts:
+    """Return the counts of a file; empty if the process loaded no driver."""
+    with file.open("rb") as opened:
+        try:
+            memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            return {}
+        with memory:
+            return _parse(memory)
+
+
+def _parse(memory: Any) -> Counts:
+    rows = GROUP.iter_unpack(memory)
+    return {name.rstrip(b"\0").decode(): (calls, spent) for name, calls, spent in rows}
+
+
+class Counter:
+    """Counts of the driver's calls by the name of a function's profile."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        # By name: the counts of each of the first calls, then the sum of all later calls.
+        self.counts: dict[str, list[Counts]] = {}
+        self.calls: dict[str, int] = {}
+
+    def wrap(self, call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
+        """Return a method of Function that counts, in place of its method ``__call__``."""
+
+        @wraps(call)
+        def counted(function: Any, *args: Any, **kwargs: Any) -> Any:
+            before = read(self.file)
+            try:
+                return call(function, *args, **kwargs)
+            finally:
+                if function.profile:
+                    self._add(name_of(function.profile), before, read(self.file))
+
+        return counted
+
+    def _add(self, name: str, before: Counts, after: Counts) -> None:
+        zero = (0, 0)
+        spent = {
+            group: (calls - before.get(group, zero)[0], time - before.get(group, zero)[1])
+            for group, (calls, time) in after.items()
+        }
+        number = self.calls[name] = self.calls.get(name, 0) + 1
+        sums = self.counts.setdefault(name, [])
+        if number <= FIRST + 1:
+            sums.append(spent)
+        else:
+            sums[FIRST] = {
+                group: (calls + sums[FIRST][group][0], time + sums[FIRST][group][1])
+                for group, (calls, time) in spent.items()
+            }
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the calls and microseconds per call: in each first call, and later on average."""
+        return {name: self._describe(name) for name in self.calls}
+
+    def _describe(self, name: str) -> dict[str, Any]:
+        sums, later = self.counts[name], self.calls[name] - FIRST
+        first = [_average(counts, 1) for counts in sums[:FIRST]]
+        return {
+            "calls": self.calls[name],
+            "first": first,
+            "later": _average(sums[FIRST], later) if later > 0 else {},
+        }
+
+
+def _average(counts: Counts, calls: int) -> dict[str, dict[str, float]]:
+    return {
+        group: {"calls": total / calls, "us": spent / 1000 / calls}
+        for group, (total, spent) in counts.items()
+        if total
+    }
+
+
+class CountAtImport(importlib.abc.MetaPathFinder):
+    """A finder that counts the calls of functions as soon as a program imports Theano."""
+
+    MODULE = "theano.compile.function_module"
+
+    def __init__(self, counter: Counter, name_of: Callable[[Any], str]) -> None:
+        self.counter, self.name_of = counter, name_of
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return the module's own spec, whose loader then wraps Function.__call__."""
+        if fullname != self.MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_wrap(module: ModuleType) -> None:
+                execute(module)
+                function = module.Function
+                function.__call__ = self.counter.wrap(function.__call__, self.name_of)
+
+            spec.loader.exec_module = execute_and_wrap  # type: ignore[method-assign]
+        return spec
+
+
+def render(counts: Mapping[str, Any]) -> list[str]:
+    """Return a table of lines for each function that calls the driver."""
+    lines = []
+    for name, described in counts.items():
+        columns = [*described["first"], described["later"]]
+        groups = dict.fromkeys(group for column in columns for group in column)
+        if not groups:
+            continue
+        heads = [f"call {i + 1}" for i in range(len(described["first"]))] + ["later calls"]
+        lines.append(f"{name}: driver calls, and their time in us, per call")
+        lines.append(f"  {'':<22}" + "".join(f"{head:>18}" for head in heads))
+        for group in groups:
+            cells = [column.get(group, {"calls": 0, "us": 0}) for column in columns]
+            text = "".join(f"{cell['calls']:>9,.1f}{cell['us']:>9,.0f}" for cell in cells)
+            lines.append(f"  {group:<22}{text}")
+    return lines

@@ -1,0 +1,37 @@
+"""Count the driver's calls in training steps of a graph of bench/: ``driver_calls.py GRAPH``.
+
+Prints JSON: the calls of the third and of each later step, by group; the least time of a step in
+ms; and the losses.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import models
+import theano_step
+from theano_fast.profiling import driver_calls
+
+STEPS = 4
+
+
+def measure_step(step):
+    """Return the calls in one step by group, its ms, and its loss."""
+    file = Path(os.environ[driver_calls.VARIABLE])
+    before = driver_calls.read(file)
+    start = time.perf_counter()
+    loss = step()
+    ms = 1000 * (time.perf_counter() - start)
+    after = driver_calls.read(file)
+    counts = {group: calls - before.get(group, (0, 0))[0] for group, (calls, _) in after.items()}
+    return counts, ms, loss
+
+
+if __name__ == "__main__":
+    step, _ = theano_step.compile_step(models.select_size(sys.argv[1]))
+    counts, times, losses = zip(*(measure_step(step) for _ in range(STEPS)), strict=True)
+    assert counts[2:] == counts[-1:] * (STEPS - 2), counts
+    calls = {group: count for group, count in counts[-1].items() if count}
+    print(json.dumps({"calls": calls, "ms": round(min(times), 2), "losses": losses}))

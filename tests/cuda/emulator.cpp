@@ -1,0 +1,208 @@
+/* A CUDA device on the CPU: NVRTC compiles kernels with g++, launches run them, and cuBLAS is the
+   CBLAS of the environment. Linked with stubs.c, whose functions are weak.
+
+   $EMULATOR is the folder of the compiled kernels and $EMULATOR_HEADER the path of emulator.h.
+   $CBLAS is the library that computes products. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+extern "C" {
+
+#ifdef DRIVER
+
+static std::string image;
+
+int cuLinkAddData_v2(void *, int, void *data, size_t size) {
+  image.assign((char *)data, size);
+  return 0;
+}
+int cuLinkAddData(void *link, int type, void *data, size_t size) {
+  return cuLinkAddData_v2(link, type, data, size);
+}
+int cuLinkComplete(void *, void **out, size_t *size) {
+  *out = &image[0];
+  *size = image.size() + 1;
+  return 0;
+}
+int cuModuleLoadData(void **module, const void *path) {
+  *module = dlopen((const char *)path, RTLD_NOW);
+  if (!*module)
+    fprintf(stderr, "%s\n", dlerror());
+  return *module ? 0 : 200;
+}
+int cuModuleLoadDataEx(void **module, const void *path) { return cuModuleLoadData(module, path); }
+int cuModuleGetFunction(void **function, void *module, const char *name) {
+  *function = dlsym(module, ("launch_" + std::string(name)).c_str());
+  return *function ? 0 : 500;
+}
+int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, void *, void **values, void **) {
+  typedef void launch(const unsigned *, const unsigned *, void *const *, char *);
+  const unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+  static std::vector<double> memory;
+  memory.resize(shared / sizeof(double) + 1);
+  ((launch *)function)(grid, block, values, (char *)memory.data());
+  return 0;
+}
+
+#elif defined NVRTC
+
+struct Program {
+  std::string source, header, path, log;
+};
+
+int nvrtcVersion(int *major, int *minor) { return *major = 13, *minor = 0, 0; }
+const char *nvrtcGetErrorString(int error) { return error ? "NVRTC_ERROR_COMPILATION" : ""; }
+int nvrtcCreateProgram(Program **program, const char *source, const char *, int count,
+                       const char **headers, const char **) {
+  *program = new Program{source, count ? headers[0] : "", "", ""};
+  return 0;
+}
+int nvrtcDestroyProgram(Program **program) {
+  delete *program;
+  return 0;
+}
+
+// Return a kernel's source with its header, for g++.
+static std::string translate(const Program &program) {
+  const char *include = "#include \"cluda.h\"";
+  std::string source = program.source;
+  for (size_t at; (at = source.find(include)) != std::string::npos;)
+    source.erase(at, strlen(include));
+  std::string code = program.header + "\n" + source + "\n";
+  // float16, which g++ does not have, is PTX.
+  code = std::regex_replace(code, std::regex("asm\\([^\n]*"), "abort();");
+  code = std::regex_replace(code, std::regex("(^|\n)__device__ "), "$1static __device__ ");
+  code = std::regex_replace(
+      code, std::regex("extern\\s+__shared__\\s+([\\w ]+?)\\s+(\\w+)\\[\\]"),
+      "$1 *$2 = ($1 *)shared_memory");
+  bool barriers = source.find("__syncthreads") != std::string::npos ||
+                  source.find("local_barrier") != std::string::npos;
+  std::string whole = std::string("#include \"") + getenv("EMULATOR_HEADER") + "\"\n" + code;
+  std::regex kernel("(^|[^_\\w])(KERNEL|__global__)\\s+void\\s+(\\w+)\\s*\\(");
+  std::set<std::string> names;
+  for (std::sregex_iterator it(source.begin(), source.end(), kernel), end; it != end; ++it)
+    names.insert((*it)[3]);
+  for (const std::string &name : names)
+    whole += "extern \"C\" void launch_" + name +
+             "(const unsigned *g, const unsigned *b, void *const *v, char *m) {\n"
+             "  run(g, b, v, m, [] { call(" + name + "); }, " + (barriers ? "true" : "false") +
+             ");\n}\n";
+  return whole;
+}
+
+int nvrtcCompileProgram(Program *program, int, const char **) {
+  std::string code = translate(*program);
+  std::string stem =
+      std::string(getenv("EMULATOR")) + "/" + std::to_string(std::hash<std::string>()(code));
+  program->path = stem + ".so";
+  if (access(program->path.c_str(), R_OK)) {
+    std::ofstream(stem + ".cpp") << code;
+    std::string own = stem + "." + std::to_string(getpid());
+    std::string command = "env -u LD_PRELOAD -u LD_AUDIT g++ -std=c++17 -shared -fPIC -static-libstdc++ -static-libgcc -O1 -w "
+                          "-fpermissive -ffp-contract=off -o " +
+                          own + " " + stem + ".cpp 2> " + own + ".log";
+    int status = system(command.c_str());
+    std::ifstream log(own + ".log");
+    program->log.assign(std::istreambuf_iterator<char>(log), {});
+    unlink((own + ".log").c_str());
+    if (status) {
+      fputs(program->log.c_str(), stderr);
+      return 6;
+    }
+    rename(own.c_str(), program->path.c_str());
+  }
+  return 0;
+}
+int nvrtcGetPTXSize(Program *program, size_t *size) {
+  *size = program->path.size() + 1;
+  return 0;
+}
+int nvrtcGetPTX(Program *program, char *out) {
+  strcpy(out, program->path.c_str());
+  return 0;
+}
+int nvrtcGetProgramLogSize(Program *program, size_t *size) {
+  *size = program->log.size() + 1;
+  return 0;
+}
+int nvrtcGetProgramLog(Program *program, char *out) {
+  strcpy(out, program->log.c_str());
+  return 0;
+}
+
+#elif defined CUBLAS
+
+static void *find(const char *name) {
+  static void *library = dlopen(getenv("CBLAS"), RTLD_NOW);
+  return dlsym(library, name);
+}
+enum { COLUMNS = 102, PLAIN = 111 };
+
+#define PRODUCTS(T, type, letter)                                                                  \
+  static void letter##gemm(int ta, int tb, int m, int n, int k, type alpha, const type *a, int lda, \
+                           const type *b, int ldb, type beta, type *c, int ldc) {                  \
+    typedef void gemm(int, int, int, int, int, int, type, const type *, int, const type *, int,    \
+                      type, type *, int);                                                          \
+    ((gemm *)find("cblas_" #letter "gemm"))(COLUMNS, PLAIN + ta, PLAIN + tb, m, n, k, alpha, a,    \
+                                            lda, b, ldb, beta, c, ldc);                            \
+  }                                                                                                \
+  int cublas##T##gemm_v2(void *, int ta, int tb, int m, int n, int k, const type *alpha,           \
+                         const type *a, int lda, const type *b, int ldb, const type *beta,         \
+                         type *c, int ldc) {                                                       \
+    letter##gemm(ta, tb, m, n, k, *alpha, a, lda, b, ldb, *beta, c, ldc);                          \
+    return 0;                                                                                      \
+  }                                                                                                \
+  int cublas##T##gemmBatched(void *, int ta, int tb, int m, int n, int k, const type *alpha,       \
+                             const type *const *a, int lda, const type *const *b, int ldb,         \
+                             const type *beta, type *const *c, int ldc, int count) {               \
+    for (int i = 0; i < count; i++)                                                                \
+      letter##gemm(ta, tb, m, n, k, *alpha, a[i], lda, b[i], ldb, *beta, c[i], ldc);               \
+    return 0;                                                                                      \
+  }                                                                                                \
+  int cublas##T##gemmStridedBatched(void *, int ta, int tb, int m, int n, int k,                   \
+                                    const type *alpha, const type *a, int lda, long long stride_a, \
+                                    const type *b, int ldb, long long stride_b, const type *beta,  \
+                                    type *c, int ldc, long long stride_c, int count) {             \
+    for (int i = 0; i < count; i++)                                                                \
+      letter##gemm(ta, tb, m, n, k, *alpha, a + i * stride_a, lda, b + i * stride_b, ldb, *beta,   \
+                   c + i * stride_c, ldc);                                                         \
+    return 0;                                                                                      \
+  }                                                                                                \
+  int cublas##T##gemv_v2(void *, int t, int m, int n, const type *alpha, const type *a, int lda,   \
+                         const type *x, int incx, const type *beta, type *y, int incy) {           \
+    typedef void gemv(int, int, int, int, type, const type *, int, const type *, int, type,        \
+                      type *, int);                                                                \
+    ((gemv *)find("cblas_" #letter "gemv"))(COLUMNS, PLAIN + t, m, n, *alpha, a, lda, x, incx,     \
+                                            *beta, y, incy);                                       \
+    return 0;                                                                                      \
+  }                                                                                                \
+  int cublas##T##ger_v2(void *, int m, int n, const type *alpha, const type *x, int incx,          \
+                        const type *y, int incy, type *a, int lda) {                               \
+    typedef void ger(int, int, int, type, const type *, int, const type *, int, type *, int);      \
+    ((ger *)find("cblas_" #letter "ger"))(COLUMNS, m, n, *alpha, x, incx, y, incy, a, lda);        \
+    return 0;                                                                                      \
+  }                                                                                                \
+  int cublas##T##dot_v2(void *, int n, const type *x, int incx, const type *y, int incy,           \
+                        type *out) {                                                               \
+    typedef type dot(int, const type *, int, const type *, int);                                   \
+    *out = ((dot *)find("cblas_" #letter "dot"))(n, x, incx, y, incy);                             \
+    return 0;                                                                                      \
+  }
+PRODUCTS(S, float, s)
+PRODUCTS(D, double, d)
+
+#endif
+}

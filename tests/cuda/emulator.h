@@ -1,0 +1,171 @@
+/* CUDA's words for kernels that run on the CPU: the emulator puts them before each kernel's source.
+
+   The threads of a block run one after another; in a kernel with barriers, each is a fiber, which
+   goes on when all fibers are at the barrier. */
+#include <math.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __shared__ static
+#define __restrict__
+
+using std::abs;
+template <class A, class B> typename std::common_type<A, B>::type max(A a, B b) {
+  typedef typename std::common_type<A, B>::type T;
+  return (T)a < (T)b ? (T)b : (T)a;
+}
+template <class A, class B> typename std::common_type<A, B>::type min(A a, B b) {
+  typedef typename std::common_type<A, B>::type T;
+  return (T)b < (T)a ? (T)b : (T)a;
+}
+static inline float __int_as_float(int bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline double __longlong_as_double(long long bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline long long __double_as_longlong(double x) {
+  long long bits;
+  memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+template <class T, class V> T atomicAdd(T *address, V value) {
+  T old = *address;
+  *address = old + value;
+  return old;
+}
+template <class T, class V> T atomicExch(T *address, V value) {
+  T old = *address;
+  *address = value;
+  return old;
+}
+template <class T, class C, class V> T atomicCAS(T *address, C compare, V value) {
+  T old = *address;
+  if (old == compare)
+    *address = value;
+  return old;
+}
+static inline double rsqrt(double x) { return 1 / sqrt(x); }
+static inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  unsigned long long both = x | (unsigned long long)y << 32;
+  unsigned result = 0;
+  for (int i = 0; i < 4; i++)
+    result |= (both >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+  return result;
+}
+
+struct dim3 {
+  unsigned x, y, z;
+};
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+static const int warpSize = 32;
+static char *shared_memory;
+
+// makecontext starts a fiber once; _longjmp goes on with it, without the system calls of swapcontext.
+struct Fiber {
+  ucontext_t start;
+  jmp_buf place;
+  bool started, ended;
+};
+static jmp_buf scheduler;
+static Fiber *running;
+
+static inline void __syncthreads(void) {
+  dim3 thread = threadIdx;
+  if (!_setjmp(running->place))
+    _longjmp(scheduler, 1);
+  threadIdx = thread;
+}
+
+static void *const *arguments;
+
+template <class... A, size_t... I>
+void call_with(void (*kernel)(A...), std::index_sequence<I...>) {
+  kernel(*(typename std::remove_cv<A>::type *)arguments[I]...);
+}
+template <class... A> void call(void (*kernel)(A...)) {
+  call_with(kernel, std::index_sequence_for<A...>());
+}
+
+static void (*body)(void);
+static void start_fiber(void) {
+  for (;;) {
+    body();
+    running->ended = true;
+    if (!_setjmp(running->place))
+      _longjmp(scheduler, 1);
+  }
+}
+
+template <class F> void for_each(dim3 size, dim3 &index, F function) {
+  for (index.z = 0; index.z < size.z; index.z++)
+    for (index.y = 0; index.y < size.y; index.y++)
+      for (index.x = 0; index.x < size.x; index.x++)
+        function();
+}
+
+static void resume(Fiber *fiber) {
+  running = fiber;
+  if (_setjmp(scheduler))
+    return;
+  if (fiber->started)
+    _longjmp(fiber->place, 1);
+  fiber->started = true;
+  setcontext(&fiber->start);
+}
+
+static void run_fibers(void) {
+  enum { STACK = 1 << 16 };
+  static std::vector<Fiber *> fibers;
+  std::vector<dim3> threads;
+  for_each(blockDim, threadIdx, [&] { threads.push_back(threadIdx); });
+  while (fibers.size() < threads.size()) {
+    Fiber *fiber = new Fiber;
+    getcontext(&fiber->start);
+    fiber->start.uc_stack.ss_sp = malloc(STACK);
+    fiber->start.uc_stack.ss_size = STACK;
+    makecontext(&fiber->start, start_fiber, 0);
+    fiber->started = false;
+    fibers.push_back(fiber);
+  }
+  for (size_t i = 0; i < threads.size(); i++)
+    fibers[i]->ended = false;
+  for (size_t left = threads.size(); left;)
+    for (size_t i = 0; i < threads.size(); i++)
+      if (!fibers[i]->ended) {
+        threadIdx = threads[i];
+        resume(fibers[i]);
+        left -= fibers[i]->ended;
+      }
+}
+
+static void run(const unsigned *grid, const unsigned *block, void *const *values, char *memory,
+                void (*kernel)(void), bool barriers) {
+  gridDim = {grid[0], grid[1], grid[2]};
+  blockDim = {block[0], block[1], block[2]};
+  arguments = values;
+  shared_memory = memory;
+  body = kernel;
+  for_each(gridDim, blockIdx, [&] {
+    if (barriers)
+      run_fibers();
+    else
+      for_each(blockDim, threadIdx, [&] { body(); });
+  });
+}
