@@ -1,26 +1,27 @@
-"""Unpack Debian's binary packages, those in this directory, into ``debian``.
+"""Unpack all Debian packages in the working directory into the directory ``debian``.
 
-A .deb is an ar archive with a tar archive of its files. Python is what every host has; ar comes out
-of such a package itself.
+A .deb is an ar archive that contains a tar archive of the package's files. This script needs only
+Python, which each host has. It cannot use ar, because the build gets ar from such a package.
 """
 
 import io
 import tarfile
 from pathlib import Path
 
-HEADER = 60
+HEADER_SIZE = 60
 
 for package in sorted(Path().glob("*.deb")):
     archive = package.read_bytes()
-    begin = len("!<arch>\n")
-    while begin < len(archive):
-        header = archive[begin : begin + HEADER]
-        begin += HEADER
-        # ar(5): the name in 16 bytes, the size in decimal from the 48th on; members begin on even bytes.
+    offset = len("!<arch>\n")
+    while offset < len(archive):
+        header = archive[offset : offset + HEADER_SIZE]
+        offset += HEADER_SIZE
+        # ar(5): a header has the member's name in bytes 0 to 15, and its size in decimal in bytes 48 to
+        # 57. Members begin at even offsets.
         size = int(header[48:58])
         if header.startswith(b"data.tar"):
-            with tarfile.open(fileobj=io.BytesIO(archive[begin : begin + size])) as files:
-                # Links may be absolute; Python 3.14 refuses them unless told so.
+            with tarfile.open(fileobj=io.BytesIO(archive[offset : offset + size])) as files:
+                # Accept absolute links, which Python 3.14 refuses by default.
                 files.extraction_filter = lambda member, _: member
                 files.extractall("debian")
-        begin += size + size % 2
+        offset += size + size % 2

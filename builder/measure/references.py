@@ -32,8 +32,11 @@ INTERPRETERS = {
     "pytensor": paths.RECIPES / "python",
 }
 PEERS = tuple(name for name in INTERPRETERS if name not in (STOCK, PROGRAMS))
-# The recipes of the wheels that install the requirements.
-INSTALLERS = ("pip", "setuptools", "wheel")
+# The recipes of the wheels that install the requirements, by the recipe of the interpreter.
+INSTALLERS = {
+    paths.REFERENCES / "python": (paths.REFERENCES / "installers",),
+    paths.RECIPES / "python": (paths.RECIPES / "pip", paths.RECIPES / "setuptools"),
+}
 # The file with the inputs of a complete environment.
 MARK = "made-from.txt"
 
@@ -42,11 +45,11 @@ def install_reference(name: str, options: Options) -> Path:
     """Install a reference into ``build/envs``, unless it is installed; return its prefix.
 
     Raises:
-        UsageError: there is no such reference.
+        UsageError: the reference is unknown.
         EnvironmentFailed: pip could not install the requirements.
     """
     if name not in INTERPRETERS:
-        raise UsageError(f"unknown reference {name!r}", f"choose of: {', '.join(INTERPRETERS)}")
+        raise UsageError(f"unknown reference {name!r}", f"choose one of: {', '.join(INTERPRETERS)}")
     requirements = paths.REFERENCES / f"{name}.txt"
     plan, installers = _make_plan(name)
     prefix = paths.ENVIRONMENTS / name
@@ -58,7 +61,7 @@ def install_reference(name: str, options: Options) -> Path:
     if prefix.exists():
         shutil.rmtree(prefix)
     fetched = fetch_sources(installers, options)
-    # Not added to the stacks' channel.
+    # Do not add the packages to the stacks' channel.
     interpreter, _ = Build(stacks.load_all()[0], plan, options).build_missing()
     prefix.mkdir(parents=True)
     progress.say(f"installing {prefix}")
@@ -76,7 +79,7 @@ def install_reference(name: str, options: Options) -> Path:
 
 def _make_plan(name: str) -> tuple[Plan, list[Recipe]]:
     """Return the plan of a reference's interpreter, and the recipes of its installers."""
-    # Any stack will do: neither the interpreter nor its dependencies depend on an axis.
+    # Use any stack: neither the interpreter nor its dependencies depend on an axis.
     stack = stacks.load_all()[0]
     rendered = recipes.load_all(stack)
     variant = recipes.make_variant(stack)
@@ -84,7 +87,8 @@ def _make_plan(name: str) -> tuple[Plan, list[Recipe]]:
     plan = package_cache.make_plan(
         rendered, recipes.collect_dependencies(rendered, "python"), variant
     )
-    return plan, [rendered[installer] for installer in INSTALLERS]
+    installers = [recipes.render(path, variant) for path in INSTALLERS[INTERPRETERS[name]]]
+    return plan, installers
 
 
 def _install(prefix: Path, installers: list[Path], requirements: Path, options: Options) -> None:

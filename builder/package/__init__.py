@@ -1,1 +1,1 @@
-"""Recipes built into packages, the package cache, and channels."""
+"""Build recipes into packages, store these in the package cache, and add them to channels."""

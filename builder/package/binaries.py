@@ -1,4 +1,4 @@
-"""What the binaries in a package ask of the machine, and what they may ask."""
+"""Check the binaries of a package: glibc version, dependencies, search paths, processor level."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from builder.common.elf import Demands
+from builder.common.elf import Requirements
 from builder.stack.toolchain import numbers
 
-# Every distribution with glibc has these of it.
+# The libraries of glibc, which every distribution has.
 GLIBC = frozenset(
     (
         "ld-linux-x86-64.so.2",
@@ -26,16 +26,17 @@ GLIBC = frozenset(
     )
 )
 VERSION = re.compile(r"GLIBC_(\d+(\.\d+)+)")
-# Others, as GLIBC_PRIVATE, are of one glibc alone: no floor has them.
-NUMBERLESS = (1 << 30,)
-# How many symbols a complaint names.
-NAMED = 3
+# The rank of versions without a number, such as GLIBC_PRIVATE: newer than every supported glibc,
+# because only one release of glibc defines them.
+UNNUMBERED = (1 << 30,)
+# The number of symbols in a message.
+SYMBOL_LIMIT = 3
 
 Version = tuple[int, ...]
 
 
-class Need(NamedTuple):
-    """A version of glibc that a file asks for, and the symbols that are the reason."""
+class GlibcNeed(NamedTuple):
+    """A version of glibc that a file requires, and the symbols with this version."""
 
     version: Version
     name: str
@@ -43,61 +44,64 @@ class Need(NamedTuple):
     symbols: tuple[str, ...]
 
 
-def highest(binaries: Mapping[str, Demands]) -> Need | None:
-    """What asks for the newest glibc, if anything asks for a version."""
-    needs = (need for file, demands in binaries.items() for need in _needs(file, demands))
+def find_newest_glibc(binaries: Mapping[str, Requirements]) -> GlibcNeed | None:
+    """Find the newest version of glibc that binaries require; None if they require no version."""
+    needs = (
+        need for file, required in binaries.items() for need in _list_glibc_needs(file, required)
+    )
     return max(needs, default=None)
 
 
-def requirement(binaries: Mapping[str, Demands]) -> list[str]:
-    """What a package with these binaries depends on for their sake: no match spec, or one."""
-    need = highest(binaries)
+def make_glibc_specs(binaries: Mapping[str, Requirements]) -> list[str]:
+    """Make the match spec on ``__glibc`` for a package with these binaries; none if not needed."""
+    need = find_newest_glibc(binaries)
     return [f"__glibc >={'.'.join(map(str, need.version))},<3.0.a0"] if need else []
 
 
-def complaints(
-    binaries: Mapping[str, Demands], floor: Version, libraries: Collection[str]
+def find_violations(
+    binaries: Mapping[str, Requirements], oldest_glibc: Version, libraries: Collection[str]
 ) -> Iterator[str]:
-    """Each thing that a binary asks for and may not.
+    """Describe each requirement of a binary that a package must not have.
 
     Args:
-        binaries: what the binaries of a package demand, by their places in the prefix.
-        floor: the oldest glibc that they are to run with.
-        libraries: the names of those that are there: its own, and its dependencies'.
+        binaries: the requirements of a package's binaries, by path in the prefix.
+        oldest_glibc: the oldest glibc that the package must run on.
+        libraries: the file names of the libraries in the package and in its dependencies.
     """
-    for file, demands in binaries.items():
-        for need in _needs(file, demands):
-            if need.version > floor:
-                symbols = [*need.symbols[:NAMED], *(["..."] if need.symbols[NAMED:] else [])]
-                oldest = ".".join(map(str, floor))
-                yield f"{file} needs {need.name} ({', '.join(symbols)}), the floor is {oldest}"
-        for library in demands.libraries:
+    for file, required in binaries.items():
+        for need in _list_glibc_needs(file, required):
+            if need.version > oldest_glibc:
+                omitted = ["..."] if need.symbols[SYMBOL_LIMIT:] else []
+                symbols = ", ".join([*need.symbols[:SYMBOL_LIMIT], *omitted])
+                oldest = ".".join(map(str, oldest_glibc))
+                yield f"{file} needs {need.name} ({symbols}); packages must run on glibc {oldest}"
+        for library in required.libraries:
             if library not in GLIBC and library not in libraries:
-                yield f"{file} needs {library}, which no dependency has"
-        for path in demands.search_paths:
-            if not _inside(file, path):
-                yield f"{file} looks for libraries in {path!r}, which is not below the prefix"
-        if demands.executable_stack:
-            yield f"{file} demands an executable stack"
-        if demands.text_relocations:
+                yield f"{file} needs {library}, which no dependency contains"
+        for path in required.search_paths:
+            if not _is_below_prefix(file, path):
+                yield f"{file} searches {path!r} for libraries, which is outside the prefix"
+        if required.executable_stack:
+            yield f"{file} needs an executable stack"
+        if required.text_relocations:
             yield f"{file} has text relocations"
-        if demands.levels > 1:
-            yield f"{file} needs a processor of x86-64-v{demands.levels.bit_length()}"
+        if required.isa_levels > 1:
+            yield f"{file} needs a processor of x86-64-v{required.isa_levels.bit_length()}"
 
 
-def _needs(file: str, demands: Demands) -> Iterator[Need]:
-    for name, symbols in demands.versions.items():
+def _list_glibc_needs(file: str, required: Requirements) -> Iterator[GlibcNeed]:
+    for name, symbols in required.versions.items():
         if name.startswith("GLIBC_"):
-            yield Need(_version(name), name, file, symbols)
+            yield GlibcNeed(_parse_version(name), name, file, symbols)
 
 
-def _version(name: str) -> Version:
-    found = VERSION.fullmatch(name)
-    return numbers(found[1]) if found else NUMBERLESS
+def _parse_version(name: str) -> Version:
+    match = VERSION.fullmatch(name)
+    return numbers(match[1]) if match else UNNUMBERED
 
 
-def _inside(file: str, path: str) -> bool:
-    """Whether a search path of a file is relative to it, and below the prefix."""
-    origin, _, rest = path.partition("/")
-    place = posixpath.normpath(posixpath.join(posixpath.dirname(file), rest.lstrip("/")))
-    return origin in ("$ORIGIN", "${ORIGIN}") and place.split("/")[0] != ".."
+def _is_below_prefix(file: str, path: str) -> bool:
+    """Whether a file's search path is relative to the file, and below the prefix."""
+    origin, _, relative = path.partition("/")
+    directory = posixpath.normpath(posixpath.join(posixpath.dirname(file), relative.lstrip("/")))
+    return origin in ("$ORIGIN", "${ORIGIN}") and directory.split("/")[0] != ".."

@@ -26,15 +26,15 @@ from builder.timing.timings import Span
 # Niceness of builds off the critical path. Two builds of equal priority would share all cores
 # equally, and the critical path, which determines the end, would take longer.
 BACKGROUND_NICENESS = 10
-# Recipes of fewer CPU seconds start first: they do not delay the others.
+# Recipes of fewer CPU seconds start first, because they hardly delay the others.
 SHORT_CPU_SECONDS = 5.0
 # Seconds between updates of priorities and of the estimated time left.
 UPDATE_INTERVAL = 1.0
 # Seconds of estimated work that must be done before the measured pace corrects the estimate.
 PACE_SECONDS = 30.0
-# Limits of this correction: one slow recipe says little about the others.
+# Limits of this correction, because one slow recipe says little about other recipes.
 MIN_PACE, MAX_PACE = 0.2, 5.0
-# A recipe that takes longer than estimated has at least this share of its estimate left.
+# The least remaining share of an estimate, for a recipe that takes longer than estimated.
 MIN_SHARE_LEFT = 1 / 50
 # A build that fails with less free space, in bytes, failed for lack of space.
 MIN_FREE_BYTES = 1 << 24
@@ -139,7 +139,8 @@ class _Scheduler:
             missing,
             key=lambda recipe: (seconds[recipe.name] >= SHORT_CPU_SECONDS, -chains[recipe.name]),
         )
-        # All dependencies, not only direct ones: those may be cached while others are not.
+        # Use indirect dependencies too: a direct dependency may be cached while an indirect
+        # dependency is not.
         closures = {recipe.name: self.plan.collect_needs(recipe.name) for recipe in pending}
         try:
             while pending or self.running:
@@ -186,7 +187,7 @@ class _Scheduler:
         self.step.seconds_left = seconds_left * min(max(pace, MIN_PACE), MAX_PACE)
 
     def _set_priorities(self, chains: dict[str, float]) -> None:
-        """Run the build with the longest chain at normal priority, the others at a lower one."""
+        """Run the build with the longest chain at normal priority, others at a lower priority."""
         critical = max(self.running, key=lambda name: chains[name], default="")
         for name, build in self.running.items():
             niceness = 0 if name == critical else BACKGROUND_NICENESS
@@ -198,7 +199,7 @@ class _Scheduler:
         self, recipe: Recipe, build_progress: progress.BuildProgress, pending: list[Recipe]
     ) -> None:
         """Start a build and remove it from ``pending``, unless another process is building it."""
-        work = paths.work() / recipe.name
+        work = paths.work_directory() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{work}.lock", os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -210,7 +211,7 @@ class _Scheduler:
                 self.waiting.add(recipe.name)
             return
         pending.remove(recipe)
-        # The other process may have finished it.
+        # The other process may have finished the recipe.
         if (cached := find_cached(self.plan.keys[recipe.name])) is not None:
             os.close(lock)
             self.packages[recipe.name] = cached
@@ -223,8 +224,8 @@ class _Scheduler:
     def _start_engine(self, recipe: Recipe, work: Path) -> processes.Process:
         """Start the engine in an empty work directory, with a channel of the dependencies."""
         shutil.rmtree(work)
-        # The engine reads the tests of a package from its unpacked copy in the engine's cache,
-        # which may be one of the same name, version and build string that another build made.
+        # The engine reads the tests of a package from the unpacked copy in its cache. The copy may
+        # be of another build's package with the same name, version and build string.
         for output in recipe.outputs:
             stem = f"{output.name}-{output.version}-{output.build}"
             shutil.rmtree(paths.engine_cache() / "pkgs" / stem, ignore_errors=True)
@@ -243,10 +244,10 @@ class _Scheduler:
             result=str(work / "result.json"),
             engine=self.engine_name,
         )
-        engine.write(request, work / "request.json")
+        engine.write_request(request, work / "request.json")
         return processes.start(
             [sys.executable, "-m", "builder.package.engine", work / "request.json"],
-            env=engine.environment(paths.engine_cache()),
+            env=engine.make_environment(paths.engine_cache()),
             log=_log_file(recipe),
             cwd=paths.ROOT,
         )

@@ -81,6 +81,6 @@ def unpack_sources(file: Path) -> Iterator[Path]:
                             shutil.copyfileobj(content, target)
         except tarfile.TarError as error:
             raise SourceUnavailable(
-                f"{file} is not a bundle: {error}", "make one: ./invoke fetch --bundle=FILE"
+                f"{file} is not a bundle: {error}", "make a bundle: ./invoke fetch --bundle=FILE"
             ) from error
         yield Path(directory)

@@ -1,10 +1,10 @@
-"""The canonical form of a package: the same bytes, wherever and by whomever it was built.
+"""Rewrite packages in a canonical form, so that every build of a recipe gives the same bytes.
 
-The engine records the directory that it builds in, as the prefix placeholder and as the
-channel's address, and it lists dependencies in the order of a hash table. Linkers digest the
-placeholder into build IDs, pip into hashes. None of this says anything about
-the package: here it gives way to what every build has in common. And of glibc it lists what that
-of the build's time was, or the compiler's: here it asks for what its binaries ask for.
+The engine records its build directory as the prefix placeholder and as the channel's address, and
+lists dependencies in the order of a hash table. The placeholder also changes linkers' build IDs
+and pip's hashes. This module replaces all of these by fixed values. It also replaces the
+dependency on glibc, which the engine derives from the build's environment, by the oldest version
+that the package's binaries run on.
 """
 
 from __future__ import annotations
@@ -26,103 +26,104 @@ from builder.common import elf
 from builder.common.errors import BuildFailed
 from builder.package import binaries
 
-# As long as the engine's, which it pads to the longest prefix that conda can put in its place.
+# As long as the engine's placeholder, which is as long as the longest prefix that conda supports.
 PLACEHOLDER = ("/theano-fast" + "_placehold" * 25)[:255].encode()
 CHANNEL = "theano-fast"
 COMPRESSION_LEVEL = 15
 
-# The note in which a linker leaves the SHA-1 of what it wrote (elf.h: Elf64_Nhdr).
+# The note in which a linker stores the SHA-1 of its output (elf.h: Elf64_Nhdr).
 BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
-# The hashes in pip's RECORD, which may be empty. They are of files for the prefix of the build,
-# before the engine relinked them; paths.json has those of the files in the package.
-HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
+# The hashes in pip's RECORD. They are optional, and wrong in a package, because the engine relinks
+# the files later. paths.json has the right hashes.
+RECORD_HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
-# The files in a package that metadata reads.
-DESCRIPTIONS = tuple(f"info/{name}.json" for name in ("index", "paths", "about", "run_exports"))
+# The files in a package that read_metadata reads.
+METADATA_FILES = tuple(f"info/{name}.json" for name in ("index", "paths", "about", "run_exports"))
 
 
-def write(
+def canonicalize(
     package: Path, directory: Path, epoch: int, *, relinked: bool = True
-) -> dict[str, elf.Demands]:
-    """Rewrite a .conda file in its canonical form; what its binaries demand, by file.
+) -> dict[str, elf.Requirements]:
+    """Rewrite a .conda file in its canonical form; return its binaries' requirements by file.
 
     Args:
-        package: the file, as the engine made it.
-        directory: where the engine built it.
-        epoch: the time of all files in it, in seconds since 1970.
-        relinked: whether the engine set the search paths of its binaries. Others are a
-            vendor's, and stay as they are.
+        package: the engine's .conda file.
+        directory: the engine's build directory.
+        epoch: the modification time of all files in the package, in seconds since 1970.
+        relinked: whether the engine set the search paths of the binaries. If not, they are a
+            vendor's and are not changed.
 
     Raises:
-        BuildFailed: a file in it names ``directory`` other than as the prefix, or a binary is cut
-            short.
+        BuildFailed: a file contains ``directory`` other than in the prefix, or a binary is
+            truncated.
     """
     part = package.with_suffix(".part")
     payload, info = (f"{kind}-{package.stem}.tar.zst" for kind in ("pkg", "info"))
     digests: dict[str, tuple[str, int]] = {}
-    demands: dict[str, elf.Demands] = {}
-    with zipfile.ZipFile(package) as given, zipfile.ZipFile(part, "w") as made:
-        described = list(_members(given, info))
-        placeholder = _placeholder(described)
+    requirements: dict[str, elf.Requirements] = {}
+    with zipfile.ZipFile(package) as source, zipfile.ZipFile(part, "w") as target:
+        metadata = list(_read_archive(source, info))
+        placeholder = _find_placeholder(metadata)
 
-        def files() -> Iterator[Member]:
-            for member, content in _members(given, payload):
-                found = content.replace(placeholder, PLACEHOLDER)
+        def rewrite_payload() -> Iterator[Member]:
+            for member, original in _read_archive(source, payload):
+                content = original.replace(placeholder, PLACEHOLDER)
                 if member.name.endswith(".dist-info/RECORD"):
-                    found = HASH.sub(b",,", found)
-                elif relinked and content.startswith(b"\x7fELF"):
-                    found = _with_build_id(found)
-                digests[_sha256(content)] = _sha256(found), len(found)
-                demands.update(_demands([(member, found)]))
-                yield member, found
+                    content = RECORD_HASH.sub(b",,", content)
+                elif relinked and original.startswith(b"\x7fELF"):
+                    content = _set_build_id(content)
+                digests[_sha256(original)] = _sha256(content), len(content)
+                requirements.update(_read_requirements([(member, content)]))
+                yield member, content
 
-        def description() -> Iterator[Member]:
-            for member, content in described:
-                found = content.replace(placeholder, PLACEHOLDER)
-                yield member, _description(member.name, found, digests, demands, epoch)
+        def rewrite_metadata() -> Iterator[Member]:
+            # After the payload, whose digests it contains.
+            for member, original in metadata:
+                content = original.replace(placeholder, PLACEHOLDER)
+                yield member, _rewrite_json(member.name, content, digests, requirements, epoch)
 
-        with made.open(_entry("metadata.json", epoch), "w") as stream:
-            stream.write(given.read("metadata.json"))
-        for name, contents in ((payload, files()), (info, description())):
-            with made.open(_entry(name, epoch), "w") as stream:
-                _archive(stream, _clean(contents, directory, package.name), epoch)
+        with target.open(_zip_entry("metadata.json", epoch), "w") as stream:
+            stream.write(source.read("metadata.json"))
+        for name, members in ((payload, rewrite_payload()), (info, rewrite_metadata())):
+            with target.open(_zip_entry(name, epoch), "w") as stream:
+                _write_archive(stream, _check_paths(members, directory, package.name), epoch)
     part.replace(package)
-    return demands
+    return requirements
 
 
-def demands(package: Path) -> dict[str, elf.Demands]:
-    """What the binaries in a .conda file demand, by file.
+def read_requirements(package: Path) -> dict[str, elf.Requirements]:
+    """Read the requirements of the binaries in a .conda file, by file.
 
     Raises:
-        BuildFailed: one is cut short.
+        BuildFailed: a binary is truncated.
     """
-    return _demands(members(package))
+    return _read_requirements(read_members(package))
 
 
-def name(package: Path) -> str:
-    """A package's name: its file's, without version and build string."""
+def package_name(package: Path) -> str:
+    """Return the package's name: the file's name without version and build string."""
     return package.name.rsplit("-", 2)[0]
 
 
-def metadata(package: Path) -> dict[str, Any]:
-    """What the JSON files that describe a .conda file's package say, by name."""
-    with zipfile.ZipFile(package) as given:
+def read_metadata(package: Path) -> dict[str, Any]:
+    """Read the METADATA_FILES of a .conda file; the keys have no ``info/``."""
+    with zipfile.ZipFile(package) as source:
         return {
             member.name.removeprefix("info/"): json.loads(content)
-            for member, content in _members(given, f"info-{package.stem}.tar.zst")
-            if member.name in DESCRIPTIONS
+            for member, content in _read_archive(source, f"info-{package.stem}.tar.zst")
+            if member.name in METADATA_FILES
         }
 
 
-def members(package: Path) -> Iterator[Member]:
-    """The files in a .conda file, with their content: its payload, then what describes it."""
-    with zipfile.ZipFile(package) as given:
+def read_members(package: Path) -> Iterator[Member]:
+    """Read the files in a .conda file: the payload, then the metadata."""
+    with zipfile.ZipFile(package) as source:
         for kind in ("pkg", "info"):
-            yield from _members(given, f"{kind}-{package.stem}.tar.zst")
+            yield from _read_archive(source, f"{kind}-{package.stem}.tar.zst")
 
 
-def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
+def _read_archive(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
     with (
         package.open(archive) as compressed,
         zstandard.ZstdDecompressor().stream_reader(compressed) as stream,
@@ -133,92 +134,101 @@ def _members(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
             yield member, content.read() if content else b""
 
 
-def _placeholder(description: Iterable[Member]) -> bytes:
-    """What stands for the prefix in a package's files; the canonical one if no file holds it."""
-    paths = next(content for member, content in description if member.name == "info/paths.json")
+def _find_placeholder(metadata: Iterable[Member]) -> bytes:
+    """Find the prefix placeholder of a package; the canonical one if no file contains it."""
+    paths = next(content for member, content in metadata if member.name == "info/paths.json")
     entries = json.loads(paths)["paths"]
-    held = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}
-    [placeholder] = held or {PLACEHOLDER.decode()}
-    # A binary's contents must not move.
+    recorded = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}
+    [placeholder] = recorded or {PLACEHOLDER.decode()}
+    # Offsets in a binary must not change.
     assert len(placeholder) == len(PLACEHOLDER)
     return str(placeholder).encode()
 
 
-def _with_build_id(content: bytes) -> bytes:
-    """A binary whose build ID is the SHA-1 of all the rest of it."""
+def _set_build_id(content: bytes) -> bytes:
+    """Set a binary's build ID to the SHA-1 of the binary without build ID."""
     digest = hashlib.sha1(BUILD_ID.sub(b"", content)).digest()
     return BUILD_ID.sub(lambda _: digest, content)
 
 
-def _demands(members: Iterable[Member]) -> dict[str, elf.Demands]:
-    found = {}
+def _read_requirements(members: Iterable[Member]) -> dict[str, elf.Requirements]:
+    requirements = {}
     for member, content in members:
         if elf.is_x86_64(content):
             try:
-                found[member.name] = elf.demands(content)
-            except elf.CutShort as error:
-                raise BuildFailed(f"{member.name} is cut short: {error}") from error
-    return found
+                requirements[member.name] = elf.read_requirements(content)
+            except elf.ElfError as error:
+                raise BuildFailed(f"{member.name}: {error}") from error
+    return requirements
 
 
-def _description(
+def _rewrite_json(
     name: str,
     content: bytes,
     digests: Mapping[str, tuple[str, int]],
-    demands: Mapping[str, elf.Demands],
+    requirements: Mapping[str, elf.Requirements],
     epoch: int,
 ) -> bytes:
-    """One of the files below info/, without what differs between builds."""
+    """Remove values that differ between builds from a file below info/.
+
+    Args:
+        digests: the new SHA-256 and size in bytes of each file of the payload, by its old SHA-256.
+    """
     if name not in ("info/about.json", "info/index.json", "info/paths.json"):
         return content
     table = json.loads(content)
     match name:
         case "info/about.json":
             table["channels"] = [CHANNEL]
-            # Where sources may be had is no input of a package.
+            # Addresses of sources, which do not change the package.
             table.pop("extra", None)
         case "info/index.json":
             others = [spec for spec in table["depends"] if spec.split()[0] != "__glibc"]
-            table["depends"] = sorted(others + binaries.requirement(demands))
-            # When it was built, in milliseconds.
+            table["depends"] = sorted(others + binaries.make_glibc_specs(requirements))
+            # The time of the build, in milliseconds.
             table["timestamp"] = epoch * 1000
         case "info/paths.json":
             for entry in table["paths"]:
                 # A link has the digest of its target, which may be in another package.
-                if (found := digests.get(entry.get("sha256"))) is None:
+                if (rewritten := digests.get(entry.get("sha256"))) is None:
                     continue
-                entry["sha256"] = found[0]
+                entry["sha256"], size = rewritten
                 if entry["path_type"] == "hardlink":
-                    entry["size_in_bytes"] = found[1]
+                    entry["size_in_bytes"] = size
     return json.dumps(table, indent=2).encode()
 
 
-def _clean(members: Iterable[Member], directory: Path, package: str) -> Iterator[Member]:
+def _check_paths(members: Iterable[Member], directory: Path, package: str) -> Iterator[Member]:
+    """Pass members through; raise BuildFailed if one contains the build directory."""
     for member, content in members:
         if str(directory).encode() in content:
             raise BuildFailed(
-                f"{package}: {member.name} names the directory it was built in, {directory}",
-                "keep it out of there in the recipe's build.sh (-ffile-prefix-map, sed)",
+                f"{package}: {member.name} contains the path of the build directory, {directory}",
+                "remove it in the recipe's build.sh (-ffile-prefix-map, sed)",
             )
         yield member, content
 
 
-def _entry(name: str, epoch: int) -> zipfile.ZipInfo:
+def _zip_entry(name: str, epoch: int) -> zipfile.ZipInfo:
     return zipfile.ZipInfo(name, time.gmtime(epoch)[:6])
 
 
-def _archive(stream: IO[bytes], members: Iterable[Member], epoch: int) -> None:
-    # With threads the bytes are the same for any number of them, but not those without.
+def _write_archive(stream: IO[bytes], members: Iterable[Member], epoch: int) -> None:
+    # The compressed bytes are the same for any number of threads, but not without threads.
     compressor = zstandard.ZstdCompressor(COMPRESSION_LEVEL, threads=-1)
     with (
         compressor.stream_writer(stream, closefd=False) as compressed,
         tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT) as tar,
     ):
-        for given, content in members:
-            member = tarfile.TarInfo(given.name)
-            member.type, member.linkname, member.size = given.type, given.linkname, len(content)
-            # A user's umask decides on the other bits.
-            member.mode = 0o755 if given.mode & 0o100 else 0o644
+        for original, content in members:
+            member = tarfile.TarInfo(original.name)
+            member.type, member.linkname, member.size = (
+                original.type,
+                original.linkname,
+                len(content),
+            )
+            # The other bits depend on the user's umask.
+            member.mode = 0o755 if original.mode & 0o100 else 0o644
             member.mtime = epoch
             tar.addfile(member, io.BytesIO(content))
 

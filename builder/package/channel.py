@@ -26,17 +26,17 @@ class Package:
 
     @property
     def path(self) -> str:
-        """Its path in a channel."""
+        """The package's path in a channel."""
         return f"{self.subdir}/{self.file.name}"
 
     @property
     def name(self) -> str:
         """The package's name, without version and build string."""
-        return canonical.name(self.file)
+        return canonical.package_name(self.file)
 
 
 def add_packages(packages: Iterable[Package], directory: Path) -> None:
-    """Add packages to the channel at ``directory`` and index it, unless it has these bytes."""
+    """Add packages to the channel at ``directory`` and index it; do nothing if it has them."""
     packages = list(packages)
     indexed = _read_index(directory)
     if indexed is not None and all(

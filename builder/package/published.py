@@ -27,7 +27,7 @@ def publish(packages: Iterable[Package], directory: Path) -> None:
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
     for package in packages:
-        # A copy, not a hard link: changes in the cache must not reach published packages.
+        # Copy the file, do not link it: changes in the cache must not reach published packages.
         part = directory / package.subdir / f".{package.file.name}.part"
         shutil.copyfile(package.file, part)
         part.replace(directory / package.path)
@@ -54,7 +54,7 @@ def _read_descriptions(directory: Path) -> dict[str, Descriptions]:
     """Read the descriptions of all packages in a subdirectory, by file name."""
     files = {}
     for file in sorted(directory.glob("*.conda")):
-        metadata = canonical.metadata(file)
+        metadata = canonical.read_metadata(file)
         files[file.name] = {
             key: metadata.get(f"{key}.json", {}) for key in ("index", "about", "run_exports")
         }
@@ -62,7 +62,7 @@ def _read_descriptions(directory: Path) -> dict[str, Descriptions]:
 
 
 def _make_channeldata(subdirs: Mapping[str, Mapping[str, Descriptions]]) -> dict[str, Any]:
-    """Make ``channeldata.json``: of each package the highest build number decides."""
+    """Make ``channeldata.json`` from the build of each package with the highest build number."""
     packages: dict[str, Any] = {}
     for subdir, files in subdirs.items():
         rows = sorted(files.items(), key=lambda row: row[1]["index"]["build_number"])

@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 def _wrap_in_mount(mount: str) -> tuple[str, ...]:
-    """Return a command that runs another one in a mount namespace, after the command ``mount``."""
+    """Return a prefix that runs a command in a mount namespace, after the command ``mount``."""
     return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
 
 
@@ -62,8 +62,8 @@ ENVIRONMENT = {
     "CONDA_OVERRIDE_LINUX": "5.4",
     "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
 }
-# Recipes of at least this many CPU seconds in costs.toml take turns. All others together take a
-# few minutes.
+# ``rebuild --turn`` selects one of the recipes with at least this many CPU seconds in costs.toml.
+# All other recipes together take a few minutes.
 EXPENSIVE_CPU_SECONDS = 60.0
 
 
@@ -103,8 +103,8 @@ def drop_expensive(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recip
     """Drop all expensive recipes except one: the ``turn``-th, modulo their number.
 
     Args:
-        missing: the recipes that had to be built the first time. If one of them is expensive, all
-            expensive recipes are dropped: this run takes long enough.
+        missing: the recipes that had to be built before the rebuild. If one of them is expensive,
+            drop all expensive recipes, because this run takes long enough.
     """
     dropped = [recipe for recipe in recipes if _is_expensive(recipe)]
     if dropped and not any(map(_is_expensive, missing)):
@@ -153,7 +153,7 @@ def rebuild(
         status = run_on_terminal(command, env=environ, cwd=checkout)
         if status != 0:
             raise BuildFailed(
-                f"the second build failed (exit status {status}); the first had succeeded",
+                f"the second build failed (exit status {status}); the first build succeeded",
                 "its messages are above",
             )
         comparisons = []
@@ -196,7 +196,7 @@ def _select_wrappers(root: Path, checkout: Path) -> list[str]:
     root.chmod(0o755)
     chain: list[str] = []
     for changed, wrapper in WRAPPERS.items():
-        # In a shell: setpriv itself still has the rights that it drops for its child.
+        # Test in a shell, because setpriv itself keeps the rights that it drops for its child.
         probe = [*chain, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
         probe.append("import builder.package.builds")
         if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:
@@ -232,5 +232,5 @@ def _digest_members(package: Path) -> dict[str, tuple[int, str, str]]:
     """Return the mode, link target and SHA-256 of each file in a package, by path."""
     return {
         member.name: (member.mode, member.linkname, hashlib.sha256(content).hexdigest())
-        for member, content in canonical.members(package)
+        for member, content in canonical.read_members(package)
     }

@@ -25,7 +25,7 @@ def call(verb: str, **request: Any) -> Any:
     """Run a verb, ``index``, ``solve`` or ``install``, and return its JSON answer.
 
     Raises:
-        CommandFailed: it failed; the message is py-rattler's.
+        CommandFailed: the verb failed; the message is py-rattler's.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)
@@ -44,8 +44,8 @@ def call(verb: str, **request: Any) -> Any:
 async def _index(channel: str, every_form: bool = False) -> None:
     from rattler.index import index_fs  # noqa: PLC0415
 
-    # By default only repodata.json: the engine would not update the other forms, which clients
-    # prefer, and they would be out of date.
+    # By default write repodata.json only. Clients prefer the other forms, but the engine would not
+    # update them, so they would become outdated.
     await index_fs(Path(channel), write_zst=every_form, write_shards=every_form, force=True)
     # py-rattler leaves its temporary directory in the channel.
     shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)

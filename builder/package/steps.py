@@ -125,7 +125,7 @@ def announce(
     seconds += sum(map(forecast.estimate_stage_seconds, steps.names))
     total, built = len(plan.recipes), len(plan.recipes) - len(missing)
     # The work directory of an interrupted or failed build is kept.
-    resumes = built and any((paths.work() / recipe.name).is_dir() for recipe in missing)
+    resumes = built and any((paths.work_directory() / recipe.name).is_dir() for recipe in missing)
     if resumes:
         work = f"resuming: {built} of {total} recipes are built, {len(missing)} to build"
     else:

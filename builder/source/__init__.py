@@ -1,1 +1,1 @@
-"""Source archives: downloads from Debian, package indexes and upstream, and their verification."""
+"""Download source archives from Debian, package indexes and upstream, and verify them."""

@@ -16,7 +16,7 @@ from builder.stack.toolchain import detect_glibc
 
 # The name of the archive in build/sources; a hash follows it.
 NAME = "aocl-libm"
-# The second name is that of releases before AOCL 3.0.
+# Releases before AOCL 3.0 have the second name.
 LIBRARIES = ("libalm.so", "libamdlibm.so")
 # Patterns of files that contain the licence; recipes/amdlibm/build.sh has them too.
 LICENCES = ("*licen[cs]e*", "*eula*", "amdlibm.h")
@@ -24,7 +24,7 @@ LICENCES = ("*licen[cs]e*", "*eula*", "amdlibm.h")
 INNER_ARCHIVE = "*libm*.tar*"
 HINT = "pass AMD's archive of AOCL-LibM for Linux, as downloaded (aocl-libm-linux-*.tar.gz)"
 SLOWER = (
-    "AMD's functions are not faster than those of the open-source amdlibm:"
+    "AMD's functions are not faster than the functions of the open-source amdlibm:"
     " docs/stacks.md has a table"
 )
 
@@ -39,8 +39,8 @@ def cache_archive(archive: Path) -> str:
         The SHA-256 of the archive.
 
     Raises:
-        SourceUnavailable: the archive is incomplete, it lacks a library for x86-64 or a licence, or
-            this host's glibc does not load its library.
+        SourceUnavailable: the archive is incomplete, lacks a library for x86-64 or a licence, or
+            has a library that this host's glibc does not load.
         DiskFull: the file system of the cache is full.
     """
     names, libraries = _read(archive)
@@ -50,29 +50,27 @@ def cache_archive(archive: Path) -> str:
         raise SourceUnavailable(f"{archive} has neither {' nor '.join(LIBRARIES)}", hint)
     if not any(_is_licence(name) for name in names):
         raise SourceUnavailable(
-            f"{archive} contains no licence of AMD's, which must be packaged with the library",
+            f"{archive} contains no licence of AMD, which must be packaged with the library",
             HINT,
         )
     warnings = [SLOWER]
     for name, image in libraries.items():
-        if not elf.is_x86_64(image):
-            raise SourceUnavailable(f"{archive}: {name} is not a library for Linux on x86-64", HINT)
         try:
-            demands = elf.demands(image)
-        except elf.CutShort as error:
-            raise SourceUnavailable(f"{archive}: {name} is truncated: {error}", HINT) from error
-        if demands.executable_stack and detect_glibc() >= GLIBC_WITHOUT_EXECUTABLE_STACKS:
+            required = elf.read_requirements(image)
+        except elf.ElfError as error:
+            raise SourceUnavailable(f"{archive}: {name}: {error}", HINT) from error
+        if required.executable_stack and detect_glibc() >= GLIBC_WITHOUT_EXECUTABLE_STACKS:
             raise SourceUnavailable(
-                f"{archive}: {name} demands an executable stack, which this host's glibc"
+                f"{archive}: {name} needs an executable stack, which this host's glibc"
                 f" {'.'.join(map(str, detect_glibc()))} refuses",
                 "build the stack without --amdlibm-archive, or on a host with an older glibc",
             )
-        if demands.executable_stack:
+        if required.executable_stack:
             warnings.append(
-                f"{name} demands an executable stack: loading it makes all stacks of the"
+                f"{name} needs an executable stack: loading it makes all stacks of the"
                 " process executable, and glibc refuses it from 2.41 on"
             )
-        if demands.text_relocations:
+        if required.text_relocations:
             warnings.append(
                 f"{name} has text relocations: the loader makes its code writable, which hardened"
                 " kernels refuse, and processes do not share it"
@@ -90,7 +88,7 @@ def _read(archive: Path) -> tuple[list[str], dict[str, bytes]]:
     """Read a whole archive; return the names of its files, and the content of each library by path.
 
     Raises:
-        SourceUnavailable: it is empty, truncated or another kind of file.
+        SourceUnavailable: the archive is empty, truncated or another kind of file.
     """
     if archive.stat().st_size == 0:
         raise SourceUnavailable(f"{archive} is empty", f"download it again; {HINT}")

@@ -18,20 +18,20 @@ from builder.common.errors import CommandFailed
 from builder.common.processes import run
 from builder.source import downloads
 
-# Releases whose files recipes pin. A host with one of them can fetch from all.
+# Releases whose files recipes pin. A host that runs one of them can fetch files of all of them.
 RELEASES = ("bullseye", "bookworm", "trixie")
 # Suites that drop no files: releases after their last point release that mirrors still have. Other
 # suites drop a file when they get a newer version, or disappear from the mirrors.
 STABLE_SUITES = frozenset({"bookworm"})
-# The variable with the address of a Debian mirror, such as http://mirror.example/debian, for hosts
-# whose apt has none.
+# The environment variable with the address of a Debian mirror, such as
+# http://mirror.example/debian, for hosts whose apt has no Debian mirror.
 MIRROR = "THEANO_FAST_DEBIAN_MIRROR"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 FILE = re.compile(
     r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
     r"(\.orig\.tar\.(gz|xz|bz2)|(?P<revision>\.debian\.tar\.xz)|_(amd64|all)\.(?P<binary>deb))"
 )
-# apt-cache's command for each kind of entry: deb-src for source packages, deb for binary ones.
+# apt-cache's command by kind of entry: deb-src for source packages, deb for binary packages.
 SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
 
 _lock = threading.Lock()
@@ -43,7 +43,7 @@ def read_user_mirror() -> str:
 
 
 def format_sources_list(targets: str, kind: str = "deb-src") -> str:
-    """Format apt's entries for RELEASES, on the user's mirror and on those in ``targets``.
+    """Format apt's entries for RELEASES, on the user's mirror and on the mirrors in ``targets``.
 
     Args:
         targets: the output of ``apt-get update --print-uris``.
@@ -101,9 +101,9 @@ def download(file: str, destination: Path, state: Path) -> None:
     if shutil.which("apt-get") is None:
         downloads.download(_find_address(match, state), destination)
         return
-    kind = _kind(match)
-    # A directory for each kind: to fetch sources, apt need not load the lists of binary packages,
-    # which are large.
+    kind = _find_kind(match)
+    # Use a directory for each kind: to fetch sources, apt need not load the lists of binary
+    # packages, which are large.
     state /= kind
     with _lock:
         options = _configure(state, kind)
@@ -113,7 +113,7 @@ def download(file: str, destination: Path, state: Path) -> None:
             run(["apt-get", *options, "update"], check=False)
             pools = find_pool_directories(run(query, check=False).output, file)
     if not pools:
-        raise LookupError(f"the configured Debian mirrors have no {file} (any more)")
+        raise LookupError(f"the configured Debian mirrors do not have {file}")
     # An index may still list a file that the mirror has dropped, so every mirror is tried.
     mirrors = sorted(set(re.findall(r"https?://\S+", (state / "sources.list").read_text("utf-8"))))
     failure: Exception = LookupError(file)
@@ -128,7 +128,7 @@ def download(file: str, destination: Path, state: Path) -> None:
 
 
 def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
-    """List all files that the mirrors have now of the packages of ``files``, with their suites.
+    """List the files that the mirrors now have for the packages of ``files``, with their suites.
 
     Args:
         state: a directory for apt's index files, which are kept.
@@ -139,7 +139,7 @@ def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
     matches = [match for file in files if (match := FILE.fullmatch(file))]
     suites: dict[str, frozenset[str]] = {}
     for kind, show in SHOW.items():
-        packages = sorted({match["package"] for match in matches if _kind(match) == kind})
+        packages = sorted({match["package"] for match in matches if _find_kind(match) == kind})
         if packages:
             options = _configure(state / kind, kind)
             update = ["apt-get", *options, "-o", "APT::Update::Error-Mode=any", "update"]
@@ -179,7 +179,7 @@ def find_later_version(file: str, candidates: Iterable[str]) -> str | None:
 
     Args:
         file: an archive ``*.debian.tar.xz``, which has Debian's patches.
-        candidates: names of files; those of other packages or upstream releases are ignored.
+        candidates: names of files; files of other packages or upstream releases are ignored.
     """
     match = FILE.fullmatch(file)
     # Only dpkg can compare versions; without it no version is reported.
@@ -197,7 +197,7 @@ def find_later_version(file: str, candidates: Iterable[str]) -> str | None:
 
 
 def read_host_release() -> str:
-    """Read the codename of the host's release; "" if it has none."""
+    """Read the codename of the host's release; "" if the host has no codename."""
     return platform.freedesktop_os_release().get("VERSION_CODENAME", "")
 
 
@@ -237,7 +237,7 @@ def bootstrap(
         # Without this hook bookworm installs perl in order to merge /usr.
         options += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in omit]
-    # Licences require their text to stay with the program.
+    # Licences require that their text accompanies the program.
     options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
     # mmdebstrap copies these from the host.
     options += ['--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf"']
@@ -283,7 +283,7 @@ def _find_address(match: re.Match[str], state: Path) -> str:
     raise LookupError(f"{mirror} lists no {match[0]}")
 
 
-def _kind(match: re.Match[str]) -> str:
+def _find_kind(match: re.Match[str]) -> str:
     """Return the key of SHOW for a file."""
     return "deb" if match["binary"] else "deb-src"
 

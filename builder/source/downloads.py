@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-# Attempts in a row that bring no new bytes before a download fails. The pauses between them grow
-# by a second each.
+# A download fails after this number of successive attempts without new bytes. Each pause between
+# attempts is a second longer than the pause before.
 TRIES = 3
 # Bytes.
 BLOCK = 1 << 20
@@ -27,7 +27,8 @@ class Answer:
     """A server's answer.
 
     Attributes:
-        resumed: whether it starts at the requested offset, and not at the beginning of the file.
+        resumed: whether the answer starts at the requested offset, and not at the beginning of the
+            file.
         size: the number of bytes in it; None if the server does not say.
         blocks: the bytes.
     """

@@ -1,10 +1,10 @@
 """Download wheels and sdists by their exact file names, with the user's pip configuration.
 
 As a program: ``download FILE DESTINATION`` writes a file; ``list PROJECT...`` prints the files of
-projects as JSON. It is a program of its own because pip's modules keep process-wide state (logging,
-session). ``pip download`` does not serve: it runs the build of an sdist to get its metadata, and
-refuses wheels for other Pythons. So pip's own finder and session are used, in the exact release
-that requirements.txt pins.
+projects as JSON. It runs in a separate process because pip's modules keep process-wide state
+(logging, session). It uses pip's own finder and session, in the exact release that requirements.txt
+pins. ``pip download`` is not suitable: it runs the build of an sdist to get its metadata, and
+refuses wheels for other Pythons.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def download(file: str, destination: Path) -> None:
     """Download ``file`` to ``destination``.
 
     Raises:
-        LookupError: no configured index or --find-links directory has it.
+        LookupError: no configured index or --find-links directory has the file.
         OSError: the download failed; see :func:`builder.source.downloads.write_with_retries`.
     """
     with _open_pip() as (session, collector):
@@ -49,16 +49,16 @@ def list_files(projects: Iterable[str]) -> dict[str, str | None]:
     """List the files of projects that are not yanked, with the date of each upload, if known.
 
     Raises:
-        LookupError: no configured index has one of the projects, or none answers.
+        LookupError: no configured index has one of the projects, or no index answers.
     """
     files: dict[str, str | None] = {}
     with _open_pip() as (_, collector):
         for name in projects:
             links = [link for link in _find_links(collector, name) if not link.is_yanked]
             if not links:
-                raise LookupError(f"no configured package index has {name}, or none answers")
+                raise LookupError(f"no configured package index has {name}, or no index answers")
             for link in links:
-                # Only indexes that answer in JSON have it (PEP 700).
+                # Only indexes that answer in JSON have the upload time (PEP 700).
                 date = link.upload_time and str(link.upload_time.date())
                 files[link.filename] = date or files.get(link.filename)
     return files

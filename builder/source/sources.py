@@ -41,18 +41,18 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
     """Compare a file with its pin.
 
     Args:
-        origin: the file that this one is a copy of, for the error message.
+        origin: the original of the file, for the error message.
 
     Raises:
-        HashMismatch: they differ; the message names the file, the expected and the actual hash.
+        HashMismatch: the hashes differ; the message names the file and both hashes.
     """
     actual = sha256(file)
     if actual != source.sha256:
         raise HashMismatch(
             f"{origin or source.file} ({file.stat().st_size} bytes) has the wrong SHA-256\n"
             f"  expected {source.sha256}\n  actual   {actual}",
-            "it is truncated or another file, and was not kept: fetch it again; "
-            "if it changed upstream on purpose, change the pin in its recipe",
+            "the file is truncated, or a different file has its name; the cache rejected it."
+            " Fetch it again; if it changed upstream on purpose, change the pin in its recipe",
         )
 
 
@@ -119,15 +119,15 @@ def cache_file(file: Path, name: str) -> Source:
 
 
 def copy_to(directory: Path, files: Sequence[Path]) -> None:
-    """Copy fetched files into a directory, to be carried to another machine."""
+    """Copy fetched files into a directory, for a machine without a network."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in files:
         _write_atomically(directory / file.name, partial(shutil.copyfile, file))
 
 
 def cached_path(source: Source) -> Path:
-    """Return the path of a source in the cache, where it is once it was fetched and verified."""
-    # The directory is named by the hash: a file in it was verified when it was written.
+    """Return the path of a fetched and verified source in the cache."""
+    # The directory's name is the hash: a file in it was verified when it was written.
     return paths.source_cache() / source.sha256[:16] / source.file
 
 
@@ -231,7 +231,7 @@ def run_pip_helper(*arguments: str | Path) -> str:
     """Run :mod:`builder.source.pypi` as a program, and return the last line of its output.
 
     Raises:
-        CommandFailed: it failed; the message is that line.
+        CommandFailed: the program failed; the message is the last line of its output.
     """
     finished = run(
         [sys.executable, "-m", "builder.source.pypi", *arguments], cwd=paths.ROOT, check=False

@@ -1,1 +1,1 @@
-"""The duration of builds: estimates, the order of recipes, and the critical path."""
+"""Estimate the duration of builds, order their recipes, and find the critical path."""

@@ -21,7 +21,7 @@ else:
     import tomli as tomllib
 
 COSTS = Path(__file__).with_name("costs.toml")
-# CPU seconds of a recipe that is not in costs.toml, such as a new one.
+# CPU seconds of a recipe that is not in costs.toml, such as a new recipe.
 DEFAULT_CPU_SECONDS = 30.0
 # The stages whose durations are recorded.
 STAGES = ("environment", "verification")
@@ -33,13 +33,14 @@ LARGE_WORK, SMALL_WORK, LARGE_CPU_SECONDS = 1000.0, 100.0, 120.0
 
 
 @functools.cache
-def _costs() -> dict[str, dict[str, float]]:
+def _read_costs() -> dict[str, dict[str, float]]:
     costs: dict[str, dict[str, float]] = tomllib.loads(COSTS.read_text(encoding="utf-8"))
     return costs
 
 
 def _measurements_file() -> Path:
-    # For the user and not for a cache key: a recipe with other inputs takes about as long.
+    # The measurements are per user, not per cache key: a recipe with other inputs takes about as
+    # long.
     return paths.cache() / "seconds.json"
 
 
@@ -61,7 +62,7 @@ def record_measurement(kind: str, name: str, measurement: Any) -> None:
     """
     measurements = read_measurements()
     measurements.setdefault(kind, {})[name] = measurement
-    # Of two concurrent writes one is lost, which only makes an estimate worse.
+    # If two processes write at once, one measurement is lost. That only makes an estimate worse.
     text = json.dumps(measurements, indent=1, sort_keys=True) + "\n"
     write_atomically(_measurements_file(), text)
 
@@ -69,8 +70,8 @@ def record_measurement(kind: str, name: str, measurement: Any) -> None:
 def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
     """Estimate the CPU seconds of each recipe, by name; this user's measurements come first."""
     measurements = read_measurements().get("recipes", {})
-    costs = _costs()["recipes"]
-    # The tables have names of directories: several recipes share a name.
+    costs = _read_costs()["recipes"]
+    # The keys of the tables are names of directories, because several recipes share a name.
     directories = {recipe.name: recipe.path.name for recipe in recipes}
     return {
         name: float(
@@ -84,13 +85,13 @@ def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
 
 def is_expensive(recipe: Recipe, cpu_seconds: float) -> bool:
     """Return whether costs.toml gives a recipe at least ``cpu_seconds``, on any machine."""
-    return _costs()["recipes"].get(recipe.path.name, 0.0) >= cpu_seconds
+    return _read_costs()["recipes"].get(recipe.path.name, 0.0) >= cpu_seconds
 
 
 def estimate_stage_seconds(stage: str) -> float:
     """Estimate the seconds of a stage; 0 if it is unknown."""
     measurements = read_measurements().get("stages", {})
-    return float(measurements.get(stage, _costs()["stages"].get(stage, 0)))
+    return float(measurements.get(stage, _read_costs()["stages"].get(stage, 0)))
 
 
 def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
@@ -99,8 +100,8 @@ def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
 
 
 def estimate_megabytes(sources: Iterable[Source]) -> float:
-    """Estimate the total size of sources in MB, as far as costs.toml has them."""
-    costs = _costs()["sources"]
+    """Estimate the total size in MB of the sources that costs.toml contains."""
+    costs = _read_costs()["sources"]
     # Archives of Debian's patches have the name of the source that they patch, and are small.
     files = [source.file for source in sources if ".debian.tar." not in source.file]
     return sum(costs.get(re.split(r"[-_]v?\d", file)[0], 0) for file in files)
@@ -112,7 +113,7 @@ def estimate_disk_megabytes(recipes: Iterable[Recipe], download: float) -> float
     Args:
         download: the MB of the sources that are not in the cache.
     """
-    unpacked = _costs()["packages"]
+    unpacked = _read_costs()["packages"]
     recipes = list(recipes)
     largest = max(estimate_cpu_seconds(recipes).values(), default=0)
     work = LARGE_WORK if largest > LARGE_CPU_SECONDS else SMALL_WORK

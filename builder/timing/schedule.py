@@ -13,7 +13,7 @@ def compute_longest_chains(
 ) -> dict[str, float]:
     """Compute for each recipe the CPU seconds of the longest chain that starts with it.
 
-    In a chain, each recipe needs the one before it.
+    In a chain, each recipe needs the preceding recipe.
 
     Args:
         needs: the dependencies of each recipe, in an order with dependencies first. Dependencies

@@ -25,7 +25,8 @@ class Span:
 def find_critical_path(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> list[str]:
     """Find the recipes that determined the end of a build, first to last.
 
-    The last is the recipe that ended last; before each is its dependency that ended last.
+    The path ends with the recipe that ended last. Each recipe follows its dependency that ended
+    last.
     """
     by_name = {span.recipe: span for span in spans}
     path: list[str] = []

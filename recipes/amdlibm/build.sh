@@ -2,20 +2,20 @@
 set -euo pipefail
 
 options=(
-    # What lets GCC call a vector variant in place of the function.
+    # These let GCC call a vector variant instead of the scalar function.
     -O3 -fno-math-errno -fvect-cost-model=unlimited
-    # Twice as fast here as the 256 bits that GCC prefers for most processors.
+    # Twice as fast for these functions as 256 bits, GCC's default for most processors.
     -mprefer-vector-width=512
-    # powf.c computes what its products' rounding leaves out.
+    # powf.c computes rounding errors of products, which a contraction to FMA would change.
     -ffp-contract=off
     -fPIC -std=gnu11 -Wall -Wextra -Werror
 )
-# In this order: an EPYC of Zen 5 takes 40 cycles for a jump to what is 4096 bytes further on.
+# The order sets the functions' addresses: on an EPYC of Zen 5, a jump by 4096 bytes takes 40 cycles.
 sources=(amdlibm.c exp_log.c powf.c libmvec.c)
 mkdir -p "$PREFIX/lib" "$PREFIX/include"
 
-# Which of the functions of AMD's library this processor computes right, at each level
-# that the library can be made to take it for: proved.s for aocl.c, and a record.
+# Test AMD's functions on this processor, natively and at each level that the library can select.
+# Write the right ones to proved.s, which aocl.c includes, and all results to the record.
 survey() {
     local level record=$PREFIX/share/theano-fast/amdlibm.tsv
     gcc -O2 -DCOUNT='(1 << 18)' survey.c -o survey -ldl -lm
@@ -34,23 +34,25 @@ if [[ -f aocl-libm ]]; then
     tar -xf aocl-libm -C aocl
     library=$(find aocl -name libalm.so -o -name libamdlibm.so | sort | head -n 1)
     install -m 755 "$library" "$PREFIX/lib/libalm.so"
-    # AMD's headers begin with the licence in releases that have no file of it.
+    # In releases without a licence file, AMD's headers begin with the licence.
     find aocl -type f \( -iname '*licen[cs]e*' -o -iname '*eula*' -o -name amdlibm.h \) \
         -exec cp -t aocl-licence {} +
     sources=(amdlibm.c aocl.c exp_log.c powf.c libmvec.c)
     survey "$PREFIX/lib/libalm.so"
-    # The search path is AMD's library's too; calls within ours stay in it.
+    # The old-style RPATH is searched for libalm.so's own dependencies too. -Bsymbolic binds calls
+    # within libamdlibm.so to its own functions.
     options+=(-DREPLACE_WITH_AMDLIBM
         "-Wl,--disable-new-dtags,-rpath,\$ORIGIN,-Bsymbolic")
 fi
 gcc "${options[@]}" -c "${sources[@]}"
 
-# What of libmvec is called and is not our own, by the names of the variants that its archive has.
+# List the functions of libmvec that are called and not defined here, and map each name to the name of
+# the variant in libmvec's archive.
 python3 unpack-debs.py
-nm --defined-only "${sources[@]/%.c/.o}" | sed -n 's/.* \(_ZGV.*\)/--defsym=\1=/p' > own
+nm --defined-only "${sources[@]/%.c/.o}" | sed -n 's/.* \(_ZGV.*\)/--defsym=\1=/p' > defined
 nm --undefined-only "${sources[@]/%.c/.o}" |
     sed -n 's/.* U \(_ZGVd.*\)/--defsym=\1=\1_avx2/p; s/.* U \(_ZGVe.*\)/--defsym=\1=\1_skx/p' |
-    sort -u | grep -vFf own > called
+    sort -u | grep -vFf defined > called
 echo '{ global: amd_*; _ZGV*_amd_*; local: *; };' > exported
 gcc "${options[@]}" -shared -Wl,-soname,libamdlibm.so,--version-script=exported,--no-undefined \
     -Wl,@called -o "$PREFIX/lib/libamdlibm.so" "${sources[@]/%.c/.o}" \

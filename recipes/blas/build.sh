@@ -10,5 +10,5 @@ case $IMPLEMENTATION-$PKG_NAME in
             -lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -l:libgomp.so.1
         ;;
     mkl-*) ln -s libblas.so.3 "$PREFIX/lib/$PKG_NAME.so.3" ;;
-    *) echo "no $PKG_NAME is known of $IMPLEMENTATION" >&2; exit 1 ;;
+    *) echo "blas: $IMPLEMENTATION cannot provide $PKG_NAME" >&2; exit 1 ;;
 esac

@@ -1,9 +1,9 @@
-/* MKL as gfortran, forking programs and loops over small matrices expect a BLAS to be.
+/* Adapter that makes MKL suitable for gfortran's code, for programs that fork, and for small matrices.
  *
- * The interface that Intel's wheel has is that of Intel's Fortran: a function
- * returns a complex number through a hidden first argument, GNU Fortran's in
- * registers. These are all such functions of BLAS and LAPACK; the rest of MKL is
- * reached through this library's dependencies. */
+ * The interface in Intel's wheel follows Intel's Fortran compiler: a function returns a complex
+ * number through a hidden first argument. GNU Fortran returns it in registers. The first group below
+ * wraps all such functions of BLAS and LAPACK. Programs find the other functions of MKL through this
+ * library's dependencies. */
 #include <complex.h>
 #include <pthread.h>
 
@@ -32,20 +32,19 @@ DOT(double complex, zdotu)
 DIVIDE(float complex, cladiv)
 DIVIDE(double complex, zladiv)
 
-/* A team of threads takes 50 us to wake, unless it burns the processor that other
- * threads and processes need. Products below these numbers of multiplications are
- * done sooner by one, as measured on two cores with AVX-512: of a matrix and a
- * vector up to 700 x 700, of two matrices up to 160 x 160. */
-#define FEW_OF_A_MATRIX 5e5
-#define FEW_OF_A_PRODUCT 4e6
+/* Below these numbers of multiplications, one thread is faster than several: it takes 50 us to wake the
+ * other threads, unless they wait actively and use up the processor. Measured on two cores with
+ * AVX-512: products of a matrix and a vector up to 700 x 700, of two matrices up to 160 x 160. */
+#define GEMV_LIMIT 5e5
+#define GEMM_LIMIT 4e6
 
 int MKL_Set_Num_Threads_Local(int count);
 
-#define WITH_THREADS_FOR(multiplications, few, call)                                            \
-    if ((multiplications) < (few)) {                                                            \
-        const int before = MKL_Set_Num_Threads_Local(1);                                        \
+#define WITH_THREADS_FOR(multiplications, limit, call)                                          \
+    if ((multiplications) < (limit)) {                                                          \
+        const int threads = MKL_Set_Num_Threads_Local(1);                                       \
         call;                                                                                   \
-        MKL_Set_Num_Threads_Local(before);                                                      \
+        MKL_Set_Num_Threads_Local(threads);                                                     \
     } else                                                                                      \
         call
 
@@ -56,7 +55,7 @@ int MKL_Set_Num_Threads_Local(int count);
                  const type *a, const int *lda, const type *x, const int *incx,                 \
                  const type *beta, type *y, const int *incy)                                    \
     {                                                                                           \
-        WITH_THREADS_FOR((double)*m * *n, FEW_OF_A_MATRIX,                                      \
+        WITH_THREADS_FOR((double)*m * *n, GEMV_LIMIT,                                           \
                          name(trans, m, n, alpha, a, lda, x, incx, beta, y, incy));             \
     }
 
@@ -66,7 +65,7 @@ int MKL_Set_Num_Threads_Local(int count);
     void name##_(const int *m, const int *n, const type *alpha, const type *x,                  \
                  const int *incx, const type *y, const int *incy, type *a, const int *lda)      \
     {                                                                                           \
-        WITH_THREADS_FOR((double)*m * *n, FEW_OF_A_MATRIX,                                      \
+        WITH_THREADS_FOR((double)*m * *n, GEMV_LIMIT,                                           \
                          name(m, n, alpha, x, incx, y, incy, a, lda));                          \
     }
 
@@ -78,7 +77,7 @@ int MKL_Set_Num_Threads_Local(int count);
                  const int *k, const type *alpha, const type *a, const int *lda, const type *b, \
                  const int *ldb, const type *beta, type *c, const int *ldc)                     \
     {                                                                                           \
-        WITH_THREADS_FOR((double)*m * *n * *k, FEW_OF_A_PRODUCT,                                \
+        WITH_THREADS_FOR((double)*m * *n * *k, GEMM_LIMIT,                                      \
                          name(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));   \
     }
 
@@ -89,7 +88,8 @@ GER(double, dger)
 GEMM(float, sgemm)
 GEMM(double, dgemm)
 
-/* GNU OpenMP's threads do not survive a fork, and a child that calls on them waits for ever. */
+/* A child process has none of its parent's threads, and GNU OpenMP would wait for them forever. So a
+ * child uses one thread. */
 void MKL_Set_Num_Threads(int count);
 
 static void run_alone(void)

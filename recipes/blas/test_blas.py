@@ -1,4 +1,4 @@
-"""numpy and scipy compute by the implementation that is named, and load no other."""
+"""numpy and scipy use the BLAS implementation in the first argument, and load no other."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import numpy
 import scipy.linalg
 
 if sys.argv[1] == "mkl":
-    # A team of threads is called upon for large products only.
+    # Only large products use several threads.
     for size, threads in ((64, 1), (500, 2)):
         square = numpy.ones((size, size), order="F")
         scipy.linalg.blas.dgemm(1.0, square, square)
@@ -29,7 +29,7 @@ t, q = scipy.linalg.schur(a, output="complex")
 assert numpy.allclose(q @ t @ q.conj().T, a)
 
 files = {pathlib.Path(word) for word in pathlib.Path("/proc/self/maps").read_text().split()}
-# The interface is a file of its own where it is more than a link.
+# With MKL, libblas.so.3 is a library that wraps MKL, and not a link to it.
 loaded = {file.name for file in files if re.match("lib.*(blas|lapack|mkl)", file.name)}
 loaded -= {"libblas.so.3"}
 assert loaded, "no BLAS"

@@ -1,4 +1,4 @@
-/* The library is the headers' release, and makes a descriptor, which needs no device. */
+/* The library and the headers have the same version, and a call without a GPU succeeds. */
 #include <cudnn.h>
 #include <stdio.h>
 
@@ -6,9 +6,9 @@ int main(void) {
   cudnnRNNDescriptor_t rnn;
 
   if (cudnnGetVersion() != CUDNN_VERSION) {
-    fprintf(stderr, "headers of %d, library of %zu\n", CUDNN_VERSION, cudnnGetVersion());
+    fprintf(stderr, "the headers have version %d, the library has version %zu\n", CUDNN_VERSION, cudnnGetVersion());
     return 1;
   }
-  /* In libcudnn_adv, which this call opens. */
+  /* This call loads libcudnn_adv, which defines the function. */
   return cudnnCreateRNNDescriptor(&rnn) || cudnnDestroyRNNDescriptor(rnn);
 }

@@ -3,7 +3,7 @@ set -euo pipefail
 
 python3 unpack-debs.py
 mkdir -p "$PREFIX/lib"
-# A library is stored under its soname: nothing links to the other names.
+# Install each library under its soname only: no binary refers to its other names.
 for soname in $LIBRARIES; do
     cp "$(find debian -name "$soname")" "$PREFIX/lib"
 done

@@ -1,8 +1,10 @@
-"""Let what asks for the exp, log and pow of glibc 2.29 take those before.
+"""Make binaries use the exp, log and pow of each glibc, not only those of glibc 2.29 and newer.
 
-``older_libm.py FILE...``: the functions got a new version when they lost matherr, an old way to tell
-errors; glibc keeps both. The library is named in .gnu.version_r (gABI, "Symbol Versioning": the
-hash of the version in the first four bytes of an entry of 16, its name in the 9th to 12th).
+``older_libm.py FILE...`` edits the files in place. glibc 2.29 added new versions of these functions,
+without matherr, an old interface for error handling, and keeps the old versions too. A binary lists the
+versions that it needs in its section .gnu.version_r. An entry of this list has 16 bytes: the version's
+hash in bytes 0 to 3, the offset of its name in bytes 8 to 11 (gABI, "Symbol Versioning"). The script
+replaces the new version by the old one in this entry.
 """
 
 import struct
@@ -10,10 +12,12 @@ import sys
 from pathlib import Path
 
 NEW, OLD = b"GLIBC_2.29", b"GLIBC_2.2.5"
+# The type of the section .gnu.version_r (gABI, "Sections").
+SHT_GNU_VERNEED = 0x6FFFFFFE
 
 
-def digest(name):
-    """The hash of a name (gABI, "Hash Table Section")."""
+def hash_name(name):
+    """Return the ELF hash of a name (gABI, "Hash Table Section")."""
     value = 0
     for byte in name:
         value = (value << 4) + byte
@@ -23,15 +27,17 @@ def digest(name):
 
 for file in map(Path, sys.argv[1:]):
     content = bytearray(file.read_bytes())
-    # ELF64: where the table of sections is, how long an entry and how many.
+    # Header of ELF64: the offset of the section header table, the size and the number of its entries.
     [table] = struct.unpack_from("<Q", content, 0x28)
     size, count = struct.unpack_from("<2H", content, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", content, table + n * size) for n in range(count)]
-    # SHT_GNU_verneed, whose sh_link is the table of its strings.
-    [(_, _, _, _, needs, length, strings, *_)] = [each for each in sections if each[1] == 0x6FFFFFFE]
-    names = content[sections[strings][4] :][: sections[strings][5]]
-    found = content.find(struct.pack("<I", digest(NEW)), needs, needs + length)
-    assert found >= 0, f"{file} asks for nothing of {NEW.decode()}"
-    struct.pack_into("<I", content, found, digest(OLD))
-    struct.pack_into("<I", content, found + 8, names.index(OLD + b"\0"))
+    # The field sh_link is the index of the section with the names.
+    [(_, _, _, _, start, length, link, *_)] = [
+        section for section in sections if section[1] == SHT_GNU_VERNEED
+    ]
+    names = content[sections[link][4] :][: sections[link][5]]
+    entry = content.find(struct.pack("<I", hash_name(NEW)), start, start + length)
+    assert entry >= 0, f"{file} needs no symbol of {NEW.decode()}"
+    struct.pack_into("<I", content, entry, hash_name(OLD))
+    struct.pack_into("<I", content, entry + 8, names.index(OLD + b"\0"))
     file.write_bytes(content)

@@ -2,51 +2,52 @@
 set -euo pipefail
 
 python3 unpack-debs.py
-# A compiler of Debian's finds what it needs from its own place, as it does below /usr.
-own=lib/gcc/x86_64-linux-gnu/10
-mkdir -p "$PREFIX/bin" "$PREFIX/$own"
+# A compiler of Debian finds its parts by paths relative to itself. Keep the layout below /usr.
+gcc_lib=lib/gcc/x86_64-linux-gnu/10
+mkdir -p "$PREFIX/bin" "$PREFIX/$gcc_lib"
 
 driver() {
     cp "debian/usr/bin/x86_64-linux-gnu-$1-10" "$PREFIX/bin/x86_64-conda-linux-gnu-$1"
 }
 
 parts() {
-    cp -r "${@/#/debian/usr/$own/}" "$PREFIX/$own"
+    cp -r "${@/#/debian/usr/$gcc_lib/}" "$PREFIX/$gcc_lib"
 }
 
-# As `-l` looks for it, beside the compiler, and below its soname in the environment.
+# Link a library's development name, which `-l` looks for in the compiler's directory, to its soname
+# in the environment's lib directory.
 library() {
-    ln -s "../../../lib$1" "$PREFIX/$own/lib${1%.*}"
+    ln -s "../../../lib$1" "$PREFIX/$gcc_lib/lib${1%.*}"
 }
 
-# The compiler's own table of how it calls its parts, but for where these look: headers in the
-# sysroot, libraries in the environment and in the sysroot, by their places from the compiler's own;
-# and for AVX, of which it loads and stores halves for Sandy Bridge's sake, as gcc 11 does no more:
-# additions of arrays took 1.15 to 1.6 times as long.
+# Print the compiler's built-in specs (its rules for calling its parts) with two changes. First, paths
+# relative to the compiler: headers are in the sysroot, libraries in the environment and the sysroot.
+# Second, unaligned AVX loads and stores are not split. gcc 10 splits them for Sandy Bridge, gcc 11 no
+# longer does; with the split, additions of arrays took 1.15 to 1.6 times as long.
 specs() {
-    local near=%:getenv\(GCC_EXEC_PREFIX lib=lib/x86_64-linux-gnu sysroot whole
-    sysroot="--sysroot=$near ../../x86_64-linux-gnu/sysroot)"
-    whole='-mno-avx256-split-unaligned-load -mno-avx256-split-unaligned-store'
+    local compiler=%:getenv\(GCC_EXEC_PREFIX lib=lib/x86_64-linux-gnu sysroot avx_options
+    sysroot="--sysroot=$compiler ../../x86_64-linux-gnu/sysroot)"
+    avx_options='-mno-avx256-split-unaligned-load -mno-avx256-split-unaligned-store'
     debian/usr/bin/x86_64-linux-gnu-gcc-10 -dumpspecs | sed \
-        -e "/^\*self_spec:/{n;s|^|%{!-sysroot=*:$sysroot} %{!march=*:%{!mtune=*:$whole}} %{mtune=generic:$whole} |}" \
-        -e "/^\*link:/{n;s|\$| $sysroot --rpath-link=$near ../../lib)|}" \
-        -e "/^\*link_libgcc:/{n;s|.*|-L$near x86_64-linux-gnu/10) -L$near ../../lib) -L=/usr/$lib -L=/$lib|}"
+        -e "/^\*self_spec:/{n;s|^|%{!-sysroot=*:$sysroot} %{!march=*:%{!mtune=*:$avx_options}} %{mtune=generic:$avx_options} |}" \
+        -e "/^\*link:/{n;s|\$| $sysroot --rpath-link=$compiler ../../lib)|}" \
+        -e "/^\*link_libgcc:/{n;s|.*|-L$compiler x86_64-linux-gnu/10) -L$compiler ../../lib) -L=/usr/$lib -L=/$lib|}"
 }
 
 case $PKG_NAME in
     libgcc-devel_linux-64)
         parts crt{begin,beginS,beginT,end,endS,fastmath,offloadbegin,offloadend}.o include \
             libgcc{,_eh}.a libgcc_s.so libgomp.spec collect2 liblto_plugin.so.0.0.0
-        mv "$PREFIX/$own/liblto_plugin.so.0.0.0" "$PREFIX/$own/liblto_plugin.so"
-        # With it, ar, nm and ranlib read what LTO compiles.
+        mv "$PREFIX/$gcc_lib/liblto_plugin.so.0.0.0" "$PREFIX/$gcc_lib/liblto_plugin.so"
+        # ar, nm and ranlib need the plugin to read object files of link-time optimization (LTO).
         mkdir "$PREFIX/lib/bfd-plugins"
-        ln -s "../${own#lib/}/liblto_plugin.so" "$PREFIX/lib/bfd-plugins"
+        ln -s "../${gcc_lib#lib/}/liblto_plugin.so" "$PREFIX/lib/bfd-plugins"
         library gomp.so.1
-        specs > "$PREFIX/$own/specs"
+        specs > "$PREFIX/$gcc_lib/specs"
         for object in {,S,g}crt1.o crt{i,n}.o; do
-            ln -s "../../../../x86_64-linux-gnu/sysroot/usr/lib/x86_64-linux-gnu/$object" "$PREFIX/$own"
+            ln -s "../../../../x86_64-linux-gnu/sysroot/usr/lib/x86_64-linux-gnu/$object" "$PREFIX/$gcc_lib"
         done
-        # Not the host's, nor the environment's of the same name.
+        # The compiler's own libraries are apart from libraries of the same names in the environment.
         mkdir "$PREFIX/lib/gcc/lib"
         for soname in libgmp.so.10 libisl.so.23 libmpc.so.3 libmpfr.so.6 libz.so.1 libzstd.so.1; do
             cp "$(find debian -name "$soname")" "$PREFIX/lib/gcc/lib"

@@ -1,7 +1,8 @@
-"""Let a library take the exp and the log2 of every glibc, not those of glibc 2.29 and newer.
+"""Make a library use the exp and log2 of each glibc, not only those of glibc 2.29 and newer.
 
-They differ in what they do about errno. Its needs of versions are entries of 16 bytes (elf(5)), which
-begin with the hash of a version's name and have the name's place at the eighth byte.
+``older_glibc.py FILE`` edits the file in place. The old and the new versions of these functions differ
+in how they set errno. A binary lists the versions that it needs in entries of 16 bytes (elf(5)). Bytes 0
+to 3 contain the version's hash, and bytes 8 to 11 the offset of its name.
 """
 
 import struct
@@ -9,8 +10,8 @@ import sys
 from pathlib import Path
 
 
-def entry(image, version):
-    """Where the first entry of a version begins."""
+def find_entry(image, version):
+    """Return the offset of a version's first entry."""
     value = 0
     for byte in version:
         value = (value << 4) + byte
@@ -20,7 +21,7 @@ def entry(image, version):
 
 file = Path(sys.argv[1])
 image = bytearray(file.read_bytes())
-new, old = entry(image, b"GLIBC_2.29"), entry(image, b"GLIBC_2.2.5")
+new, old = find_entry(image, b"GLIBC_2.29"), find_entry(image, b"GLIBC_2.2.5")
 image[new : new + 4] = image[old : old + 4]
 image[new + 8 : new + 12] = image[old + 8 : old + 12]
 file.write_bytes(image)

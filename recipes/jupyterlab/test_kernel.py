@@ -1,16 +1,16 @@
-"""A kernel answers, and is interrupted."""
+"""A kernel evaluates an expression, and can be interrupted."""
 
 from jupyter_client.manager import start_new_kernel
 
 manager, client = start_new_kernel()
 try:
-    found = []
+    results = []
     client.execute_interactive(
         "6 * 7",
         timeout=60,
-        output_hook=lambda message: found.append(message["content"].get("data", {})),
+        output_hook=lambda message: results.append(message["content"].get("data", {})),
     )
-    assert {"text/plain": "42"} in found, found
+    assert {"text/plain": "42"} in results, results
     client.execute("print('begun'); import time; time.sleep(600)")
     while client.get_iopub_msg(timeout=60)["msg_type"] != "stream":
         pass

@@ -7,16 +7,16 @@ mkdir -p "$names"
 cp -d debian/usr/lib/libgpuarray.so.3* debian/usr/lib/libgpuarray.so "$PREFIX/lib"
 cp -r debian/usr/include "$PREFIX"
 
-# Linked to the versioned libraries, and to nothing else: what opens one of these
-# finds their functions.
+# Make a library that depends on a versioned library of CUDA. A program that loads it with dlopen
+# finds the functions of the versioned library through it.
 link() {
     gcc -shared -fPIC -O2 -Wall -Werror -o "$names/$1" -L"$PREFIX/lib" -L. \
         -Wl,--no-as-needed,-rpath,"$PREFIX/lib" "${@:2}"
 }
 
-# The driver's is not needed to link to it, only its soname.
+# The build machine needs no driver: an empty library with the driver's soname suffices to link.
 gcc -shared -Wl,-soname,libcuda.so.1 -o libcuda.so.1 -x c /dev/null
 link libcuda.so -x c /dev/null -x none -l:libcuda.so.1
-# NVRTC opens its builtins without an RPATH: they are loaded with it.
+# NVRTC loads its builtins library with dlopen, but has no RPATH. Load the builtins with NVRTC.
 link libnvrtc.so -x c /dev/null -x none -l:libnvrtc.so.13 -l:libnvrtc-builtins.so.13.0
 link libcublas.so cublas.c -l:libcublas.so.13

@@ -1,8 +1,9 @@
-/* cuBLAS as libgpuarray 0.7.6 calls it.
+/* Adapter from libgpuarray 0.7.6 to cuBLAS since CUDA 11.
 
-   Since CUDA 11 the type to compute in is a cublasComputeType_t; libgpuarray, which multiplies
-   float16 matrices with cublasGemmEx, passes a cudaDataType. The enumerations are declared as int
-   here: NVIDIA's headers include others that no wheel of CUDA's run time has. */
+   libgpuarray multiplies float16 matrices with cublasGemmEx. It passes the type to compute in as a
+   cudaDataType; since CUDA 11 cuBLAS expects a cublasComputeType_t. This file declares the
+   enumerations as int, because NVIDIA's headers include headers that no wheel of the CUDA run time
+   contains. */
 #include <stdint.h>
 
 enum { CUDA_R_32F = 0, CUBLAS_COMPUTE_32F = 68 };

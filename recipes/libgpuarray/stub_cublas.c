@@ -1,4 +1,4 @@
-/* In cuBLAS' place: what type are the products of float16 computed in? */
+/* Replacement of cuBLAS that records the type in which products of float16 are computed. */
 typedef long long int64;
 
 int computed_in = -1;

@@ -1,5 +1,5 @@
-/* libgpuarray's names for CUDA's libraries lead to their functions, float16 products to the type
-   they are computed in. The argument is the directory of libgpuarray.so.3. */
+/* CUDA's functions are found through the libraries in lib/gpuarray, and a product of float16 is
+   computed in the right type. The argument is the directory that contains libgpuarray.so.3. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

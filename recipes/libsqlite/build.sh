@@ -3,11 +3,11 @@ set -euo pipefail
 
 bash apply-fixes.sh
 
-# SQLite's canonical sources are turned into one C file by Tcl scripts. Jim,
-# a Tcl in one C file, runs them, so that the host need not have tclsh.
+# Tcl scripts merge SQLite's canonical sources into one C file. Run them with Jim, a Tcl interpreter in
+# one C file, so that the host needs no tclsh.
 gcc -O1 -DHAVE_REALPATH -o jimsh jimtcl/autosetup/jimsh0.c
 
-# zlib would serve only the command line shell, which is not built.
+# Only the command line shell uses zlib, and this build leaves it out.
 export ac_cv_prog_TCLSH_CMD="$PWD/jimsh" ac_cv_search_deflate=no
 CFLAGS="-O2" ./configure --prefix="$PREFIX" --disable-static --disable-tcl --disable-readline \
     --enable-fts4 --enable-fts5 --enable-rtree

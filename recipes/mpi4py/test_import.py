@@ -1,4 +1,4 @@
-"""Without an MPI library the module is absent, as Python tells it."""
+"""Without an MPI library, the import of mpi4py.MPI raises ImportError."""
 
 import os
 
@@ -10,4 +10,4 @@ try:
 except ImportError as error:
     assert "cannot load MPI library" in str(error), error
 else:
-    raise SystemExit(f"{mpi4py.__version__}: {MPI} without a library")
+    raise SystemExit(f"mpi4py {mpi4py.__version__} imports {MPI} without an MPI library")

@@ -1,9 +1,9 @@
 #!/bin/bash
 set -euo pipefail
 
-# A terminal that the package does not describe is looked up on the host.
+# ncurses looks up terminals that this package does not describe on the host.
 terminfo="$PREFIX/share/terminfo"
-# poll works; where no terminal can be opened, configure would say that it does not.
+# Tell configure that poll works: its own test fails on a machine without a terminal.
 CFLAGS="-O2" cf_cv_working_poll=yes ./configure --prefix="$PREFIX" --enable-widec --enable-overwrite \
     --with-shared --without-normal --without-debug --without-ada --without-cxx \
     --without-manpages --without-tests --disable-stripping \
@@ -13,7 +13,7 @@ CFLAGS="-O2" cf_cv_working_poll=yes ./configure --prefix="$PREFIX" --enable-wide
 make -j"$CPU_COUNT"
 make install.libs install.includes
 
-# The whole database is some 2800 descriptions; these are the terminals in use.
+# Package only the terminals in common use. The whole database has about 2800 descriptions.
 terminals=ansi,dumb,linux,vt100,vt102,vt220
 terminals+=,xterm,xterm-color,xterm-256color,alacritty,rxvt,rxvt-256color
 terminals+=,screen,screen-256color,tmux,tmux-256color

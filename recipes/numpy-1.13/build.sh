@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
-# Only what is named here, and nothing that the host has.
+# Use only the libraries in $PREFIX: None keeps numpy.distutils from searching the host for others.
 export MKL=None BLIS=None OPENBLAS=None ATLAS=None PTATLAS=None
 cat > site.cfg <<END
 [DEFAULT]
@@ -11,7 +11,7 @@ END
 CFLAGS="-ffile-prefix-map=$SRC_DIR=/usr/src/numpy" "$PYTHON" setup.py build -j"$CPU_COUNT" \
     install --single-version-externally-managed --root=/ --prefix="$PREFIX"
 
-# By way of a shell: the placeholder is too long for a #! line.
+# Start Python through a shell: the placeholder of the prefix is too long for a #! line.
 rm -f "$PREFIX/bin/f2py2" "$PREFIX/bin/f2py2.7"
 sed -i "1c #!/bin/sh\n'''exec' \"$PREFIX/bin/python2.7\" \"\$0\" \"\$@\"\n' '''" "$PREFIX/bin/f2py"
 sed -i "s|$SRC_DIR/||" "$SP_DIR"/numpy/{,distutils/}__config__.py

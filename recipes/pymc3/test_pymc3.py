@@ -1,4 +1,4 @@
-"""NUTS finds the mean and the deviation that a sample of known ones has."""
+"""NUTS estimates the mean and the standard deviation of a normal sample."""
 
 import numpy as np
 import pymc3 as pm

@@ -1,6 +1,6 @@
 #!/bin/bash
 set -euo pipefail
-# Left to itself configure finds the host's libtinfo and termcap.h before our ncurses.
+# By default configure finds the host's libtinfo and termcap.h before this environment's ncurses.
 export bash_cv_termcap_lib=libncursesw ac_cv_header_termcap_h=no
 CFLAGS="-O2" CPPFLAGS="-I$PREFIX/include" LDFLAGS="-L$PREFIX/lib" \
     ./configure --prefix="$PREFIX" --disable-static --disable-install-examples

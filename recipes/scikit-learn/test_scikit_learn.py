@@ -1,4 +1,4 @@
-"""Clusters are found, by one OpenMP, which is the environment's."""
+"""KMeans finds two clusters, and loads only one OpenMP library, the environment's."""
 
 import sys
 from pathlib import Path
@@ -10,6 +10,6 @@ points = np.array([[0.0], [0.1], [5.0], [5.1]])
 labels = KMeans(2, n_init=3, random_state=1).fit_predict(points)
 assert labels[0] == labels[1] != labels[2] == labels[3]
 maps = Path("/proc/self/maps").read_text("utf-8").splitlines()
-found = {Path(line.split()[-1]) for line in maps if "libgomp" in line}
-assert len(found) == 1, found
-assert found.pop().parent == Path(sys.prefix, "lib").resolve()
+loaded = {Path(line.split()[-1]) for line in maps if "libgomp" in line}
+assert len(loaded) == 1, loaded
+assert loaded.pop().parent == Path(sys.prefix, "lib").resolve()

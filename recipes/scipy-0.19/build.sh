@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
-# Only what is named here, and nothing that the host has.
+# Use only the libraries in $PREFIX: None keeps numpy.distutils from searching the host for others.
 export MKL=None BLIS=None OPENBLAS=None ATLAS=None PTATLAS=None UMFPACK=None
 cat > site.cfg <<END
 [DEFAULT]
@@ -9,8 +9,9 @@ library_dirs = $PREFIX/lib
 include_dirs = $PREFIX/include
 END
 
-# Fortran of the time passes a routine arguments of several types, which gfortran 10 refuses. numpy
-# takes -g, with the paths that go with it, from nowhere but itself.
+# Call gfortran through a script that adds flags. SciPy's old Fortran code calls a routine with arguments
+# of different types, which gfortran 10 refuses by default. numpy.distutils always passes -g, which
+# records paths; no setting turns it off, so override it with -g0.
 mkdir compiler
 cat > compiler/gfortran <<END
 #!/bin/bash
@@ -22,6 +23,6 @@ export PATH=$PWD/compiler:$PATH CFLAGS=-ffile-prefix-map=$SRC_DIR=/usr/src/scipy
 "$PYTHON" setup.py build -j"$CPU_COUNT" \
     install --single-version-externally-managed --root=/ --prefix="$PREFIX"
 sed -i "s|$SRC_DIR/||" "$SP_DIR/scipy/__config__.py"
-# It names files by where they were.
+# This file lists the paths of the build directory.
 rm "$SP_DIR"/scipy-*.egg-info/SOURCES.txt
 bash compile-python2.sh "$SP_DIR/scipy"

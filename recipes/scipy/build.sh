@@ -1,35 +1,37 @@
 #!/bin/bash
 set -euo pipefail
 
-# Meson links Fortran with what compilers say of where they look, which without this has the host's.
+# Meson asks the compilers for their library directories, and passes them on when it links Fortran.
+# Without an explicit sysroot the answer contains directories of the host.
 sysroot=--sysroot=$BUILD_PREFIX/x86_64-linux-gnu/sysroot
 export CC="gcc $sysroot" CXX="g++ $sysroot" FC="gfortran $sysroot"
 
 tools=$SRC_DIR/wheels/tools
-# Compiled: they are started some hundred times.
+# Compile the tools' bytecode, because the build starts them some hundred times.
 "$PYTHON" -m pip install --compile --target "$tools" wheels/*.whl
-# Meson would ask the host's CMake, and get the host's xsimd for pythran's own.
+# Disable CMake: Meson would ask the host's CMake, and use the host's xsimd instead of pythran's.
 export CMAKE=false
 export PYTHONPATH=$tools PYTHONDONTWRITEBYTECODE=1
 export PATH=$tools/bin:$PATH PKG_CONFIG_PATH=$PREFIX/lib/pkgconfig
 
-# Cython writes the absolute path of its source into the module; and what is in the
-# host environment is not always as many directories away from the source.
+# Cython writes the absolute path of its source file into the module. Make it write a path relative to
+# $SRC_DIR, or to $PREFIX for files there: the relative path from one to the other differs among builds.
 sed -i "/^from Cython/a\\
 import os; from Cython.Compiler.Scanning import FileSourceDescriptor\\
 FileSourceDescriptor.get_filenametable_entry = lambda self: os.path.relpath(self.filename, '$PREFIX' if self.filename.startswith('$PREFIX') else '$SRC_DIR')
 " "$tools/bin/cython"
 
-# The g77 wrappers call the functions that return a complex number by way of
-# CBLAS: how Fortran returns one differs between the implementations.
-# By way of a wheel: installed from a directory, scipy would record its path.
+# -Duse-g77-abi=true: call functions that return a complex number through CBLAS, because BLAS
+# implementations differ in how Fortran functions return complex numbers.
+# Install from a wheel: an installation from the directory would record the directory's path.
 "$PYTHON" -m pip wheel . --wheel-dir dist -Cbuilddir=build -Ccompile-args=-j"$CPU_COUNT" \
     -Csetup-args=-Dwarning_level=0 -Csetup-args=-Dblas=blas -Csetup-args=-Dlapack=lapack -Csetup-args=-Duse-g77-abi=true
 "$PYTHON" -m pip install --no-compile --find-links dist scipy
-# What it tells of the compilers, without where they were.
+# Remove the compilers' paths from scipy.show_config().
 sed -i "s|, $sysroot||" "$SP_DIR/scipy/__config__.py"
 
-# Where users may not write, Python would compile it at every start. Checked by the hash of its
-# source, bytecode holds no time; what holds the prefix is left to the first import.
+# Package the bytecode: in an environment that users cannot write to, Python would compile each module
+# at each start. Bytecode that Python checks by the hash of its source contains no time. Leave out
+# modules that contain the prefix, which changes at installation; Python compiles them at first import.
 find "$SP_DIR/scipy" -name '*.py' ! -path '*/tests/*' ! -exec grep -qF "$PREFIX" {} \; -print | sort |
     "$PYTHON" -B -m compileall -q --invalidation-mode checked-hash -s "$PREFIX" -i -

@@ -1,4 +1,4 @@
-"""scipy computes what it should."""
+"""Results of scipy's main modules are right."""
 
 import operator
 
@@ -14,7 +14,7 @@ a = rng.standard_normal((200, 200))
 b = rng.standard_normal(200)
 z = a[0] + 1j * a[1]
 
-# Complex results are where Fortran compilers differ.
+# Fortran compilers differ in how functions return complex numbers.
 for dtype in "FD":
     dotu, dotc = scipy.linalg.get_blas_funcs(("dotu", "dotc"), dtype=dtype)
     assert numpy.allclose(dotu(z, z), (z * z).sum(), rtol=1e-4)
@@ -35,13 +35,14 @@ assert numpy.allclose(
     scipy.sparse.linalg.eigsh(s + s.T, k=1)[0], numpy.linalg.eigvalsh((s + s.T).toarray())[-1]
 )
 
-# What compares returns booleans, whatever it compares; long long's functions are long's.
+# Operations on sparse matrices of all dtypes. Comparisons return booleans; long and long long share
+# functions.
 for dtype in "?hlqLQdgD":
     x, y = (rng.integers(0, 3, (40, 60)).astype(dtype) for _ in "xy")
     for form in ("csr", "csc", "bsr"):
         for blocks in ((1, 1), (2, 3)) if form == "bsr" else ((),):
-            made = [scipy.sparse.csr_matrix(i) for i in (x, y)]
-            p, q = (i.tobsr(blocks) if blocks else i.asformat(form) for i in made)
+            matrices = [scipy.sparse.csr_matrix(i) for i in (x, y)]
+            p, q = (i.tobsr(blocks) if blocks else i.asformat(form) for i in matrices)
             names = ["ne", "add"] + ["lt", "gt"] * (dtype not in "?D") + ["sub"] * (dtype != "?")
             for op in (getattr(operator, name) for name in names):
                 assert numpy.array_equal(op(p, q).toarray(), op(x, y)), (dtype, form, blocks, op)

@@ -7,7 +7,8 @@ lib=lib/x86_64-linux-gnu
 mkdir -p "$sysroot/usr/$lib" "$sysroot/$lib" "$sysroot/lib64"
 cp -r debian/usr/include "$sysroot/usr"
 
-# libc's functions that are in every program: they call those of the libraries by old versions.
+# Start files and static functions that are linked into each program. They only call old versions of
+# the libraries' functions.
 cp debian/usr/$lib/{,S,g}crt1.o debian/usr/$lib/crt{i,n}.o debian/usr/$lib/libc_nonshared.a "$sysroot/usr/$lib"
 cp debian/usr/$lib/lib{c,m}.so "$sysroot/usr/$lib"
 sonames=(c.so.6 m.so.6 mvec.so.1 pthread.so.0 dl.so.2 rt.so.1 util.so.1 resolv.so.2)

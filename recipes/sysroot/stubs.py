@@ -1,8 +1,9 @@
-"""Stubs of glibc's libraries: their symbols up to a version, and nothing behind them.
+"""Make stub libraries of glibc, which define glibc's symbols up to a version and contain no code.
 
-``stubs.py FLOOR TARGET LIBRARY...`` writes one for each library into the directory TARGET. A program
-that is linked to them asks for no symbol version above FLOOR: where glibc gave a function a new
-version later (exp, log and pow in 2.29), it gets the one before, which every later glibc has too.
+``stubs.py FLOOR TARGET LIBRARY...`` writes a stub of each library into the directory TARGET. A program
+that is linked to the stubs needs no symbol version above FLOOR. Where glibc has a newer version of a
+function (for example of exp, log and pow since 2.29), the program uses the newest version up to FLOOR,
+which later releases of glibc still contain.
 """
 
 import os
@@ -12,9 +13,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+# The prefix of the names of readelf, as and ld.
 TOOLS = os.environ.get("TOOLS", "")
-# What readelf calls a symbol's type, what the assembler calls it, and where it is.
-KINDS = {
+# By readelf's name of a symbol type: the assembler's name of the type, and the section of such symbols.
+TYPES = {
     "FUNC": ("function", ".text"),
     "IFUNC": ("function", ".text"),
     "OBJECT": ("object", ".data"),
@@ -22,51 +24,52 @@ KINDS = {
 }
 
 
-def number(version):
-    """``GLIBC_2.2.5`` as numbers; none for a version that is private."""
+def parse_version(version):
+    """Return ``GLIBC_2.2.5`` as a tuple of numbers, or None for a private version."""
     parts = version.removeprefix("GLIBC_").split(".")
     return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
 
 
-def stub(library, floor, target):
-    """Write the stub of one library."""
-    read = [f"{TOOLS}readelf", "--wide", "--dynamic", "--dyn-syms", library]
-    told = subprocess.run(read, check=True, capture_output=True, text=True).stdout
-    soname = re.search(r"soname: \[(.*)\]", told)[1]
-    versions, places, current = defaultdict(set), defaultdict(list), set()
-    for line in told.splitlines():
+def make_stub(library, floor, target):
+    """Write the stub of a library into the directory ``target``, under the library's soname."""
+    command = [f"{TOOLS}readelf", "--wide", "--dynamic", "--dyn-syms", library]
+    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    soname = re.search(r"soname: \[(.*)\]", output)[1]
+    # Versions by symbol; symbols by type and address; symbols that have a default version ("@@").
+    versions, symbols, defaults = defaultdict(set), defaultdict(list), set()
+    for line in output.splitlines():
         fields = line.split()
         if len(fields) != 8 or fields[6] == "UND" or "@" not in fields[7]:
             continue
         name, sign, version = re.fullmatch(r"(.+?)(@@?)(.+)", fields[7]).groups()
-        if number(version) is None or fields[3] not in KINDS:
+        if parse_version(version) is None or fields[3] not in TYPES:
             continue
         if sign == "@@":
-            current.add(name)
-        if number(version) <= floor:
+            defaults.add(name)
+        if parse_version(version) <= floor:
             versions[name].add(version)
             _, address, size, kind, binding, *_ = fields
-            places[kind, address].append((name, version, max(int(size, 0), 1), binding))
-    newest = {name: max(found, key=number) for name, found in versions.items()}
+            symbols[kind, address].append((name, version, max(int(size, 0), 1), binding))
+    newest = {name: max(names, key=parse_version) for name, names in versions.items()}
     lines = ['.section .note.GNU-stack, "", @progbits']
-    # Variables of several names, as environ, are one here too: a program that has a copy of it, as
-    # the linker makes them, has all of it.
-    for (kind, _), found in sorted(places.items()):
-        called, section = KINDS[kind]
+    # Define all symbols of one address at one place. A variable such as environ has several names. The
+    # linker copies it into a program, and all its names must refer to the copy.
+    for (kind, _), aliases in sorted(symbols.items()):
+        assembler_type, section = TYPES[kind]
         lines += [section, ".balign 32"]
-        for name, version, size, binding in found:
+        for name, version, size, binding in aliases:
             label = f'"{name}.{version}"'
-            sign = "@@" if name in current and version == newest[name] else "@"
+            sign = "@@" if name in defaults and version == newest[name] else "@"
             lines += [
                 f".{'weak' if binding == 'WEAK' else 'globl'} {label}",
-                f".type {label}, @{called}",
+                f".type {label}, @{assembler_type}",
                 f".size {label}, {size}",
                 f"{label}:",
                 f".symver {label}, {name}{sign}{version}",
             ]
-        lines.append(f".skip {max(size for _, _, size, _ in found)}")
-    defined = {version for found in versions.values() for version in found}
-    script = "".join(f"{version} {{}};\n" for version in sorted(defined, key=number))
+        lines.append(f".skip {max(size for _, _, size, _ in aliases)}")
+    defined = {version for names in versions.values() for version in names}
+    script = "".join(f"{version} {{}};\n" for version in sorted(defined, key=parse_version))
     Path("stub.s").write_text("\n".join(lines) + "\n", encoding="ascii")
     Path("stub.map").write_text(script, encoding="ascii")
     subprocess.run([f"{TOOLS}as", "stub.s", "-o", "stub.o"], check=True)
@@ -75,5 +78,5 @@ def stub(library, floor, target):
 
 
 if __name__ == "__main__":
-    for each in sys.argv[3:]:
-        stub(each, number(sys.argv[1]), sys.argv[2])
+    for library in sys.argv[3:]:
+        make_stub(library, parse_version(sys.argv[1]), sys.argv[2])

@@ -1,4 +1,4 @@
-"""Theano-PyMC's names are Theano's own objects, and code in its signatures runs."""
+"""Theano-PyMC's names refer to Theano's objects, and code with Theano-PyMC's signatures runs."""
 
 import importlib
 import pickle
@@ -8,7 +8,7 @@ import numpy as np
 import theano
 import theano.tensor as tt
 
-# Without a further import, as after Theano-PyMC's.
+# `import theano` alone makes these modules available, as in Theano-PyMC.
 assert theano.graph.basic.Apply is theano.Apply
 assert theano.graph.fg.MissingInputError is theano.gof.MissingInputError
 assert theano.graph.opt.GlobalOptimizer is theano.gof.Optimizer
@@ -95,7 +95,7 @@ assert b"ValidatingScratchpad" not in pickle.dumps(single)
 assert pickle.loads(pickle.dumps(single)).tag.test_value == np.float32(0.3)
 
 
-# Ops and optimizers that take the graph.
+# Ops and optimizers whose methods take the graph.
 class Twice(Op):
     __props__ = ()
     shapes_asked = 0
@@ -159,7 +159,7 @@ for optimizer in local_twice, Add():
     assert not [node for node in graph.apply_nodes if isinstance(node.op, Twice)]
 assert graphs and isinstance(graphs[0], theano.graph.fg.FunctionGraph)
 
-# Functions that 1.0.5 lacks, or has without a parameter.
+# Functions that Theano 1.0.5 lacks, or whose parameters differ.
 row = tt.tensor3().dimshuffle("x", 0, "x", 1, 2)
 assert row.squeeze().ndim == 3
 assert tt.squeeze(row, axis=0).ndim == 4
@@ -167,5 +167,5 @@ assert tt.squeeze(row, axis=(0, 1)).ndim == 4
 assert tt.broadcast_to(x, (3, 2)).eval({x: [1, 2]}).tolist() == [[1, 2]] * 3
 assert not hasattr(tt.random, "normal")
 
-# The pickle of a function names Theano's own modules.
+# The pickle of a function refers to Theano's modules only.
 assert b"theano.graph" not in pickle.dumps(f)

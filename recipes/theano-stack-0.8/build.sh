@@ -4,9 +4,9 @@ set -euo pipefail
 case $BLAS in
     numpy) ldflags= ;;
     openblas) ldflags="-L$PREFIX/lib -lopenblas" ;;
-    # First the library that runs small products on one thread: recipes/blas/mkl.c.
+    # Link first to libblas.so.3, which runs small products on one thread (recipes/blas/mkl.c).
     mkl) ldflags="-L$PREFIX/lib -l:libblas.so.3 -lmkl_intel_lp64 -lmkl_gnu_thread -lmkl_core -lgomp" ;;
-    *) echo "no link flags are known for blas = $BLAS" >&2; exit 1 ;;
+    *) echo "theano-stack-0.8/build.sh has no link flags for blas = $BLAS" >&2; exit 1 ;;
 esac
 
 mkdir -p "$PREFIX/etc"
@@ -23,7 +23,7 @@ END
 case $LIBM in
     system) ;;
     amdlibm) printf '\n[lib]\namdlibm = True\n' >> "$PREFIX/etc/theanorc" ;;
-    *) echo "no settings are known for libm = $LIBM" >&2; exit 1 ;;
+    *) echo "theano-stack-0.8/build.sh has no settings for libm = $LIBM" >&2; exit 1 ;;
 esac
 
 cat > "$PREFIX/etc/theano-fast.toml" <<END
@@ -37,7 +37,7 @@ libm = "$LIBM"
 device = "cpu"
 END
 
-# What the environment's pip leaves as it is.
+# The versions that the environment's pip must not change.
 cat > "$PREFIX/etc/pip-constraints.txt" <<END
 # Theano computes in their BLAS.
 numpy ==1.13.3

@@ -1,16 +1,17 @@
-/* glibc's vector mathematics, libmvec, under the names in amdlibm.h, powf.c's powf
-   and, where the linker finds them under libmvec's names, exp_log.c's exp and log.
+/* The functions of amdlibm.h, implemented by glibc's vector library libmvec, by powf.c
+   and by exp_log.c. exp_log.c defines exp and log under libmvec's names, so that the
+   linker uses them instead of libmvec's.
 
-   libmvec errs by 4 units in the last place at most, hands special values to
-   the scalar functions of libm, and chooses among its variants by processor. */
+   libmvec's error is at most 4 units in the last place. It passes special values to the
+   scalar functions of libm, and selects its variants by the processor. */
 #include "amdlibm.h"
 
 #ifndef REPLACE_WITH_AMDLIBM
 /* A definition with attribute simd makes GCC define the vector variants too
    (x86-64 vector function ABI: _ZGVbN2v_amd_exp for SSE, c for AVX, d for AVX2,
-   e for AVX-512). They jump to libmvec's, except SSE's of doubles, for which
-   GCC 12 calls the scalar function twice: only processors from before 2011
-   need them. */
+   e for AVX-512). These jump to libmvec's variants. The exception is SSE's variant
+   for doubles, where GCC 12 calls the scalar function twice; only processors from
+   before 2011 use it. */
 #define UNARY(name)                                                           \
     AMDLIBM_VECTOR double name(double);                                       \
     AMDLIBM_VECTOR float name##f(float);                                      \
@@ -21,17 +22,17 @@
     AMDLIBM_VECTOR float name##f(float, float);                               \
     double amd_##name(double x, double y) { return name(x, y); }              \
     float amd_##name##f(float x, float y) { return name##f(x, y); }
-/* In this file too, powf and its variants are those of powf.c. */
+/* Bind powf and its vector variants to powf.c's, in this file too. */
 float __REDIRECT_NTH(powf, (float, float), own_powf) AMDLIBM_VECTOR;
 AMDLIBM_SCALARS(UNARY, BINARY)
 
 #endif
-/* Chosen when the library is loaded. */
+/* The dynamic linker selects a clone when it loads the library. */
 #define FOR_EACH_PROCESSOR \
     __attribute__((target_clones("avx512f", "avx2", "default")))
 
-/* ivdep: an array is the same as z or apart from it; without the pragma, GCC
-   takes the scalar loop where it is the same. */
+/* The pragma ivdep is right because an input array either is z or does not overlap it.
+   Without the pragma, GCC runs a scalar loop where an input array is z. */
 #define LOOP(value)                                                           \
     _Pragma("GCC ivdep")                                                      \
     for (ptrdiff_t i = 0; i < n; i++)                                         \

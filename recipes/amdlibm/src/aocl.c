@@ -1,40 +1,44 @@
-/* AMD's AOCL-LibM behind the scalars of amdlibm.h and their vector variants.
+/* Forwards from the scalars of amdlibm.h and their vector variants to AMD's AOCL-LibM.
 
-   AMD's library stays as it is, and is loaded out of reach of the programs that
-   link with this one: its array functions have the names of ours, but count with
-   int. What a release lacks, or was not seen to compute right when this was built,
-   is what amdlibm has without AMD's: glibc's, or powf.c's and exp_log.c's. */
+   AMD's library is unchanged. It is loaded with RTLD_LOCAL, so that programs linked with
+   this library cannot see its symbols: its array functions have the same names as this
+   library's, but an int as length. If a release lacks a function, or the test at build
+   time did not prove it right, the forward leads to glibc's function, or to the one of
+   powf.c or exp_log.c, as in builds without AMD's library. */
 #include "amdlibm.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "forward OURS, AMDS, OTHERS" defines a function that jumps to AMD's, if proved.s
-   has it, or the other, which takes the same arguments in the same registers. */
+/* "forward name, amd, fallback" defines the function `name`. It jumps to AMD's function
+   `amd` if proved.s contains it, and otherwise to `fallback`. All three take the same
+   arguments in the same registers. */
 __asm__(".include \"proved.s\"\n"
-        ".macro forward ours, amds, others\n"
-        "    .globl \\ours\n"
-        "    .type \\ours, @function\n"
-        "\\ours:\n"
+        ".macro forward name, amd, fallback\n"
+        "    .globl \\name\n"
+        "    .type \\name, @function\n"
+        "\\name:\n"
         "    jmp *.Ltarget\\@(%rip)\n"
-        "    .size \\ours, . - \\ours\n"
+        "    .size \\name, . - \\name\n"
         "    .pushsection forwards, \"aw\"\n"
         ".Ltarget\\@:\n"
-        "    .quad \\others, .Lname\\@\n"
+        "    .quad \\fallback, .Lname\\@\n"
         "    .popsection\n"
         "    .pushsection .rodata\n"
         ".Lname\\@:\n"
-        "    .ifdef proved_\\amds\n"
-        "    .ascii \"\\amds\"\n"
+        "    .ifdef proved_\\amd\n"
+        "    .ascii \"\\amd\"\n"
         "    .endif\n"
         "    .byte 0\n"
         "    .popsection\n"
         ".endm");
-#define FORWARD(ours, amds, others) __asm__("forward " #ours ", " #amds ", " #others);
+#define FORWARD(name, amd, fallback) __asm__("forward " #name ", " #amd ", " #fallback);
 
-/* By lanes in AMD's names, by instruction set in the vector function ABI's. AMD
-   has none for AVX without AVX2. namef is the other function of floats. */
+/* Forward the scalar and all vector variants of a function, for double and for float. AMD's
+   names contain the number of lanes, the names of the vector function ABI a letter for the
+   instruction set. AMD has no variants for AVX without AVX2. namef is the name of the
+   fallback for float. */
 #define FORWARDS(name, v, namef)                                                     \
     FORWARD(amd_##name, amd_##name, name)                                            \
     FORWARD(_ZGVbN2##v##_amd_##name, amd_vrd2_##name, _ZGVbN2##v##_##name)           \
@@ -56,19 +60,19 @@ struct forward {
     void *target;
     const char *name;
 };
-/* The linker's names of the ends of the section that the forwards are in. */
+/* The linker defines these symbols at the ends of the section `forwards`. */
 __attribute__((visibility("hidden"))) extern struct forward __start_forwards[], __stop_forwards[];
 
 __attribute__((constructor)) static void bind(void)
 {
-    void *library = dlopen("libalm.so", RTLD_NOW | RTLD_LOCAL), *found;
+    void *library = dlopen("libalm.so", RTLD_NOW | RTLD_LOCAL), *function;
 
-    /* All of glibc's, in silence, would not be what was asked for. */
+    /* Do not silently use the fallbacks for all functions: the user requested AMD's library. */
     if (library == NULL) {
         fprintf(stderr, "libamdlibm.so: %s\n", dlerror());
         abort();
     }
-    for (struct forward *each = __start_forwards; each < __stop_forwards; each++)
-        if ((found = dlsym(library, each->name)) != NULL)
-            each->target = found;
+    for (struct forward *forward = __start_forwards; forward < __stop_forwards; forward++)
+        if ((function = dlsym(library, forward->name)) != NULL)
+            forward->target = function;
 }

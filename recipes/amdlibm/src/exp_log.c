@@ -1,19 +1,20 @@
-/* exp and log on vectors: with AVX-512 by kernels of our own, which take about two
-   thirds of libmvec's time, without it by libmvec's.
+/* exp and log on vectors, for AVX-512. They take about two thirds of libmvec's time.
+   Processors without AVX-512 use libmvec's.
 
-   x = n (log 2) / 16 + r, and e^x = 2^(n / 16) (1 + r + r^2 P(r)). 16 powers of 2 are
-   in registers; what else is in n goes to the exponent, by the instruction that
-   rounds subnormal results and knows infinities and NaN. Rounding the power and the
-   result errs by 1 unit in the last place, all else by 0.1.
+   exp: x = n (log 2) / 16 + r, and e^x = 2^(n / 16) (1 + r + r^2 P(r)). Registers contain
+   the 16 powers 2^(j / 16). The instruction scalef multiplies by the integer part of
+   2^(n / 16); it rounds subnormal results, and handles infinities and NaN. The rounding of
+   the power and of the result causes an error of 1 unit in the last place, all else 0.1.
 
-   x = 2^e m, with m in [0.75, 1.5), which has 16 parts, each with a reciprocal c;
-   r = c m - 1, and log x = e log 2 - log c + (r + r^2 Q(r)). Next to 1, e and log c are
-   0, so that nothing is cancelled. e log 2 - log c, its terms and the result are
-   rounded, each by half a unit, or 1 where the result is less than they are. The
-   instructions for e and m know subnormal arguments, 0 and infinity.
+   log: x = 2^e m, with m in [0.75, 1.5). This interval is divided into 16 parts, each with
+   a reciprocal c. r = c m - 1, and log x = e log 2 - log c + (r + r^2 Q(r)). Near 1, e and
+   log c are 0, so that no digits are cancelled. e log 2 - log c, its terms and the result
+   are rounded. Each rounding causes an error of half a unit, or of 1 unit where the result
+   is smaller than the terms. The instructions that compute e and m handle subnormal
+   arguments, 0 and infinity.
 
-   The functions have the names of libmvec's, in whose place the linker takes them
-   within this library. The constants are exp_log_constants.py's. */
+   The functions have libmvec's names, so that within this library the linker uses them
+   instead of libmvec's. exp_log_constants.py prints the constants. */
 #include <immintrin.h>
 #include <math.h>
 
@@ -80,7 +81,8 @@
 #define DOUBLE_Q9 0x1.7806ab623e106p-4
 /* error 2^-57.50 r */
 
-/* Beyond these, results are infinite or 0 as well, and n is still right. */
+/* Arguments are limited to these absolute values. At the limits results are already infinite or
+   0, and n is still exact. */
 #define FLOAT_LARGEST 200
 #define DOUBLE_LARGEST 1000
 
@@ -94,9 +96,9 @@
 TARGET __m512 _ZGVeN16v_expf(__m512 x)
 {
     const __m512 roots = (__m512){FLOAT_ROOTS};
-    /* n is in the lowest bits of shifted. */
+    /* The lowest bits of shifted contain n. */
     const __m512 shift = _mm512_set1_ps(0x1.8p23f);
-    /* The second of these operands is taken if one is NaN. */
+    /* If an operand is NaN, max and min return the second one, here x. */
     const __m512 least = _mm512_max_ps(_mm512_set1_ps(-FLOAT_LARGEST), x);
     const __m512 inside = _mm512_min_ps(_mm512_set1_ps(FLOAT_LARGEST), least);
     const __m512 shifted = _mm512_fmadd_ps(inside, _mm512_set1_ps(1 / FLOAT_STEP_HIGH), shift);
@@ -168,7 +170,8 @@ TARGET __m512d _ZGVeN8v_log(__m512d x)
     const __m512d base = _mm512_permutex2var_pd(logs, part, other_logs);
     const __m512d r = _mm512_fmsub_pd(m, reciprocal, one), square = r * r;
 #define PAIR(i, j) _mm512_fmadd_pd(r, _mm512_set1_pd(DOUBLE_Q##j), _mm512_set1_pd(DOUBLE_Q##i))
-    /* By pairs, which wait for each other less than one term after another. */
+    /* Evaluate the polynomial in pairs of terms: the chain of dependent operations is shorter than
+       in Horner's scheme. */
     const __m512d q6 = _mm512_fmadd_pd(square, PAIR(8, 9), PAIR(6, 7));
     const __m512d q4 = _mm512_fmadd_pd(square, q6, PAIR(4, 5));
     const __m512d q2 = _mm512_fmadd_pd(square, q4, PAIR(2, 3));

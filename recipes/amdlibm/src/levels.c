@@ -1,6 +1,6 @@
-/* Preloaded, makes AMD's AOCL-LibM take the processor for the one in $LEVEL: zen to
-   zen5, or of none of these names. The library asks AMD's cpuid functions, which are
-   its own, but by names that others may define. */
+/* Library for LD_PRELOAD that makes AMD's AOCL-LibM select the code for the processor in
+   $LEVEL: zen to zen5, or another value for other processors. AOCL-LibM contains the
+   functions below, but calls them through symbols that a preloaded library can override. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
-/* What libmvec's archive lacks without the rest of a static glibc: its choice of the
-   variants for SSE. Those for AVX2 and AVX-512 are called by code for these alone. */
+/* Selection of libmvec's SSE variants by the processor. libmvec's archive needs the rest of a
+   static glibc for this selection. The variants for AVX2 and AVX-512 need none: only code for
+   these instruction sets calls them. */
 #include "amdlibm.h"
 
 #define CHOOSE(vector)                                                        \

@@ -1,28 +1,30 @@
-/* powf on vectors: for processors with AVX2 and with AVX-512 by a kernel of our
-   own, as libmvec's takes more than twice the time; for others by libmvec's.
+/* powf on vectors. Processors with AVX2 or AVX-512 use the kernel in this file, because
+   libmvec's takes more than twice the time. Other processors use libmvec's.
 
-   x^y = e^(y log x), computed in float alone, with log x and y log x as sums of
-   two floats. Only so does a vector hold as many lanes as it can.
+   The kernel computes x^y = e^(y log x) in float only, so that a vector holds the maximal
+   number of lanes. It represents log x and y log x as sums of two floats.
 
-   log x: x = 2^e m, with m in [FIRST, 2 FIRST). That interval has 8 parts, equally
-   many floats in each, and each part its reciprocal c. r = c m - 1 is below 2^-4,
-   and c has so few bits that r is a float without rounding; near 1, where log x
-   is as small as r, c is 1.
+   log x: x = 2^e m, with m in [FIRST, 2 FIRST). This interval is divided into 8 parts
+   with the same number of floats, and each part has a reciprocal c. r = c m - 1 is below
+   2^-4. c has so few bits that r is exact as a float. Near 1, where log x is as small as
+   r, c is 1.
        log x = (e log 2 - log c) + (r - r^2/2 + r^3 P(r)), P = (P0 + P1 r + ...) / -2
    y log x = n (log 2)/8 + f, with n an integer, |f| < 0.044.
        e^(y log x) = 2^(n/8) (1 + f + f^2 Q(f)), Q = Q0 + Q1 f + Q2 f^2
 
-   The errors of P and Q are 2^-35.9 r and 2^-32.4 of the result. Where each of them
-   counts most, on all floats x from 1/2 to 2 with y log x = 86.9, 60, -45 or -86.9,
-   results err by at most 0.89 units in the last place, and for x from 0.001 to 1000
-   and |y| <= 100 by 0.58; 98 of 100 are the nearest float, in both.
+   The errors of P and Q are 2^-35.9 r and 2^-32.4 of the result. They have the greatest
+   effect for x from 1/2 to 2 and large |y log x|: for all floats x in this range and
+   y log x = 86.9, 60, -45 or -86.9, the error is at most 0.89 units in the last place.
+   For x from 0.001 to 1000 and |y| <= 100 it is at most 0.58 units. In both ranges 98 of
+   100 results are the nearest float.
 
-   Where x is no positive normal number, or |y log x| is above LARGEST or NaN,
-   powf computes the lane: special values, and results that are not normal. */
+   A lane is passed to the scalar powf if x is not a positive normal number, or if
+   |y log x| is above LARGEST or NaN. Thus powf handles special values and subnormal
+   results. */
 #include <immintrin.h>
 #include <math.h>
 
-/* What powf_constants.py prints. */
+/* The output of powf_constants.py. */
 #define FIRST 0x1.6ap-1f
 #define RECIPROCALS \
     0x1.6p+0f, 0x1.4p+0f, 0x1.3p+0f, 0x1.1p+0f, \
@@ -52,7 +54,7 @@
 #define Q1 0x1.555c82p-3f
 #define Q2 0x1.555a4p-5f
 
-/* e^LARGEST and e^-LARGEST, and their neighbourhoods, are normal numbers. */
+/* e^LARGEST and e^-LARGEST, and the floats near them, are normal numbers. */
 #define LARGEST 87
 
 #pragma GCC visibility push(hidden)

@@ -1,5 +1,6 @@
-# The first file's functions, each with its largest error in all files and what the first of
-# them found wrong. A processor lacks instructions of the levels that are not its own.
+# Merge the results of several surveys. Print each function of the first file with its largest error in
+# all files, and with the first failure. Ignore illegal instructions in files after the first: the
+# processor may lack instructions of a level that is not its own.
 function size(error) {
     return error == "inf" ? 1e300 : error + 0
 }

@@ -74,7 +74,7 @@ def engine(monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Path], int]) -> E
     return double
 
 
-def test_recipes_build_after_what_they_need_and_only_once(
+def test_recipes_build_once_after_their_dependencies(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double = engine(monkeypatch, succeed)
@@ -82,7 +82,7 @@ def test_recipes_build_after_what_they_need_and_only_once(
     assert double.built == ["c", "b", "theano-stack"]
     assert builds.build_missing(plan).packages == first
     assert len(double.built) == 3
-    assert not [entry for entry in paths.work().iterdir() if entry.is_dir()]
+    assert not [entry for entry in paths.work_directory().iterdir() if entry.is_dir()]
 
 
 def test_unpacked_packages_of_the_same_name_are_removed(
@@ -117,15 +117,15 @@ def test_a_failure_names_recipe_reason_and_log(plan: Plan, monkeypatch: pytest.M
     assert "recipe b failed: the compiler's complaint" in message
     assert "| cc -c x.c" in message
     assert str(paths.LOGS / "b.log") in message
-    assert str(paths.work() / "b") in message
-    assert (paths.work() / "b").is_dir()
+    assert str(paths.work_directory() / "b") in message
+    assert (paths.work_directory() / "b").is_dir()
     assert "run again" in message
     double = engine(monkeypatch, succeed)
     builds.build_missing(plan)
     assert double.built == ["b", "theano-stack"]
 
 
-def test_a_full_disk_is_an_error_of_its_own(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_has_its_own_error(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     double = engine(monkeypatch, lambda _: 1)
 
     def start(argv: list[Path], *, log: Path, **options: object) -> Engine:
@@ -147,7 +147,7 @@ def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan
         (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
     seconds = {"long": 500.0, "end": 100.0}
     costs = {"recipes": {**dict.fromkeys((*hosts, "theano-stack"), 20.0), **seconds}, "stages": {}}
-    monkeypatch.setattr(forecast, "_costs", lambda: costs)
+    monkeypatch.setattr(forecast, "_read_costs", lambda: costs)
     rendered = recipes.load_all(stacks.load("openblas"))
     return package_cache.make_plan(rendered, recipes.collect_dependencies(rendered), {})
 
@@ -160,7 +160,7 @@ def test_the_longest_chain_starts_first(wide: Plan, monkeypatch: pytest.MonkeyPa
 
 def test_short_builds_start_first(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     double = engine(monkeypatch, succeed)
-    forecast._costs()["recipes"] |= {
+    forecast._read_costs()["recipes"] |= {
         "many": builds.SHORT_CPU_SECONDS / 2,
         "l2": builds.SHORT_CPU_SECONDS / 2,
     }
@@ -188,7 +188,7 @@ def test_builds_off_the_critical_path_get_a_lower_priority(
     assert -1 not in [process for process, _ in changes]
 
 
-def test_the_critical_path_is_that_of_the_remaining_work(
+def test_the_critical_path_depends_on_the_remaining_work(
     wide: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double = engine(monkeypatch, lambda _: 0)

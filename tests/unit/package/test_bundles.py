@@ -13,7 +13,7 @@ from builder.common.processes import Finished
 from builder.package import bundles
 
 
-def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def make_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a checkout of two files, and a fake pip that provides one wheel."""
     root.mkdir()
     (root / "tasks.py").write_text("tasks")
@@ -33,7 +33,7 @@ def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bundle_has_sources_repository_and_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project(tmp_path / "checkout", monkeypatch)
+    make_project(tmp_path / "checkout", monkeypatch)
     source = tmp_path / "zlib.tar.gz"
     source.write_text("zlib")
     bundles.write_bundle(tmp_path / "one.tar", [source])
@@ -52,14 +52,14 @@ def test_a_bundle_has_sources_repository_and_tools(
         }
 
 
-def test_no_half_written_bundle_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path / "checkout", monkeypatch)
+def test_a_failed_bundle_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_project(tmp_path / "checkout", monkeypatch)
     with pytest.raises(FileNotFoundError):
         bundles.write_bundle(tmp_path / "one.tar", [tmp_path / "none"])
     assert [file.name for file in tmp_path.iterdir() if "tar" in file.name] == []
 
 
-def test_without_git_there_is_no_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_requires_a_git_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> Finished:
         raise CommandFailed("not a git repository")
 
@@ -68,7 +68,7 @@ def test_without_git_there_is_no_bundle(tmp_path: Path, monkeypatch: pytest.Monk
         bundles.write_bundle(tmp_path / "one.tar", [])
 
 
-def test_a_bundle_writes_nowhere_else(tmp_path: Path) -> None:
+def test_unpacking_a_bundle_stays_in_its_directory(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "evil.tar", "w") as tar:
         member = tarfile.TarInfo("sources/../../evil")
         member.size = 4
@@ -77,7 +77,7 @@ def test_a_bundle_writes_nowhere_else(tmp_path: Path) -> None:
         assert [file.name for file in directory.iterdir()] == ["evil"]
 
 
-def test_another_file_is_no_bundle(tmp_path: Path) -> None:
+def test_another_file_is_not_a_bundle(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_text("x")
     with (
         pytest.raises(SourceUnavailable, match="is not a bundle"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from elf_file import library
+from elf_file import make_library
 
 from builder.common.errors import BuildFailed
 from builder.package import canonical
@@ -65,21 +65,21 @@ def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **mor
     return package
 
 
-def write(package: Path, **options: bool) -> dict[str, bytes]:
-    canonical.write(package, package.parent, EPOCH, **options)
-    return {member.name: content for member, content in canonical.members(package)}
+def canonicalize(package: Path, **options: bool) -> dict[str, bytes]:
+    canonical.canonicalize(package, package.parent, EPOCH, **options)
+    return {member.name: content for member, content in canonical.read_members(package)}
 
 
 def test_two_builds_in_different_places_are_the_same(tmp_path: Path) -> None:
     one = engine_package(tmp_path / "a", depends=["libgcc", "zlib"])
-    other = engine_package(tmp_path / "another" / "place", depends=["zlib", "libgcc"], umask=0o77)
-    write(one)
-    write(other)
+    other = engine_package(tmp_path / "b" / "directory", depends=["zlib", "libgcc"], umask=0o77)
+    canonicalize(one)
+    canonicalize(other)
     assert one.read_bytes() == other.read_bytes()
 
 
-def test_the_paths_tell_the_new_contents(tmp_path: Path) -> None:
-    files = write(engine_package(tmp_path / "a", depends=[]))
+def test_paths_json_has_the_new_digests(tmp_path: Path) -> None:
+    files = canonicalize(engine_package(tmp_path / "a", depends=[]))
     paths = json.loads(files["info/paths.json"])["paths"]
     assert {entry["_path"]: (entry["sha256"], entry["size_in_bytes"]) for entry in paths} == {
         name: (hashlib.sha256(content).hexdigest(), len(content))
@@ -92,19 +92,19 @@ def test_the_paths_tell_the_new_contents(tmp_path: Path) -> None:
     assert files["lib/x.dist-info/RECORD"] == (b"../../../bin/tool,,\r\nx.so,,\r\nRECORD,,\r\n")
 
 
-def test_a_vendors_binary_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_vendors_binary_is_unchanged(tmp_path: Path) -> None:
     binary = b"\x7fELF" + NOTE + b"the vendor's own id."
     package = engine_package(tmp_path / "a", depends=[], **{"lib/vendor.so": binary})
-    assert write(package, relinked=False)["lib/vendor.so"] == binary
-    assert write(package)["lib/vendor.so"] != binary
+    assert canonicalize(package, relinked=False)["lib/vendor.so"] == binary
+    assert canonicalize(package)["lib/vendor.so"] != binary
 
 
-def test_a_package_asks_for_the_glibc_that_its_binaries_ask_for(tmp_path: Path) -> None:
+def test_the_glibc_dependency_is_that_of_the_binaries(tmp_path: Path) -> None:
     depends = ["zlib", "__glibc >=2.36,<3.0.a0", "libgcc"]
-    binary = library(versions={"libc.so.6": {"GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["f"]}})
+    binary = make_library(versions={"libc.so.6": {"GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["f"]}})
     contents = {}
     for name, more in (("with", {"lib/y.so": binary}), ("without", {})):
-        files = write(engine_package(tmp_path / name, depends=depends, **more))
+        files = canonicalize(engine_package(tmp_path / name, depends=depends, **more))
         contents[name] = json.loads(files["info/index.json"])["depends"]
     assert contents == {
         "with": ["__glibc >=2.14,<3.0.a0", "libgcc", "zlib"],
@@ -112,24 +112,24 @@ def test_a_package_asks_for_the_glibc_that_its_binaries_ask_for(tmp_path: Path) 
     }
 
 
-def test_what_binaries_demand_is_told_of_the_package_too(tmp_path: Path) -> None:
-    binary = library(needed=["libz.so.1"])
+def test_the_requirements_of_a_packages_binaries(tmp_path: Path) -> None:
+    binary = make_library(needed=["libz.so.1"])
     package = engine_package(tmp_path / "a", depends=["zlib"], **{"lib/y.so": binary})
-    demands = canonical.write(package, package.parent, EPOCH)
-    assert demands["lib/y.so"].libraries == ("libz.so.1",)
-    assert canonical.demands(package) == demands
-    assert canonical.metadata(package)["index.json"]["depends"] == ["zlib"]
+    required = canonical.canonicalize(package, package.parent, EPOCH)
+    assert required["lib/y.so"].libraries == ("libz.so.1",)
+    assert canonical.read_requirements(package) == required
+    assert canonical.read_metadata(package)["index.json"]["depends"] == ["zlib"]
 
 
-def test_a_binary_that_is_cut_short_is_refused(tmp_path: Path) -> None:
-    package = engine_package(tmp_path / "a", depends=[], **{"lib/y.so": library()[:-1]})
-    with pytest.raises(BuildFailed, match=r"lib/y\.so is cut short"):
-        write(package)
+def test_a_truncated_binary_is_rejected(tmp_path: Path) -> None:
+    package = engine_package(tmp_path / "a", depends=[], **{"lib/y.so": make_library()[:-1]})
+    with pytest.raises(BuildFailed, match=r"lib/y\.so: it is truncated"):
+        canonicalize(package)
 
 
-def test_a_file_that_names_the_build_directory_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_the_build_directorys_path_is_rejected(tmp_path: Path) -> None:
     leak = f"{tmp_path}/a/build/x.c".encode()
     package = engine_package(tmp_path / "a", depends=[], **{"lib/leak.txt": leak})
-    with pytest.raises(BuildFailed, match=r"lib/leak.txt names the directory it was built in"):
-        write(package)
+    with pytest.raises(BuildFailed, match=r"lib/leak.txt contains the path of the build directory"):
+        canonicalize(package)
     assert [file.name for file in package.parent.iterdir() if file.suffix == ".conda"]

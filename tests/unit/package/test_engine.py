@@ -36,12 +36,12 @@ def test_conda_build_gets_the_same_build() -> None:
     assert {part.partition("=")[0] for part in command[2:]} <= ACCEPTED
 
 
-def test_the_engine_has_a_cache_of_its_own() -> None:
-    env = engine.environment(Path("/c/rattler"))
+def test_the_engine_has_its_own_package_cache() -> None:
+    env = engine.make_environment(Path("/c/rattler"))
     assert env["SOURCE_DATE_EPOCH"] == str(engine.SOURCE_DATE_EPOCH)
     assert env["RATTLER_CACHE_DIR"] == "/c/rattler"
 
 
-def test_a_request_survives_its_file(tmp_path: Path) -> None:
-    engine.write(REQUEST, tmp_path / "request.json")
-    assert engine.read(tmp_path / "request.json") == REQUEST
+def test_a_request_is_read_as_written(tmp_path: Path) -> None:
+    engine.write_request(REQUEST, tmp_path / "request.json")
+    assert engine.read_request(tmp_path / "request.json") == REQUEST

@@ -24,35 +24,35 @@ def project(recipes_dir: Path) -> Path:
     return recipes_dir
 
 
-def keys() -> dict[str, str]:
+def compute_keys() -> dict[str, str]:
     stack = stacks.load("openblas")
     rendered = recipes.load_all(stack)
     needs = {**recipes.collect_dependencies(rendered), "d": frozenset[str]()}
     return dict(package_cache.make_plan(rendered, needs, recipes.make_variant(stack)).keys)
 
 
-def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
+def find_changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {name for name in before if before[name] != after[name]}
 
 
-def test_a_changed_script_changes_what_depends_on_it(project: Path) -> None:
-    before = keys()
+def test_a_changed_script_changes_the_keys_of_dependents(project: Path) -> None:
+    before = compute_keys()
     (project / "b" / "build.sh").write_text("false\n")
-    assert changed(before, keys()) == {"b", "theano-stack"}
+    assert find_changed(before, compute_keys()) == {"b", "theano-stack"}
 
 
 def test_a_comment_in_a_recipe_changes_nothing(project: Path) -> None:
-    before = keys()
+    before = compute_keys()
     file = project / "c" / "recipe.yaml"
     file.write_text(file.read_text() + "# a reason\n")
-    assert changed(before, keys()) == set()
+    assert find_changed(before, compute_keys()) == set()
 
 
 def test_a_new_patch_changes_the_key(project: Path) -> None:
-    before = keys()
+    before = compute_keys()
     (project / "d" / "patches").mkdir()
     (project / "d" / "patches" / "0001-x.patch").write_text("x")
-    assert changed(before, keys()) == {"d"}
+    assert find_changed(before, compute_keys()) == {"d"}
 
 
 def test_indirect_dependencies_are_collected(project: Path) -> None:
@@ -62,7 +62,7 @@ def test_indirect_dependencies_are_collected(project: Path) -> None:
     assert plan.collect_needs("theano-stack") == {"b", "c"}
 
 
-def engine_output(directory: Path) -> Path:
+def write_engine_output(directory: Path) -> Path:
     for subdir, name in (("linux-64", "a-1.0-h0_0.conda"), ("noarch", "b-1.0-py_0.conda")):
         (directory / subdir).mkdir(parents=True)
         (directory / subdir / name).write_bytes(name.encode())
@@ -71,7 +71,7 @@ def engine_output(directory: Path) -> Path:
 
 
 def test_stored_packages_are_found_again(tmp_path: Path) -> None:
-    stored = package_cache.store_packages(engine_output(tmp_path / "out"), "k" * 32)
+    stored = package_cache.store_packages(write_engine_output(tmp_path / "out"), "k" * 32)
     assert package_cache.find_cached("k" * 32) == stored
     assert [package.path for package in stored] == [
         "linux-64/a-1.0-h0_0.conda",
@@ -87,5 +87,5 @@ def test_a_half_stored_entry_is_not_found(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(json, "dumps", killed)
     with pytest.raises(KeyboardInterrupt):
-        package_cache.store_packages(engine_output(tmp_path / "out"), "k" * 32)
+        package_cache.store_packages(write_engine_output(tmp_path / "out"), "k" * 32)
     assert package_cache.find_cached("k" * 32) is None

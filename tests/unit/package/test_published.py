@@ -13,7 +13,7 @@ from builder.package import published, solver
 from builder.package.channel import Package
 
 
-def package(directory: Path, version: str, number: int) -> Package:
+def write_package(directory: Path, version: str, number: int) -> Package:
     """Write a package with only the descriptions that the index reads."""
     stem = f"zlib-{version}-h0_{number}"
     stream = io.BytesIO()
@@ -39,14 +39,12 @@ def package(directory: Path, version: str, number: int) -> Package:
     return Package(file, "linux-64", "ab" * 32, file.stat().st_size)
 
 
-def test_a_channel_has_every_form_of_its_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_channel_has_all_index_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     monkeypatch.setattr(solver, "call", lambda verb, **request: calls.append((verb, request)))
     channel = tmp_path / "channel"
     for version, number in (("1.2", 0), ("1.3", 1)):
-        published.publish([package(tmp_path, version, number)], channel)
+        published.publish([write_package(tmp_path, version, number)], channel)
     assert calls == [("index", {"channel": str(channel), "every_form": True})] * 2
     exports = json.loads((channel / "linux-64" / "run_exports.json").read_text())
     assert exports["info"] == {"subdir": "linux-64", "version": 1}

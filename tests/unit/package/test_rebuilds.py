@@ -52,7 +52,7 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(paths, "ROOT", tmp_path / "checkout")
     monkeypatch.setattr(rebuilds, "run_on_terminal", show)
     monkeypatch.setattr(rebuilds, "run", lambda argv, **_: Finished("setpriv" in argv, ""))
-    monkeypatch.setattr(canonical, "members", members)
+    monkeypatch.setattr(canonical, "read_members", members)
     for key in PLAN.keys.values():
         build(b"x", key, paths.package_cache())
     return record
@@ -140,6 +140,6 @@ def test_no_expensive_recipe_is_built_twice_in_one_run() -> None:
 def test_only_recipes_of_at_least_a_minute_are_expensive() -> None:
     names = ("libopenblas", "netlib-lapack", "numpy", "openssl", "python", "scipy", "gcc", "zlib")
     recipes = [Recipe(name, Path(name), (), (), (), ()) for name in names]
-    # The recipe that was just built is expensive, so that all expensive ones are dropped.
+    # The recipe that was just built is expensive, so all expensive recipes are dropped.
     cheap = rebuilds.drop_expensive(recipes, 1, [SCIPY])
     assert [recipe.name for recipe in cheap] == ["gcc", "zlib"]

@@ -12,7 +12,7 @@ def test_the_answer_is_the_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
     assert solver.call("solve", channel="/c", specs=["a"]) == ["a", "b"]
 
 
-def test_a_failure_has_the_solvers_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_has_the_message_of_the_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "run", lambda *_, **__: Finished(1, "SolverError: no candidates"))
     with pytest.raises(CommandFailed, match="no candidates"):
         solver.call("solve", channel="/c", specs=["a"])

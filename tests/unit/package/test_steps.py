@@ -25,18 +25,22 @@ COSTS = {
 }
 
 
-def recipe(name: str, *sources: Source) -> Recipe:
+def make_recipe(name: str, *sources: Source) -> Recipe:
     return Recipe(name, Path(name), (), sources, (), ())
 
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
     monkeypatch.setattr(processes, "count_cpus", lambda: 2)
-    monkeypatch.setattr(forecast, "_costs", lambda: COSTS)
+    monkeypatch.setattr(forecast, "_read_costs", lambda: COSTS)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     monkeypatch.chdir(tmp_path)
     names = ("zlib", "numpy", "scipy")
-    recipes = (recipe("zlib", SOURCES[1]), recipe("numpy"), recipe("scipy", SOURCES[0]))
+    recipes = (
+        make_recipe("zlib", SOURCES[1]),
+        make_recipe("numpy"),
+        make_recipe("scipy", SOURCES[0]),
+    )
     needs = {name: frozenset(names[:number]) for number, name in enumerate(names)}
     return Plan(recipes, needs, {name: name for name in names}, {})
 
@@ -76,7 +80,7 @@ def test_a_cached_stack_is_announced_in_one_line(
 
 def test_an_interrupted_build_is_resumed(plan: Plan, capsys: pytest.CaptureFixture[str]) -> None:
     build("zlib")
-    (paths.work() / "numpy").mkdir(parents=True)
+    (paths.work_directory() / "numpy").mkdir(parents=True)
     for source in SOURCES:
         cached_path(source).parent.mkdir(parents=True)
         cached_path(source).write_bytes(b"x")

@@ -6,18 +6,18 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from elf_file import RWE, library
+from elf_file import RWE, make_library
 
 from builder.common import paths
 from builder.common.errors import SourceUnavailable
 from builder.source import aocl, sources
 
-X86_64 = library()
+X86_64 = make_library()
 AARCH64 = X86_64[:18] + b"\xb7\x00" + X86_64[20:]
 I386 = b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00"
 
 
-def archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
+def write_archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
     file = directory / "aocl-libm.tar"
     with tarfile.open(file, mode) as tar:
         for name, content in {"LICENSE": b"What AMD allows", **files}.items():
@@ -36,7 +36,7 @@ def archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Pat
     ],
 )
 def test_a_release_is_cached_as_a_source(tmp_path: Path, name: str, mode: str) -> None:
-    file = archive(tmp_path, {"README": b"", name: X86_64}, mode)
+    file = write_archive(tmp_path, {"README": b"", name: X86_64}, mode)
     digest = aocl.cache_archive(file)
     assert digest == sources.sha256(file)
     [kept] = sources.fetch([sources.Source(f"aocl-libm-{digest[:16]}", digest)], offline=True)
@@ -45,7 +45,7 @@ def test_a_release_is_cached_as_a_source(tmp_path: Path, name: str, mode: str) -
 
 
 def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
-    file = archive(tmp_path, {}, "w")
+    file = write_archive(tmp_path, {}, "w")
     with tarfile.open(file, "a") as tar:
         link = tarfile.TarInfo("lib/libalm.so")
         link.type, link.linkname = tarfile.SYMTYPE, "libalm.so.5"
@@ -63,17 +63,20 @@ def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
     ("files", "reason"),
     [
         ({"lib/libm.so": X86_64}, "neither libalm.so nor libamdlibm.so"),
-        ({"lib/libalm.so": AARCH64}, "lib/libalm.so is not a library for Linux on x86-64"),
-        ({"lib/libalm.so": I386}, "not a library for Linux on x86-64"),
-        ({"lib/libamdlibm.so": b"MZ"}, "not a library for Linux on x86-64"),
-        ({"lib/libalm.so": X86_64, "lib32/libalm.so": I386}, "lib32/libalm.so is not a library"),
-        ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so is truncated"),
+        ({"lib/libalm.so": AARCH64}, "lib/libalm.so: it is not a library or program"),
+        ({"lib/libalm.so": I386}, "not a library or program for Linux"),
+        ({"lib/libamdlibm.so": b"MZ"}, "not a library or program for Linux"),
+        (
+            {"lib/libalm.so": X86_64, "lib32/libalm.so": I386},
+            "lib32/libalm.so: it is not",
+        ),
+        ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so: it is truncated"),
     ],
 )
 def test_a_wrong_archive_is_named_and_not_kept(
     tmp_path: Path, files: dict[str, bytes], reason: str
 ) -> None:
-    file = archive(tmp_path, files)
+    file = write_archive(tmp_path, files)
     with pytest.raises(SourceUnavailable, match=reason) as failure:
         aocl.cache_archive(file)
     assert str(file) in str(failure.value)
@@ -81,8 +84,8 @@ def test_a_wrong_archive_is_named_and_not_kept(
     assert not paths.source_cache().exists()
 
 
-def test_the_archive_of_all_of_aocl_is_to_be_unpacked(tmp_path: Path) -> None:
-    file = archive(tmp_path, {"aocl-linux-gcc-5.1.0/aocl-libm-linux-gcc-5.1.0.tar.gz": b""})
+def test_the_hint_for_the_archive_of_all_of_aocl(tmp_path: Path) -> None:
+    file = write_archive(tmp_path, {"aocl-linux-gcc-5.1.0/aocl-libm-linux-gcc-5.1.0.tar.gz": b""})
     with pytest.raises(SourceUnavailable, match="has neither") as failure:
         aocl.cache_archive(file)
     assert "unpack it, and pass the aocl-libm-linux-gcc-5.1.0.tar.gz" in str(failure.value)
@@ -111,23 +114,23 @@ def test_an_executable_stack_gives_a_warning(
     version: tuple[int, ...],
 ) -> None:
     monkeypatch.setattr(aocl, "detect_glibc", lambda: version)
-    aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": X86_64}))
+    aocl.cache_archive(write_archive(tmp_path, {"lib/libalm.so": X86_64}))
     unwarned = capsys.readouterr().out.splitlines()
     assert len(unwarned) == 1
-    aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": library(stack=RWE)}))
+    aocl.cache_archive(write_archive(tmp_path, {"lib/libalm.so": make_library(stack=RWE)}))
     warned = capsys.readouterr().out.splitlines()
     assert warned[0] == unwarned[0]
-    assert "lib/libalm.so demands an executable stack" in warned[1]
+    assert "lib/libalm.so needs an executable stack" in warned[1]
 
 
 @pytest.mark.parametrize("version", [(2, 41), (2, 42), (3, 0)])
-def test_an_executable_stack_is_refused_where_glibc_does(
+def test_an_executable_stack_is_refused_if_glibc_refuses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: tuple[int, ...]
 ) -> None:
     monkeypatch.setattr(aocl, "detect_glibc", lambda: version)
-    assert aocl.cache_archive(archive(tmp_path, {"lib/libalm.so": X86_64}))
-    file = archive(tmp_path, {"lib/libalm.so": library(stack=RWE)})
-    with pytest.raises(SourceUnavailable, match="demands an executable stack") as failure:
+    assert aocl.cache_archive(write_archive(tmp_path, {"lib/libalm.so": X86_64}))
+    file = write_archive(tmp_path, {"lib/libalm.so": make_library(stack=RWE)})
+    with pytest.raises(SourceUnavailable, match="needs an executable stack") as failure:
         aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2
 
@@ -136,7 +139,7 @@ def test_an_executable_stack_is_refused_where_glibc_does(
 @pytest.mark.parametrize("lost", [1, 4, 100, None])
 def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | None) -> None:
     files = {"lib/libalm.so": X86_64 + bytes(range(256)) * 400, "lib/libalm.a": b"!<arch>"}
-    file = archive(tmp_path, files, mode)
+    file = write_archive(tmp_path, files, mode)
     whole = file.read_bytes()
     file.write_bytes(whole[: -lost if lost else 0])
     with pytest.raises(SourceUnavailable, match=r"is (truncated|empty)") as failure:
@@ -145,7 +148,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | N
 
 
 @pytest.mark.parametrize("content", [b"<html>Accept the licence</html>", bytes(range(256)) * 9])
-def test_another_file_is_no_archive(tmp_path: Path, content: bytes) -> None:
+def test_another_file_is_not_an_archive(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(content)
     with pytest.raises(SourceUnavailable, match="is not a tar archive") as failure:

@@ -47,7 +47,7 @@ def test_file_names_distinguish_binary_packages() -> None:
     assert not source["binary"]
 
 
-def test_the_pool_directory_is_the_one_that_lists_the_file() -> None:
+def test_the_pool_directory_is_in_the_stanza_of_the_file() -> None:
     assert debian.find_pool_directories(SHOWSRC, "zlib_1.3.orig.tar.bz2") == [
         "pool/updates/main/z/zlib"
     ]
@@ -163,7 +163,7 @@ def test_without_apt_a_binary_package_is_found_in_the_package_lists(
     assert len(asked) == len(set(asked)) == 1 + len(debian.RELEASES)
 
 
-def test_a_base_comes_from_the_hosts_mirrors_of_its_release() -> None:
+def test_a_base_image_uses_the_hosts_mirrors() -> None:
     assert debian.list_entries(TARGETS * 2, "bookworm") == [
         "deb http://mirror.example/debian bookworm main",
         "deb http://mirror.example/debian bookworm-updates main",
@@ -179,7 +179,7 @@ MADISON = """
 """
 
 
-def test_the_suites_of_a_file_are_those_of_its_stanza() -> None:
+def test_the_suites_of_a_file_are_in_its_stanza() -> None:
     assert debian.parse_suites(SHOWSRC, MADISON) == {
         "zlib_1.2.13.dfsg.orig.tar.bz2": {"bookworm", "bookworm-security"},
         "zlib_1.3.orig.tar.bz2": {"trixie-security"},
@@ -218,7 +218,7 @@ ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3
         (["ab_3.0.1-1.debian.tar.xz", "bc_3.0-2.debian.tar.xz", "ab_3.0-2_amd64.deb"], None),
     ],
 )
-def test_later_fixes_are_of_the_same_release(
+def test_later_fixes_have_the_same_upstream_release(
     candidates: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(argv: list[str], **_: object) -> Finished:

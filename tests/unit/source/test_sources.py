@@ -22,11 +22,11 @@ def carried(tmp_path: Path) -> Path:
     return directory
 
 
-def everything_below(directory: Path) -> list[Path]:
+def list_files(directory: Path) -> list[Path]:
     return [file for file in directory.rglob("*") if file.is_file()]
 
 
-def test_a_carried_file_is_cached_and_linked_for_recipes(carried: Path) -> None:
+def test_a_file_of_the_sources_directory_is_cached_and_linked(carried: Path) -> None:
     [file] = sources.fetch([GOOD], directory=carried, offline=True)
     assert file.read_bytes() == CONTENT
     assert (paths.SOURCES / GOOD.file).resolve() == file
@@ -34,7 +34,7 @@ def test_a_carried_file_is_cached_and_linked_for_recipes(carried: Path) -> None:
     assert sources.fetch([GOOD], offline=True) == [file]
 
 
-def test_a_file_that_the_user_brings_is_cached_by_its_hash(tmp_path: Path) -> None:
+def test_a_users_file_is_cached_by_its_hash(tmp_path: Path) -> None:
     (tmp_path / "release-5.0.tar.gz").write_bytes(CONTENT)
     source = sources.cache_file(tmp_path / "release-5.0.tar.gz", "release")
     assert source == Source(f"release-{GOOD.sha256[:16]}", GOOD.sha256)
@@ -50,15 +50,15 @@ def test_wrong_bytes_are_named_and_not_kept(carried: Path) -> None:
     assert str(carried / GOOD.file) in message
     assert GOOD.sha256 in message
     assert hashlib.sha256(CONTENT[:-1]).hexdigest() in message
-    assert everything_below(paths.cache()) == []
+    assert list_files(paths.cache()) == []
 
 
-def test_offline_downloads_nothing_and_says_how_to_go_on(tmp_path: Path) -> None:
+def test_offline_downloads_nothing_and_gives_a_hint(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailable, match=r"(?s)xyz_1\.0.*--offline.*invoke fetch"):
         sources.fetch([GOOD], offline=True)
 
 
-def test_each_way_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_failed_origin_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_mirror(*_: object) -> None:
         raise LookupError("no mirror has it")
 
@@ -74,10 +74,10 @@ def test_each_way_that_failed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no mirror has it" in message
     assert "network is unreachable" in message
     assert "--sources" in message
-    assert everything_below(paths.cache()) == []
+    assert list_files(paths.cache()) == []
 
 
-def test_all_files_that_cannot_be_had_are_named_at_once() -> None:
+def test_one_error_names_all_unavailable_files() -> None:
     others = [Source(f"{name}.zip", GOOD.sha256) for name in ("one", "two")]
     with pytest.raises(SourceUnavailable) as failure:
         sources.fetch([GOOD, *others], offline=True)
@@ -86,7 +86,7 @@ def test_all_files_that_cannot_be_had_are_named_at_once() -> None:
     assert message.count("->") == 1
 
 
-def test_wrong_bytes_of_one_way_do_not_hide_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_wrong_bytes_the_next_origin_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     def stale(file: str, destination: Path, state: Path) -> None:
         destination.write_bytes(b"<html>not found</html>")
 
@@ -99,14 +99,14 @@ def test_wrong_bytes_of_one_way_do_not_hide_the_next(monkeypatch: pytest.MonkeyP
     assert file.read_bytes() == CONTENT
 
 
-def test_a_failed_download_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def half(file: str, destination: Path, state: Path) -> None:
         destination.write_bytes(CONTENT[:5])
 
     monkeypatch.setattr(sources.debian, "download", half)
     with pytest.raises(HashMismatch):
         sources.fetch([GOOD])
-    assert everything_below(paths.cache()) == []
+    assert list_files(paths.cache()) == []
 
 
 def test_fetched_files_are_copied(carried: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def write(directory: Path, name: str, text: str) -> None:
     (directory / name / "recipe.yaml").write_text("schema_version: 1\n" + text)
 
 
-def package(name: str, host: str = "", extra: str = "") -> str:
+def format_package(name: str, host: str = "", extra: str = "") -> str:
     return (
         f"package: {{name: {name}, version: '1.0'}}\n"
         f"build: {{string: '0_${{{{ blas }}}}'}}\n"
@@ -35,14 +35,14 @@ def load(stack: str = "openblas") -> dict[str, recipes.Recipe]:
 
 
 def test_axes_reach_a_recipe(recipes_dir: Path) -> None:
-    write(recipes_dir, "a", package("a"))
+    write(recipes_dir, "a", format_package("a"))
     assert load()["a"].outputs[0].build == "0_openblas"
 
 
 def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) -> None:
     source = f"source:\n  - {{path: ../../build/sources/a.tar.gz, sha256: '{SHA}'}}\n"
     upstream = "extra: {upstream: {a.tar.gz: 'https://a.example/a.tar.gz'}}\n"
-    write(recipes_dir, "a", package("a", extra=source + upstream))
+    write(recipes_dir, "a", format_package("a", extra=source + upstream))
     assert load()["a"].sources == (Source("a.tar.gz", SHA, ("https://a.example/a.tar.gz",)),)
 
 
@@ -50,7 +50,7 @@ def test_an_upstream_address_is_for_a_prefix_of_names(recipes_dir: Path) -> None
     files = ("a1_1.0.orig.tar.gz", "b.tar.gz")
     entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
     extra = f"source:\n{entries}extra: {{upstream: {{a: 'https://a.example/a.tar.gz'}}}}\n"
-    write(recipes_dir, "a", package("a", extra=extra))
+    write(recipes_dir, "a", format_package("a", extra=extra))
     assert [source.upstream for source in load()["a"].sources] == [
         ("https://a.example/a.tar.gz",),
         (),
@@ -61,17 +61,21 @@ def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
     files = ("a1_1.0.orig.tar.gz", "a1_1.0-1.debian.tar.xz")
     entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
     extra = f"source:\n{entries}extra: {{upstream: {{'a*.orig': 'https://a.example/a.tar.gz'}}}}\n"
-    write(recipes_dir, "a", package("a", extra=extra))
+    write(recipes_dir, "a", format_package("a", extra=extra))
     assert {source.file: len(source.upstream) for source in load()["a"].sources} == {
         "a1_1.0.orig.tar.gz": 1,
         "a1_1.0-1.debian.tar.xz": 0,
     }
 
 
-def test_a_recipe_for_axis_values_replaces_the_general_one(recipes_dir: Path) -> None:
-    write(recipes_dir, "a-tool", package("a-tool"))
-    write(recipes_dir, "a-tool-2.7", package("a-tool", extra="extra: {axes: {python: '2.7'}}\n"))
-    write(recipes_dir, "b-2.7", package("b", extra="extra: {axes: {python: '2.7'}}\n"))
+def test_a_recipe_for_axis_values_replaces_the_general_recipe(recipes_dir: Path) -> None:
+    write(recipes_dir, "a-tool", format_package("a-tool"))
+    write(
+        recipes_dir,
+        "a-tool-2.7",
+        format_package("a-tool", extra="extra: {axes: {python: '2.7'}}\n"),
+    )
+    write(recipes_dir, "b-2.7", format_package("b", extra="extra: {axes: {python: '2.7'}}\n"))
     assert {name: recipe.path.name for name, recipe in load().items()} == {"a-tool": "a-tool"}
     for stack in stacks.load_all():
         if stack.python == "2.7":
@@ -80,7 +84,7 @@ def test_a_recipe_for_axis_values_replaces_the_general_one(recipes_dir: Path) ->
 
 
 def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
-    write(recipes_dir, "a", package("a"))
+    write(recipes_dir, "a", format_package("a"))
     assert load()["a"].fixes == ()
     file = recipes_dir / "a" / "fixes"
     file.write_text("# a reason\nx.patch CVE-2024-1000 CVE-2024-10000\ny.diff\n")
@@ -122,12 +126,12 @@ def test_the_page_on_security_lists_every_fix() -> None:
     }
 
 
-def test_one_pin_raises_cpython(tmp_path: Path) -> None:
+def test_a_changed_pin_updates_cpython(tmp_path: Path) -> None:
     text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
     raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
     assert count == 1
     # Fixes and profile belong to one release; another release has none, or its own.
-    raised, count = re.subn(r"(?s)  # Of this release.*?unpack-debs\.py\n", "", raised)
+    raised, count = re.subn(r"(?s)  # For this release only\..*?unpack-debs\.py\n", "", raised)
     assert count == 1
     write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
     variant = recipes.make_variant(stacks.load("openblas"))
@@ -148,14 +152,18 @@ def test_every_file_of_debian_has_an_address_in_its_archive(name: str) -> None:
 
 
 def test_a_source_without_a_hash_is_refused(recipes_dir: Path) -> None:
-    write(recipes_dir, "a", package("a", extra="source: {path: ../../build/sources/a.tar.gz}\n"))
+    write(
+        recipes_dir,
+        "a",
+        format_package("a", extra="source: {path: ../../build/sources/a.tar.gz}\n"),
+    )
     with pytest.raises(ConfigurationError, match=r"recipes/a: source a\.tar\.gz has no sha256"):
         load()
 
 
 def test_a_source_from_elsewhere_is_refused(recipes_dir: Path) -> None:
     extra = f"source: {{url: 'https://a.example/a.tar.gz', sha256: '{SHA}'}}\n"
-    write(recipes_dir, "a", package("a", extra=extra))
+    write(recipes_dir, "a", format_package("a", extra=extra))
     with pytest.raises(ConfigurationError, match="neither"):
         load()
 
@@ -167,26 +175,26 @@ def test_an_invalid_recipe_is_named(recipes_dir: Path) -> None:
 
 
 def test_dependencies_come_first(recipes_dir: Path) -> None:
-    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
-    write(recipes_dir, "b", package("b", "c"))
-    write(recipes_dir, "c", package("c"))
-    write(recipes_dir, "unneeded", package("unneeded"))
+    write(recipes_dir, "theano-stack", format_package("theano-stack", "b"))
+    write(recipes_dir, "b", format_package("b", "c"))
+    write(recipes_dir, "c", format_package("c"))
+    write(recipes_dir, "unneeded", format_package("unneeded"))
     order = recipes.collect_dependencies(load())
     assert list(order) == ["c", "b", "theano-stack"]
     assert order["b"] == {"c"}
 
 
 def test_the_build_string_chooses_the_provider(recipes_dir: Path) -> None:
-    write(recipes_dir, "theano-stack", package("theano-stack", "'lib * *_netlib'"))
-    write(recipes_dir, "fast", package("lib"))
-    write(recipes_dir, "slow", package("lib").replace("${{ blas }}", "netlib"))
+    write(recipes_dir, "theano-stack", format_package("theano-stack", "'lib * *_netlib'"))
+    write(recipes_dir, "fast", format_package("lib"))
+    write(recipes_dir, "slow", format_package("lib").replace("${{ blas }}", "netlib"))
     assert list(recipes.collect_dependencies(load())) == ["slow", "theano-stack"]
 
 
 def test_a_version_chooses_the_provider(recipes_dir: Path) -> None:
-    write(recipes_dir, "theano-stack", package("theano-stack"))
-    write(recipes_dir, "lib", package("lib"))
-    write(recipes_dir, "lib-0.9", package("lib").replace("1.0", "0.9"))
+    write(recipes_dir, "theano-stack", format_package("theano-stack"))
+    write(recipes_dir, "lib", format_package("lib"))
+    write(recipes_dir, "lib-0.9", format_package("lib").replace("1.0", "0.9"))
     assert list(recipes.collect_dependencies(load(), "theano-stack", "lib ==0.9")) == [
         "lib-0.9",
         "theano-stack",
@@ -197,14 +205,14 @@ def test_a_version_chooses_the_provider(recipes_dir: Path) -> None:
 
 
 def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
-    write(recipes_dir, "theano-stack", package("theano-stack", "nobody"))
+    write(recipes_dir, "theano-stack", format_package("theano-stack", "nobody"))
     with pytest.raises(ConfigurationError, match="requires 'nobody'"):
         recipes.collect_dependencies(load())
 
 
 def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
-    write(recipes_dir, "theano-stack", package("theano-stack", "b"))
-    write(recipes_dir, "b", package("b", "theano-stack"))
+    write(recipes_dir, "theano-stack", format_package("theano-stack", "b"))
+    write(recipes_dir, "b", format_package("b", "theano-stack"))
     with pytest.raises(ConfigurationError, match="theano-stack -> b -> theano-stack"):
         recipes.collect_dependencies(load())
 
@@ -261,9 +269,9 @@ def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
             assert about["summary"], recipe.name
 
 
-def test_amds_release_is_another_package_of_amdlibm() -> None:
+def test_amds_release_gives_another_package() -> None:
     stack = stacks.load("openblas-amdlibm")
-    own = stacks.with_amdlibm(stack, SHA)
+    own = stacks.replace_amdlibm(stack, SHA)
     packages = {}
     for variant in (stack, own):
         rendered = recipes.load_all(variant)
@@ -285,7 +293,7 @@ def test_amds_release_is_another_package_of_amdlibm() -> None:
 
 
 def test_a_stack_with_amds_release_requires_it() -> None:
-    own = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), SHA)
+    own = stacks.replace_amdlibm(stacks.load("openblas-amdlibm"), SHA)
     rendered = recipes.load_all(own)
     rendered["amdlibm"] = load("openblas-amdlibm")["amdlibm"]
     with pytest.raises(ConfigurationError, match=r"aocl_00000000_\*"):

@@ -35,7 +35,7 @@ def test_the_projects_own_table_loads() -> None:
     assert stacks.load("openblas").axes["blas"] == "openblas"
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
+def test_an_unknown_name_lists_all_stacks() -> None:
     with pytest.raises(UsageError, match=r"choose one of: .*openblas"):
         stacks.load("openblass")
 
@@ -60,7 +60,7 @@ def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
 
 def test_a_stack_with_amds_release_has_another_name() -> None:
     stack = stacks.load("openblas-amdlibm")
-    own = stacks.with_amdlibm(stack, "ab")
+    own = stacks.replace_amdlibm(stack, "ab")
     assert own.name == "openblas-amdlibm-aocl"
     assert own.amdlibm_archive == "ab"
     assert own.axes == stack.axes
@@ -68,7 +68,7 @@ def test_a_stack_with_amds_release_has_another_name() -> None:
     assert stacks.format_flags(stack.name) == "--stack=openblas-amdlibm"
 
 
-def test_a_stack_with_programs_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_a_stack_with_programs_has_its_own_name(tmp_path: Path) -> None:
     row = ROW.format(blas="mkl") + 'device = "cpu"\n'
     file = write(tmp_path, f"{AXES}\n[stacks.x]\n{row}")
     stack = stacks.load("x+r+p+r", file)
@@ -93,12 +93,12 @@ def test_an_environment_has_one_version_of_a_program() -> None:
         stacks.load("openblas+keras-2.2+keras")
 
 
-def test_programs_go_with_amds_own_library() -> None:
-    own = stacks.with_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
+def test_programs_combine_with_amds_library() -> None:
+    own = stacks.replace_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
     assert (own.name, own.base) == ("openblas-amdlibm-aocl+keras", "openblas-amdlibm-aocl")
     assert stacks.format_flags(own.name) == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
 
 
 def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:
     with pytest.raises(UsageError, match=r"(?s)stack mkl is system.*openblas-amdlibm, mkl-amdlibm"):
-        stacks.with_amdlibm(stacks.load("mkl"), "ab")
+        stacks.replace_amdlibm(stacks.load("mkl"), "ab")

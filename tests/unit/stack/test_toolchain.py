@@ -11,11 +11,11 @@ from builder.stack import toolchain
 def test_compilers_and_libc_are_variant_keys() -> None:
     variant = toolchain.read_variant()
     assert variant["c_compiler"] == "gcc"
-    assert toolchain.oldest_glibc() == variant["c_stdlib_version"] == "2.28"
+    assert toolchain.read_oldest_glibc() == variant["c_stdlib_version"] == "2.28"
 
 
 def test_a_host_with_the_oldest_glibc_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "confstr", lambda _: f"glibc {toolchain.oldest_glibc()}")
+    monkeypatch.setattr(os, "confstr", lambda _: f"glibc {toolchain.read_oldest_glibc()}")
     toolchain.require_host_glibc()
 
 

@@ -1,4 +1,4 @@
-"""theano.breakpoint of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.breakpoint of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.tests.breakpoint import (
     PdbBreakpoint,

@@ -1,4 +1,4 @@
-"""theano.utils of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.utils of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.compat import (
     DefaultOrderedDict,

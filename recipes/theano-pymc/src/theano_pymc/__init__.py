@@ -1,9 +1,9 @@
-"""Import hook that adds Theano-PyMC's names to Theano as soon as a program imports it.
+"""Import hook that adds Theano-PyMC's names to Theano when a program imports Theano.
 
-theano_pymc.pth loads this module when Python starts. An alias module, as theano.graph.basic, needs
-no hook. Attributes of Theano's own modules and classes do, as theano.config.change_flags: a program
-that imports Theano before PyMC3 uses them, so a line in PyMC3 would add them too late. A patch of
-Theano would add them to every stack.
+theano_pymc.pth loads this module when Python starts. Alias modules such as theano.graph.basic need no
+hook. New attributes of Theano's modules and classes, such as theano.config.change_flags, need the hook:
+a program may import Theano and use them before it imports PyMC3, so PyMC3 would add them too late. A
+patch of Theano would add them in each stack.
 """
 
 import sys
@@ -14,7 +14,7 @@ THEANO = str(Path(__file__).parent.parent / "theano" / "__init__.py")
 
 
 class TheanoFinder:
-    """Finder for the Theano beside this package; another one stays as it is."""
+    """Finder for the Theano in this package's directory. It ignores other installations of Theano."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):

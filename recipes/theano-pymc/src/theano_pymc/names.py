@@ -1,4 +1,4 @@
-"""Attributes of Theano-PyMC 1.1.2 that Theano's own modules and classes lack."""
+"""Add attributes of Theano-PyMC 1.1.2 to Theano's modules and classes."""
 
 import importlib
 import sys
@@ -18,7 +18,7 @@ from theano.tensor.var import _tensor_py_operators
 
 from theano_pymc.signatures import adapt_subclasses, pass_fgraph
 
-# Theano-PyMC imports them with Theano, so that programs use them as attributes.
+# Theano-PyMC imports these modules with Theano, and programs use them as attributes without an import.
 MODULES = (
     "theano.breakpoint",
     "theano.compile.compiledir",
@@ -35,10 +35,11 @@ MODULES = (
 
 def add_names():
     """Import the alias modules, and set the attributes."""
-    # A module of Theano and a package of Theano-PyMC have the name theano.compile.function.
+    # theano.compile.function is a module in Theano and a package in Theano-PyMC. Make it both.
     function = sys.modules["theano.compile.function"]
     function.__path__ = [str(Path(__file__).parent / "function")]
-    # The import of a module sets its name in its package, where a function has the same name.
+    # The import of a submodule overwrites the attribute of its name in the package. Save the functions of
+    # these names, and restore them after the imports.
     functions = [(theano, "scan", theano.scan), (function, "pfunc", function.pfunc)]
     for name in MODULES:
         importlib.import_module(name)
@@ -63,17 +64,17 @@ def add_names():
 
 
 def add_to_config():
-    """Add ``change_flags``, and flags under their names with ``__`` for the dot."""
+    """Add ``change_flags``, and aliases of flags with ``__`` instead of the dot."""
     root = type(theano.config)
     root.change_flags = change_flags
     for parameter in configparser._config_var_list:
         if "." in parameter.fullname:
-            # The parameter is a descriptor that holds the value: both names set the same one.
+            # The parameter is a descriptor and stores the value, so both names set the same value.
             setattr(root, parameter.fullname.replace(".", "__"), parameter)
 
 
 class change_flags(theano.change_flags):
-    """Theano's change_flags for names with ``__`` or a dot; PyMC3 pickles it with its models."""
+    """Theano's change_flags for names with ``__`` or a dot. PyMC3 pickles instances with its models."""
 
     def __init__(self, args=(), **kwargs):
         flags = dict(args, **kwargs)
@@ -84,7 +85,7 @@ class change_flags(theano.change_flags):
 
 
 def add_to_graphs():
-    """Add methods to variables and graphs, and accept Theano-PyMC's signatures in user classes."""
+    """Add methods to variables and graphs, and support Theano-PyMC's signatures in user classes."""
     gof.Variable.get_test_value = get_test_value
     variable_init = gof.Variable.__init__
 
@@ -110,12 +111,12 @@ def add_to_graphs():
 
 
 class ValidatingScratchpad(scratchpad):
-    """A variable's tag that converts a test value to the variable's type.
+    """Tag of a variable that converts a test value to the variable's type.
 
-    PyMC3 reads test values back, and asks for arrays.
+    PyMC3 reads test values back and expects arrays.
     """
 
-    # Outside the dictionary, which holds the attributes of the tag.
+    # A slot is not in the dictionary, which contains only the tag's attributes.
     __slots__ = ("_type",)
 
     def __init__(self, type):
@@ -123,7 +124,7 @@ class ValidatingScratchpad(scratchpad):
 
     def __setattr__(self, name, value):
         if name == "test_value":
-            # Theano casts Python's numbers to floatX; Theano-PyMC casts NumPy's, too.
+            # Theano casts only Python numbers to floatX. Theano-PyMC also casts NumPy numbers.
             number = float(value) if isinstance(value, np.floating) else value
             value = self._type.filter(number)
         super().__setattr__(name, value)
@@ -134,19 +135,19 @@ class ValidatingScratchpad(scratchpad):
         return copied
 
     def __reduce__(self):
-        # A pickle does not need this package.
+        # Pickle a plain scratchpad, so that a program can load the pickle without this package.
         return scratchpad, (), self.__dict__
 
 
 def squeeze(x, axis=None):
-    """Return ``x`` without its broadcastable dimensions, or without those among ``axis``.
+    """Return ``x`` without its broadcastable dimensions, or only without those listed in ``axis``.
 
-    As in Theano-PyMC, other dimensions in ``axis`` stay, negative ones among them.
+    As in Theano-PyMC, ignore dimensions in ``axis`` that are not broadcastable, and negative numbers.
     """
     axes = range(x.ndim) if axis is None else axis if isinstance(axis, Collection) else [axis]
     return x.dimshuffle([i for i in range(x.ndim) if not x.broadcastable[i] or i not in axes])
 
 
 def broadcast_to(x, shape):
-    """Return ``x`` broadcast to ``shape``, a tuple of numbers or of scalars, or a vector."""
+    """Return ``x`` broadcast to ``shape``: a tuple of numbers or scalar variables, or a vector."""
     return tensor.alloc(x, *shape)

@@ -1,4 +1,4 @@
-"""Adapter for methods that Theano-PyMC calls with the graph, and Theano without."""
+"""Adapter for methods that take the graph as an argument in Theano-PyMC, but not in Theano."""
 
 import inspect
 from functools import wraps
@@ -7,8 +7,8 @@ from functools import wraps
 def pass_fgraph(function):
     """Return ``function``, or a wrapper that passes ``node.fgraph`` as its parameter ``fgraph``.
 
-    The wrapper passes it where the caller leaves it out. ``fgraph`` is the first parameter, or that
-    after ``self``; the node comes next.
+    The wrapper adds the argument if the caller omits it. ``fgraph`` is the first parameter, or the first
+    after ``self``. The node is the next parameter.
     """
     parameters = list(inspect.signature(function).parameters.values())
     names = [parameter.name for parameter in parameters[:2]]
@@ -33,7 +33,7 @@ def pass_fgraph(function):
 
 
 def adapt_subclasses(base, methods):
-    """Make each class that is derived from ``base`` later on pass ``fgraph`` to ``methods``."""
+    """Apply ``pass_fgraph`` to the ``methods`` of each future subclass of ``base``."""
 
     def __init_subclass__(cls, **kwargs):
         super(base, cls).__init_subclass__(**kwargs)

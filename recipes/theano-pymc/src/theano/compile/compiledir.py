@@ -1,4 +1,4 @@
-"""theano.compile.compiledir of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.compile.compiledir of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.compiledir import (
     basecompiledir_ls,

@@ -1,4 +1,4 @@
-"""theano.compile.compilelock of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.compile.compilelock of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.compilelock import (
     force_unlock,

@@ -1,4 +1,4 @@
-"""theano.graph.basic of Theano-PyMC: Theano's own objects, and its searches as generators."""
+"""theano.graph.basic of Theano-PyMC: aliases of Theano's objects, and graph searches as generators."""
 
 from collections import deque
 
@@ -28,10 +28,10 @@ from theano.scan_module.scan_utils import (
 
 
 def walk(nodes, expand, bfs=True, return_children=False, hash_fn=id):
-    """Generate the nodes that are reached from ``nodes``, each of them once.
+    """Generate all nodes that can be reached from ``nodes``, without duplicates.
 
     ``expand`` returns a node's children, or None. The search is breadth-first, or depth-first with
-    ``bfs=False``. With ``return_children``, pairs of a node and its children are generated.
+    ``bfs=False``. With ``return_children``, generate pairs of a node and its children.
     """
     waiting = deque(nodes)
     take = waiting.popleft if bfs else waiting.pop
@@ -48,7 +48,7 @@ def walk(nodes, expand, bfs=True, return_children=False, hash_fn=id):
 
 
 def ancestors(graphs, blockers=None):
-    """Generate ``graphs`` and all variables that they are computed from, depth-first.
+    """Generate ``graphs`` and all variables that they depend on, depth-first.
 
     The search does not go beyond the variables in ``blockers``.
     """
@@ -62,7 +62,7 @@ def ancestors(graphs, blockers=None):
 
 
 def graph_inputs(graphs, blockers=None):
-    """Generate the ancestors of ``graphs`` that no node computes."""
+    """Generate the ancestors of ``graphs`` that have no owner node: inputs and constants."""
     return (variable for variable in ancestors(graphs, blockers) if variable.owner is None)
 
 

@@ -1,4 +1,4 @@
-"""theano.graph.callcache of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.callcache of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.callcache import (
     CallCache,

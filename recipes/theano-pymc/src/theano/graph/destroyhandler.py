@@ -1,4 +1,4 @@
-"""theano.graph.destroyhandler of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.destroyhandler of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.destroyhandler import (
     DestroyHandler,

@@ -1,4 +1,4 @@
-"""theano.graph.fg of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.fg of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.fg import (
     FunctionGraph,

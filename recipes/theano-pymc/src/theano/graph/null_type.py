@@ -1,4 +1,4 @@
-"""theano.graph.null_type of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.null_type of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.null_type import (
     NullType,

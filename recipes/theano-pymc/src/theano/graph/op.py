@@ -1,4 +1,4 @@
-"""theano.graph.op of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.op of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.op import (
     COp as ExternalCOp,

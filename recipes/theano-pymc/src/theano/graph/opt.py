@@ -1,4 +1,4 @@
-"""theano.graph.opt of Theano-PyMC: Theano's own objects, and local_optimizer for its signature."""
+"""theano.graph.opt of Theano-PyMC: aliases of Theano's objects, and an adapted local_optimizer."""
 
 from functools import wraps
 
@@ -43,6 +43,6 @@ from theano.gof.opt import (
 
 @wraps(local_optimizer_of_node)
 def local_optimizer(*args, **kwargs):
-    """Return a decorator that makes a local optimizer of ``f(fgraph, node)``, or of ``f(node)``."""
+    """Return a decorator that turns ``f(fgraph, node)`` or ``f(node)`` into a local optimizer."""
     decorate = local_optimizer_of_node(*args, **kwargs)
     return lambda function: decorate(pass_fgraph(function))

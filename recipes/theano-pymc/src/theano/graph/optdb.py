@@ -1,4 +1,4 @@
-"""theano.graph.optdb of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.optdb of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.optdb import (
     DB,

@@ -1,4 +1,4 @@
-"""theano.graph.params_type of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.params_type of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.params_type import (
     Params,

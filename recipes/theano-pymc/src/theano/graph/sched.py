@@ -1,4 +1,4 @@
-"""theano.graph.sched of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.sched of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.sched import (
     key_to_cmp,

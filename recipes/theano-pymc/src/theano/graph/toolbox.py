@@ -1,4 +1,4 @@
-"""theano.graph.toolbox of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.toolbox of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.toolbox import (
     AlreadyThere,

@@ -1,4 +1,4 @@
-"""theano.graph.type of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.type of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.type import (
     CDataType,

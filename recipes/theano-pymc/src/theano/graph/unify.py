@@ -1,4 +1,4 @@
-"""theano.graph.unify of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.unify of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.utils import (
     ABORT,

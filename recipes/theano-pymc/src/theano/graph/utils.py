@@ -1,4 +1,4 @@
-"""theano.graph.utils of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.graph.utils of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.utils import (
     MetaObject as MetaType,
@@ -11,5 +11,5 @@ from theano.gof.utils import (
     toposort,
 )
 
-# What Theano raises where a variable has no test value.
+# Theano raises this exception if a variable has no test value.
 TestValueError = AttributeError

@@ -1,4 +1,4 @@
-"""theano.link.utils of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.utils of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.link import (
     gc_helper,

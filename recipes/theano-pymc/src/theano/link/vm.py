@@ -1,4 +1,4 @@
-"""theano.link.vm of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.vm of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.vm import (
     Loop,

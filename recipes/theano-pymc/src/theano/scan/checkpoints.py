@@ -1,4 +1,4 @@
-"""theano.scan.checkpoints of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.scan.checkpoints of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.scan_module.scan_checkpoints import (
     scan_checkpoints,

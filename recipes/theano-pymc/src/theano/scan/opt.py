@@ -1,4 +1,4 @@
-"""theano.scan.opt of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.scan.opt of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.scan_module.scan_opt import (
     PushOutDot1,

@@ -1,4 +1,4 @@
-"""theano.scan.utils of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.scan.utils of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.scan_module.scan_utils import (
     Validator,

@@ -1,4 +1,4 @@
-"""theano.compile.function.pfunc of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.compile.function.pfunc of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.compile.pfunc import (
     Param,

@@ -1,4 +1,4 @@
-"""theano.compile.function.types of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.compile.function.types of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.compile.function_module import (
     AliasedMemoryError,

@@ -1,3 +1,3 @@
-"""theano.link.c of Theano-PyMC: alias package of what compiles and links C in theano.gof."""
+"""theano.link.c of Theano-PyMC: alias package of theano.gof's C compiler and linker."""
 
 from theano.link.c import basic, cmodule, cvm, exceptions, interface

@@ -1,4 +1,4 @@
-"""theano.link.c.basic of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.c.basic of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.cc import (
     CLinker,

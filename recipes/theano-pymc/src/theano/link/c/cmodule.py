@@ -1,4 +1,4 @@
-"""theano.link.c.cmodule of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.c.cmodule of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.cmodule import (
     Compiler,

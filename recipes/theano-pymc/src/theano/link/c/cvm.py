@@ -1,4 +1,4 @@
-"""theano.link.c.cvm of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.c.cvm of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.vm import (
     CVM,

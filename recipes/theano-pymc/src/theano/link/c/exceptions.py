@@ -1,4 +1,4 @@
-"""theano.link.c.exceptions of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.c.exceptions of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.cmodule import (
     MissingGXX,

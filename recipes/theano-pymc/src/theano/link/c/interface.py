@@ -1,4 +1,4 @@
-"""theano.link.c.interface of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.link.c.interface of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.gof.op import (
     CLinkerObject,

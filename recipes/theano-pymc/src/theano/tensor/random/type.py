@@ -1,4 +1,4 @@
-"""theano.tensor.random.type of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.tensor.random.type of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.tensor.raw_random import (
     RandomStateType,

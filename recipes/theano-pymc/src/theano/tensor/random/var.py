@@ -1,4 +1,4 @@
-"""theano.tensor.random.var of Theano-PyMC: alias module of Theano's own objects."""
+"""theano.tensor.random.var of Theano-PyMC: aliases of Theano's objects."""
 
 from theano.tensor.shared_randomstreams import (
     RandomStateSharedVariable,
