@@ -1,7 +1,7 @@
-"""The tasks: each turns its flags into one call of the builder.
+"""Define the tasks of ``./invoke``; each task turns its flags into one call of the builder.
 
-./invoke reads this file, and so does any Invoke of the host: its imports need only Invoke and the
-standard library.
+Any Invoke of the host can read this file, as ``./invoke`` does. Therefore its imports need only
+Invoke and the standard library; a task imports the builder when it runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from builder.options import Options
 
 ROOT = Path(__file__).resolve().parent
 INTERRUPTED = 130
-# These tasks keep the results of an interrupted run; the others start again.
+# If one of these tasks was interrupted, the next run continues it. Other tasks start again.
 RESUMABLE = ("build", "packages", "lock", "env", "fetch", "image", "images", "conformance")
 
 
@@ -49,7 +49,7 @@ def _list_programs(*, with_known_tests: bool = False) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """A flag of several tasks: its default, "" for no path, and its help text."""
+    """A flag of several tasks: its default ("" for a path) and its help text."""
 
     default: object
     help: str
@@ -58,13 +58,13 @@ class Flag:
 # Each flag of several tasks is declared once: here, or as a field of Options.
 SHARED = {
     "stack": Flag(Parameter.empty, "name of the stack; `invoke stacks` lists them"),
-    "with_": Flag("", f"programs to install beside Theano, by a comma: {_list_programs()}"),
+    "with_": Flag("", f"programs to add to the stack, separated by commas: {_list_programs()}"),
     **{
         option.name: Flag("" if option.default is None else option.default, option.metadata["help"])
         for option in dataclasses.fields(Options)
     },
     "base": Flag("", "base image (default: the image of `invoke base-image`)"),
-    "peers": Flag("", "frameworks to compare with, by a comma: jax, pytensor"),
+    "peers": Flag("", "frameworks to compare with, separated by commas: jax, pytensor"),
     "quiet": Flag(False, "print only errors and the result"),
     "verbose": Flag(False, "print the logs too, line by line"),
 }
@@ -73,11 +73,11 @@ STACK = ("stack", "with_")
 BUILD = (*STACK, *(option.name for option in dataclasses.fields(Options)), "quiet", "verbose")
 
 
-class Door(Task):  # type: ignore[type-arg] # of any function
-    """A task with shared flags, whose errors become a message and an exit code.
+class BuilderTask(Task):  # type: ignore[type-arg] # of any function
+    """A task with shared flags. It turns errors of the builder into a message and an exit code.
 
-    The function of a task has these parameters, if it uses them: ``stack``, the name with its
-    programs; ``options``, an Options from the shared flags; and its own flags.
+    The task calls a function. The function's parameters are the task's own flags and, if it uses
+    them, ``stack`` (the stack's name with its programs) and ``options`` (from the shared flags).
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Door(Task):  # type: ignore[type-arg] # of any function
             Parameter(key, Parameter.KEYWORD_ONLY, default=SHARED[key].default) for key in shared
         ]
 
-        def body(_: Context, **values: Any) -> None:
+        def run_function(_: Context, **values: Any) -> None:
             _set_output_level(
                 **{key: values.pop(key) for key in ("quiet", "verbose") if key in values}
             )
@@ -106,15 +106,15 @@ class Door(Task):  # type: ignore[type-arg] # of any function
                 )
             function(_, **{key: value for key, value in values.items() if key in parameters})
 
-        body.__doc__ = function.__doc__
+        run_function.__doc__ = function.__doc__
         # Before 2.0, Invoke refuses a function with annotations.
-        body.__annotations__ = {}
+        run_function.__annotations__ = {}
         context = Parameter("_", Parameter.POSITIONAL_OR_KEYWORD)
         keyword_only = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own_flags]
         signature = inspect.Signature([context, *shared_flags, *keyword_only])
-        body.__signature__ = signature  # type: ignore[attr-defined]
+        run_function.__signature__ = signature  # type: ignore[attr-defined]
         super().__init__(
-            body,
+            run_function,
             name=name,
             positional=[],
             optional=tuple(optional),
@@ -122,7 +122,7 @@ class Door(Task):  # type: ignore[type-arg] # of any function
         )
 
     def get_arguments(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the arguments; Invoke's own method removes the help texts that it has read."""
+        """Return the arguments. Keep the help texts, which Invoke's method removes."""
         help_texts = dict(self.help)
         try:
             return super().get_arguments(*args, **kwargs)
@@ -142,31 +142,31 @@ class Door(Task):  # type: ignore[type-arg] # of any function
             raise Exit(f"error: {error}", error.exit_code) from error
         except KeyboardInterrupt as interrupt:
             message = f"interrupted: {interrupt}" if str(interrupt) else "interrupted"
-            message += "; run again to go on from here" if self.name in RESUMABLE else ""
+            message += "; run again to continue" if self.name in RESUMABLE else ""
             raise Exit(message, INTERRUPTED) from None
         except OSError as error:
             if error.errno == errno.ENOSPC:
                 failure: TheanoFastError = DiskFull(
-                    f"no room left: {error}", "free some space and run again"
+                    f"the disk is full: {error}", "free some space and run again"
                 )
             elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
                 failure = NotWritable(
                     str(error),
-                    "use a checkout of your own; set THEANO_FAST_CACHE to use another cache than "
-                    "~/.cache/theano-fast for sources and packages",
+                    "use a checkout that you own; to use another cache than ~/.cache/theano-fast, "
+                    "set THEANO_FAST_CACHE",
                 )
             else:
                 raise
             raise Exit(f"error: {failure}", failure.exit_code) from error
 
 
-def door(
+def builder_task(
     *shared: str,
     name: str = "",
     help: Mapping[str, str] | None = None,
     optional: Collection[str] = (),
-) -> Callable[[Callable[..., None]], Door]:
-    """Make a function a task.
+) -> Callable[[Callable[..., None]], BuilderTask]:
+    """Return a decorator that makes a function a task.
 
     Args:
         shared: flags of SHARED.
@@ -175,14 +175,14 @@ def door(
         optional: the flags of the function that need no value.
     """
 
-    def decorate(function: Callable[..., None]) -> Door:
-        return Door(function, name or function.__name__, shared, help or {}, optional)
+    def decorate(function: Callable[..., None]) -> BuilderTask:
+        return BuilderTask(function, name or function.__name__, shared, help or {}, optional)
 
     return decorate
 
 
 def _has_tools() -> bool:
-    """Return whether this interpreter has the builder's tools; ./invoke leaves their list in it."""
+    """Return whether this interpreter has the builder's tools: ``./invoke`` wrote their list."""
     try:
         installed = Path(sys.prefix, "requirements.txt").read_bytes()
     except OSError:
@@ -191,7 +191,7 @@ def _has_tools() -> bool:
 
 
 def _make_options(values: Mapping[str, Any]) -> Options:
-    """Make Options from the values of flags; those with the default None are paths."""
+    """Make Options from the values of flags; a flag with the default None is a path."""
     chosen: dict[str, Any] = {
         option.name: _resolve_path(values[option.name])
         if option.default is None
@@ -210,7 +210,7 @@ def _set_output_level(*, quiet: bool = False, verbose: bool = False) -> None:
     from builder.common import progress
 
     if quiet and verbose:
-        raise UsageError("--quiet and --verbose exclude each other", "leave one of them out")
+        raise UsageError("--quiet and --verbose exclude each other", "omit one of them")
     if quiet or verbose:
         progress.set_level(progress.Level.QUIET if quiet else progress.Level.VERBOSE)
 
@@ -225,7 +225,7 @@ def _name_stack(stack: str | None, programs: str) -> str:
 
     if stack is None:
         names = ", ".join(row.name for row in stacks.load_all())
-        raise UsageError("which stack? --stack=NAME is missing", f"choose one of: {names}")
+        raise UsageError("the flag --stack=NAME is missing", f"choose one of: {names}")
     return stacks.normalize_name(stacks.WITH.join([stack, *_split(programs)]))
 
 
@@ -233,12 +233,12 @@ def _split(names: str) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-@door(
+@builder_task(
     optional=["audit"],
-    help={"audit": "print the age of the sources and newer releases; =NAME: only of this stack"},
+    help={"audit": "print the age of the sources and newer releases; =NAME: only for this stack"},
 )
 def stacks(_: Context, audit: bool | str = False) -> None:
-    """List the stacks, and which are built and verified."""
+    """List the stacks with their state: built, verified."""
     from builder import checkout
     from builder.maintenance import audit as audits
 
@@ -248,7 +248,7 @@ def stacks(_: Context, audit: bool | str = False) -> None:
         checkout.list_stacks()
 
 
-@door(
+@builder_task(
     *STACK,
     *SOURCES,
     help={
@@ -263,7 +263,7 @@ def fetch(_: Context, stack: str, options: Options, to: str = "", bundle: str = 
     pipeline.fetch_stack(stack, options, _resolve_path(to), _resolve_path(bundle))
 
 
-@door(*BUILD)
+@builder_task(*BUILD)
 def packages(_: Context, stack: str, options: Options) -> None:
     """Build a stack's packages into build/channel."""
     from builder import pipeline
@@ -271,7 +271,7 @@ def packages(_: Context, stack: str, options: Options) -> None:
     pipeline.build_packages(stack, options)
 
 
-@door(*BUILD)
+@builder_task(*BUILD)
 def lock(_: Context, stack: str, options: Options) -> None:
     """Resolve a stack and write envs/<stack>."""
     from builder import pipeline
@@ -279,7 +279,7 @@ def lock(_: Context, stack: str, options: Options) -> None:
     pipeline.write_lock(stack, options)
 
 
-@door(*BUILD)
+@builder_task(*BUILD)
 def env(_: Context, stack: str, options: Options) -> None:
     """Install a stack's environment into build/envs/<stack>."""
     from builder import pipeline
@@ -287,7 +287,7 @@ def env(_: Context, stack: str, options: Options) -> None:
     pipeline.install_environment(stack, options)
 
 
-@door(*BUILD)
+@builder_task(*BUILD)
 def build(_: Context, stack: str, options: Options) -> None:
     """Build a stack: fetch, packages, environment, verification, report.
 
@@ -298,13 +298,13 @@ def build(_: Context, stack: str, options: Options) -> None:
     pipeline.build_stack(stack, options)
 
 
-@door(
+@builder_task(
     *STACK,
     *SOURCES,
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "rebuild only one of the slow recipes; the number (such as the day's) selects it",
+        "turn": "rebuild only one of the slow recipes; the number, such as the day, selects it",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:
@@ -314,7 +314,7 @@ def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: i
     second_build.rebuild_packages(stack, options, package, turn)
 
 
-@door(*STACK, "amdlibm_archive")
+@builder_task(*STACK, "amdlibm_archive")
 def sbom(_: Context, stack: str, options: Options) -> None:
     """Write a built stack's software bill of materials (CycloneDX)."""
     from builder import bill
@@ -322,11 +322,11 @@ def sbom(_: Context, stack: str, options: Options) -> None:
     bill.write_bill(stack, dataclasses.replace(options, offline=True))
 
 
-@door(
+@builder_task(
     *STACK,
     help={
         "full": "run the full-size training step",
-        "processor": "verify on these emulated processors, by a comma: Nehalem,Haswell",
+        "processor": "verify on these emulated processors, separated by commas: Nehalem,Haswell",
     },
 )
 def verify(_: Context, stack: str, full: bool = False, processor: str = "") -> None:
@@ -341,7 +341,7 @@ def verify(_: Context, stack: str, full: bool = False, processor: str = "") -> N
         verification.verify(stack, arguments)
 
 
-@door("stack", help={"suites": "code names of Debian releases, by a comma"})
+@builder_task("stack", help={"suites": "code names of Debian releases, separated by commas"})
 def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
     """Verify a stack's environment on minimal systems of other Debian releases."""
     from builder.proof import hosts as proof
@@ -349,7 +349,9 @@ def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
     proof.verify_on_hosts(stack, suites.split(","), Options())
 
 
-@door(*STACK, *SOURCES, "amdlibm_archive", help={"to": "the archive (default: in build/packs)"})
+@builder_task(
+    *STACK, *SOURCES, "amdlibm_archive", help={"to": "the archive (default: in build/packs)"}
+)
 def pack(_: Context, stack: str, options: Options, to: str = "") -> None:
     """Write a stack as one archive that runs without conda in any directory."""
     from builder import packing
@@ -357,11 +359,11 @@ def pack(_: Context, stack: str, options: Options, to: str = "") -> None:
     packing.pack_stack(stack, options, _resolve_path(to))
 
 
-@door(
+@builder_task(
     help={
-        "to": "the directory of the channel, which keeps its packages; for images, the URL of a"
+        "to": "the channel's directory, to which packages are added; for images, the URL of a"
         " registry's repository: https://registry.example.org/theano-fast",
-        "stack": "the stacks, by a comma (default: all that are built)",
+        "stack": "the stacks, separated by commas (default: all built stacks)",
         "address": "the channel's URL for clients, written into the locks (default: the directory)",
     },
 )
@@ -370,7 +372,7 @@ def publish(_: Context, to: str = "", stack: str = "", address: str = "") -> Non
     from builder import publishing
 
     if not to:
-        raise UsageError("publish where? --to is missing", "--to=DIRECTORY, or --to=URL for images")
+        raise UsageError("the flag --to is missing", "pass --to=DIRECTORY, or --to=URL for images")
     options = Options(offline=True)
     if "://" in to:
         publishing.publish_images(_split(stack), options, to)
@@ -379,7 +381,7 @@ def publish(_: Context, to: str = "", stack: str = "", address: str = "") -> Non
         publishing.publish_packages(_split(stack), options, directory, address)
 
 
-@door(
+@builder_task(
     *STACK,
     *SOURCES,
     "base",
@@ -410,7 +412,7 @@ def image(
         image_pipeline.convert_to_sif(archive, target)
 
 
-@door(*SOURCES, "base")
+@builder_task(*SOURCES, "base")
 def images(_: Context, options: Options, base: str) -> None:
     """Build and verify the images of all CPU stacks except the stacks of 2017."""
     from builder import image_pipeline
@@ -418,7 +420,7 @@ def images(_: Context, options: Options, base: str) -> None:
     image_pipeline.build_all_images(options, base)
 
 
-@door(name="base-image")
+@builder_task(name="base-image")
 def base_image(_: Context) -> None:
     """Build the base image from the host's Debian mirrors."""
     from builder import image_pipeline
@@ -426,25 +428,25 @@ def base_image(_: Context) -> None:
     image_pipeline.build_base()
 
 
-@door("peers", *SOURCES, name="references")
+@builder_task("peers", *SOURCES, name="references")
 def references_(_: Context, options: Options, peers: str) -> None:
-    """Install the environments to compare with: stock Theano, and peers."""
+    """Install the reference environments: stock Theano, and peers."""
     from builder.measure import references
 
     for name in [references.STOCK, *_split(peers)]:
         references.install_reference(name, options)
 
 
-@door(
+@builder_task(
     "peers",
     help={
         "what": "compile: time to a first training call; run: time of calls; programs: time of the"
         " tests of Keras, Lasagne and PyMC3; 2017: the benchmark of 2017, on the stacks of Theano"
         " 0.8.2 and on --stack",
-        "stack": "the stacks to compare with stock Theano, by a comma",
-        "graphs": "compile: the graphs, by a comma: ntm, ntm1, lstm, mlp, conv, tiny, "
+        "stack": "the stacks to compare with stock Theano, separated by commas",
+        "graphs": "compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, conv, tiny, "
         "transformer, vae; or another size, such as mlp200",
-        "quick": "leave out the graphs that take 20 minutes to compile; 2017: a small machine",
+        "quick": "omit the graphs that take 20 minutes to compile; 2017: a small Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
     },
 )
@@ -457,7 +459,7 @@ def bench(
     quick: bool = False,
     tables: bool = False,
 ) -> None:
-    """Measure stacks side by side with stock Theano and its peers."""
+    """Measure stacks and compare them with stock Theano and its peers."""
     from builder.measure import bench as benches
     from builder.measure import benchmark_of_2017, call_time, compile_time, document_tables
 
@@ -483,7 +485,7 @@ def bench(
         compile_time.measure(environments, _split(graphs) or list(compile_time.GRAPHS), quick)
 
 
-@door(
+@builder_task(
     name="conformance",
     help={
         "stack": SHARED["stack"].help,
@@ -516,14 +518,14 @@ def conform(
         conformance.judge(_name_stack(stack, with_), selection, jobs)
 
 
-@door(
+@builder_task(
     name="fuzz",
     help={
         "stack": SHARED["stack"].help,
         "seconds": "duration (default: 60, unless --programs is given)",
         "programs": "number of programs",
         "seed": "seed of the random programs",
-        "category": "only programs of these categories, by a comma",
+        "category": "only programs of these categories, separated by commas",
     },
 )
 def fuzz_(
@@ -534,28 +536,28 @@ def fuzz_(
     seed: int = 1,
     category: str = "",
 ) -> None:
-    """Run random programs in a stack; compare with Theano unoptimized, stock Theano and NumPy."""
+    """Run random programs in a stack; compare with unoptimized and stock Theano and with NumPy."""
     from builder.proof import fuzzing
 
     limits = fuzzing.Limits(seconds or (0 if programs else 60), programs)
     fuzzing.fuzz(stack, limits, seed, category)
 
 
-@door(
+@builder_task(
     *SOURCES,
     help={
         "serve": "serve the site on this machine",
         "port": "port of --serve",
-        "manual": "leave out Theano's own manual",
+        "manual": "omit Theano's own manual",
     },
 )
 def docs(
     _: Context, options: Options, serve: bool = False, port: int = 8000, manual: bool = True
 ) -> None:
-    """Build the documentation site in build/site/html, with references made from the code."""
+    """Build the documentation site in build/site/html, with pages generated from the code."""
     from builder.documents import messages, reference, site
 
-    tasks = [value for value in globals().values() if isinstance(value, Door)]
+    tasks = [value for value in globals().values() if isinstance(value, BuilderTask)]
     generated_pages = {
         "tasks.md": reference.format_tasks_page(tasks, FOR_USERS),
         "commands.md": reference.format_commands_page(reference.make_parsers()),
@@ -566,22 +568,25 @@ def docs(
         site.serve_site(html, port)
 
 
-@door(help={"cache": "also remove the per-user cache of sources and packages"})
+@builder_task(help={"cache": "also remove the per-user cache of sources and packages"})
 def clean(_: Context, cache: bool = False) -> None:
-    """Remove all that was built in this checkout."""
+    """Remove the results of all builds in this checkout."""
     from builder import checkout
 
     checkout.clean(cache=cache)
 
 
-@door(
+@builder_task(
     "offline",
     name="patches",
     help={
         "recipe": "the recipe of the patches",
         "save": "write the commits of the work tree back to the patches",
         "check": "check Theano's source after each patch: it compiles a program in C",
-        "select": "with --check: parts of the names of patches, by a comma (default: all)",
+        "without": "test Theano's source without this patch: print the tests that fail",
+        "select": "with --check: parts of the names of patches, by a comma (default: all);"
+        " with --without: pytest's -k expression",
+        "turn": "with --check: only changed patches and a few that the number (a day's) selects",
     },
 )
 def patches_(
@@ -590,13 +595,17 @@ def patches_(
     recipe: str = "theano",
     save: bool = False,
     check: bool = False,
+    without: str = "",
     select: str = "",
+    turn: int = 0,
 ) -> None:
     """Open a recipe's source as a git work tree, with one commit per patch; save or check it."""
     from builder.maintenance import patch_states, patches, theano_changes
 
     if check:
-        patch_states.check(_split(select), options.offline)
+        patch_states.check(_split(select), turn, options.offline)
+    elif without:
+        patch_states.test_without(without, select, options.offline)
     elif save:
         patches.save_tree(recipe)
         theano_changes.update()
@@ -604,7 +613,7 @@ def patches_(
         patches.open_tree(recipe, options.offline)
 
 
-@door(*SOURCES, name="python-profile", help={"stack": SHARED["stack"].help})
+@builder_task(*SOURCES, name="python-profile", help={"stack": SHARED["stack"].help})
 def python_profile_(_: Context, options: Options, stack: str = "openblas") -> None:
     """Record the profile for the interpreter's profile-guided optimization (PGO)."""
     from builder.maintenance import python_profile
@@ -612,7 +621,7 @@ def python_profile_(_: Context, options: Options, stack: str = "openblas") -> No
     python_profile.record_profile(stack, options)
 
 
-@door()
+@builder_task()
 def lint(_: Context) -> None:
     """Run ruff, mypy, clang-format and shellcheck; find build numbers that must be raised."""
     from builder.maintenance import checks
@@ -620,15 +629,26 @@ def lint(_: Context) -> None:
     checks.run_lint()
 
 
-@door(help={"unit": "only the unit tests, which build nothing", "select": "pytest's -k expression"})
-def test(_: Context, unit: bool = False, select: str = "") -> None:
+@builder_task(
+    help={
+        "unit": "only the unit tests, which build nothing",
+        "select": "pytest's -k expression",
+        "thorough": "also run the tests that take long or repeat a check in other circumstances",
+        "turn": "run only a seventh of the tests that --thorough adds, as selected by this number",
+    }
+)
+def test(
+    _: Context, unit: bool = False, select: str = "", thorough: bool = False, turn: int = 0
+) -> None:
     """Run the unit tests; build the openblas stack; test the stack and the builder."""
     from builder.maintenance import checks
 
-    checks.run_tests(unit, select)
+    options = ["--thorough"] if thorough else []
+    options += [f"--turn={turn}"] if turn else []
+    checks.run_tests(unit, select, *options)
 
 
-# The tasks for users of stacks; the others are for developers.
+# The tasks for users of stacks. Other tasks are for developers.
 FOR_USERS = (
     "stacks",
     "build",
@@ -663,7 +683,7 @@ class Invoke(Program):
         near = {
             best for word in unknown for best in difflib.get_close_matches(word, words, 1, 0.75)
         }
-        overview = "./invoke --list lists the tasks, ./invoke TASK --help its flags"
+        overview = "./invoke --list lists the tasks, ./invoke TASK --help the flags of a task"
         return f"did you mean {' or '.join(sorted(near))}? {overview}" if near else overview
 
     def no_tasks_given(self) -> None:

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from builder.common import paths, processes
 from builder.common.errors import CommandFailed
 from builder.environment import envs, history
-from builder.maintenance import theano_changes
+from builder.maintenance import compilers, patch_states, theano_changes
 from builder.measure import document_tables
 from builder.options import Options
-from builder.package import package_cache
-from builder.pipeline import Build, build_stack
+from builder.pipeline import build_stack
 from builder.proof.own_tests import Run, Suite
 from builder.stack import stacks
 
 
 def run_lint() -> None:
-    """Run ruff, mypy, shellcheck and clang-format, and check that build numbers were raised.
+    """Run ruff, mypy, shellcheck and clang-format; check all states of Theano's patch series
+    statically; check that build numbers were raised.
 
     Raises:
-        CommandFailed: a linter found something.
+        CommandFailed: a linter failed.
         ConfigurationError: a package's bytes changed without a new build number.
     """
     scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
@@ -41,10 +40,11 @@ def run_lint() -> None:
         raise CommandFailed("failed: " + "; ".join(" ".join(command) for command in failed))
     document_tables.check()
     theano_changes.check()
+    patch_states.check_statically()
     history.check_committed_locks()
 
 
-def run_tests(unit: bool, select: str) -> None:
+def run_tests(unit: bool, select: str, *options: str) -> None:
     """Run the unit tests; then, unless ``unit``, build the openblas stack and test it.
 
     The tests of the runtime and of Theano's patches run in the stack's environment. The tests of
@@ -52,31 +52,21 @@ def run_tests(unit: bool, select: str) -> None:
 
     Args:
         unit: run only the unit tests.
-        select: pytest's -k expression; a suite in which it selects nothing passes.
+        select: pytest's -k expression.
+        options: options of tests/conftest.py.
 
     Raises:
         CommandFailed: a test failed.
     """
     suites = [Suite("tests/unit", 20)] if unit else _list_suites()
-    with Run(suites, select) as tests:
+    with Run(suites, select, *options) as tests:
         tests.run(*tests.groups[0])
         if not unit:
             build_stack("openblas", Options())
             # Tests compile programs and revert patches; the host may have no compiler and no patch.
-            os.environ["PATH"] += f"{os.pathsep}{_install_compilers()}"
+            os.environ["PATH"] += f"{os.pathsep}{compilers.install()}"
             for group in tests.groups[1:]:
                 tests.run(*group)
-
-
-def _install_compilers() -> Path:
-    """Install the compilers that packages are built with; return the directory of the programs."""
-    plan = Build.of_stack("openblas", Options()).plan
-    built = [
-        package for key in plan.keys.values() for package in package_cache.find_cached(key) or ()
-    ]
-    prefix = paths.BUILD / "compilers"
-    envs.install_specs(built, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
-    return prefix / "bin"
 
 
 def _list_suites() -> list[Suite]:
@@ -87,21 +77,21 @@ def _list_suites() -> list[Suite]:
     return [
         Suite("tests/unit", 20),
         Suite("tests/unit/runtime", 30, "openblas", stack),
-        Suite("tests/programs/corpus", 200, "openblas", stack),
-        Suite("tests/patches", 800, "openblas", stack),
+        Suite("tests/programs/corpus", 50, "openblas", stack),
+        Suite("tests/patches", 650, "openblas", stack),
         # tests/patches and tests/integration use about one CPU each, so they run at once.
         Suite(
-            *("tests/integration", 900),
+            *("tests/integration", 650),
             needs="images: a Docker daemon, or dockerd and root",
             concurrent=True,
         ),
         Suite(
-            *("tests/cuda", 60, "cuda", "the cuda stack"),
+            *("tests/cuda", 300, "cuda", "the cuda stack"),
             absent="" if envs.read_installed_digest("cuda") else "./invoke build --stack=cuda",
         ),
         *(_make_program_suite(name) for name in stacks.list_programs()),
-        Suite("tests/cluster", 60, needs="Slurm and root; skipped without"),
-        Suite("tests/conda", 10, needs="conda and conda-build; most are skipped without"),
+        Suite("tests/cluster", 60, needs="Slurm and root; otherwise skipped"),
+        Suite("tests/conda", 10, needs="conda and conda-build; otherwise most are skipped"),
     ]
 
 

@@ -26,7 +26,7 @@ from builder import report
 from builder.common import paths, processes, progress
 from builder.common.errors import CommandFailed
 from builder.proof import pytest_events, pytest_results
-from builder.proof.lent_packages import PYTEST, link_packages
+from builder.proof.linked_packages import PYTEST, link_packages
 from builder.proof.pytest_events import Events, Part
 from builder.proof.pytest_results import KINDS, Outcome
 from builder.proof.pytest_runs import PLUGIN
@@ -52,9 +52,9 @@ class Suite:
     environment: str = ""
     # The requirements of the suite or of some of its tests.
     needs: str = ""
-    # The command to run before it, or "".
+    # The command to run before the suite, or "".
     absent: str = ""
-    # Whether it runs at the same time as the suite before it.
+    # Whether the suite runs at the same time as the preceding suite.
     concurrent: bool = False
 
     def __str__(self) -> str:
@@ -82,13 +82,14 @@ class Run:
     """A run of suites: announces them; ``run`` runs a group; the end of the block summarizes.
 
     Args:
-        select: pytest's -k expression; a suite in which it selects nothing passes.
+        select: pytest's -k expression.
+        options: pytest's other options that select tests. A suite without a selected test passes.
 
     Raises:
         CommandFailed: at the end of the block, if a test failed.
     """
 
-    def __init__(self, suites: Sequence[Suite], select: str) -> None:
+    def __init__(self, suites: Sequence[Suite], select: str, *options: str) -> None:
         self.suites = [suite for suite in suites if not suite.absent]
         self.groups: list[list[Suite]] = []
         for suite in self.suites:
@@ -96,7 +97,7 @@ class Run:
                 self.groups[-1].append(suite)
             else:
                 self.groups.append([suite])
-        self.select = select
+        self.selection = (*(("-k", select) if select else ()), *options)
         self._lent = DIRECTORY / "lent"
         self._times = DIRECTORY / "seconds.json"
         self._seconds: dict[Suite, float] = {}
@@ -114,7 +115,7 @@ class Run:
         progress.print_table(["part", "time", "needs"], rows)
         total = self._format_estimate(self._sum_seconds(self.groups))
         origin = (
-            "like the last run here"
+            "as in the last run"
             if previous_times.keys() >= set(map(str, self.suites))
             else "on 2 cores"
         )
@@ -151,7 +152,7 @@ class Run:
         # The plugin does not run tests that have an outcome already.
         file.write_text("")
         if suite.environment:
-            # Kept after the run: the printed commands that repeat a test use it.
+            # Keep the file after the run: the printed commands that repeat a test use it.
             shutil.rmtree(self._lent, ignore_errors=True)
             self._lent.mkdir()
             link_packages(self._lent, *PYTEST)
@@ -164,10 +165,10 @@ class Run:
             *(suite.python, "-m", "pytest", suite.folder),
             *("-q", "-rN", "-o", "verbosity_assertions=2"),
             f"--color={'yes' if progress.console.color_system else 'no'}",
-            # Not by PYTHONPATH, which processes started by tests would inherit.
+            # Do not use PYTHONPATH: processes that tests start would inherit it.
             *("-o", f"pythonpath={shlex.quote(str(PLUGIN.parent))}"),
             *("-p", PLUGIN.stem, "--events", file),
-            *(("-k", self.select) if self.select else ()),
+            *self.selection,
         ]
 
     def _format_line(self, running: Sequence[Suite], elapsed: float) -> str:
@@ -196,7 +197,7 @@ class Run:
 
     def _conclude(self, suite: Suite, status: int) -> None:
         output = suite.log.read_text("utf-8", "replace")
-        passed = status == PASSED or (status == NOTHING_SELECTED and bool(self.select))
+        passed = status == PASSED or (status == NOTHING_SELECTED and bool(self.selection))
         events = pytest_events.read_events(DIRECTORY, suite.part)
         if not passed and not _select_failed(events):
             failed = {"id": events.open or suite.folder, "outcome": "failed", "seconds": 0}
@@ -207,16 +208,17 @@ class Run:
         heading = HEADING.search(output)
         if heading or not passed:
             progress.say(output[heading.start() if heading else 0 :].rstrip())
-        if status in (PASSED, FAILED) and not self.select:
+        if status in (PASSED, FAILED) and not self.selection:
             times = report.read(self._times)
             report.write({**times, str(suite): round(self._seconds[suite], 1)}, self._times)
         progress.say(
-            f"{suite}: {_summary([suite])}, {progress.format_duration(self._seconds[suite])}"
+            f"{suite}: {_summarize([suite])}, {progress.format_duration(self._seconds[suite])}"
         )
 
     def _format_estimate(self, seconds: float) -> str:
-        # Only the time of all tests is known, so it is an upper bound for selected tests.
-        bound = "at most" if self.select else "about"
+        # Only the time of the default tests is known.
+        bound = "at most" if self.selection else "about"
+        bound = "at least" if "--thorough" in self.selection else bound
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
 
     def _format_command(self, suite: Suite, test: str) -> str:
@@ -242,17 +244,21 @@ class Run:
                 progress.say(f"failed: {test}: {outcome.reason[:100]}")
                 progress.say(f"  {self._format_command(suite, test)}")
         rows = [
-            [str(suite), *re.findall(r"\d+", _summary([suite])), f"{self._seconds[suite] / 60:.1f}"]
+            [
+                str(suite),
+                *re.findall(r"\d+", _summarize([suite])),
+                f"{self._seconds[suite] / 60:.1f}",
+            ]
             for suite in ran
         ]
         progress.print_table(["part", *KINDS, "minutes"], rows)
-        progress.say(_summary(ran))
+        progress.say(_summarize(ran))
         if kind is None and any(failed.values()):
             failed_suites = [f"{suite} ({len(tests)})" for suite, tests in failed.items() if tests]
             raise CommandFailed(f"failed: {', '.join(failed_suites)}")
 
 
-def _summary(suites: Sequence[Suite]) -> str:
+def _summarize(suites: Sequence[Suite]) -> str:
     counts = pytest_results.count_outcomes(
         pytest_events.collect_results(DIRECTORY, [suite.part for suite in suites]), ()
     )

@@ -1,4 +1,4 @@
-"""Fixtures for tests on a Slurm cluster of four nodes, which runs on this machine."""
+"""Provide a Slurm cluster of four nodes on this machine."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def prefix() -> Path:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """Start the cluster; return the command prefix that runs a command on its head."""
     if os.geteuid() != 0:
-        pytest.skip("a cluster's daemons need root")
+        pytest.skip("the daemons of the cluster need root")
     if missing := [program for program in PROGRAMS if not shutil.which(program)]:
         pytest.skip(f"not on PATH: {', '.join(missing)} (apt-get install slurm-wlm munge)")
-    # Not below /tmp, because each node has its own.
+    # Do not use /tmp, because each node has its own /tmp.
     directory = paths.BUILD / "cluster"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -58,7 +58,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
             if line == "up\n":
                 break
         else:
-            pytest.skip(f"no cluster can be started here: {output}")
+            pytest.skip(f"this host cannot start a cluster: {output}")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
         inside = ["nsenter", "--target", children.split()[0], *own, f"--wd={directory}"]
         for _ in range(60):

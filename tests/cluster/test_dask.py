@@ -15,8 +15,8 @@ from builder.common import paths
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# pip install --target=DIRECTORY joblib distributed dask-jobqueue, with the environment's pip; not
-# in /tmp, of which each node has its own.
+# Install with the environment's pip: pip install --target=DIRECTORY joblib distributed
+# dask-jobqueue. Do not use /tmp, because each node has its own /tmp.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
 # Code that a worker runs before it gets the function, and after it.
@@ -71,7 +71,7 @@ def example() -> tuple[str, str]:
     return joblib[: joblib.index("if __name__")], slurm
 
 
-def results(output: str) -> list[tuple[float, str]]:
+def parse_results(output: str) -> list[tuple[float, str]]:
     lines = [line.split() for line in output.splitlines() if line[:1] != "["]
     return [(float(loss), threads) for loss, threads in lines]
 
@@ -79,13 +79,13 @@ def results(output: str) -> list[tuple[float, str]]:
 @pytest.mark.parametrize(
     "job",
     [
-        # The sender of the function has another cache, as with another kind of processor.
+        # The process that sends the function has another cache, as with another kind of processor.
         (2, "cores=1", ["unset THEANO_FLAGS"]),
         (4, "cores=2, processes=2", ["export OMP_NUM_THREADS=1"]),
     ],
     ids=["one worker of all", "none"],
 )
-def test_which_workers_compile(
+def test_one_worker_or_none_compiles(
     run: Run, shared: Path, lent: str, example: tuple[str, str], job: tuple[int, str, list[str]]
 ) -> None:
     made, slurm = example
@@ -98,7 +98,7 @@ def test_which_workers_compile(
     compiles = "unset THEANO_FLAGS" in prologue
     if not compiles:
         del environ["THEANO_FLAGS"]
-    # In seconds: without it, the example waits forever.
+    # Without a limit in seconds, the example waits forever.
     slurm = slurm.replace("cores=1", cores).replace("workers(2)", f"workers({workers}, 120)")
     sent = " " * 8 + "sent = "
     slurm = slurm.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
@@ -111,7 +111,7 @@ def test_which_workers_compile(
     environ["DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE"] = json.dumps(prologue)
     done = run("python", program, **environ)
     assert done.returncode == 0, done.stderr
-    expected, actual = results(alone.stdout), results(done.stdout)
+    expected, actual = parse_results(alone.stdout), parse_results(done.stdout)
     assert len(actual) == 6
     assert [loss for loss, _ in actual] == pytest.approx([loss for loss, _ in expected], rel=1e-9)
     assert {threads for _, threads in actual} == {"1"}

@@ -1,4 +1,4 @@
-"""The job scripts at the start of docs/clusters.md run on the cluster unchanged."""
+"""Run the unchanged job scripts at the start of docs/clusters.md on the cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def submit(run: Run, shared: Path, prefix: Path) -> Callable[[str], list[str]]:
     return wait_for
 
 
-def test_a_job_has_the_threads_that_it_asks_for(
+def test_a_job_has_the_requested_threads(
     scripts: list[str], submit: Callable[[str], list[str]]
 ) -> None:
     assert submit(scripts[0]) == ["2"]

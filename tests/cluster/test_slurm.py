@@ -23,7 +23,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 PROGRAM = """
 import json, os, sys, time
 import theano, theano.tensor as tt
-from theano.gof import compilelock
+from theano.gof import lock_files
 from theano.gof.cmodule import GCC_compiler
 from theano.gof.graph_cache import claims
 compiled, waited, write = [], [], GCC_compiler.write_source
@@ -39,7 +39,7 @@ def timed(wait):
         finally:
             waited.append(time.monotonic() - began)
     return waiting
-claims.lock_byte, compilelock._lock = timed(claims.lock_byte), timed(compilelock._lock)
+claims.lock_byte, lock_files.acquire = timed(claims.lock_byte), timed(lock_files.acquire)
 x = tt.dvector()
 began = time.monotonic()
 results = [theano.function([x], f(x))([1.0, 2.0]).tolist() for f in (
@@ -90,13 +90,13 @@ def program(shared: Path) -> Path:
     return file
 
 
-def outputs(shared: Path) -> list[dict[str, Any]]:
+def read_outputs(shared: Path) -> list[dict[str, Any]]:
     """Read the output of an array's tasks; killed tasks have none."""
     texts = [file.read_text() for file in sorted(shared.glob("out-*"))]
     return [json.loads(line) for text in texts for line in text.splitlines() if line[:1] == "{"]
 
 
-def array(shared: Path, program: Path, tasks: int, *options: str) -> list[str]:
+def submit_array(shared: Path, program: Path, tasks: int, *options: str) -> list[str]:
     words = ["sbatch", "--parsable", f"--array=1-{tasks}", f"--output={shared}/out-%a", *options]
     return [*words, f"--wrap=python {program}"]
 
@@ -136,20 +136,20 @@ def test_threads_follow_the_cpus_of_a_task(run: Run, program: Path, cpus: int) -
 
 
 def test_an_array_compiles_everything_once(run: Run, shared: Path, program: Path) -> None:
-    wait(run, run(*array(shared, program, 64)).stdout.strip())
-    records = outputs(shared)
+    wait(run, run(*submit_array(shared, program, 64)).stdout.strip())
+    records = read_outputs(shared)
     assert len(records) == 64
     assert len({json.dumps(record["results"]) for record in records}) == 1
     alone = run("python", program, THEANO_FLAGS=f"base_compiledir={shared}/alone")
     single = json.loads(alone.stdout)
     assert sum(record["compiled"] for record in records) == single["compiled"] > 0
     assert records[0]["results"] == single["results"]
-    # Not the time of a single task, which does not share the machine with 63 others.
+    # Do not compare with the time of a single task, which does not share the machine with 63 tasks.
     making = sum(record["seconds"] - record["waited"] for record in records if record["compiled"])
     assert max(record["waited"] for record in records) < 2 * making
 
 
-def test_nodes_of_two_kinds_share_a_home_and_no_module(
+def test_nodes_of_two_kinds_share_a_home_but_no_module(
     run: Run, shared: Path, program: Path
 ) -> None:
     program.write_text(PROGRAM + LOADED)
@@ -167,32 +167,32 @@ def test_nodes_of_two_kinds_share_a_home_and_no_module(
         assert first["results"] == second["results"]
         numbers = [number for result in first["results"] for number in result]
         assert numbers == pytest.approx(RIGHT)
-        # The older node finds no shipped modules, and compiles more.
+        # The older node has no shipped modules, and compiles more modules.
         assert bool(first["compiled"]) == bool(second["compiled"]) == compiles
         (here, loaded), (there, loaded_there) = documents[1::2]
         assert here != there
         assert (loaded, loaded_there) == ([here], [there])
 
 
-def test_an_array_of_which_some_are_killed(run: Run, shared: Path, program: Path) -> None:
-    job = run(*array(shared, program, 16)).stdout.strip()
+def test_an_array_with_killed_tasks(run: Run, shared: Path, program: Path) -> None:
+    job = run(*submit_array(shared, program, 16)).stdout.strip()
     time.sleep(2)
     for task in (1, 2, 5):
         run("scancel", "--signal=KILL", f"{job}_{task}")
     wait(run, job)
-    records = outputs(shared)
+    records = read_outputs(shared)
     assert len(records) >= 13
     assert len({json.dumps(record["results"]) for record in records}) == 1
 
 
 @pytest.mark.parametrize("number", ["ENOLCK", "ENOSYS"])
-def test_an_array_where_locks_are_refused(
+def test_an_array_on_a_file_system_without_locks(
     run: Run, shared: Path, program: Path, number: str
 ) -> None:
     program.write_text(REFUSED.format(number=number) + PROGRAM)
     for _ in range(2):
-        wait(run, run(*array(shared, program, 4)).stdout.strip())
-        records = outputs(shared)
+        wait(run, run(*submit_array(shared, program, 4)).stdout.strip())
+        records = read_outputs(shared)
         assert len(records) == 4
         assert len({json.dumps(record["results"]) for record in records}) == 1
     # The results of the second array.
@@ -207,11 +207,11 @@ def test_an_array_where_locks_are_refused(
         ("CANCELLED", ""),
     ],
 )
-def test_an_array_whose_task_with_the_lock_is_ended(
+def test_an_array_whose_locking_task_is_ended(
     run: Run, shared: Path, program: Path, why: str, does: str
 ) -> None:
     program.write_text(HOLD.format(does=does) + PROGRAM)
-    job = run(*array(shared, program, 4, "--mem=1500")).stdout.strip()
+    job = run(*submit_array(shared, program, 4, "--mem=1500")).stdout.strip()
     first = shared / "out-1"
     while not (first.exists() and "locked" in first.read_text()):
         time.sleep(0.2)
@@ -222,7 +222,7 @@ def test_an_array_whose_task_with_the_lock_is_ended(
         run("scancel", f"{job}_1")
     wait(run, job)
     assert why in first.read_text()
-    records = outputs(shared)
+    records = read_outputs(shared)
     assert len(records) == 3
     assert len({json.dumps(record["results"]) for record in records}) == 1
 
@@ -231,25 +231,26 @@ def test_an_array_on_a_full_file_system(run: Run, shared: Path, program: Path) -
     small = shared.parent / "small"
     assert run("cp", "/dev/zero", small).returncode == 1
     flags = f"base_compiledir={small}/compiled"
-    wait(run, run(*array(shared, program, 4), THEANO_FLAGS=flags).stdout.strip())
-    records = outputs(shared)
+    wait(run, run(*submit_array(shared, program, 4), THEANO_FLAGS=flags).stdout.strip())
+    records = read_outputs(shared)
     assert len(records) == 4
     assert len({json.dumps(record["results"]) for record in records}) == 1
     assert "No space left on device" in (shared / "out-1").read_text()
 
 
-def test_a_warm_cache_is_all_that_an_array_needs(run: Run, shared: Path, program: Path) -> None:
+def test_an_array_with_a_warm_cache_compiles_nothing(run: Run, shared: Path, program: Path) -> None:
     warmed = run("srun", "-n1", "theano-fast", "cache", "warm", program)
     assert warmed.returncode == 0, warmed.stderr
-    wait(run, run(*array(shared, program, 8)).stdout.strip())
-    assert [record["compiled"] for record in outputs(shared)] == [0] * 8
+    wait(run, run(*submit_array(shared, program, 8)).stdout.strip())
+    assert [record["compiled"] for record in read_outputs(shared)] == [0] * 8
 
 
-def losses(output: str) -> list[float]:
+def parse_losses(output: str) -> list[float]:
     return [float(line.split()[1]) for line in output.splitlines()]
 
 
-def test_processes_on_all_nodes_have_the_losses_of_one(run: Run, shared: Path) -> None:
+@pytest.mark.thorough
+def test_processes_on_all_nodes_have_the_losses_of_one_process(run: Run, shared: Path) -> None:
     if envs.read_installed_digest("openblas+mpi4py") is None:
         pytest.skip("not built: ./invoke build --stack=openblas --with=mpi4py")
     if shutil.which("mpirun") is None:
@@ -262,5 +263,7 @@ def test_processes_on_all_nodes_have_the_losses_of_one(run: Run, shared: Path) -
     program.write_text(page.partition("```python\n")[2].partition("```")[0])
     python = paths.ENVIRONMENTS / "openblas+mpi4py" / "bin" / "python"
     one, four = run(python, program), run(*start, python, program)
-    assert len(losses(one.stdout)) == 5, one.stderr
-    assert losses(four.stdout) == pytest.approx(losses(one.stdout), rel=1e-12), four.stderr
+    assert len(parse_losses(one.stdout)) == 5, one.stderr
+    assert parse_losses(four.stdout) == pytest.approx(parse_losses(one.stdout), rel=1e-12), (
+        four.stderr
+    )

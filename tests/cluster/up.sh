@@ -1,12 +1,12 @@
 #!/bin/bash
-# A Slurm cluster on this machine, until its standard input ends: DIRECTORY has its slurm.conf and
-# hosts. As root, in mount, process, network, host name and IPC namespaces of its own; a node has
-# namespaces for its network, host name and /tmp.
+# Run a Slurm cluster on this machine until standard input ends: up.sh DIRECTORY
+# DIRECTORY contains slurm.conf and hosts. Root runs the script in new mount, process, network, host
+# name and IPC namespaces. Each node has its own network, host name and /tmp.
 set -euo pipefail
 directory=$1
-for place in lib/slurm log/slurm; do
-    mkdir -p "$directory/$place" "/var/$place"
-    mount --bind "$directory/$place" "/var/$place"
+for path in lib/slurm log/slurm; do
+    mkdir -p "$directory/$path" "/var/$path"
+    mount --bind "$directory/$path" "/var/$path"
 done
 chown -R slurm:slurm "$directory"
 mount -t tmpfs tmpfs /run
@@ -39,5 +39,5 @@ for n in 1 2 3 4; do
         exec slurmd"
 done
 echo up
-# Waits for the end of its input, and reaps meanwhile.
+# Wait for the end of standard input. Meanwhile the shell reaps ended processes.
 read -r _ || :

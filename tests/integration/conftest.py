@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from python_on_whales import DockerClient
-from support import Project, Result, started
+from support import Project, Result, start_daemon
 
 from builder import image_pipeline
 from builder.common import errors, paths
@@ -32,7 +32,7 @@ def prefix() -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Result]:
-    """Run a command as a user without settings, in a home of its own."""
+    """Run a command as a user without settings, in a new home."""
 
     def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
         clean = clean_environ()
@@ -68,7 +68,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
     try:
         client = daemon.connect()
     except errors.HostToolMissing:
-        with started(tmp_path_factory.mktemp("docker")) as client:
+        with start_daemon(tmp_path_factory.mktemp("docker")) as client:
             os.environ["DOCKER_HOST"] = str(client.client_config.host)
             yield client
             del os.environ["DOCKER_HOST"]

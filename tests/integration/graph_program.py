@@ -1,7 +1,7 @@
 """Compile and call the graphs that standard input describes, one line of JSON for each.
 
 The answer to a line is a line of JSON: the values of the graph's outputs, of their sum and of its
-gradients, the optimized graph, and the number of steps of each Scan in it. ``descriptions.py``
+gradients, the optimized graph, and the number of steps of each Scan in it. ``random_graphs.py``
 defines a description. The program runs on any Theano, and on Python 3.9 and later.
 """
 
@@ -86,7 +86,7 @@ OPERATIONS = {
 
 
 def scan(variables, description):
-    """Return the states of a Scan, then its mapped outputs; of some, only the last step."""
+    """Return the states of a Scan, then its mapped outputs; for some, only the last step."""
 
     def step(*inner):
         applied = apply(list(inner), description["nodes"])
@@ -126,7 +126,7 @@ def apply(variables, nodes):
     return variables
 
 
-def described(graph):
+def describe_nodes(graph):
     """Describe the nodes of an optimized graph and of its Scans.
 
     A node is described by its op and the digests of its inputs, without their order: the optimizer
@@ -138,7 +138,7 @@ def described(graph):
         if isinstance(node.op, Elemwise):
             # The name does not affect the computation, and some optimizations drop it.
             node.op.name = None
-        inner = described(node.op.fn.maker.fgraph) if isinstance(node.op, Scan) else []
+        inner = describe_nodes(node.op.fn.maker.fgraph) if isinstance(node.op, Scan) else []
         inputs = sorted(digests.get(variable, str(variable)) for variable in node.inputs)
         text = f"{node.op}({', '.join(inputs)})"
         digest = hashlib.sha256("\n".join([text, *sorted(inner)]).encode()).hexdigest()
@@ -147,19 +147,19 @@ def described(graph):
     return nodes
 
 
-def steps(graph):
-    """Count the steps of each Scan in an optimized graph, nested ones too."""
+def count_steps(graph):
+    """Count the steps of each Scan in an optimized graph, also of nested Scans."""
     bodies = [node.op.fn.maker for node in graph.toposort() if isinstance(node.op, Scan)]
-    return [[int(body.profile.nbsteps), steps(body.fgraph)] for body in bodies]
+    return [[int(body.profile.nbsteps), count_steps(body.fgraph)] for body in bodies]
 
 
-def answer(function, values):
+def make_answer(function, values):
     """Return the properties of a compiled function, and its results, that tests compare."""
     graph = function.maker.fgraph
     return {
         "values": [np.asarray(value).tolist() for value in values],
-        "graph": sorted(described(graph)),
-        "steps": steps(graph),
+        "graph": sorted(describe_nodes(graph)),
+        "steps": count_steps(graph),
     }
 
 
@@ -172,31 +172,31 @@ def evaluate(description):
     gradients = T.grad(total, inputs, disconnected_inputs="ignore")
     function = theano.function(inputs, [*outputs, total, *gradients], on_unused_input="ignore")
     random = np.random.RandomState(description["seed"])
-    return answer(
+    return make_answer(
         function, function(*(random.uniform(-2, 2, shape) for shape in description["inputs"]))
     )
 
 
 def train(graph):
-    """Answer the name of a graph of the bench with the losses of three steps."""
+    """Return the losses of three training steps of a graph of the bench."""
     compiled = []
 
     def function(*args, **kwargs):
         compiled.append(theano.function(*args, **kwargs))
         return compiled[0]
 
-    step = theano_step.training(graph, function)
-    return answer(compiled[0], [step() for _ in range(3)])
+    step = theano_step.compile_training(graph, function)
+    return make_answer(compiled[0], [step() for _ in range(3)])
 
 
-def reply(asked):
-    """Answer a line: the name of a graph of the bench, or a description."""
+def answer_line(asked):
+    """Answer a line, which is the name of a graph of the bench or a description."""
     if isinstance(asked, str):
         return train(asked)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
         return evaluate(asked)
-    except (IndexError, ValueError) as error:
+    except (IndexError, NotImplementedError, ValueError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
 
 
@@ -204,7 +204,7 @@ if __name__ == "__main__":
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            print(json.dumps(reply(json.loads(line))), flush=True)
+            print(json.dumps(answer_line(json.loads(line))), flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status == signal.SIGPROF:

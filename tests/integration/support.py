@@ -1,4 +1,4 @@
-"""Copy this project for integration tests, run its tasks, and skip tests without requirements."""
+"""Copy this project for integration tests, run its tasks, and skip tests that cannot run."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def require(*programs: str, root: bool = False) -> None:
             pytest.skip(f"{program} is not on PATH")
 
 
-def free_port() -> int:
-    """Return a free port of this machine; bare hosts have no name to look up."""
+def find_free_port() -> int:
+    """Return a free port of the address 127.0.0.1, because bare hosts cannot resolve a name."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 @contextmanager
-def started(directory: Path) -> Iterator[DockerClient]:
+def start_daemon(directory: Path) -> Iterator[DockerClient]:
     """Start a daemon for the tests, which keeps all its files below ``directory``."""
     require("dockerd", root=True)
     host = f"unix://{directory}/socket"
@@ -56,7 +56,7 @@ def started(directory: Path) -> Iterator[DockerClient]:
     finally:
         process.terminate()
         process.wait(timeout=60)
-        # The daemon leaves the network namespace of its containers mounted.
+        # The daemon does not unmount the network namespace of its containers.
         subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
 
 
@@ -86,7 +86,7 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # A shell's background jobs ignore SIGINT, and their children inherit this.
+            # Background jobs of a shell and their children ignore SIGINT.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 

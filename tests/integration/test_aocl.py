@@ -22,7 +22,7 @@ CHECKOUT = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runt
 STACK = "openblas-amdlibm"
 LICENCE = "What AMD allows.\n"
 
-# Theano computes whole arrays, a fused loop, and a function that the stand-in library lacks.
+# Theano computes whole arrays, a fused loop, and a function that the fake library lacks.
 COUNT = """
 import ctypes, sys
 import numpy, theano, theano.tensor as T
@@ -62,7 +62,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Project:
-    """Copy this checkout, and install the stack with the stand-in library."""
+    """Copy this checkout, and install the stack with the fake library."""
     if envs.read_installed_digest(STACK) is None:
         pytest.skip(f"build/envs/{STACK} is not built")
     made = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.cache())
@@ -78,7 +78,7 @@ def prefix(checkout: Project) -> Path:
 
 def test_the_package_has_amds_files_and_its_licence(checkout: Project, archive: Path) -> None:
     [file] = (checkout.root / "build" / "channel" / "linux-64").glob("amdlibm-*-aocl_*.conda")
-    contents = {member.name: content for member, content in canonical.members(file)}
+    contents = {member.name: content for member, content in canonical.read_members(file)}
     with tarfile.open(archive) as tar:
         library = tar.extractfile("amd-libm/lib/libalm.so")
         assert library is not None
@@ -99,7 +99,7 @@ def test_theano_calls_amds_functions(prefix: Path, run: Run) -> None:
     assert lines[2] == ["1.0", "True"]
 
 
-def test_the_environment_proves_itself(prefix: Path, run: Run) -> None:
+def test_the_environment_is_verified(prefix: Path, run: Run) -> None:
     result = run(prefix / "bin" / "theano-fast", "verify", "--check", "libm")
     assert result.returncode == 0, result.stdout
 
@@ -116,14 +116,14 @@ def test_inaccurate_functions_are_not_used(prefix: Path, run: Run) -> None:
     assert "erf of 2 lanes" in survey["AMD's is missing"]
 
 
-def test_a_processor_on_which_it_is_wrong_fails_verification(prefix: Path, run: Run) -> None:
+def test_a_wrong_function_on_a_processor_fails_verification(prefix: Path, run: Run) -> None:
     command = (prefix / "bin" / "theano-fast", "verify", "--check", "libm")
     result = run(*command, ELSEWHERE="1")
     assert result.returncode == 1, result.stdout
     assert "sinh of 2 lanes (_ZGVbN2v_amd_sinh) is 1" in " ".join(result.stdout.split())
 
 
-def test_no_other_stack_uses_it(checkout: Project) -> None:
+def test_no_other_stack_uses_amds_library(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
     # If the channel has both packages, each stack gets the right one.
@@ -136,7 +136,7 @@ def test_no_other_stack_uses_it(checkout: Project) -> None:
         assert ("aocl" in amdlibm) == is_amds
 
 
-def test_a_truncated_archive_and_a_wrong_stack_are_one_error(
+def test_a_truncated_archive_and_a_wrong_stack_are_errors(
     checkout: Project, archive: Path, tmp_path: Path
 ) -> None:
     broken = tmp_path / archive.name

@@ -24,7 +24,7 @@ print(json.dumps([sys.version_info[:2], theano.__version__, numpy.__version__, s
 
 @pytest.fixture(autouse=True)
 def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the reports of this test to a directory of its own."""
+    """Write the reports of each test to a separate directory."""
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "homes")
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
 
@@ -43,6 +43,7 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
     assert 5e7 < empty["peak_memory"] < 1e9
 
 
+@pytest.mark.thorough
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
     with call_time.start_process(prefix.name, []) as talk:
         first = json.loads(talk.ask("round"))
@@ -61,12 +62,12 @@ def test_the_second_round_compiles_nothing(prefix: Path) -> None:
 @pytest.mark.parametrize("peer", references.PEERS)
 @pytest.mark.parametrize("graph", ["mlp"])
 def test_a_peer_computes_the_same_losses(prefix: Path, peer: str, graph: str) -> None:
-    installed(peer)
+    require_installed(peer)
     compile_time.measure([prefix.name, peer], [graph], quick=True)
 
 
-def test_stock_has_the_users_versions() -> None:
-    installed("stock")
+def test_stock_theano_has_the_documented_versions() -> None:
+    require_installed("stock")
     home = bench.make_home("stock", "facts")
     done = subprocess.run(
         [envs.python_path("stock"), "-c", FACTS],
@@ -78,7 +79,7 @@ def test_stock_has_the_users_versions() -> None:
     assert json.loads(done.stdout.splitlines()[-1]) == [[3, 9], "1.0.5", "1.21.6", "1.7.3"]
 
 
-def installed(name: str) -> None:
+def require_installed(name: str) -> None:
     """Skip if a reference is not installed: its installation needs a network."""
     if not (paths.ENVIRONMENTS / name / references.MARK).exists():
         pytest.skip(f"build/envs/{name} is not made: ./invoke references")

@@ -1,4 +1,4 @@
-"""Failing builds and the files that they leave, with the real engine and a stack of one library."""
+"""Test failing builds and the files that remain, with the real engine and a tiny stack."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILD = ("packages", "--stack=openblas")
 REBUILD = ("rebuild", "--stack=openblas", "--package=zlib")
 
 
-def end_build_with(project: Project, command: str) -> None:
+def append_to_build(project: Project, command: str) -> None:
     """Append a command to zlib's build script."""
     with (project.root / "recipes" / "zlib" / "build.sh").open("a") as script:
         script.write(f"{command}\n")
@@ -34,10 +34,10 @@ def wait_for_build(project: Project, recipe: str) -> None:
         if log.exists() and "it began" in log.read_text(errors="replace"):
             return
         time.sleep(0.1)
-    raise AssertionError(f"{log} never said that the build began")
+    raise AssertionError(f"the build did not begin: {log}")
 
 
-def builders_alive(project: Project) -> list[str]:
+def list_builders(project: Project) -> list[str]:
     work = str(project.cache / "work")
     addresses = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -50,7 +50,8 @@ def builders_alive(project: Project) -> list[str]:
     return addresses
 
 
-def test_offline_from_carried_sources_without_a_network(
+@pytest.mark.thorough
+def test_a_build_offline_without_a_network(
     project: Project, sources: Path, no_network: tuple[str, ...]
 ) -> None:
     status, output = project.invoke(*BUILD, f"--sources={sources}", "--offline", wrap=no_network)
@@ -62,6 +63,7 @@ def test_offline_from_carried_sources_without_a_network(
     assert "building" not in output, time.monotonic() - before
 
 
+@pytest.mark.thorough
 def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None:
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == 0, output
@@ -69,29 +71,29 @@ def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None
     assert {package.partition("-")[0] for package in document["packages"]} == {"zlib"}
 
 
+@pytest.mark.thorough
 def test_traces_of_the_build_are_reported(project: Project, sources: Path) -> None:
-    end_build_with(project, 'echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
+    append_to_build(project, 'echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.NotReproducible.exit_code, output
     assert "zlib-1.2.13" in output
     assert "lib/pkgconfig/zlib.pc" in output
 
 
-def test_a_package_that_is_built_with_a_tool_of_the_host_is_reported(
-    project: Project, sources: Path
-) -> None:
+@pytest.mark.thorough
+def test_a_package_built_with_a_host_tool_is_reported(project: Project, sources: Path) -> None:
     require("perl", "mount", root=True)
-    end_build_with(project, "perl -e 1")
+    append_to_build(project, "perl -e 1")
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "the second build failed" in output
 
 
 def test_a_package_that_names_its_build_directory_fails(project: Project, sources: Path) -> None:
-    end_build_with(project, 'echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
+    append_to_build(project, 'echo "# $SRC_DIR" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
-    assert "lib/pkgconfig/zlib.pc names the directory it was built in" in output
+    assert "lib/pkgconfig/zlib.pc contains the path of the build directory" in output
 
 
 # A library for a newer glibc, like some vendors' files, linked with a library that does not exist.
@@ -105,15 +107,15 @@ gcc -shared -nostdlib -o libnowhere.so.1 -Wl,-soname,libnowhere.so.1 nowhere.c
 gcc -shared -nostdlib -o "$PREFIX/lib/libf.so" -Wl,-z,execstack,-rpath,/opt/lib f.c libc.so.6 \\
     libnowhere.so.1
 """
-COMPLAINTS = (
-    r"lib/libf\.so needs GLIBC_2\.99 \(later\), the floor is \S+",
-    r"lib/libf\.so needs libnowhere\.so\.1, which no dependency has",
-    r"lib/libf\.so looks for libraries in '/opt/lib', which is not below the prefix",
-    r"lib/libf\.so demands an executable stack",
+VIOLATIONS = (
+    r"lib/libf\.so needs GLIBC_2\.99 \(later\); packages must run on glibc \S+",
+    r"lib/libf\.so needs libnowhere\.so\.1, which no dependency contains",
+    r"lib/libf\.so searches '/opt/lib' for libraries, which is outside the prefix",
+    r"lib/libf\.so needs an executable stack",
 )
 
 
-def test_a_binary_that_asks_for_what_it_may_not_fails(project: Project, sources: Path) -> None:
+def test_a_binary_with_unmet_requirements_fails(project: Project, sources: Path) -> None:
     zlib = project.root / "recipes" / "zlib"
     with (zlib / "build.sh").open("a") as script:
         script.write(FOREIGN)
@@ -123,18 +125,19 @@ def test_a_binary_that_asks_for_what_it_may_not_fails(project: Project, sources:
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "recipe zlib failed: BuildFailed: zlib-1.2.13-" in output
-    for complaint in COMPLAINTS:
-        assert re.search(complaint, output), output
+    for violation in VIOLATIONS:
+        assert re.search(violation, output), output
     with recipe.open("a") as file:
         file.write("  tolerated: [lib/lib*.so* *]\n")
     status, output = project.invoke(*BUILD)
     assert status == 0, output
 
 
+@pytest.mark.thorough
 def test_a_recipes_new_tests_run(project: Project, sources: Path) -> None:
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == 0, output
-    # The installation of an environment leaves it in the cache.
+    # The installation of an environment puts the unpacked package into the cache.
     [built] = (project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda")
     locations = {
         "prefix": str(project.root / "env"),
@@ -172,14 +175,15 @@ def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) 
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "recipe zlib failed: the reason it fails" in output
-    # Not the engine's last lines in the log.
+    # The message does not have the engine's last lines in the log.
     assert "| Script failed" not in output
     assert "zlib.log" in output
     assert str(project.cache / "work" / "zlib") in output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
+def test_an_interrupted_build_stops_all_processes_and_is_resumed(
     project: Project, sources: Path, blow: signal.Signals
 ) -> None:
     script = project.root / "recipes" / "zlib" / "build.sh"
@@ -191,12 +195,12 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     output, _ = process.communicate(timeout=30)
     if blow != signal.SIGKILL:
         assert process.returncode == 130
-        assert "interrupted: 6 of 8 recipes are built; run again to go on from here" in output
+        assert "interrupted: 6 of 8 recipes are built; run again to continue" in output
     for _ in range(100):
-        if not builders_alive(project):
+        if not list_builders(project):
             break
         time.sleep(0.1)
-    assert builders_alive(project) == []
+    assert list_builders(project) == []
     assert project.half_written() == []
     script.write_text(original)
     status, output = project.invoke(*BUILD)
@@ -205,6 +209,7 @@ def test_an_interrupted_build_stops_whole_and_the_next_goes_on(
     assert "openblas: resuming: 6 of 8 recipes are built, 2 to build" in output
 
 
+@pytest.mark.thorough
 def test_output_without_a_terminal(project: Project, sources: Path) -> None:
     arguments = (*BUILD, f"--sources={sources}", "--timings")
     status, output = project.invoke(*arguments, FORCE_COLOR="1")
@@ -220,6 +225,7 @@ def test_output_without_a_terminal(project: Project, sources: Path) -> None:
     assert (status, output.count("\n")) == (0, 1), output
 
 
+@pytest.mark.thorough
 def test_verbose_shows_the_logs(project: Project, sources: Path) -> None:
     status, output = project.invoke(*BUILD, f"--sources={sources}", "--verbose")
     assert status == 0, output
@@ -256,7 +262,7 @@ def test_lower_priority_builds_yield(tmp_path: Path) -> None:
         process.communicate()
 
 
-def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
+def test_an_interrupted_command_leaves_no_process(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:
@@ -284,7 +290,8 @@ def test_what_is_interrupted_leaves_nothing_running(tmp_path: Path) -> None:
     assert list_partial_files() == []
 
 
-def test_a_full_disk_is_reported_and_the_next_build_goes_on(
+@pytest.mark.thorough
+def test_a_full_disk_is_reported_and_the_next_build_continues(
     project: Project, sources: Path
 ) -> None:
     require("mount", root=True)
@@ -318,12 +325,15 @@ def test_a_full_disk_is_reported_and_the_next_build_goes_on(
         (("build",), 2, "--stack=NAME is missing"),
     ],
 )
-def test_wrong_words(project: Project, arguments: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_arguments(
+    project: Project, arguments: tuple[str, ...], status: int, words: str
+) -> None:
     code, output = project.invoke(*arguments)
     assert code == status, output
     assert words in output
 
 
+@pytest.mark.thorough
 def test_sources_are_collected_for_another_machine(project: Project, tmp_path: Path) -> None:
     status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'carried'}")
     assert status == 0, output

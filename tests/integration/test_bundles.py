@@ -7,11 +7,13 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
 from support import Project, require
 
 from builder.source.sources import sha256
 
 
+@pytest.mark.thorough
 def test_a_build_from_a_bundle_without_a_network(
     project: Project, tmp_path: Path, no_network: tuple[str, ...]
 ) -> None:

@@ -47,16 +47,16 @@ def cache(prefix: Path, run: Command) -> Command:
     return start
 
 
-def modules(output: str) -> list[int]:
+def parse_module_counts(output: str) -> list[int]:
     return [int(number) for number in re.findall(r"^  modules +(\d+)", output, re.MULTILINE)]
 
 
-def test_a_warm_cache_can_be_carried_and_cleaned(
+def test_a_warm_cache_is_exported_and_cleaned(
     cache: Command, program: Path, tmp_path: Path
 ) -> None:
     assert cache("export", tmp_path / "none.tar.gz").returncode == 1
     warmed = cache("warm", program, "--flag")
-    assert (warmed.returncode, modules(warmed.stdout)) == (3, [1]), warmed.stderr
+    assert (warmed.returncode, parse_module_counts(warmed.stdout)) == (3, [1]), warmed.stderr
     assert "[2.] --flag" in warmed.stdout
     exported = cache("export", tmp_path / "seed.tar.gz")
     assert exported.returncode == 0, exported.stderr
@@ -65,17 +65,15 @@ def test_a_warm_cache_can_be_carried_and_cleaned(
     subprocess.run(["tar", "-xzf", tmp_path / "seed.tar.gz", "-C", seed], check=True)
     flags = f"base_compiledir={tmp_path}/other,cmodule.seeds={seed}"
     again = cache("warm", program, flags=flags)
-    assert modules(again.stdout) == [0, 1], again.stderr
+    assert parse_module_counts(again.stdout) == [0, 1], again.stderr
     kept = cache("clean", "--max-size=0")
     assert "used within a day" in kept.stdout
-    assert modules(cache("info").stdout) == [1]
+    assert parse_module_counts(cache("info").stdout) == [1]
     assert cache("clean", "--all").returncode == 0
-    assert modules(cache("info").stdout) == [0]
+    assert parse_module_counts(cache("info").stdout) == [0]
 
 
-def test_seeds_are_looked_into_one_after_another(
-    cache: Command, program: Path, tmp_path: Path
-) -> None:
+def test_seed_caches_are_searched_in_order(cache: Command, program: Path, tmp_path: Path) -> None:
     seeds = [tmp_path / "first", tmp_path / "second"]
     texts = [PROGRAM, PROGRAM.replace("+ 1", "+ 2")]
     for seed, text in zip(seeds, texts, strict=True):
@@ -90,10 +88,10 @@ def test_seeds_are_looked_into_one_after_another(
         program.write_text(text)
         again = cache("warm", program, flags=flags)
         assert result in again.stdout
-        assert modules(again.stdout) == [0, 1, 1], again.stderr
+        assert parse_module_counts(again.stdout) == [0, 1, 1], again.stderr
 
 
-def test_it_is_cleaned_while_programs_run(cache: Command, program: Path) -> None:
+def test_the_cache_is_cleaned_while_programs_run(cache: Command, program: Path) -> None:
     program.write_text(SEVERAL)
     with ThreadPoolExecutor() as pool:
         running = [pool.submit(cache, "warm", program) for _ in range(2)]
@@ -103,9 +101,9 @@ def test_it_is_cleaned_while_programs_run(cache: Command, program: Path) -> None
         assert "[1.0, 2.0, 3.0, 4.0]" in future.result().stdout, future.result().stderr
 
 
-def test_a_program_that_does_not_end_is_ended(cache: Command, program: Path) -> None:
+def test_warm_stops_a_program_after_the_seconds(cache: Command, program: Path) -> None:
     warmed = cache("warm", "--seconds=20", program, "a", "1000")
-    assert (warmed.returncode, modules(warmed.stdout)) == (0, [1]), warmed.stderr
+    assert (warmed.returncode, parse_module_counts(warmed.stdout)) == (0, [1]), warmed.stderr
 
 
 def test_an_archive_that_cannot_be_written_is_reported(cache: Command, program: Path) -> None:

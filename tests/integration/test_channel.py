@@ -18,7 +18,7 @@ from builder.package import binaries, canonical, solver
 from builder.source.sources import sha256
 
 
-def locked() -> list[tuple[str, str]]:
+def read_lock() -> list[tuple[str, str]]:
     """Map each package of openblas' explicit lock to its path in the channel and its SHA-256."""
     lines = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text().splitlines()
     entries = [line.removeprefix("CHANNEL/").partition("#sha256:") for line in lines]
@@ -39,7 +39,7 @@ def test_an_environment_installs_from_the_lock_over_http(
     prefix: Path, address: str, tmp_path: Path
 ) -> None:
     files = []
-    for package, digest in locked():
+    for package, digest in read_lock():
         file = tmp_path / package.rpartition("/")[2]
         urllib.request.urlretrieve(f"{address}/{package}", file)
         assert sha256(file) == digest
@@ -50,11 +50,11 @@ def test_an_environment_installs_from_the_lock_over_http(
     assert f"-L{environment}/lib" in (environment / "etc" / "theanorc").read_text()
 
 
-def test_one_lock_gives_one_tree(prefix: Path, tmp_path: Path) -> None:
+def test_one_lock_gives_the_same_files(prefix: Path, tmp_path: Path) -> None:
     environment = tmp_path / "env"
     trees = set()
     for cache in ("cache", "another-cache"):
-        files = [str(paths.CHANNEL / package) for package, _ in locked()]
+        files = [str(paths.CHANNEL / package) for package, _ in read_lock()]
         solver.call("install", files=files, prefix=str(environment), cache=str(tmp_path / cache))
         trees.add(envs.hash_environment(environment))
         shutil.rmtree(environment)
@@ -63,9 +63,9 @@ def test_one_lock_gives_one_tree(prefix: Path, tmp_path: Path) -> None:
 
 def test_packages_depend_on_the_glibc_that_their_binaries_need(prefix: Path) -> None:
     asked = {}
-    for name, _ in locked():
+    for name, _ in read_lock():
         package = paths.CHANNEL / name
-        depends = canonical.metadata(package)["index.json"]["depends"]
+        depends = canonical.read_metadata(package)["index.json"]["depends"]
         asked[name] = [spec for spec in depends if spec.startswith("__glibc")]
-        assert asked[name] == binaries.requirement(canonical.demands(package)), name
+        assert asked[name] == binaries.make_glibc_specs(canonical.read_requirements(package)), name
     assert len(list(filter(None, asked.values()))) > 10

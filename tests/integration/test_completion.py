@@ -1,4 +1,4 @@
-"""bash completes the words of the command with the command's own completion script."""
+"""Complete the words of the command in bash with the generated script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run Theano's tests, and small files in their place, in real processes of an environment."""
+"""Run Theano's tests, and small test files, in real processes of an environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from builder.common import paths
 from builder.common.errors import ConformanceFailed
-from builder.proof import conformance, expected_failures, lent_packages, pytest_events
+from builder.proof import conformance, expected_failures, linked_packages, pytest_events
 from builder.proof.expected_failures import Failure
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_results import Outcome
@@ -89,7 +89,7 @@ def site(tmp_path: Path) -> Path:
 def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
     lent = tmp_path / "lent"
     lent.mkdir()
-    lent_packages.link_packages(lent, *lent_packages.PYTEST)
+    linked_packages.link_packages(lent, *linked_packages.PYTEST)
     return Interpreter(prefix / "bin" / "python", site, (lent,))
 
 
@@ -126,9 +126,7 @@ Run(interpreter, Path(directory), os.environ, 1).run([Part("c", "", file, 0, 1)]
 """
 
 
-def test_a_killed_run_goes_on_where_it_was(
-    interpreter: Interpreter, site: Path, tmp_path: Path
-) -> None:
+def test_a_killed_run_is_resumed(interpreter: Interpreter, site: Path, tmp_path: Path) -> None:
     (site / FILE).write_text(
         f"import os, time\nfrom pathlib import Path\nPID = Path({str(tmp_path / 'pid')!r})\n"
         f"RAN = Path({str(tmp_path / 'ran')!r})\n"
@@ -179,7 +177,8 @@ def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: str) -> No
         monkeypatch.setattr(paths, name, tmp_path / name)
 
 
-def test_theanos_tests_judge_the_stack(
+@pytest.mark.thorough
+def test_theanos_tests_run_in_the_stack(
     prefix: Path,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -199,13 +198,11 @@ def test_theanos_tests_judge_the_stack(
         f'{{ tests = ["{test}"], configurations = ["c"], reason = "r", evidence = "e", '
         "stock = false }",
     )
-    with pytest.raises(ConformanceFailed, match=f"c: {test}: passed, but is listed: r"):
+    with pytest.raises(ConformanceFailed, match=f"c: {test}: passed, but is listed as failing: r"):
         conformance.judge("openblas", quick, 2)
 
 
-def test_a_failure_that_is_not_listed_fails_the_run(
-    interpreter: Interpreter, tmp_path: Path
-) -> None:
+def test_an_unlisted_failure_fails_the_run(interpreter: Interpreter, tmp_path: Path) -> None:
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     results = pytest_events.collect_results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]

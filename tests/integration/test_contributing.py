@@ -1,4 +1,4 @@
-"""The worked examples of CONTRIBUTING.md, followed in a copy of the checkout.
+"""Follow the worked examples of CONTRIBUTING.md in a copy of the checkout.
 
 The copy shares the package cache: only the example's own package is built.
 """

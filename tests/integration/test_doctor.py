@@ -29,13 +29,13 @@ def doctor(prefix: Path, run: Any) -> Any:
     return ask
 
 
-def undone(report: dict[str, Any]) -> set[str]:
+def find_disabling_flags(report: dict[str, Any]) -> set[str]:
     return {
         finding["setting"]["flag"] for finding in report["findings"] if finding["verdict"]["undoes"]
     }
 
 
-def test_nothing_undoes_an_environment_without_settings(doctor: Any) -> None:
+def test_an_environment_without_settings_has_no_findings(doctor: Any) -> None:
     status, report = doctor("--quick")
     assert status == 0
     assert report["findings"] == report["problems"] == report["says"] == []
@@ -50,18 +50,18 @@ def test_an_old_theanorc_is_reported_line_by_line(doctor: Any, tmp_path: Path) -
     file.write_text(OLD_RC)
     status, report = doctor()
     assert status == 1
-    # -lmkl_rt is replaced by the environment's own BLAS, so that it does no harm.
-    assert undone(report) == {"device", "lib.cnmem"}
+    # Theano replaces -lmkl_rt by the environment's own BLAS, so the flag has no effect.
+    assert find_disabling_flags(report) == {"device", "lib.cnmem"}
     findings = {finding["setting"]["flag"]: finding for finding in report["findings"]}
     assert findings["device"]["setting"]["place"] == f"{file}:2"
     assert findings["floatX"]["costs"]["call"] > 0
 
 
-def test_a_program_without_a_compiler_costs(doctor: Any, tmp_path: Path) -> None:
+def test_the_cost_of_a_missing_compiler_is_measured(doctor: Any, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import theano\ntheano.config.cxx = ''\n")
     status, report = doctor(str(tmp_path / "train.py"))
     assert status == 1
-    assert undone(report) == {"cxx"}
+    assert find_disabling_flags(report) == {"cxx"}
     (finding,) = report["findings"]
     # The slow-down is 200 times on an idle machine.
     assert finding["costs"]["call"] > 3 * report["base"]["call"]
@@ -80,9 +80,9 @@ def test_a_compilers_path_may_have_a_space(doctor: Any, prefix: Path, tmp_path: 
     assert report["problems"] == report["says"] == []
 
 
-def test_flags_that_lose_the_shipped_modules_are_reported(doctor: Any) -> None:
+def test_flags_that_disable_shipped_modules_are_reported(doctor: Any) -> None:
     status, report = doctor("--quick", THEANO_FLAGS="openmp=True,gcc.cxxflags=-O1,typo=1")
-    assert (status, undone(report)) == (1, {"openmp", "gcc.cxxflags", "typo"})
+    assert (status, find_disabling_flags(report)) == (1, {"openmp", "gcc.cxxflags", "typo"})
 
 
 def test_a_cache_that_cannot_be_written_to_is_reported(doctor: Any, tmp_path: Path) -> None:

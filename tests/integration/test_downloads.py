@@ -19,7 +19,7 @@ CONTENT = bytes(range(256)) * 400
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serves CONTENT, with the fault that the path names."""
+    """Serve CONTENT, with the fault that the path names."""
 
     def do_GET(self) -> None:
         kind = self.path.split("/")[1]
@@ -67,7 +67,7 @@ def test_an_interrupted_download_is_resumed(address: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("kind", "reason"), [("missing", "HTTP status 404"), ("round", "HTTP status 302")]
 )
-def test_an_address_without_the_file_is_one_line(
+def test_a_missing_file_at_an_address_is_a_one_line_error(
     kind: str, reason: str, address: str, tmp_path: Path
 ) -> None:
     with pytest.raises(LookupError, match=reason) as failure:
@@ -122,7 +122,8 @@ def without_apt(tmp_path: Path) -> str:
     return str(directory)
 
 
-def test_a_host_without_apt_takes_a_mirror_that_is_named(
+@pytest.mark.thorough
+def test_a_host_without_apt_uses_the_named_mirror(
     project: Project, mirror: str, without_apt: str
 ) -> None:
     environ = {debian.MIRROR: mirror, "PATH": without_apt}
@@ -130,7 +131,7 @@ def test_a_host_without_apt_takes_a_mirror_that_is_named(
     assert status == 0, output
 
 
-def test_every_failed_way_is_reported(project: Project, address: str, without_apt: str) -> None:
+def test_every_failed_origin_is_reported(project: Project, address: str, without_apt: str) -> None:
     recipe = project.root / "recipes" / "zlib" / "recipe.yaml"
     text = recipe.read_text()
     recipe.write_text(text[: text.index("extra:")] + EXTRA.format(address=address))

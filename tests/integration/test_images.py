@@ -1,4 +1,4 @@
-"""Build and run images in a real Docker daemon: the running one, or one started for these tests."""
+"""Build and run images in a real Docker daemon; start a daemon for the tests if none runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from python_on_whales import DockerClient
 from python_on_whales.exceptions import DockerException
-from support import require, started
+from support import require, start_daemon
 from test_environment import TRAIN
 
 from builder import image_pipeline, report
@@ -26,6 +26,9 @@ from builder.image import base, build_context, images
 from builder.image.images import Image
 from builder.options import Options
 from builder.package.channel import Package
+
+# The fixture builds an image and verifies it, which takes minutes.
+pytestmark = pytest.mark.thorough
 
 STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 
@@ -51,7 +54,7 @@ def work(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_image_proved_itself(image: Image) -> None:
+def test_the_image_was_verified(image: Image) -> None:
     document = report.read(report.image_file("openblas"))
     assert document["id"] == image.id
     assert document["verify"]["verified"]
@@ -85,7 +88,7 @@ def test_the_compiledir_can_be_a_volume(
 ) -> None:
     compiled = "find /home/theano -name '*.so' | wc -l"
     with docker.volume.create() as volume:
-        # Theano may compile other modules for a graph if sets have another order.
+        # If sets have another order, Theano may compile other modules for a graph.
         options = {"envs": {"PYTHONHASHSEED": "0"}, **STRICT}
         options["volumes"] = [(work, "/work"), (volume, "/home/theano")]
         run("python", "train.py", **options)
@@ -141,7 +144,7 @@ def test_signals_reach_the_program(
         assert ("KeyboardInterrupt" in container.logs()) == (name == "SIGINT")
 
 
-def test_labels_tell_version_stack_and_lock(docker: DockerClient, image: Image) -> None:
+def test_labels_have_version_stack_and_lock(docker: DockerClient, image: Image) -> None:
     labels = docker.image.inspect(image.reference).config.labels
     assert labels is not None
     assert labels["theano-fast.stack"] == "openblas"
@@ -151,7 +154,7 @@ def test_labels_tell_version_stack_and_lock(docker: DockerClient, image: Image) 
     assert not [value for value in labels.values() if str(paths.ROOT) in value]
 
 
-def test_nothing_is_left_of_the_build(run: Callable[..., str]) -> None:
+def test_the_image_has_no_files_of_the_build(run: Callable[..., str]) -> None:
     tools = "for tool in make cmake git gfortran pip python3; do which -a $tool; done"
     find_leftovers = "find /var/lib/apt/lists /var/cache/apt /var/log /tmp /root -type f -size +0"
     assert run("sh", "-c", f"{tools}; {find_leftovers}; true").splitlines() == [
@@ -173,10 +176,10 @@ def test_a_saved_image_is_an_oci_archive_that_docker_loads(
     assert [entry.name for entry in tmp_path.iterdir()] == ["openblas.tar"]
     with tarfile.open(file) as tar:
         assert {"oci-layout", "index.json"} <= set(tar.getnames())
-    with started(tmp_path) as other:
+    with start_daemon(tmp_path) as other:
         other.load(file)
         loaded, built = (client.image.inspect(image.reference) for client in (other, docker))
-        # Their times differ; the archive has the same time for all builds of these layers.
+        # The times differ, because the archive has the same time for all builds of these layers.
         assert tuple(loaded.root_fs.layers) == image.diff_ids
         for field in ("env", "entrypoint", "cmd", "volumes", "working_dir", "labels"):
             assert getattr(loaded.config, field) == getattr(built.config, field)
@@ -189,7 +192,8 @@ def test_another_build_has_the_same_manifest(image: Image) -> None:
     image_pipeline.rebuild_image("openblas", Options())
 
 
-# Failures, on a small daemon: a base with a shell and two more programs, and an empty environment.
+# Failures, on a daemon with a small disk: a base image with a shell and two more programs, and an
+# empty environment.
 
 LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5),))
 
@@ -203,13 +207,13 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(directory / "data")]
     subprocess.run(mount, check=True)
     try:
-        with started(directory) as client:
+        with start_daemon(directory) as client:
             yield client
     finally:
         subprocess.run(["umount", str(directory / "data")], check=True)
 
 
-def tiny(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
+def make_base(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
     """Make a base image from this host's shell and from ``scripts`` in /bin."""
     root = directory / "root"
     for program in ("/bin/sh", "/usr/bin/getconf", "/bin/sleep"):
@@ -239,16 +243,16 @@ def write_context(directory: Path, size: int) -> Path:
     return directory / "context"
 
 
-def test_a_whole_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_path: Path) -> None:
-    result = tiny(small, tmp_path)
+def test_a_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_path: Path) -> None:
+    result = make_base(small, tmp_path)
     built = images.build_image(small, LOCK, result, write_context(tmp_path, 1000))
     assert built.layers["dependencies"] == 1000
     assert small.container.list(all=True) == []
     assert not small.image.exists(built.reference)
 
 
-def test_a_tag_moves_and_leaves_no_image_behind(small: DockerClient, tmp_path: Path) -> None:
-    result = tiny(small, tmp_path)
+def test_a_moved_tag_leaves_no_untagged_image(small: DockerClient, tmp_path: Path) -> None:
+    result = make_base(small, tmp_path)
     for size in (1000, 2000):
         (tmp_path / str(size)).mkdir()
         built = images.build_image(small, LOCK, result, write_context(tmp_path / str(size), size))
@@ -259,7 +263,7 @@ def test_a_tag_moves_and_leaves_no_image_behind(small: DockerClient, tmp_path: P
 
 
 def test_a_full_disk_is_reported(small: DockerClient, tmp_path: Path) -> None:
-    result = tiny(small, tmp_path)
+    result = make_base(small, tmp_path)
     with pytest.raises(errors.DiskFull, match="no space left on device"):
         images.build_image(small, LOCK, result, write_context(tmp_path, 120_000_000))
     assert small.container.list(all=True) == []
@@ -267,7 +271,7 @@ def test_a_full_disk_is_reported(small: DockerClient, tmp_path: Path) -> None:
 
 
 def test_a_tag_of_another_image_is_not_moved(small: DockerClient, tmp_path: Path) -> None:
-    tiny(small, tmp_path)
+    make_base(small, tmp_path)
     images.require_free_tag(small, "openblas")
     small.tag("tiny:1", images.format_reference("openblas"))
     try:
@@ -279,7 +283,7 @@ def test_a_tag_of_another_image_is_not_moved(small: DockerClient, tmp_path: Path
 
 def test_a_base_without_glibc_is_reported(small: DockerClient, tmp_path: Path) -> None:
     with pytest.raises(errors.ImageFailed, match="has no glibc"):
-        tiny(small, tmp_path, getconf="exit 1")
+        make_base(small, tmp_path, getconf="exit 1")
 
 
 def test_a_base_that_cannot_be_pulled_is_reported(small: DockerClient) -> None:
@@ -298,7 +302,7 @@ def test_a_base_that_cannot_be_pulled_is_reported(small: DockerClient) -> None:
         (("base-image",), 6, "start the daemon"),
     ],
 )
-def test_wrong_words_and_no_daemon(arguments: tuple[str, ...], status: int, words: str) -> None:
+def test_wrong_arguments_and_no_daemon(arguments: tuple[str, ...], status: int, words: str) -> None:
     if shutil.which("docker") is None:
         pytest.skip("docker is not on PATH; as root: apt-get install docker.io")
     done = subprocess.run(

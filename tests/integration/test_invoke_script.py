@@ -75,7 +75,7 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", mount_point], check=True)
 
 
-def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
+def test_an_old_python_is_a_one_line_error(checkout: Path, tmp_path: Path) -> None:
     old = tmp_path / "bin" / "python3"
     old.parent.mkdir()
     old.write_text('#!/bin/sh\n[ "$1" = -V ] && echo "Python 3.9.2" && exit\nexit 1\n')
@@ -85,7 +85,9 @@ def test_an_old_python_is_one_line(checkout: Path, tmp_path: Path) -> None:
     assert "python3 is Python 3.9.2; put Python 3.10 or newer first on PATH" in output
 
 
-def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str, ...]) -> None:
+def test_a_missing_network_is_a_one_line_error_with_a_log(
+    checkout: Path, no_network: tuple[str, ...]
+) -> None:
     status, output = run_invoke(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
     # A bare Debian does not even have pip.
     code, message = (6, "has no pip, and apt-get cannot fetch it; check the network, or install")
@@ -101,7 +103,7 @@ def test_no_network_is_one_line_and_a_log(checkout: Path, no_network: tuple[str,
 
 
 @pytest.mark.parametrize("began", [False, True])
-def test_a_checkout_of_another_users_is_one_line(checkout: Path, began: bool) -> None:
+def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, began: bool) -> None:
     require("setpriv", root=True)
     if began:
         (checkout / LOG).parent.mkdir(parents=True)
@@ -115,7 +117,8 @@ def test_a_checkout_of_another_users_is_one_line(checkout: Path, began: bool) ->
     assert f"Permission denied; copy {checkout} to a directory of your own" in output
 
 
-def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
+@pytest.mark.thorough
+def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
     mounted: Callable[[str], Path],
 ) -> None:
     mount_point = mounted("size=20m")
@@ -127,7 +130,7 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
         while stream.write(bytes(4096)):
             pass
     shutil.rmtree(checkout / "build")
-    # Either the first step fails, or a later one.
+    # The first step or a later step fails.
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) in ((11, 1), (11, 2)), output
     subprocess.run(["mount", "-o", "remount,size=1g", mount_point], check=True)
@@ -135,8 +138,8 @@ def test_a_full_disk_is_one_line_and_the_next_run_goes_on(
     assert status == 0, output
 
 
-def test_a_python_without_pip_takes_debians(checkout: Path, tmp_path: Path) -> None:
-    """As on a bare Debian, apt fetches the package without root."""
+def test_a_python_without_pip_fetches_debians_pip(checkout: Path, tmp_path: Path) -> None:
+    """Check that apt fetches the package without root, as on a bare Debian."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, script in {
@@ -154,7 +157,7 @@ def test_a_python_without_pip_takes_debians(checkout: Path, tmp_path: Path) -> N
     assert [line.split()[-1] for line in noises] == ["update", "python3-pip-whl"]
 
 
-def test_a_file_system_that_runs_no_programs_is_one_line(
+def test_a_noexec_file_system_is_a_one_line_error(
     mounted: Callable[[str], Path],
 ) -> None:
     checkout = copy(mounted("noexec"))
@@ -163,6 +166,7 @@ def test_a_file_system_that_runs_no_programs_is_one_line(
     assert "runs no programs (noexec)" in output
 
 
+@pytest.mark.thorough
 def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
     """The directory's name contains a space."""
     process = subprocess.Popen(
@@ -200,7 +204,7 @@ def test_a_cache_that_cannot_be_written_is_reported(
 
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.1", "3.0.3"])
-def test_the_hosts_own_invoke(version: str, checkout: Path, tmp_path: Path) -> None:
+def test_the_hosts_invoke_runs_the_tasks(version: str, checkout: Path, tmp_path: Path) -> None:
     """The host's Invoke reads the tasks, also from a subdirectory, and starts ./invoke."""
     host = tmp_path / "host"
     # A bare Debian's Python has no pip to install into .venv.

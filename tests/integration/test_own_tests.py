@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from support import Project
+
+from builder.common import paths
 
 TESTS = """
 import warnings
@@ -40,7 +44,7 @@ def test_waits(held):
 
 @pytest.fixture
 def tested(tmp_path: Path) -> Project:
-    """Make a project with unit tests that pass, fail, are skipped, and wait (the last one)."""
+    """Make a project with unit tests that pass, fail, are skipped, and (the last test) wait."""
     root = tmp_path / "a project"
     made = Project(
         root,
@@ -82,7 +86,7 @@ def test_on_a_terminal(tested: Project, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_lets_fixtures_end(tested: Project, number: signal.Signals) -> None:
+def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.Signals) -> None:
     process = tested.start("test", "--unit", "--select=waits or passes")
     while not (tested.root / "began").exists():
         assert process.poll() is None
@@ -96,3 +100,38 @@ def test_an_interruption_lets_fixtures_end(tested: Project, number: signal.Signa
     [file] = tested.root.glob("build/tests/events/*/*.jsonl")
     [collected] = re.findall(r'"collected": .*', file.read_text())
     assert collected.count("::") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "passed"),
+    [
+        ((), 1),
+        (("--thorough",), 10),
+        # Parts of nine thorough tests.
+        (("--turn=0",), 2),
+        (("--turn=6",), 1),
+        (("--turn=20423",), 1),
+        (("tests/test_a.py::test_thorough[3]",), 1),
+    ],
+)
+def test_thorough_tests_run_on_request(
+    tmp_path: Path, options: tuple[str, ...], passed: int
+) -> None:
+    (tmp_path / "tests").mkdir()
+    shutil.copy(paths.ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    (tmp_path / "tests" / "test_a.py").write_text(
+        "import pytest\n"
+        "def test_short(): pass\n"
+        "@pytest.mark.thorough\n"
+        "@pytest.mark.parametrize('n', range(9))\n"
+        "def test_thorough(n): pass\n"
+    )
+    arguments = options if "::" in "".join(options) else ("tests", *options)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"{passed} passed" in done.stdout, done.stdout

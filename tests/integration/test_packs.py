@@ -1,4 +1,4 @@
-"""Unpack an archive of the openblas environment elsewhere, as another user."""
+"""Unpack an archive of the openblas environment in another directory, as another user."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from builder.common.errors import CommandFailed
 from builder.environment import packs
 from builder.options import Options
 from builder.pipeline import Build
+
+# The fixture packs an environment and verifies the unpacked one, which takes minutes.
+pytestmark = pytest.mark.thorough
 
 TOP = packs.top_directory("openblas")
 # The init script for bash of each implementation of modules.
@@ -39,7 +42,7 @@ def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def user(directory: Path) -> User:
-    """Run a command as a user who has nothing but this directory."""
+    """Return a function that runs a command as a user who owns only this directory."""
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
@@ -66,7 +69,7 @@ def unpacked(archive: Path, directory: Path, user: User) -> Path:
     return directory / TOP
 
 
-def test_programs_start_with_nothing_activated(unpacked: Path, user: User) -> None:
+def test_programs_start_without_activation(unpacked: Path, user: User) -> None:
     for command in (["theano-fast", "--version"], ["pip", "--version"]):
         done = user(unpacked / "bin" / command[0], *command[1:])
         assert done.returncode == 0, done.stderr
@@ -85,19 +88,21 @@ def test_programs_start_with_nothing_activated(unpacked: Path, user: User) -> No
     assert leftovers == [unpacked / packs.LIST]
 
 
-def test_a_moved_environment_says_what_to_do(unpacked: Path, directory: Path, user: User) -> None:
+def test_a_moved_environment_is_an_error_with_a_hint(
+    unpacked: Path, directory: Path, user: User
+) -> None:
     again = user(unpacked / packs.UNPACK)
-    assert (again.returncode, "before" in again.stdout) == (0, True)
+    assert (again.returncode, "already" in again.stdout) == (0, True)
     unpacked.rename(directory / "moved")
     done = user(directory / "moved" / packs.UNPACK)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
-        f"theano-fast-unpack: {directory}/moved was unpacked for {unpacked}: "
-        "unpack the archive again, here"
+        f"theano-fast-unpack: {directory}/moved was unpacked at {unpacked}: "
+        "unpack the archive again in this place"
     ]
 
 
-def test_an_unsuitable_host_gets_the_requirements(
+def test_an_old_glibc_is_an_error_with_the_requirement(
     archive: Path, directory: Path, user: User
 ) -> None:
     shutil.copy(archive, directory / "pack.tar.gz")
@@ -109,7 +114,7 @@ def test_an_unsuitable_host_gets_the_requirements(
     assert "it needs glibc 2.36 or newer" in done.stderr
 
 
-def test_a_part_of_an_archive_is_an_error(archive: Path, directory: Path) -> None:
+def test_a_truncated_pack_is_an_error(archive: Path, directory: Path) -> None:
     part = directory / "part.tar.gz"
     part.write_bytes(archive.read_bytes()[:1_000_000])
     with pytest.raises(CommandFailed, match="nexpected"):
@@ -117,7 +122,7 @@ def test_a_part_of_an_archive_is_an_error(archive: Path, directory: Path) -> Non
 
 
 @pytest.mark.parametrize("modules", MODULES)
-def test_its_module_can_be_loaded(unpacked: Path, user: User, modules: str) -> None:
+def test_the_module_file_can_be_loaded(unpacked: Path, user: User, modules: str) -> None:
     if not MODULES[modules].exists():
         pytest.skip(f"{modules} is not installed")
     script = f"""

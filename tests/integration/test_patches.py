@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from builder.common import paths
-from builder.common.errors import UsageError
-from builder.maintenance import patches
+from builder.common.errors import CommandFailed, UsageError
+from builder.maintenance import patch_states, patches
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-def git(tree: Path, *arguments: str) -> str:
+def run_git(tree: Path, *arguments: str) -> str:
     who = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
     command = ["git", *who, *arguments]
     return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
@@ -35,26 +36,28 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "recipes" / "theano"
 
 
-def contents(recipe: Path) -> dict[str, bytes]:
+def read_contents(recipe: Path) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in recipe.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize("name", ["numpy", "scipy", "theano"])
 def test_open_and_save_change_no_byte(name: str, recipe: Path) -> None:
     recipe = recipe.parent / name
-    before = contents(recipe)
+    before = read_contents(recipe)
     tree = patches.open_tree(name)
     assert patches.save_tree(name) == []
-    assert contents(recipe) == before
+    assert read_contents(recipe) == before
     # The files of src are at their paths, and git ignores them.
     own_files = [file for file in (recipe / patches.OWN_FILES).rglob("*.*") if file.is_file()]
     assert bool(own_files) == (name == "theano")
     for file in own_files:
         assert (tree / file.relative_to(recipe / patches.OWN_FILES)).resolve() == file
-    assert git(tree, "status", "--porcelain") == ""
+    assert run_git(tree, "status", "--porcelain") == ""
 
 
-def test_the_users_git_changes_nothing(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_users_git_configuration_has_no_effect(
+    recipe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = recipe.parents[1] / "home"
     home.mkdir()
     settings = home / ".gitconfig"
@@ -64,10 +67,10 @@ def test_the_users_git_changes_nothing(recipe: Path, monkeypatch: pytest.MonkeyP
     )
     monkeypatch.setenv("THEANO_FAST_CACHE", str(paths.cache()))
     monkeypatch.setenv("HOME", str(home))
-    before = contents(recipe)
+    before = read_contents(recipe)
     patches.open_tree("theano")
     patches.save_tree("theano")
-    assert contents(recipe) == before
+    assert read_contents(recipe) == before
 
 
 def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) -> None:
@@ -77,26 +80,28 @@ def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) ->
     file.write_text(file.read_text() + "# one more line\n")
     with pytest.raises(UsageError, match="uncommitted"):
         patches.save_tree("numpy")
-    git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
+    run_git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
     assert patches.save_tree("numpy") == ["lapack-by-its-name.patch"]
     assert "+# one more line" in (numpy / "patches" / "lapack-by-its-name.patch").read_text()
     file.write_text(file.read_text() + "# another\n")
-    git(tree, "commit", "--quiet", "--all", "-m", "Say more\n\nFor a test.\n\nPatch: more/a.patch")
+    run_git(
+        tree, "commit", "--quiet", "--all", "-m", "Say more\n\nFor a test.\n\nPatch: more/a.patch"
+    )
     assert patches.save_tree("numpy") == ["more/a.patch", "recipe.yaml"]
     assert (numpy / "patches" / "more" / "a.patch").read_text().startswith("Say more\n\nFor a test")
-    assert patches.list_patches(numpy) == ["lapack-by-its-name.patch", "more/a.patch"]
-    git(tree, "reset", "--quiet", "--hard", "HEAD^")
+    assert patches.list_patches(numpy)[1:] == ["lapack-by-its-name.patch", "more/a.patch"]
+    run_git(tree, "reset", "--quiet", "--hard", "HEAD^")
     assert patches.save_tree("numpy") == ["more/a.patch", "recipe.yaml"]
     assert not (numpy / "patches" / "more" / "a.patch").exists()
 
 
-def test_unsaved_changes_are_not_lost(recipe: Path) -> None:
+def test_unsaved_changes_are_kept(recipe: Path) -> None:
     tree = patches.open_tree("numpy")
     file = tree / "numpy" / "meson.build"
     file.write_text(file.read_text() + "# one more line\n")
     with pytest.raises(UsageError, match="unsaved changes"):
         patches.open_tree("numpy")
-    git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
+    run_git(tree, "commit", "--quiet", "--all", "--amend", "--no-edit")
     with pytest.raises(UsageError, match=r"unsaved changes:\nlapack-by-its-name\.patch"):
         patches.open_tree("numpy")
     assert "# one more line" in file.read_text()
@@ -111,22 +116,44 @@ def test_unsaved_changes_are_not_lost(recipe: Path) -> None:
         ("Say more\n\nPatch: a.patch", "numpy/new.py", "adds a file"),
     ],
 )
-def test_a_commit_that_is_no_patch_is_refused(
+def test_a_commit_that_is_not_a_patch_is_refused(
     message: str, new: str, reason: str, recipe: Path
 ) -> None:
     tree = patches.open_tree("numpy")
-    before = contents(recipe.parent / "numpy")
+    before = read_contents(recipe.parent / "numpy")
     with (tree / new).open("a") as file:
         file.write("# another\n")
-    git(tree, "add", "--all")
-    git(tree, "commit", "--quiet", "-m", message)
+    run_git(tree, "add", "--all")
+    run_git(tree, "commit", "--quiet", "-m", message)
     with pytest.raises(UsageError, match=reason):
         patches.save_tree("numpy")
-    assert contents(recipe.parent / "numpy") == before
+    assert read_contents(recipe.parent / "numpy") == before
 
 
-def test_without_a_work_tree_there_is_nothing_to_save(recipe: Path) -> None:
-    with pytest.raises(UsageError, match="there is no work tree"):
+def test_saving_requires_a_work_tree(recipe: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
         patches.save_tree("theano")
     with pytest.raises(UsageError, match=r"choose one of: .*numpy, .*theano"):
         patches.open_tree("six")
+
+
+def test_errors_of_a_state_are_found_by_file_and_message(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f():\n    return missing\n")
+    (tmp_path / "b.py").write_text("x = (\n")
+    errors = patch_states.find_static_errors(tmp_path)
+    assert errors["a.py", "F821 Undefined name `missing`"] == 2
+    assert any(path == "b.py" for path, _ in errors)
+
+
+def test_broken_and_missing_patches_are_named(recipe: Path) -> None:
+    patch = recipe / "patches" / "results" / "repeated-indices.patch"
+    patch.write_text(
+        patch.read_text().replace("+    return (isinstance", "+    unused = (isinstance")
+    )
+    with pytest.raises(
+        CommandFailed, match=r"repeated-indices.*opt\.py:\d+: _unique returns nothing"
+    ):
+        patch_states.check_statically()
+    name = "build/damaged-modules.patch"
+    with pytest.raises(CommandFailed, match=rf"does not apply without {re.escape(name)}"):
+        list(patch_states.apply_patches(recipe / "tree", offline=True, without=name))

@@ -1,4 +1,4 @@
-"""A stack's Theano loads and computes pickles of stock Theano."""
+"""Load pickles of stock Theano in a stack, and compute with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import Result
 #   train = theano.function([x], cost, updates=[(w, w - 0.1 * tensor.grad(cost, w))])
 #   pickle.dump((train, w), stream, 2)
 STOCK = Path(__file__).parent / "data" / "stock-1.0.5.pickle.gz"
-# Stock Theano's results with it.
+# Stock Theano's results with this pickle.
 LOSSES = [0.04989849633420156, 0.04841459230391741]
 WEIGHT = -0.009871817037188084
 

@@ -1,4 +1,4 @@
-"""Emulate a processor with QEMU; every program that a command starts uses it."""
+"""Emulate a processor with QEMU; every program that a command starts runs on it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def nehalem() -> Iterator[list[str]]:
     """Return the command prefix that emulates a Nehalem."""
     require(processors.QEMU)
     try:
-        with processors.emulated("Nehalem") as words:
+        with processors.emulate("Nehalem") as words:
             yield words
     except HostToolMissing as error:
         pytest.skip(str(error))
@@ -40,7 +40,7 @@ def test_children_see_the_emulated_processor(prefix: Path, nehalem: list[str]) -
     assert done.stdout == "True False False\n", done.stderr
 
 
-def test_the_compiler_takes_it_for_native(prefix: Path, nehalem: list[str]) -> None:
+def test_march_native_is_the_emulated_processor(prefix: Path, nehalem: list[str]) -> None:
     compiler = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
     asked = [*nehalem, compiler, *["-march=native", "-x", "c++", "-E", "-dM", "/dev/null"]]
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

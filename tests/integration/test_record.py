@@ -63,12 +63,12 @@ def test_a_bad_record_is_reported_in_one_line(prefix: Path, run: Any, tmp_path: 
 SUMMARIES = """
 import json
 import numpy, scipy.sparse
-from theano_fast.recording.recorder import summary
+from theano_fast.recording.recorder import summarize
 values = (
     numpy.arange(100_000, dtype="float32"), numpy.array([[1, numpy.nan]]), numpy.array([1 + 2j]),
     numpy.zeros((0, 2)), 2.5, scipy.sparse.eye(3), numpy.random.RandomState(1), [[1], [2, 3]],
 )
-print(json.dumps([summary(value) for value in values]))
+print(json.dumps([summarize(value) for value in values]))
 """
 
 

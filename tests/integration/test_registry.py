@@ -1,4 +1,4 @@
-"""Push images to Debian's docker-registry, which runs during the tests."""
+"""Push images to Debian's docker-registry, which the tests start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import free_port, require
+from support import find_free_port, require
 
 from builder.common import paths
 from builder.common.errors import ImageFailed
@@ -29,10 +29,10 @@ USER = "me:$2y$05$/WsWprlT3j018fySpb4yE.nkbS8vaT4jqcWImrMi2xU3BeI8qz7ie"
 
 
 @contextmanager
-def served(directory: Path, *, readonly: bool = False, asks: bool = False) -> Iterator[str]:
+def serve_registry(directory: Path, *, readonly: bool = False, asks: bool = False) -> Iterator[str]:
     """Start a registry; return the URL of a repository."""
     require("docker-registry")
-    port = free_port()
+    port = find_free_port()
     storage = {"filesystem": {"rootdirectory": str(directory / "registry")}}
     storage["maintenance"] = {"readonly": {"enabled": readonly}}  # type: ignore[dict-item]
     # JSON is YAML.
@@ -82,11 +82,9 @@ def get(url: str, what: str) -> Any:
         return json.load(answer)
 
 
-def test_an_image_is_there_under_its_digest_with_its_documents(
-    tmp_path: Path, archive: tuple[Path, str]
-) -> None:
+def test_an_image_is_pushed_with_its_documents(tmp_path: Path, archive: tuple[Path, str]) -> None:
     file, digest = archive
-    with served(tmp_path) as url:
+    with serve_registry(tmp_path) as url:
         repository = registry.Repository(url)
         # A second push changes nothing.
         for text in (b'{"bill": 1}', b'{"bill": 2}', b'{"bill": 1}'):
@@ -110,13 +108,13 @@ def test_an_image_is_there_under_its_digest_with_its_documents(
 
 def test_a_registry_that_refuses_is_reported(tmp_path: Path, archive: tuple[Path, str]) -> None:
     refused = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
-    with served(tmp_path, readonly=True) as url, refused:
+    with serve_registry(tmp_path, readonly=True) as url, refused:
         registry.Repository(url).push(archive[0], "openblas")
     with pytest.raises(ImageFailed, match="refused"):
         registry.Repository(url).push(archive[0], "openblas")
 
 
-def login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
+def run_login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
     """Follow docs/images.md for a registry with a login, except for its first line."""
     page = (paths.ROOT / "docs" / "images.md").read_text(encoding="utf-8")
     lines = page.partition("./invoke image --stack=openblas --save image.tar\n")[2]
@@ -138,20 +136,18 @@ def login(address: str, password: str, directory: Path) -> subprocess.CompletedP
     )
 
 
-def test_skopeo_pushes_where_a_registry_asks_for_a_login(
-    tmp_path: Path, archive: tuple[Path, str]
-) -> None:
+def test_skopeo_pushes_to_a_registry_with_login(tmp_path: Path, archive: tuple[Path, str]) -> None:
     require("skopeo")
     file, digest = archive
-    with served(tmp_path, asks=True) as url:
+    with serve_registry(tmp_path, asks=True) as url:
         address = url.split("/")[2]
         with pytest.raises(ImageFailed, match=r"401: Unauthorized\n.*skopeo login"):
             registry.Repository(f"http://{address}/theano-fast").push(file, "openblas")
-        wrong = login(address, "wrong", tmp_path)
+        wrong = run_login(address, "wrong", tmp_path)
         assert wrong.returncode != 0
         assert len(wrong.stderr.splitlines()) == 1
         assert "invalid username/password" in wrong.stderr
-        done = login(address, "secret", tmp_path)
+        done = run_login(address, "secret", tmp_path)
         assert done.returncode == 0, done.stderr
         inspect = ["skopeo", "inspect", "--raw", "--tls-verify=false", "--creds=me:secret"]
         inspect.append(f"docker://{address}/theano-fast:openblas")

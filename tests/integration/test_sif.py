@@ -20,13 +20,13 @@ from builder.image.images import Image
 # A root file system with Apptainer, such as Debian unstable; by default this machine's.
 VARIABLE = "THEANO_FAST_APPTAINER"
 NONE = (
-    f"no apptainer: have it on PATH, or name in {VARIABLE} a root file system that has it"
+    f"apptainer is not on PATH: install it, or name a root file system that has it in {VARIABLE}"
     " (mmdebstrap --include=apptainer,squashfs-tools,squashfuse,fuse2fs sid DIRECTORY)"
 )
 # Apptainer needs a root that is not a chroot, an account, and a /dev/fuse that its user may open.
 SHIM = """#!/bin/sh
 exec unshare --mount --propagation=private sh -euc '
-    cd "{place}"
+    cd "{directory}"
     mount --rbind "{root}" root
     mount --bind passwd root/etc/passwd
     mount -t proc proc root/proc
@@ -35,15 +35,15 @@ exec unshare --mount --propagation=private sh -euc '
     mount --bind fuse root/dev/fuse
     mount -t tmpfs -o mode=1777 tmpfs root/tmp
     mount -t tmpfs tmpfs root/home
-    mkdir "root{place}" root/tmp/old root/home/user
+    mkdir "root{directory}" root/tmp/old root/home/user
     mount --bind home root/home/user
-    mount --bind . "root{place}"
+    mount --bind . "root{directory}"
     cd root
     pivot_root . tmp/old
     umount -l tmp/old
-    cd "{place}"
+    cd "{directory}"
     exec setpriv --reuid=1000 --regid=1000 --clear-groups \
-        env -i HOME=/home/user PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="{place}" apptainer "$@"
+        env -i HOME=/home/user PATH=/usr/local/bin:/usr/bin:/bin TMPDIR="{directory}" apptainer "$@"
 ' sh "$@"
 """
 COMPILES = """
@@ -57,7 +57,7 @@ Apptainer = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
-    """Run Apptainer in a directory that any user may write to, as a user whose home is there."""
+    """Return a function that runs Apptainer as an ordinary user whose home is in ``directory``."""
     root = Path(os.environ.get(VARIABLE, "/"))
     if not any((root / folder / "apptainer").exists() for folder in ("usr/bin", "usr/local/bin")):
         pytest.skip(NONE)
@@ -72,7 +72,7 @@ def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
     os.mknod(directory / "fuse", stat.S_IFCHR, os.makedev(10, 229))
     (directory / "fuse").chmod(0o666)
     shim = directory / "bin" / "apptainer"
-    shim.write_text(SHIM.format(root=root.resolve(), place=directory))
+    shim.write_text(SHIM.format(root=root.resolve(), directory=directory))
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{directory}/bin:{os.environ['PATH']}")
 

@@ -1,4 +1,4 @@
-"""The site of the documents, served by ``./invoke docs --serve``, in a browser."""
+"""Test the documentation site, which ``./invoke docs --serve`` serves, in a browser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from support import free_port, require
+from support import find_free_port, require
 
 from builder.common import paths
 from builder.common.errors import CommandFailed
@@ -33,7 +33,7 @@ NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Serve the site without Theano's manual; return its address."""
-    port = free_port()
+    port = find_free_port()
     command = [sys.executable, "tasks.py", "docs", "--serve", f"--port={port}", "--no-manual"]
     with subprocess.Popen(
         command, cwd=paths.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -48,12 +48,12 @@ def address() -> Iterator[str]:
         else:
             pytest.fail("".join(said))
         address = f"http://127.0.0.1:{port}"
-        wait_for(lambda: reached(address), "the server")
+        wait_for(lambda: is_reachable(address), "the server")
         yield address
         os.killpg(process.pid, signal.SIGTERM)
 
 
-def reached(address: str) -> bool:
+def is_reachable(address: str) -> bool:
     try:
         with urllib.request.urlopen(address) as answer:
             return bool(answer.status == 200)
@@ -68,7 +68,7 @@ def wait_for(condition: Any, what: str) -> Any:
         if value := condition():
             return value
         time.sleep(0.2)
-    return pytest.fail(f"{what} did not come within a minute")
+    return pytest.fail(f"timeout after a minute: {what}")
 
 
 class Page(HTMLParser):
@@ -91,7 +91,7 @@ class Page(HTMLParser):
 
 
 @pytest.mark.usefixtures("address")
-def test_every_link_leads_somewhere_and_nothing_is_loaded_from_elsewhere() -> None:
+def test_every_link_works_and_no_file_is_external() -> None:
     pages = {file: Page(file) for file in HTML.glob("*.html")}
     assert len(pages) > 20
     broken = []
@@ -137,7 +137,7 @@ A picture |p|, py_, :math:`x^{2}`, and :math:`\frac`.
 
 
 @pytest.mark.usefixtures("address")
-def test_the_manual_has_formulas_and_words_for_pictures(tmp_path: Path) -> None:
+def test_the_manual_has_formulas_and_replacements_for_pictures(tmp_path: Path) -> None:
     (tmp_path / "index.txt").write_text(MANUAL)
     python = paths.BUILD / "site" / "venv" / "bin" / "python"
     configuration = site.CONFIGURATION / "manual"
@@ -186,11 +186,11 @@ class Browser:
 def driver() -> Iterator[str]:
     """Start chromedriver; return its address."""
     require("chromium", "chromedriver")
-    port = free_port()
+    port = find_free_port()
     with subprocess.Popen(
         [str(shutil.which("chromedriver")), f"--port={port}"], stdout=subprocess.DEVNULL
     ) as process:
-        wait_for(lambda: reached(f"http://127.0.0.1:{port}/status"), "chromedriver")
+        wait_for(lambda: is_reachable(f"http://127.0.0.1:{port}/status"), "chromedriver")
         yield f"http://127.0.0.1:{port}"
         process.terminate()
 
@@ -203,6 +203,7 @@ def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
     opened.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("words", "page"),
     [
@@ -221,19 +222,20 @@ def test_search_finds(browser: Browser, address: str, words: str, page: str) -> 
     )
 
 
-def luminance(browser: Browser, what: str) -> float:
+def measure_luminance(browser: Browser, what: str) -> float:
     color = browser.run(f"return getComputedStyle(document.body).{what}")
     return sum(map(float, re.findall(r"[\d.]+", color)[:3])) / 3
 
 
-def test_it_is_light_or_dark_as_one_likes(browser: Browser, address: str) -> None:
+def test_light_and_dark_colour_schemes(browser: Browser, address: str) -> None:
     browser.open(f"{address}/index.html")
     brightness = {}
     for _ in range(3):
         browser.run("document.querySelector('.content-icon-container .theme-toggle').click()")
         mode = browser.run("return document.body.dataset.theme")
         brightness[mode] = [
-            luminance(browser, property_name) for property_name in ("backgroundColor", "color")
+            measure_luminance(browser, property_name)
+            for property_name in ("backgroundColor", "color")
         ]
     (page, text), (dark_page, dark_text) = brightness["light"], brightness["dark"]
     assert page > 200
@@ -243,7 +245,7 @@ def test_it_is_light_or_dark_as_one_likes(browser: Browser, address: str) -> Non
 
 
 @pytest.mark.parametrize("browser", [{"mobileEmulation": {"deviceMetrics": NARROW}}], indirect=True)
-def test_a_narrow_screen_has_all_of_each_page_and_the_menu(browser: Browser, address: str) -> None:
+def test_pages_and_menu_fit_a_narrow_screen(browser: Browser, address: str) -> None:
     wide = {}
     for file in sorted(HTML.glob("*.html")):
         browser.open(f"{address}/{file.name}")

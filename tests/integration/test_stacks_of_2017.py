@@ -1,4 +1,4 @@
-"""The stacks of 2017 pass their checks, and the checks detect broken environments."""
+"""Check that the stacks of 2017 pass their checks, which detect broken environments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from builder.common import paths
 from builder.environment import envs
 from builder.measure import benchmark_of_2017
-from builder.proof import lent_packages, pytest_events
+from builder.proof import linked_packages, pytest_events
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_runs import THEANO_OF_2017, Interpreter, Run
 from builder.stack import stacks
@@ -37,7 +37,7 @@ def verify(stack: str, tmp_path: Path, *checks: str, flags: str = "") -> dict[st
     return {record["name"]: record for record in document["checks"]}
 
 
-def test_products_are_the_blas_that_the_stack_names(stack: str, tmp_path: Path) -> None:
+def test_products_call_the_blas_of_the_stack(stack: str, tmp_path: Path) -> None:
     assert verify(stack, tmp_path, "blas")["blas"]["status"] == "passed"
     library = paths.ENVIRONMENTS / stack / "lib" / "libblas.so.3"
     other = f"-L{library.parent} -l:{library.name}" if stacks.load(stack).blas == "numpy" else ""
@@ -46,19 +46,19 @@ def test_products_are_the_blas_that_the_stack_names(stack: str, tmp_path: Path) 
     assert "blas.ldflags is" in broken["message"]
 
 
-def test_a_compiler_of_the_hosts_is_seen(stack: str, tmp_path: Path) -> None:
+def test_a_compiler_of_the_host_is_detected(stack: str, tmp_path: Path) -> None:
     broken = verify(stack, tmp_path, "compiler", flags="cxx=")["compiler"]
     assert broken["status"] == "failed"
 
 
-def test_another_libm_is_seen(stack: str, tmp_path: Path) -> None:
+def test_another_libm_is_detected(stack: str, tmp_path: Path) -> None:
     if stacks.load(stack).libm != "amdlibm":
-        pytest.skip("without amdlibm there is nothing to switch off")
+        pytest.skip("the stack has no amdlibm to switch off")
     broken = verify(stack, tmp_path, "libm", flags="lib.amdlibm=False")["libm"]
     assert "amdlibm is not loaded" in broken["message"]
 
 
-def test_files_of_any_glibc_are_no_other_librarys(stack: str) -> None:
+def test_file_names_of_glibc_match_no_other_library(stack: str) -> None:
     """Releases of glibc since 2.34 name their files differently."""
     glibcs = ["ld-2.28.so", "ld-linux-x86-64.so.2", "libc-2.31.so", "libc.so.6", "libm-2.31.so"]
     others = ["ldb.so", "libcrypto.so.3", "libmkl_rt.so", "libstdc++.so.6"]
@@ -119,13 +119,13 @@ def test_letters():
 """
 
 
-def test_nose_runs_tests_of_the_time(stack: str, tmp_path: Path) -> None:
+def test_nose_runs_tests_of_theano_0_8(stack: str, tmp_path: Path) -> None:
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)
     lent = tmp_path / "lent"
     lent.mkdir()
-    lent_packages.unpack_nose(lent)
+    linked_packages.unpack_nose(lent)
     python = paths.ENVIRONMENTS / stack / "bin" / "python"
     interpreter, part = Interpreter(python, tmp_path / "site", (lent,)), Part("c", "", FILE, 0, 1)
     Run(interpreter, tmp_path, os.environ, 1, THEANO_OF_2017).run([part])

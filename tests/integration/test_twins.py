@@ -1,4 +1,4 @@
-"""The NumPy twins compute the documented results, in Theano's types."""
+"""Check that the NumPy twins compute the documented results, in Theano's types."""
 
 from __future__ import annotations
 

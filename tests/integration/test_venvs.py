@@ -1,4 +1,4 @@
-"""A virtual environment of the openblas environment uses its stack."""
+"""Check that a virtual environment of the openblas environment uses its stack."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_theano_in_a_virtual_environment_is_the_stacks(
     assert "numpy==1.26.4" in refused.stdout + refused.stderr
 
 
-def test_without_pip_it_is_bare(prefix: Path, run: Any, tmp_path: Path) -> None:
+def test_without_pip_it_has_no_packages(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert (
         run(prefix / "bin" / "python", "-m", "venv", "--without-pip", tmp_path / "v").returncode
         == 0
@@ -33,7 +33,8 @@ def test_without_pip_it_is_bare(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert run(tmp_path / "v" / "bin" / "python", "-c", "import theano").returncode == 1
 
 
-def test_doctor_tells_of_old_names(prefix: Path, run: Any, tmp_path: Path) -> None:
+@pytest.mark.thorough
+def test_doctor_reports_old_names(prefix: Path, run: Any, tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text("import theano.misc.pycuda_init\nimport cPickle\nprint 1\n")
     output = run(prefix / "bin" / "theano-fast", "doctor", "--quick", program)

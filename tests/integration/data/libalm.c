@@ -1,7 +1,7 @@
-/* A stand-in for AMD's libalm.so: some of its functions under AMD's names, which
-   count the elements that they compute. It has no erf, no float pow of 16 lanes,
-   and no array function that may be called. log of vectors is wrong for 0, tanh on a
-   processor of Zen 2, and sinh on one that there is none of. */
+/* A fake of AMD's libalm.so: some of its functions under AMD's names, which count the
+   elements that they compute. It has no erf, no float pow of 16 lanes, and no array
+   function that may be called. Three functions are wrong: log of vectors for 0, tanh on
+   a Zen 2 processor, and sinh on a processor that does not exist. */
 #include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
@@ -45,6 +45,6 @@ FUNCTION(tanh, tanh, wrong_on_zen2)
 
 double amd_pow(double x, double y) { scalars++; return pow(x, y); }
 
-/* What counts with int must not be called with npy_intp. */
+/* Theano must not call functions whose count is an int with an npy_intp. */
 void amd_vrsa_expf(int n, float *x, float *z) { (void)n, (void)x, (void)z; abort(); }
 void amd_vrda_exp(int n, double *x, double *z) { (void)n, (void)x, (void)z; abort(); }

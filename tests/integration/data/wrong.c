@@ -1,5 +1,5 @@
-/* Preloaded, has variants of amdlibm's WRONG that are wrong as those of AMD's
-   AOCL-LibM 5.1 are, some a little, in few places. */
+/* A library for LD_PRELOAD: vector variants of the amdlibm function WRONG, with the errors of
+   AMD's AOCL-LibM 5.1. Some errors are small and occur for few arguments. */
 #include <math.h>
 
 #define LANES(lanes, type, instructions, symbol, parameters, value)                  \

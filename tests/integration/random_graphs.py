@@ -1,4 +1,4 @@
-"""Random graphs, described in JSON for ``graph_program.py``.
+"""Draw random graphs, described in JSON for ``graph_program.py``.
 
 A description has the shapes of ``inputs``, the ``seed`` of their values, ``nodes`` and ``outputs``.
 Variables are numbers: first the inputs, then the results of each node. A node is the name of an
@@ -44,7 +44,7 @@ class Variables:
 
     def one(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
         """Choose a variable with a suitable shape."""
-        # The newest first, because hypothesis reduces failing examples to the first choices.
+        # List the newest first, because hypothesis reduces failing examples to the first choices.
         positions = [position for position, shape in enumerate(self.shapes) if suits(shape)][::-1]
         if not positions:
             raise Unsuited
@@ -89,15 +89,15 @@ def reduction(graph: Variables) -> Step:
 
 
 def dot(graph: Variables) -> Step:
-    x, left = graph.one(lambda shape: len(shape) in (1, 2))
-    y, right = graph.one(lambda shape: len(shape) in (1, 2) and shape[0] == left[-1])
-    return [x, y], {}, [left[:-1] + right[1:]]
+    x, first = graph.one(lambda shape: len(shape) in (1, 2))
+    y, second = graph.one(lambda shape: len(shape) in (1, 2) and shape[0] == first[-1])
+    return [x, y], {}, [first[:-1] + second[1:]]
 
 
 def batched_dot(graph: Variables) -> Step:
     x, (batch, rows, inner) = graph.one(lambda shape: len(shape) == 3)
-    y, right = graph.one(lambda shape: len(shape) == 3 and shape[:2] == (batch, inner))
-    return [x, y], {}, [(batch, rows, right[2])]
+    y, second = graph.one(lambda shape: len(shape) == 3 and shape[:2] == (batch, inner))
+    return [x, y], {}, [(batch, rows, second[2])]
 
 
 def outer(graph: Variables) -> Step:
@@ -137,16 +137,16 @@ def reshape(graph: Variables) -> Step:
 
 
 def concatenate(graph: Variables) -> Step:
-    x, left = graph.one(bool)
-    axis = graph.draw(st.sampled_from(range(len(left))))
+    x, first = graph.one(bool)
+    axis = graph.draw(st.sampled_from(range(len(first))))
 
     def drop_first(shape: Shape) -> Shape:
         return shape[:axis] + shape[axis + 1 :]
 
-    y, right = graph.one(
-        lambda shape: len(shape) == len(left) and drop_first(shape) == drop_first(left)
+    y, second = graph.one(
+        lambda shape: len(shape) == len(first) and drop_first(shape) == drop_first(first)
     )
-    joined = (*left[:axis], left[axis] + right[axis], *left[axis + 1 :])
+    joined = (*first[:axis], first[axis] + second[axis], *first[axis + 1 :])
     return [x, y], {"axis": axis}, [joined]
 
 
@@ -221,7 +221,7 @@ def scan(graph: Variables) -> Step:
     steps = min(lengths) if lengths else draw(SIZES)
     bound = draw(st.sampled_from([None, None, 0.0])) if shapes else None
     made = [*shapes, *(shape for _, shape in mapped)]
-    # With a bound, the number of steps is known only after they were made.
+    # With a bound, the number of steps is known only after the scan has run.
     last = [bound is not None or draw(st.booleans()) for _ in made]
     parameters = {
         "sequences": slices_of,
@@ -258,7 +258,7 @@ DRAWN = [(name, names) for weight, name, names in OPERATIONS for _ in range(weig
 
 
 def add_nodes(graph: Variables, most: int) -> list[list[Any]]:
-    """Add at most so many nodes, and their variables, to a graph."""
+    """Add at most ``most`` nodes, and their variables, to a graph."""
     nodes = []
     for operation, names in graph.draw(st.lists(st.sampled_from(DRAWN), min_size=2, max_size=most)):
         name = graph.draw(st.sampled_from(names or (operation.__name__,)))

@@ -29,7 +29,7 @@ def lent(prefix: Path, run: Callable[..., Result]) -> str:
     return directory
 
 
-def test_workers_have_one_thread_and_the_results_of_one_process(
+def test_workers_have_one_thread_and_equal_results(
     prefix: Path, run: Callable[..., Result], lent: str, tmp_path: Path
 ) -> None:
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")

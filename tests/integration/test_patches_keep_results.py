@@ -1,11 +1,11 @@
-"""The patches that make Theano fast do not change results.
+"""Check that the patches that make Theano fast do not change results.
 
 Compare the stack's Theano with a Theano without these patches, on the same interpreter, NumPy and
 BLAS, with random graphs and the bench's graphs. Values and gradients must be equal to the last bit,
 every Scan must make the same steps, and the optimized graphs must have the same nodes.
 
-THEANO_FAST_EXAMPLES is the number of random graphs of each kind, a few of which are compiled to C.
-Without it, the graphs are the same in each run, and graphs that take minutes are left out.
+THEANO_FAST_EXAMPLES is the number of random graphs of each kind; a few of them are compiled to C.
+Without it, the graphs are the same in each run, and graphs that take minutes are omitted.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from descriptions import graphs
 from hypothesis import HealthCheck, given, settings
+from random_graphs import graphs
 
 from builder.common import paths
 from builder.common.processes import Conversation, clean_environ, run
@@ -39,9 +39,8 @@ OTHER_GRAPH = (
     "build/modules-are-cached.patch",
     "graph/clone-in-one-pass.patch",
     "graph/cycles-depth-first.patch",
-    "graph/gradients-of-scan.patch",
-    "graph/known-order.patch",
     "graph/push-out-in-one-pass.patch",
+    "graph/known-order.patch",
     "run/shallow-composites.patch",
     "run/updates-in-one-loop.patch",
 )
@@ -58,7 +57,7 @@ IN_C = "gcc.cxxflags=-DTHEANO_LIBM -march=x86-64"
 
 @pytest.fixture(scope="module")
 def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack Theano's sources and apply all patches but SPEED."""
+    """Unpack Theano's sources and apply all patches except SPEED."""
     recipe = next(
         recipe
         for recipe in Build.of_stack("openblas", Options()).plan.recipes
@@ -77,7 +76,7 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tree
 
 
-def environ(home: Path, *path: Path) -> dict[str, str]:
+def make_environ(home: Path, *path: Path) -> dict[str, str]:
     """Return the variables of a process that imports Theano from ``path``."""
     home.mkdir()
     return {
@@ -87,11 +86,11 @@ def environ(home: Path, *path: Path) -> dict[str, str]:
     }
 
 
-def test_the_two_theanos_differ(prefix: Path, without: Path, tmp_path: Path) -> None:
+def test_two_different_theanos_are_compared(prefix: Path, without: Path, tmp_path: Path) -> None:
     program = "import theano; print(theano.__file__)"
     python = [prefix / "bin" / "python", "-c", program]
     outcomes = [
-        run(python, env=environ(tmp_path / name, *path)).output
+        run(python, env=make_environ(tmp_path / name, *path)).output
         for name, path in (("stack", []), ("other", [without]))
     ]
     assert outcomes[0].startswith(str(prefix))
@@ -106,19 +105,19 @@ class Two:
     other: Conversation
 
     def ask(self, question: Any) -> list[dict[str, Any]]:
-        """Return both answers, and the stack's second one, which uses a cached optimized graph."""
+        """Return both answers, and the stack's second answer, from a cached optimized graph."""
         line = json.dumps(question)
         return [json.loads(talk.ask(line)) for talk in (self.stack, self.other, self.stack)]
 
 
 @contextlib.contextmanager
-def two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
+def start_two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
     """Start both with flags."""
     python = prefix / "bin" / "python"
     with contextlib.ExitStack() as started:
         talks = []
         for name, path in (("stack", []), ("other", [without])):
-            settled = environ(home / name, *path) | {"THEANO_FLAGS": f"profile=True,{flags}"}
+            settled = make_environ(home / name, *path) | {"THEANO_FLAGS": f"profile=True,{flags}"}
             talk = Conversation([python, PROGRAM], env=settled, cwd=home / name)
             talks.append(started.enter_context(talk))
         yield Two(*talks)
@@ -146,11 +145,11 @@ def test_random_graphs(
         stack, other, again = both.ask(graph)
         if "error" in other:
             refused.append(graph)
-        # Only one of them may reach its time limit.
+        # One of the two processes may reach its time limit.
         if not any("not done" in outcome.get("error", "") for outcome in (stack, other, again)):
             assert stack == other == again
 
-    with two(prefix, without, tmp_path, flags) as both:
+    with start_two(prefix, without, tmp_path, flags) as both:
         check()
     # Graphs of the linker py are not cached.
     kept = list(tmp_path.glob("stack/.theano/*/*/optimized_graphs/*"))
@@ -175,7 +174,7 @@ THOROUGH = pytest.mark.skipif(CHOSEN is None, reason="THEANO_FAST_EXAMPLES is no
 def test_graphs_of_the_bench(
     prefix: Path, without: Path, tmp_path: Path, graph: str, flags: str
 ) -> None:
-    with two(prefix, without, tmp_path, flags) as both:
+    with start_two(prefix, without, tmp_path, flags) as both:
         stack, other, again = both.ask(graph)
     assert stack == other == again
     assert list(tmp_path.glob("stack/.theano/*/*/optimized_graphs/*"))

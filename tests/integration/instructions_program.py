@@ -1,0 +1,88 @@
+"""Compile a graph of the bench and call it; count its costs.
+
+    instructions_program.py GRAPH instructions|others
+
+With ``instructions``, the program forks a process that exits at once at the end of each phase, so
+that Cachegrind reports the instructions up to this point. It prints the process IDs as JSON. With
+``others``, it prints the number of modules in the compile directory and of NumPy's allocations per
+call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import models
+import theano
+import theano_step
+from numpy.core import _multiarray_umath
+
+CALLS = 5
+# The index of PyDataMem_SetEventHook in NumPy's table of functions (numpy/__multiarray_api.h).
+SET_EVENT_HOOK = 291
+EventHook = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
+)
+
+phases = {}
+
+
+def end_phase(name):
+    """Record the ID of a forked process that exits at once."""
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    phases[name] = child
+
+
+def compile_function(*args, **kwargs):
+    """Compile a function in a phase of its own."""
+    end_phase("built")
+    compiled = theano.function(*args, **kwargs)
+    end_phase("compiled")
+    return compiled
+
+
+def count_allocations(function):
+    """Return the number of arrays that NumPy allocates during a call."""
+    sizes = []
+    hook = EventHook(lambda old, new, size, data: sizes.append(size) if new else None)
+    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    get_pointer.restype = ctypes.c_void_p
+    table = get_pointer(ctypes.py_object(_multiarray_umath._ARRAY_API), None)
+    address = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[SET_EVENT_HOOK]
+    set_hook = ctypes.PYFUNCTYPE(*[ctypes.c_void_p] * 4)(address)
+    previous = ctypes.c_void_p()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        set_hook(ctypes.cast(hook, ctypes.c_void_p), None, ctypes.byref(previous))
+        function()
+        set_hook(None, None, ctypes.byref(previous))
+    return len(sizes)
+
+
+def call_step():
+    """Call the training step ``CALLS`` times."""
+    for _ in range(CALLS):
+        step()
+
+
+step = theano_step.compile_training(models.select_size(sys.argv[1]), compile_function)
+call_step()
+if sys.argv[2] == "instructions":
+    end_phase("warm")
+    call_step()
+    end_phase("called")
+    print(json.dumps(phases))
+else:
+    counts = {
+        "modules": len([*Path(theano.config.compiledir).glob("*/*.so")]),
+        "allocations": count_allocations(call_step) / CALLS,
+    }
+    print(json.dumps(counts))

@@ -1,0 +1,70 @@
+"""Compare the costs of graphs with ``instructions.toml``: instructions, modules, allocations.
+
+The counts replace timings, which depend on the machine. Cachegrind counts the instructions of code
+for every x86-64 processor.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import tomllib
+from support import require
+
+from builder.common import paths
+from builder.common.processes import clean_environ
+
+PROGRAM = Path(__file__).with_name("instructions_program.py")
+TABLE = tomllib.loads(Path(__file__).with_name("instructions.toml").read_text())
+CALLS = 5
+TOLERANCE, COMPILE_TOLERANCE = 0.02, 0.06
+WARM_UP = "import theano; theano.function([], theano.tensor.exp(theano.shared(1.0)))()"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("graph", TABLE)
+def test_costs(prefix: Path, tmp_path: Path, graph: str) -> None:
+    require("valgrind")
+    environ = {
+        **clean_environ(),
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(paths.BENCH),
+        "PYTHONHASHSEED": "0",
+        "THEANO_FLAGS": f"base_compiledir={tmp_path},gcc.cxxflags=-march=x86-64",
+        "OPENBLAS_CORETYPE": "Prescott",
+        "OPENBLAS_NUM_THREADS": "1",
+        "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL "
+        "AVX512_ICL AVX512_SPR",
+    }
+    python = [str(prefix / "bin" / "python")]
+    cachegrind = [
+        "valgrind",
+        "--tool=cachegrind",
+        "--cache-sim=no",
+        f"--cachegrind-out-file={tmp_path}/%p",
+        *python,
+    ]
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    costs = json.loads(run(*python, str(PROGRAM), graph, "others"))
+    # The first process that Cachegrind runs stores the processor that Cachegrind emulates.
+    run(*cachegrind, "-c", WARM_UP)
+    for cached in tmp_path.glob("*/optimized_graphs/*"):
+        cached.unlink()
+    phases = json.loads(run(*cachegrind, str(PROGRAM), graph, "instructions"))
+    instructions = {
+        name: int((tmp_path / str(process)).read_text().split("summary: ")[1])
+        for name, process in phases.items()
+    }
+    costs["call_instructions"] = (instructions["called"] - instructions["warm"]) / CALLS
+    expected = dict(TABLE[graph])
+    compiled = pytest.approx(expected.pop("compile_instructions"), rel=COMPILE_TOLERANCE)
+    assert costs == pytest.approx(expected, rel=TOLERANCE)
+    assert instructions["compiled"] - instructions["built"] == compiled
