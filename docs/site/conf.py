@@ -1,4 +1,4 @@
-"""Sphinx configuration of the documentation site, which ``./invoke docs`` makes."""
+"""Configure Sphinx for the documentation site, which ``./invoke docs`` builds."""
 
 project = "theano-fast"
 html_title = project

@@ -1,4 +1,4 @@
-"""Sphinx configuration of Theano's manual: the sdist has the text, but no configuration."""
+"""Configure Sphinx for Theano's manual: the sdist has the text, but no configuration."""
 
 import sys
 from pathlib import Path
@@ -41,5 +41,5 @@ def mend(app: Any, document: nodes.document) -> None:
 
 
 def setup(app: Any) -> None:
-    """Connect to Sphinx before it collects pictures, which it does at priority 500."""
+    """Connect to Sphinx before it collects pictures, at priority 500."""
     app.connect("doctree-read", mend, priority=100)

@@ -1,4 +1,4 @@
-"""Sphinx extension that renders formulas as MathML: browsers need no script or remote font."""
+"""Render formulas as MathML in Sphinx, so that browsers need no script or remote font."""
 
 import html
 from collections.abc import Callable
