@@ -1,4 +1,4 @@
-"""Compute a lower bound of a call's time on this machine: its products and its updates.
+"""Measure a lower bound of a call's time on this machine: the time of its products and updates.
 
 Each product of the loss and its gradient is timed alone, with NumPy's BLAS and threads. An update
 reads and writes a parameter, three states and a gradient; its lower bound is the time to copy
@@ -21,36 +21,36 @@ import numpy as np
 Product = tuple[int, int, int, int]
 # A measurement is the shortest time of at least REPEATS calls in at least SECONDS seconds.
 REPEATS, SECONDS = 5, 0.05
-# Arrays of the parameter's size that an update reads or writes: the parameter and three states are
-# read and written, the gradient is written and read.
+# An update reads or writes this number of arrays of the parameter's size: it reads and writes the
+# parameter, three states and the gradient.
 PASSES = 10
 
 
-def bound(graph: str) -> dict[str, float]:
+def measure_bound(graph: str) -> dict[str, float]:
     """Return the lower bound of a call in seconds, for "products" and for "bytes"."""
     if graph == "tiny":
         return {"products": 0.0, "bytes": 0.0}
     if graph.startswith("ntm"):
         # The framework's module already loaded ntm.
         ntm = sys.modules["ntm"]
-        size = models.ntm_size(ntm, graph)
+        size = models.make_ntm_size(ntm, graph)
         shapes = {name: value.shape for name, value in ntm.initial_values(size, seed=1).items()}
         products = list(machine(size, shapes))
     else:
-        shapes = models.shapes(graph)
+        shapes = models.make_shapes(graph)
         products = list(PRODUCTS[graph](shapes))
     seconds: dict[Product, float] = {}
     for product in products:
         if product not in seconds:
-            seconds[product] = multiplied(*product)
+            seconds[product] = time_products(*product)
     numbers = sum(int(np.prod(shape)) for shape in shapes.values())
     return {
         "products": sum(seconds[product] for product in products),
-        "bytes": copied(numbers * PASSES // 2),
+        "bytes": time_copy(numbers * PASSES // 2),
     }
 
 
-def least(call: Callable[[], Any]) -> float:
+def measure_shortest(call: Callable[[], Any]) -> float:
     """Return the shortest wall time of repeated calls, in seconds."""
     seconds: list[float] = []
     while len(seconds) < REPEATS or sum(seconds) < SECONDS:
@@ -60,18 +60,20 @@ def least(call: Callable[[], Any]) -> float:
     return min(seconds)
 
 
-def multiplied(count: int, m: int, n: int, k: int) -> float:
-    """Return the seconds of products with one factor in common."""
-    left, right, product = np.ones((count, m, k)), np.ones((k, n)), np.empty((count, m, n))
-    return least(lambda: np.matmul(left, right, out=product))
+def time_products(count: int, m: int, n: int, k: int) -> float:
+    """Return the seconds of ``count`` products that share one factor."""
+    a, b, product = np.ones((count, m, k)), np.ones((k, n)), np.empty((count, m, n))
+    return measure_shortest(lambda: np.matmul(a, b, out=product))
 
 
-def copied(numbers: int) -> float:
+def time_copy(numbers: int) -> float:
     """Return the seconds to copy float64 numbers, divided among all CPUs."""
     cpus = len(os.sched_getaffinity(0))
     parts = [(np.ones(numbers // cpus), np.empty(numbers // cpus)) for _ in range(cpus)]
     with ThreadPoolExecutor(cpus) as pool:
-        return least(lambda: list(pool.map(lambda part: np.copyto(part[1], part[0]), parts)))
+        return measure_shortest(
+            lambda: list(pool.map(lambda part: np.copyto(part[1], part[0]), parts))
+        )
 
 
 def layer(rows: int, above: int, below: int, first: bool = False) -> Iterator[Product]:
@@ -98,7 +100,7 @@ def machine(size: Any, shapes: dict[str, Any]) -> Iterator[Product]:
 
 
 def lstm(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Yield the products of an LSTM, all steps at once where they are independent."""
+    """Yield the products of an LSTM; products of inputs are computed for all steps at once."""
     steps, batch, units = (models.LSTM[name] for name in ("steps", "batch", "units"))
     for name, (above, below) in shapes.items():
         if name == "output":
@@ -117,7 +119,7 @@ def mlp(shapes: dict[str, Any]) -> Iterator[Product]:
 
 
 def conv(shapes: dict[str, Any]) -> Iterator[Product]:
-    """Yield the products of convolutions, of matrices with one row for each field."""
+    """Yield the products of convolutions; a matrix has one row for each receptive field."""
     batch, side = models.CONV["batch"], models.CONV["side"]
     for name, shape in shapes.items():
         if name == "output":

@@ -1,7 +1,7 @@
 """Measure the time of a framework from its start to the first training call of one graph.
 
-``python compilation.py FRAMEWORK GRAPH``, of a graph as ``models.sized`` takes it, prints JSON on
-its last line:
+``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line (``models.select_size``
+explains GRAPH):
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
 - ``cpu``: CPU seconds until then, including compilers;
@@ -9,7 +9,7 @@ its last line:
 - ``compilers``: number of g++ processes;
 - ``losses``: losses of the first calls, each before its update;
 - ``call``: median wall seconds of later calls;
-- ``bound``: lower bound of their time in seconds, see ``bounds``.
+- ``bound``: lower bound of the time of these calls in seconds, see ``bounds``.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def count_compilers() -> list[str]:
     return started
 
 
-def cpu_seconds() -> float:
+def read_cpu_seconds() -> float:
     """Return the user and system time of this process and of its ended children."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
-def peak_memory() -> int:
+def read_peak_memory() -> int:
     """Return the peak resident memory in bytes; getrusage would include the parent's."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
@@ -59,15 +59,15 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
     started = time.perf_counter()
     module = importlib.import_module(f"{framework}_step")
     imported = time.perf_counter()
-    graph = importlib.import_module("models").sized(graph)
+    graph = importlib.import_module("models").select_size(graph)
     step, phases = module.compile_step(graph)
     compiled = time.perf_counter()
     losses = [step()]
     called = time.perf_counter()
     result = {
         "phases": {"import": imported - started, **phases, "first call": called - compiled},
-        "cpu": cpu_seconds(),
-        "peak_memory": peak_memory(),
+        "cpu": read_cpu_seconds(),
+        "peak_memory": read_peak_memory(),
         "compilers": len(compilers),
     }
     losses += [step() for _ in range(LOSSES - 1)]
@@ -80,8 +80,8 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
         **result,
         "losses": losses,
         "call": statistics.median(seconds),
-        # Imported here, because it imports NumPy, whose import time is measured.
-        "bound": importlib.import_module("bounds").bound(graph),
+        # Import it here: it imports NumPy, whose import time is measured.
+        "bound": importlib.import_module("bounds").measure_bound(graph),
     }
 
 

@@ -15,7 +15,7 @@ import models
 import numpy as np
 from jax import lax, nn
 
-# JAX's equivalent of Theano's compile directory; by default JAX has no cache on disk.
+# The directory of JAX's compile cache. By default JAX has no cache on disk.
 jax.config.update("jax_compilation_cache_dir", str(models.CACHE / "jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
 jax.config.update("jax_enable_x64", True)
@@ -43,25 +43,25 @@ class Compilations:
 def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
     """Compile a graph; return its training step, which returns the loss, and seconds by phase."""
     compilations = Compilations()
-    step = tiny(compilations) if graph == "tiny" else training(graph, compilations)
+    step = tiny(compilations) if graph == "tiny" else compile_training(graph, compilations)
     return step, compilations.seconds
 
 
-def training(graph: str, compilations: Compilations) -> Step:
+def compile_training(graph: str, compilations: Compilations) -> Step:
     """Compile one step of gradient descent."""
     if graph.startswith("ntm"):
-        ntm = _ntm()
-        size = models.ntm_size(ntm, graph)
+        ntm = _load_ntm()
+        size = models.make_ntm_size(ntm, graph)
         values, data = ntm.initial_values(size, seed=1), ntm.copy_task(size, seed=1)
         loss: Any = functools.partial(machine, ntm, size)
     else:
-        values, data = models.initial_values(graph), models.batch(graph)
+        values, data = models.make_initial_values(graph), models.make_batch(graph)
         loss = LOSSES[graph]
     parameters = {name: jnp.asarray(value) for name, value in values.items()}
     zeros = [{name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(3)]
     inputs, targets = (jnp.asarray(value) for value in data)
     like = [jnp.zeros((models.VAE["batch"], models.VAE["latent"]))] if graph == "vae" else []
-    draw = normals() if graph == "vae" else tuple
+    draw = make_normals() if graph == "vae" else tuple
 
     def train(state: list[Arrays], *arguments: Any) -> tuple[list[Arrays], Any]:
         loss_value, slopes = jax.value_and_grad(loss)(state[0], *arguments)
@@ -92,11 +92,11 @@ def rmsprop(state: list[Arrays], slopes: Arrays) -> list[Arrays]:
     return result
 
 
-def _ntm() -> Any:
+def _load_ntm() -> Any:
     """Load the runtime's module of the Neural Turing Machine for its sizes, values and task."""
     theano = types.SimpleNamespace(config=types.SimpleNamespace(floatX="float64"), tensor=None)
     sys.modules.update({"theano": theano, "theano.tensor": theano})  # type: ignore[dict-item]
-    return models.runtime("ntm")
+    return models.load_runtime_module("ntm")
 
 
 def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
@@ -207,7 +207,7 @@ def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
     return ((answers - targets) ** 2).mean()
 
 
-def normals() -> Callable[[], tuple[Any, ...]]:
+def make_normals() -> Callable[[], tuple[Any, ...]]:
     """Return a function that draws Theano's random numbers with NumPy, for each call."""
     seed = np.random.RandomState(models.SEED).randint(2**30)
     random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
@@ -240,8 +240,8 @@ def tiny(compilations: Compilations) -> Step:
         op = getattr(
             nn if name in ("sigmoid", "softplus") else jnp, {"sqr": "square"}.get(name, name)
         )
-        values = [jnp.asarray(value) for value in models.tiny_inputs(i)]
-        # A new function, which JAX cannot have in its cache.
+        values = [jnp.asarray(value) for value in models.make_tiny_inputs(i)]
+        # Make a new function, so that JAX does not have it in its cache.
         compiled = compilations.function(lambda x, y, op=op: op(x * y + 1).sum(), *values)
         calls.append(functools.partial(compiled, *values))
     return lambda: float(np.sum([float(call()) for call in calls]))

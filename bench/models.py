@@ -1,14 +1,12 @@
 """Define sizes, initial values and data of the measured models, with NumPy only.
 
-The Neural Turing Machine is that of ``theano-fast verify``, read from ``runtime/`` where it is.
+The Neural Turing Machine is the model of ``theano-fast verify``, loaded from ``runtime/``.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib.util
 import string
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ RUNTIME = Path(__file__).resolve().parent.parent / "runtime" / "theano_fast"
 # The cache directory of frameworks that need one to keep compiled functions.
 CACHE = Path.home() / ".cache"
 
-# The learning rate of the full-size machine in ``theano-fast verify``.
+# The learning rate of the full-size Neural Turing Machine in ``theano-fast verify``.
 RATE = 1e-4
 
 # Sequences of STEPS vectors of FEATURES, BATCH at a time, through LAYERS of UNITS.
@@ -30,41 +28,38 @@ CONV = {"batch": 32, "side": 28, "classes": 10}
 FILTERS = (16, 32)
 # A block of self-attention over POSITIONS tokens of WIDTH features, then a layer of HIDDEN units.
 TRANSFORMER = {"batch": 8, "positions": 64, "width": 128, "heads": 4, "hidden": 512}
-# A variational autoencoder of images, by a layer of HIDDEN units to each side of LATENT normals.
+# A variational autoencoder of images: HIDDEN units, LATENT normal variables, HIDDEN units.
 VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
-# Of the random streams that draw these.
+# The seed of the random streams that draw the normal variables.
 SEED = 3
-# One function each, over vectors and matrices in turn: 20 graphs, each compiled ten times.
+# Each formula gives a function of vectors and a function of matrices: 20 graphs, each compiled ten
+# times.
 TINY = {"functions": 200}
 TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
 
 
-def runtime(name: str) -> Any:
-    """Load a module of the runtime from its file; it may import Theano, but not its package."""
+def load_runtime_module(name: str) -> Any:
+    """Load a module of the runtime from its file; it must not import its own package."""
     spec = importlib.util.spec_from_file_location(name, RUNTIME / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
-    if sys.version_info < (3, 10):
-        module.zip = _zip
-    # dataclasses look up their module in sys.modules.
-    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
 
-def ntm_size(ntm: Any, graph: str) -> Any:
+def make_ntm_size(ntm: Any, graph: str) -> Any:
     """Return the size of a Neural Turing Machine graph; ntm1 has one read head."""
     heads = graph[len("ntm") :]
     if heads.isdigit():
-        return dataclasses.replace(ntm.FULL, read_heads=int(heads))
+        return ntm.FULL._replace(read_heads=int(heads))
     return {"ntm": ntm.FULL, "ntm-small": ntm.SMALL}[graph]
 
 
-def sized(graph: str) -> str:
-    """Give a graph the size that its name ends with; return its name without.
+def select_size(graph: str) -> str:
+    """Set the size of a graph from the number at the end of its name; return the name without it.
 
-    As lstm6 and mlp200 with so many layers, and tiny2000 with so many functions.
+    For example, lstm6 has 6 layers, mlp200 has 200 layers, and tiny2000 has 2,000 functions.
     """
     name = graph.rstrip(string.digits)
     sizes = {"lstm": (LSTM, "layers"), "mlp": (MLP, "layers"), "tiny": (TINY, "functions")}
@@ -75,12 +70,7 @@ def sized(graph: str) -> str:
     return name
 
 
-def _zip(*rows: Any, strict: bool) -> Any:
-    """Zip with a length check: Python 3.9's zip has no ``strict``."""
-    return zip(*rows)
-
-
-def shapes(graph: str) -> dict[str, tuple[int, ...]]:
+def make_shapes(graph: str) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter of a graph, by name."""
     if graph == "lstm":
         units, below = LSTM["units"], [LSTM["features"]] + [LSTM["units"]] * (LSTM["layers"] - 1)
@@ -110,7 +100,7 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
             layers[f"{name}.bias"] = (VAE[other],)
         return layers
     first, second = FILTERS
-    # 28 -> 26 -> 13 -> 11 -> 5 to a side.
+    # The side of an image: 28 -> 26 -> 13 -> 11 -> 5.
     return {
         "conv0": (first, 1, 3, 3),
         "conv1": (second, first, 3, 3),
@@ -118,25 +108,25 @@ def shapes(graph: str) -> dict[str, tuple[int, ...]]:
     }
 
 
-def initial_values(graph: str) -> dict[str, Any]:
+def make_initial_values(graph: str) -> dict[str, Any]:
     """Return the parameters' initial values in float64: gains 1, biases 0, random weights.
 
-    These are uniform after Glorot and Bengio (2010).
+    The weights are uniform, with the range of Glorot and Bengio (2010).
     """
     draw = np.random.RandomState(1).uniform
     values = {}
-    for name, shape in shapes(graph).items():
+    for name, shape in make_shapes(graph).items():
         if len(shape) == 1:
             values[name] = np.full(shape, 1.0 if name.endswith("gain") else 0.0)
             continue
-        # A filter's fan is its channels times its field.
+        # The fan of a filter is its number of channels times the size of its receptive field.
         field = int(np.prod(shape[2:]))
         bound = np.sqrt(6.0 / (field * (shape[0] + shape[1])))
         values[name] = draw(-bound, bound, shape)
     return values
 
 
-def batch(graph: str) -> tuple[Any, Any]:
+def make_batch(graph: str) -> tuple[Any, Any]:
     """Return a batch (inputs, targets) in float64; classes are integers."""
     random = np.random.RandomState(2)
     if graph == "lstm":
@@ -157,7 +147,7 @@ def batch(graph: str) -> tuple[Any, Any]:
     return inputs, random.randint(0, CONV["classes"], CONV["batch"])
 
 
-def tiny_inputs(i: int) -> tuple[Any, Any]:
+def make_tiny_inputs(i: int) -> tuple[Any, Any]:
     """Return the two arguments of the i-th tiny function."""
     random = np.random.RandomState(i)
     shape = (30,) if i // len(TINY_OPS) % 2 else (5, 6)

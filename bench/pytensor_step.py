@@ -1,4 +1,4 @@
-"""Build the measured graphs in PyTensor: run ``theano_step`` with PyTensor's names.
+"""Build the measured graphs in PyTensor: run ``theano_step`` with PyTensor under Theano's names.
 
 PyTensor has no neural network functions; this module composes them.
 """
@@ -25,7 +25,7 @@ class Profile(ProfileStats):  # type: ignore[misc]
 
 
 def row_softmax(x: Any) -> Any:
-    """Compute Theano's softmax: of each row of a matrix, or of a vector."""
+    """Compute Theano's softmax of each row of a matrix, or of a vector."""
     return softmax(x, axis=-1) if x.ndim == 2 else softmax(x)[None]
 
 
@@ -47,4 +47,4 @@ theano: Any = types.SimpleNamespace(
 signal: Any = types.SimpleNamespace(pool=None)
 sys.modules.update({"theano": theano, "theano.tensor": tensor, "theano.tensor.signal": signal})
 
-from theano_step import compile_step  # noqa: E402, F401 (it imports what stands in for Theano)
+from theano_step import compile_step  # noqa: E402, F401 (it imports the replacements of Theano)

@@ -1,7 +1,8 @@
 """Measure the time of Theano's functions, one round for each line on standard input.
 
 ``python speed.py GRAPH...``; a graph is a training step of ``theano_step``. The answer to a line is
-a line of JSON: the mean wall seconds of one call, by what is called. The first round compiles it.
+a line of JSON: the mean wall seconds of one call, by the name of the call. The first round compiles
+the functions.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import numpy as np
 import theano
 import theano.misc.check_blas
 import theano.tensor as T
-from theano_step import training
+from theano_step import compile_training
 
 DTYPES = ("float32", "float64")
 SIZES = (1_000, 100_000, 10_000_000)
 # The minimum duration of a round of one call, in seconds, reached by repeated calls.
 LEAST_SECONDS = 0.1
-# The order of check_blas' square matrices, and the number of products.
+# The order of the square matrices of check_blas, and the number of its products.
 ORDER, PRODUCTS = 2000, 10
 
 
@@ -46,7 +47,7 @@ ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
 }
 
 
-def seconds(call: Callable[[], Any]) -> float:
+def measure_seconds(call: Callable[[], Any]) -> float:
     """Return the mean seconds of calls over LEAST_SECONDS, after one call that is not timed."""
     call()
     calls, passed, started = 0, 0.0, time.perf_counter()
@@ -57,7 +58,7 @@ def seconds(call: Callable[[], Any]) -> float:
     return passed / calls
 
 
-def check_blas(dtype: str) -> float:
+def time_check_blas(dtype: str) -> float:
     """Return the seconds of one matrix product in Theano's own ``check_blas``."""
     theano.config.floatX = dtype
     passed, _ = theano.misc.check_blas.execute(
@@ -68,7 +69,7 @@ def check_blas(dtype: str) -> float:
 
 
 @functools.cache
-def elemwise(name: str, dtype: str) -> Any:
+def compile_elemwise(name: str, dtype: str) -> Any:
     """Compile a function of an expression."""
     expression, count = ELEMWISE[name]
     inputs = [T.vector(dtype=dtype) for _ in range(count)]
@@ -76,19 +77,19 @@ def elemwise(name: str, dtype: str) -> Any:
 
 
 @functools.cache
-def step(graph: str) -> Callable[[], float]:
+def compile_step(graph: str) -> Callable[[], float]:
     """Compile the training step of a graph."""
-    return training(graph, theano.function)
+    return compile_training(graph, theano.function)
 
 
 def measure(graphs: list[str]) -> dict[str, float]:
     """Measure one round."""
-    measured = {f"check_blas {dtype} {ORDER}": check_blas(dtype) for dtype in DTYPES}
-    measured.update({graph: seconds(step(graph)) for graph in graphs})
+    measured = {f"check_blas {dtype} {ORDER}": time_check_blas(dtype) for dtype in DTYPES}
+    measured.update({graph: measure_seconds(compile_step(graph)) for graph in graphs})
     for name, dtype, length in itertools.product(ELEMWISE, DTYPES, SIZES):
         values = [np.linspace(0.1, 5, length).astype(dtype)] * ELEMWISE[name][1]
-        call = functools.partial(elemwise(name, dtype), *values)
-        measured[f"{name} {dtype} {length:.0e}"] = seconds(call)
+        call = functools.partial(compile_elemwise(name, dtype), *values)
+        measured[f"{name} {dtype} {length:.0e}"] = measure_seconds(call)
     return measured
 
 

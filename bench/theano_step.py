@@ -29,7 +29,7 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
         compiled.profile = None
         return compiled
 
-    step = tiny(function) if graph == "tiny" else training(graph, function)
+    step = tiny(function) if graph == "tiny" else compile_training(graph, function)
     phases = {
         "optimizer": sum(compiled.optimizer_time for compiled in statistics),
         "linker": sum(compiled.linker_time for compiled in statistics),
@@ -37,32 +37,32 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
     return step, {"graph": time.perf_counter() - started - sum(phases.values()), **phases}
 
 
-def training(graph: str, function: Any) -> Step:
+def compile_training(graph: str, function: Any) -> Step:
     """Compile one step of gradient descent with the RMSProp of ``theano-fast verify``."""
     if graph.startswith("ntm"):
-        ntm = models.runtime("ntm")
-        size = models.ntm_size(ntm, graph)
+        ntm = models.load_runtime_module("ntm")
+        size = models.make_ntm_size(ntm, graph)
         machine = ntm.build(size)
         parameters, values = machine.parameters, ntm.copy_task(size, seed=1)
         inputs, targets, loss = machine.inputs, machine.targets, machine.loss
     else:
         parameters = {
             name: theano.shared(value, name=name)
-            for name, value in models.initial_values(graph).items()
+            for name, value in models.make_initial_values(graph).items()
         }
-        values = models.batch(graph)
-        inputs = variable(values[0].ndim)
+        values = models.make_batch(graph)
+        inputs = make_variable(values[0].ndim)
         classes = values[1].dtype == np.int64
-        targets = T.lvector() if classes else variable(values[1].ndim)
+        targets = T.lvector() if classes else make_variable(values[1].ndim)
         loss = LOSSES[graph](parameters, inputs, targets)
     trained = list(parameters.values())
     slopes = theano.grad(loss, trained)
-    updates = models.runtime("rmsprop").updates(trained, slopes, models.RATE)
+    updates = models.load_runtime_module("rmsprop").updates(trained, slopes, models.RATE)
     step = function([inputs, targets], loss, updates=updates)
     return lambda: float(step(*values))
 
 
-def variable(dimensions: int) -> Any:
+def make_variable(dimensions: int) -> Any:
     """Return a symbolic array of floatX."""
     return {1: T.vector, 2: T.matrix, 3: T.tensor3, 4: T.tensor4}[dimensions]()
 
@@ -163,7 +163,7 @@ def tiny(function: Any) -> Step:
     for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
         op = getattr(T.nnet if name in ("sigmoid", "softplus") else T, name.replace("abs", "abs_"))
-        values = models.tiny_inputs(i)
-        x, y = variable(values[0].ndim), variable(values[0].ndim)
+        values = models.make_tiny_inputs(i)
+        x, y = make_variable(values[0].ndim), make_variable(values[0].ndim)
         calls.append(functools.partial(function([x, y], op(x * y + 1).sum()), *values))
     return lambda: float(np.sum([call() for call in calls]))

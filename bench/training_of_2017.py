@@ -1,13 +1,14 @@
-"""Train the Neural Turing Machine as the user of 2017 did, with Theano's profile; print JSON.
+"""Train the Neural Turing Machine like the user's benchmark of 2017, with Theano's profile.
 
-``python training_of_2017.py SIZE CALLS FILE``, SIZE one of small and full, on Python 2.7 and 3.11. Of
-all that have the same FILE, any number compile at once, and one makes calls while none compiles. The
-last line has, in seconds but for the losses:
+``python training_of_2017.py SIZE CALLS FILE`` runs on Python 2.7 and 3.11. SIZE is ``small`` or
+``full``. Processes lock FILE: several processes may compile at once, but a process makes its calls
+alone. The last line is JSON; all values except the losses are seconds:
 
-- ``calls``: CALLS calls of the training step; ``compile``, ``optimizer``: until the first;
-- ``grad_of_scan``: in the scan of the gradient, in all calls;
-- ``ops``: of the ops that his table has, the seconds in that scan, and whether in C or in Python;
-- ``losses``: of the first calls, each before its update;
+- ``calls``: CALLS calls of the training step;
+- ``compile``, ``optimizer``: the time until the first call;
+- ``grad_of_scan``: the scan of the gradient, in all calls;
+- ``ops``: each op of the user's table in that scan, and whether it runs in C or in Python;
+- ``losses``: the losses of the first calls and the last call, each before its update;
 - ``check_blas``: 10 products of matrices of order 2000.
 """
 
@@ -43,38 +44,38 @@ def main(size, calls, turns):
         updates=rmsprop.updates(parameters, slopes, rate),
         profile=True,
     )
-    given = ntm.copy_task(machine.size, seed=1)
+    batch = ntm.copy_task(machine.size, seed=1)
     fcntl.flock(turns, fcntl.LOCK_UN)
     fcntl.flock(turns, fcntl.LOCK_EX)
     started = time.time()
-    losses = [float(train(*given)) for _ in range(calls)]
+    losses = [float(train(*batch)) for _ in range(calls)]
     seconds = time.time() - started
-    inner = gradient_scan(train)
+    inner = find_gradient_scan(train)
     return {
         "calls": seconds,
         "compile": train.profile.compile_time,
         "optimizer": train.profile.optimizer_time,
         "grad_of_scan": inner.call_time,
-        "ops": by_class(inner),
+        "ops": sum_by_class(inner),
         "losses": losses[:LOSSES] + losses[-1:],
-        "check_blas": check_blas(),
+        "check_blas": time_check_blas(),
         "ldflags": theano.config.blas.ldflags,
     }
 
 
-def gradient_scan(train):
-    """Return the profile of the scan in which most time is spent: the gradient's."""
+def find_gradient_scan(train):
+    """Return the profile of the slowest scan, which computes the gradient."""
     ops = [node.op for node in train.maker.fgraph.toposort()]
     profiles = [op.fn.profile for op in ops if type(op).__name__ == "Scan"]
     return max(profiles, key=lambda profile: profile.call_time)
 
 
-def by_class(profile):
-    """Return {class: (seconds, "C" or "Py" or both)} of OPS; one that a profile lacks is left out.
+def sum_by_class(profile):
+    """Return {class: (seconds, "C", "Py" or both)} for the OPS in a profile.
 
     CGemv and CGer are Gemv and Ger in C.
     """
-    found = {}
+    times = {}
     for key, seconds in profile.apply_time.items():
         # In newer profiles, the key contains the function too.
         node = key[-1] if isinstance(key, tuple) else key
@@ -82,13 +83,13 @@ def by_class(profile):
         name = name[1:] if name[:1] == "C" and name[1:] in OPS else name
         if name in OPS:
             kind = "C" if profile.apply_cimpl[key] else "Py"
-            before, kinds = found.get(name, (0.0, set()))
-            found[name] = (before + seconds, kinds | {kind})
-    return {name: (spent, " ".join(sorted(kinds))) for name, (spent, kinds) in found.items()}
+            before, kinds = times.get(name, (0.0, set()))
+            times[name] = (before + seconds, kinds | {kind})
+    return {name: (total, " ".join(sorted(kinds))) for name, (total, kinds) in times.items()}
 
 
-def check_blas():
-    """Return the seconds of Theano's check_blas, in its default size, by the same products."""
+def time_check_blas():
+    """Return the seconds of the same products as Theano's check_blas, in its default size."""
     value = np.ones((ORDER, ORDER), theano.config.floatX)
     a, b, c = (theano.shared(value) for _ in range(3))
     multiply = theano.function([], updates=[(c, 0.4 * c + 0.8 * T.dot(a, b))])

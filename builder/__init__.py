@@ -1,1 +1,1 @@
-"""Host side: turns a stack's name into packages, a channel, an environment and a report."""
+"""Build stacks on the host: packages, a channel, an environment, a report and an image."""

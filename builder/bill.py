@@ -15,7 +15,7 @@ from builder.stack import stacks
 
 
 def write_bill(name: str, options: Options) -> Path:
-    """Write a stack's software bill of materials; print the digests of all that was built.
+    """Write a stack's software bill of materials; print the digests of the build's results.
 
     Returns:
         The bill's file.

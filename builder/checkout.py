@@ -1,4 +1,4 @@
-"""List the stacks that are built in this checkout, and remove all that was built."""
+"""List the stacks with their state in this checkout, and remove the results of builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from builder.stack import stacks
 
 
 def list_stacks() -> None:
-    """Print the stacks, and whether each is built and verified."""
+    """Print the stacks with their state: built, verified."""
     rows = []
     for stack in stacks.load_all():
         digest = envs.read_installed_digest(stack.name)

@@ -28,7 +28,7 @@ def build_image(
 ) -> Image:
     """Build a stack's image, verify it in a container, tag it, and write its report.
 
-    An image that was verified before is not verified again.
+    Skip verification if the same image passed before.
 
     Args:
         base_name: the base image's reference; by default the image of ``build_base``.
@@ -36,13 +36,13 @@ def build_image(
     """
     stack = load_stack(name, options)
     if save and not save.parent.is_dir():
-        raise UsageError(f"{save.parent} is not a directory")
+        raise UsageError(f"{save.parent} is not a directory", "create it, or name another file")
     docker = daemon.connect()
     images.require_free_tag(docker, stack.name)
     build = Build.of_stack(name, options, Target.IMAGE)
     lock = build.lock()
     base_image = base.find_base(docker, base_name, offline=options.offline)
-    base.require_glibc(base_image, toolchain.oldest_glibc())
+    base.require_glibc(base_image, toolchain.read_oldest_glibc())
     context = paths.IMAGES / stack.name
     progress.say(f"building {images.format_reference(stack.name)} on {base_image.reference}")
     with build.steps.step("image") as step:

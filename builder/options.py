@@ -1,6 +1,7 @@
-"""The flags that several commands share: each with its default and its help text, declared once.
+"""Declare the flags that several commands share, each with its default and its help text.
 
-``tasks.py`` reads this module with any Invoke, so it imports only the standard library and errors.
+``tasks.py`` imports this module before the builder's tools are installed. Therefore it imports only
+the standard library and ``errors``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from builder.common.errors import UsageError
 
 @dataclass(frozen=True)
 class Options:
-    """The flags of a build; those with the default None are paths.
+    """The flags of a build; a flag with the default None is a path.
 
     Raises:
-        UsageError: a path names no file or no directory.
+        UsageError: the file or directory of a path does not exist.
     """
 
     sources: Path | None = field(
@@ -37,7 +38,7 @@ class Options:
     )
     amdlibm_archive: Path | None = field(
         default=None,
-        metadata={"help": "AMD's release archive of AOCL-LibM, in place of the open amdlibm"},
+        metadata={"help": "AMD's release archive of AOCL-LibM, to replace the open-source amdlibm"},
     )
     locked: bool = field(
         default=False,
@@ -52,11 +53,20 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.sources and not self.sources.is_dir():
-            raise UsageError(f"--sources: {self.sources} is not a directory")
+            raise UsageError(
+                f"--sources: {self.sources} is not a directory",
+                "name a directory that ./invoke fetch --to wrote",
+            )
         if self.bundle and not self.bundle.is_file():
-            raise UsageError(f"--bundle: there is no file {self.bundle}")
+            raise UsageError(
+                f"--bundle: {self.bundle} is not a file",
+                "name a file that ./invoke fetch --bundle wrote",
+            )
         if self.amdlibm_archive and not self.amdlibm_archive.is_file():
-            raise UsageError(f"--amdlibm-archive: there is no file {self.amdlibm_archive}")
+            raise UsageError(
+                f"--amdlibm-archive: {self.amdlibm_archive} is not a file",
+                "name AMD's release archive of AOCL-LibM",
+            )
 
     def pip_flags(self) -> list[str]:
         """Return pip's flags for hash-pinned requirements from these sources."""

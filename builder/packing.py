@@ -14,7 +14,7 @@ from builder.stack import stacks, toolchain
 
 
 def pack_stack(name: str, options: Options, target: Path | None = None) -> Path:
-    """Write a stack's archive; it gets its name after it was unpacked and verified elsewhere.
+    """Write a stack's archive; name it only after its unpacked copy passed verification.
 
     Args:
         target: the archive; by default a file in ``build/packs``.
@@ -34,7 +34,7 @@ def pack_stack(name: str, options: Options, target: Path | None = None) -> Path:
     with tempfile.TemporaryDirectory(dir=file.parent, prefix=f".{file.name}-") as directory:
         part = Path(directory, file.name)
         with build.steps.step("pack") as step:
-            packs.write_archive(lock, toolchain.oldest_glibc(), part)
+            packs.write_archive(lock, toolchain.read_oldest_glibc(), part)
             step.result = f"{part.stat().st_size / 1e6:.0f} MB"
         with build.steps.step("verification"):
             packs.verify_archive(part, lock.stack)

@@ -33,7 +33,8 @@ FETCH_ONLY = Steps(("fetch",))
 class Target(enum.Enum):
     """The result of a command; the value names the steps after the packages.
 
-    Strings, because Enum before Python 3.11.4 replaces an empty tuple by an object.
+    The values are strings, not tuples, because Enum before Python 3.11.4 replaces an empty tuple by
+    an object.
     """
 
     PACKAGES = ""
@@ -123,10 +124,10 @@ class Build:
         if not self.options.timings:
             return
         if chart := timings.draw(report.read(file)):
-            lines = [] if spans else ["of the last build:"]
+            lines = [] if spans else ["times of the last build:"]
             lines += [*chart, f"as JSON: {progress.display_path(file)}"]
         else:
-            lines = ["nothing was built here yet"]
+            lines = ["no build times are recorded in this checkout"]
         progress.say("\n".join(lines))
 
     def resolve(self, stack_packages: Iterable[Package]) -> Lock:
@@ -136,10 +137,9 @@ class Build:
 
     @property
     def lock_directory(self) -> Path:
-        """The directory of the stack's lock.
+        """The directory of the stack's lock: ``envs``, or ``build/locks``.
 
-        The repository has no locks of stacks with AMD's library or with programs: they are in
-        ``build/locks``.
+        The repository has no locks of stacks with AMD's library or with programs.
         """
         local = self.stack.amdlibm_archive or self.stack.programs
         return (paths.OWN_LOCKS if local else paths.LOCKS) / self.stack.name
@@ -177,7 +177,7 @@ class Build:
     def run(self) -> Environment:
         """Install the environment, verify it, and write the report.
 
-        An environment that was verified before, in the same bytes, is not verified again.
+        Skip verification if an environment with the same bytes passed before.
         """
         environment = self.install()
         file = report.stack_file(self.stack.name)
@@ -197,8 +197,11 @@ class Build:
         prefix = shlex.quote(progress.display_path(environment.prefix))
         for command, purpose in (
             (f"{prefix}/bin/python train.py", "run a program"),
-            (f"./invoke verify --stack={self.stack.name} --full", "a large training step too"),
-            (f"./invoke image {stacks.format_flags(self.stack.name)}", "a Docker image"),
+            (
+                f"./invoke verify --stack={self.stack.name} --full",
+                "verify a large training step",
+            ),
+            (f"./invoke image {stacks.format_flags(self.stack.name)}", "build a Docker image"),
         ):
             progress.say(f"  {command:<44} # {purpose}")
         return environment
@@ -216,8 +219,8 @@ def load_stack(name: str, options: Options) -> Stack:
     stack = stacks.load(name)
     if options.amdlibm_archive:
         # Fails for a stack without amdlibm, before the archive is read.
-        stacks.with_amdlibm(stack, "")
-        return stacks.with_amdlibm(stack, aocl.cache_archive(options.amdlibm_archive))
+        stacks.replace_amdlibm(stack, "")
+        return stacks.replace_amdlibm(stack, aocl.cache_archive(options.amdlibm_archive))
     return stack
 
 
@@ -227,7 +230,7 @@ def _require_engine(name: str) -> None:
     if name == "conda-build" and shutil.which("conda-build") is None:
         raise HostToolMissing(
             "--engine=conda-build: conda-build is not on PATH",
-            "install conda-build 26.5 or newer, or leave --engine out",
+            "install conda-build 26.5 or newer, or omit --engine",
         )
 
 
@@ -237,7 +240,7 @@ def _describe_origin(options: Options) -> str:
         return f"from {progress.display_path(options.bundle)}"
     if options.sources:
         directory = progress.display_path(options.sources)
-        return f"from {directory}" if options.offline else f"first looked for in {directory}"
+        return f"from {directory}" if options.offline else f"searched in {directory} first"
     return "and --offline forbids a download" if options.offline else ""
 
 
@@ -247,7 +250,7 @@ def fetch_sources(
     """Put the sources of recipes into the source cache and verify them.
 
     Args:
-        command_steps: the steps of the command; they have "fetch" if a source is not cached.
+        command_steps: the steps of the command; they include "fetch" if a source is not cached.
     """
     files = {source for recipe in needed for source in recipe.sources}
     absent = forecast.find_absent_sources(files)

@@ -67,7 +67,7 @@ def describe_image(image: Image, lock: Lock) -> dict[str, Any]:
 
 
 def describe_rebuild(comparisons: Iterable[Comparison]) -> dict[str, Any]:
-    """Describe the comparisons of a second build's packages with the first one's."""
+    """Describe the comparisons of a second build's packages with the first build's packages."""
     return {
         "schema_version": SCHEMA_VERSION,
         "packages": {row.package: asdict(row) for row in comparisons},

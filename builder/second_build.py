@@ -15,8 +15,9 @@ def rebuild_packages(name: str, options: Options, package: str = "", turn: int =
 
     Args:
         package: rebuild only the recipe of this package.
-        turn: if not 0, rebuild only one of the recipes that take minutes: the ``turn``-th, modulo
-            their number. Rebuild none of them if one was just built for the first time.
+        turn: if not 0, rebuild only one of the recipes that take minutes to build: the ``turn``-th,
+            modulo their number. If such a recipe was missing and therefore just built, rebuild
+            none of them.
 
     Raises:
         UsageError: no recipe of the stack makes ``package``.
@@ -27,7 +28,7 @@ def rebuild_packages(name: str, options: Options, package: str = "", turn: int =
     chosen = rebuilds.select_recipes(build.plan.recipes, package)
     if turn:
         chosen = rebuilds.drop_expensive(chosen, turn, build.missing)
-    progress.say(f"a second time: {', '.join(recipe.name for recipe in chosen)}")
+    progress.say(f"building again: {', '.join(recipe.name for recipe in chosen)}")
     fetch_sources(chosen, options)
     directory = paths.REPORTS / f"{build.stack.name}-rebuild"
     comparisons = rebuilds.rebuild(build.plan, name, chosen, directory, options.amdlibm_archive)

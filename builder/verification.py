@@ -94,7 +94,7 @@ def count_checks(document: Document) -> str:
 
 
 def summarize(document: Document) -> str:
-    """Format the numbers of passed and of skipped checks, with the names of the skipped ones."""
+    """Format the numbers of passed and of skipped checks, with the names of the skipped checks."""
     names: dict[str, list[str]] = {}
     for check in document.get("checks", []):
         names.setdefault(check["status"], []).append(check["name"])

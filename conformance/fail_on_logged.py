@@ -10,7 +10,7 @@ from logged_failures import LoggedFailures
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Run a test; fail it, unless it failed, with a line for each optimizer."""
+    """Run a test; fail it if it passed but an optimizer failed."""
     with LoggedFailures() as failures:
         result = yield
     if failures.lines:

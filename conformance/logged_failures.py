@@ -1,7 +1,7 @@
-"""A logging handler that records the optimizers that Theano says have failed.
+"""Record the failed optimizers that Theano logs.
 
-By default Theano logs such a failure, leaves the optimizer out and goes on: the results are right,
-and calls take longer. It runs on CPython 3.9 too, without pytest.
+By default, if an optimizer fails, Theano logs the error and continues without the optimizer: the
+results are right, but calls take longer. The module runs on CPython 3.9 too, without pytest.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ import re
 import sys
 
 LOGGER = logging.getLogger("theano.gof.opt")
-# The records that name an optimizer; others follow with the node and the traceback.
+# The first words of records that name an optimizer. Other records follow, with the node and the
+# traceback.
 NAMING = ("SeqOptimizer apply ", "Optimization failure due to: ", "EquilibriumOptimizer max'ed out")
 # Addresses in representations differ from process to process.
 ADDRESS = re.compile(r" object at 0x\w+")
 
 
 class LoggedFailures(logging.Handler):
-    """Records failed optimizers inside a with statement.
+    """A logging handler that records failed optimizers inside a with statement.
 
     Attributes:
-        lines: for each failure, Theano's words for the optimizer, and the first line of its error.
+        lines: for each failure, Theano's name of the optimizer and the first line of its error.
     """
 
     def __init__(self) -> None:
@@ -29,7 +30,7 @@ class LoggedFailures(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note the failure that a record names."""
+        """Record the failure, if the log record names an optimizer."""
         message = record.getMessage()
         if not message.startswith(NAMING):
             return
@@ -48,6 +49,6 @@ class LoggedFailures(logging.Handler):
         LOGGER.removeHandler(self)
 
 
-def optimizer(line: str) -> str:
-    """Return the part of a line that names the optimizer: errors' texts differ with NumPy."""
+def get_optimizer_name(line: str) -> str:
+    """Return the part of a line that names the optimizer; the error's text depends on NumPy."""
     return line.partition(" raised ")[0]

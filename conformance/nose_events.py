@@ -2,8 +2,8 @@
 
     nose_events.py DIRECTORY FILE --events FILE --part FIRST:STEP
 
-runs FILE of DIRECTORY, in Python 2.7. nose knows the tests of a generator only when it runs them,
-so that the list of all tests comes last. Tests have pytest's names.
+runs FILE of DIRECTORY in Python 2.7. nose collects the tests of a generator only when it runs them,
+so the list of all tests is the last event. Tests have pytest's names.
 """
 
 import inspect
@@ -29,7 +29,7 @@ ORDER = ("failed", "skipped", "passed")
 
 
 class Events(Plugin):
-    """Writes the events, each at once."""
+    """Writes each event immediately."""
 
     name = "events"
     # A higher score makes nose report skipped tests to this plugin first.
@@ -109,12 +109,12 @@ class Events(Plugin):
 
 
 def cpu_seconds():
-    """Return the CPU seconds, with those of the compilers that a test starts."""
+    """Return the CPU seconds of this process and of the compilers that a test started."""
     return sum(os.times()[:4])
 
 
 def end_with_caller():
-    """Kill this process group when the caller is gone, however it went."""
+    """Kill this process group when the caller ends for any reason."""
     os.read(CALLER, 1)
     os.killpg(0, signal.SIGKILL)
 

@@ -1,7 +1,8 @@
 """Print the public names of all Theano modules, with signatures and base classes.
 
-``build/envs/stock/bin/python conformance/public_api.py > references/stock-api.txt`` records stock
-Theano's, with which tests/patches/test_public_api.py compares. It runs on CPython 3.9 to 3.11.
+``build/envs/stock/bin/python conformance/public_api.py > references/stock-api.txt`` records the
+names of stock Theano; tests/patches/test_public_api.py compares with this record. The program runs
+on CPython 3.9 to 3.11.
 
 A module's line is followed by a line for each name without a leading underscore:
 
@@ -11,11 +12,11 @@ A module's line is followed by a line for each name without a leading underscore
      alloc def(value, *shape)
      int_dtypes list                            the type of any other object
 
-A class or a function that another module defines has no bases or parameters here. Modules of others
-that a module imports are left out.
+A class or a function that another module defines has no bases or parameters. Imported modules of
+other packages are omitted.
 
-With the file of such a record as its argument it also looks up that record's names: a module may
-provide names on demand, which it does not list.
+The optional argument is the file of such a record. With it, the program also looks up the names in
+the record, because a module may provide names on demand that ``dir`` does not list.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ class Text(str):
 SCRIPTS = ("theano.misc.check_duplicate_key",)
 
 
-def modules():
+def list_modules():
     """Yield the names of the public modules, without tests but with the helpers of tests."""
     yield "theano"
     for module in pkgutil.walk_packages(theano.__path__, "theano.", onerror=lambda name: None):
@@ -55,7 +56,7 @@ def modules():
             yield module.name
 
 
-def recorded(file):
+def read_record(file):
     """Return the names of each module in a record."""
     names, module = {}, ""
     for line in file.read_text(encoding="utf-8").splitlines():
@@ -67,13 +68,13 @@ def recorded(file):
     return names
 
 
-def default(value):
-    """Return a parameter's default as text, "..." where its representation is no plain value."""
+def format_default(value):
+    """Return a parameter's default as text; "..." if its representation is not a plain value."""
     values = value if isinstance(value, (tuple, list)) else [value]
     return Text(repr(value) if all(isinstance(item, PLAIN) for item in values) else "...")
 
 
-def signature(function):
+def format_signature(function):
     """Return the parameters of a function in Python's notation, without annotations."""
     try:
         signature = inspect.signature(function)
@@ -82,7 +83,9 @@ def signature(function):
     parameters = [
         parameter.replace(annotation=parameter.empty)
         if parameter.default is parameter.empty
-        else parameter.replace(annotation=parameter.empty, default=default(parameter.default))
+        else parameter.replace(
+            annotation=parameter.empty, default=format_default(parameter.default)
+        )
         for parameter in signature.parameters.values()
     ]
     return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
@@ -96,7 +99,7 @@ def describe(module, name, value):
         if value.__name__.partition(".")[0] == "theano" and name != "tests":
             yield f"{name} module"
     elif inspect.isclass(value):
-        # A class under a second name is described under its own.
+        # A class with a second name is described under its first name.
         if (home, value.__qualname__) != (module, name):
             yield f"{name} class"
             return
@@ -104,27 +107,27 @@ def describe(module, name, value):
         yield f"{name} class({', '.join(bases)})"
         for attribute, member in vars(value).items():
             function = inspect.unwrap(getattr(member, "__func__", member))
-            if inspect.isfunction(function) and public(attribute):
-                yield f"{name}.{attribute} def{signature(function)}"
+            if inspect.isfunction(function) and is_public(attribute):
+                yield f"{name}.{attribute} def{format_signature(function)}"
     elif inspect.isroutine(value):
-        yield f"{name} def{signature(value)}" if home == module else f"{name} def"
+        yield f"{name} def{format_signature(value)}" if home == module else f"{name} def"
     elif home != "__future__":
         yield f"{name} {type(value).__name__}"
 
 
-def public(name):
+def is_public(name):
     """Return whether a name is public; ``__init__`` and ``__call__`` are public too."""
     return not name.startswith("_") or name in ("__init__", "__call__")
 
 
-def lines(others):
+def list_lines(others):
     """Return the lines of all modules.
 
     Args:
-        others: by module, names to look up beside those that it lists.
+        others: by module, additional names to look up.
     """
     imported = {}
-    for name in modules():
+    for name in list_modules():
         try:
             imported[name] = importlib.import_module(name)
         except Exception:
@@ -133,7 +136,7 @@ def lines(others):
     for name, module in sorted(imported.items()):
         lines.append(name if module else f"{name} cannot be imported")
         described = set()
-        for attribute in filter(public, {*dir(module), *others.get(name, ())} if module else ()):
+        for attribute in filter(is_public, {*dir(module), *others.get(name, ())} if module else ()):
             if hasattr(module, attribute):
                 described.update(describe(name, attribute, getattr(module, attribute)))
         lines += sorted(f" {line}" for line in described)
@@ -144,5 +147,5 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     # Some modules print when they are imported.
     with pathlib.Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing):
-        report = lines(recorded(pathlib.Path(sys.argv[1])) if sys.argv[1:] else {})
+        report = list_lines(read_record(pathlib.Path(sys.argv[1])) if sys.argv[1:] else {})
     sys.stdout.write("".join(f"{line}\n" for line in report))

@@ -1,16 +1,15 @@
 """Record the outcomes of tests as lines of JSON: a pytest plugin.
 
-It runs in the interpreter whose Theano is tested, which may be a CPython 3.9. One process runs one
-file; its events go to a file that outlives a crash:
+The plugin runs in the interpreter whose Theano is tested, which may be a CPython 3.9. One process
+runs one test file. It writes events to a file, so that they survive a crash:
 
     {"collected": [id, ...]}                    all tests of the file
     {"started": id}
     {"id": id, "outcome": "passed" | "failed" | "skipped", "seconds": s, "reason": text}
 
-Seconds are CPU seconds, with those of the compilers that a test starts. The id of a file that
-cannot be imported, or that skips itself, is its path.
-
-Tests that have an outcome in that file already are not run again.
+Seconds are CPU seconds, including compilers that a test starts. The id of a file that cannot be
+imported, or that skips itself, is its path. Tests that already have an outcome in the file of
+events are not run again.
 """
 
 import json
@@ -26,7 +25,7 @@ CALLER = os.dup(0)
 
 
 def pytest_addoption(parser):
-    """--events FILE, and --part FIRST:STEP, the tests to run as a slice of those collected."""
+    """Add --events FILE, and --part FIRST:STEP: a slice of the collected tests to run."""
     parser.addoption("--events", type=Path, required=True)
     parser.addoption("--part", default="0:1")
 
@@ -38,13 +37,13 @@ def pytest_configure(config):
 
 
 def _end_with_caller():
-    """Kill this process group when the caller is gone, however it went."""
+    """Kill this process group when the caller ends for any reason."""
     os.read(CALLER, 1)
     os.killpg(0, signal.SIGKILL)
 
 
 class Recorder:
-    """Writes the events, each at once."""
+    """Writes each event immediately."""
 
     def __init__(self, events, part):
         self.events = events

@@ -1,4 +1,4 @@
-"""An Op in C: compiled once, then found in the cache by its version.
+"""Write an Op in C; Theano compiles it once and loads it from the cache by its version.
 
 Prints:
     [0. 1. 4. 9.]
@@ -40,7 +40,10 @@ class Squared(theano.Op):
         """
 
     def c_code_cache_version(self):
-        """Raise it when the C changes; without it, each process compiles."""
+        """Return the version of the C code: raise it if the code changes.
+
+        Without a version, each process compiles the code.
+        """
         return (1,)
 
 

@@ -1,4 +1,4 @@
-"""With compute_test_value, a wrong shape is an error at the line that makes it, before compilation.
+"""Find a wrong shape with compute_test_value: the error names the line, before compilation.
 
 Prints:
     hidden is (5, 4)

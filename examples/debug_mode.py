@@ -1,8 +1,8 @@
-"""DebugMode runs each op in each way there is, and finds one whose ways differ.
+"""Find a wrong Op with DebugMode: it compares the results of each op's C and Python code.
 
 Prints:
-    FAST_RUN says [2. 4.]
-    DebugMode says BadThunkOutput
+    FAST_RUN: [2. 4.]
+    DebugMode: BadThunkOutput
 """
 
 import numpy
@@ -12,7 +12,7 @@ from theano.compile.debugmode import BadThunkOutput, DebugMode
 
 
 class Doubled(theano.Op):
-    """Twice a vector; in C, thrice."""
+    """Two times a vector; the C code is wrong and computes three times the vector."""
 
     __props__ = ()
 
@@ -21,11 +21,11 @@ class Doubled(theano.Op):
         return theano.Apply(self, [x], [x.type()])
 
     def perform(self, node, inputs, outputs):
-        """Compute it in Python."""
+        """Compute two times the vector in Python."""
         outputs[0][0] = inputs[0] * 2
 
     def c_code(self, node, name, inputs, outputs, sub):
-        """Compute something else in C."""
+        """Compute three times the vector in C."""
         (x,), (z,) = inputs, outputs
         return f"""
             Py_XDECREF({z});
@@ -35,15 +35,15 @@ class Doubled(theano.Op):
         """
 
     def c_code_cache_version(self):
-        """Keep what was compiled."""
+        """Return a version, so that the compiled code is cached."""
         return (1,)
 
 
 x = T.dvector("x")
 value = numpy.array([1.0, 2.0])
 python = theano.function([x], Doubled()(x), mode=theano.Mode("py", "fast_run"))
-print("FAST_RUN says", python(value))
+print("FAST_RUN:", python(value))
 try:
     theano.function([x], Doubled()(x), mode=DebugMode(check_py_code=True))(value)
 except BadThunkOutput as error:
-    print("DebugMode says", type(error).__name__)
+    print("DebugMode:", type(error).__name__)

@@ -1,9 +1,9 @@
-"""FAST_COMPILE applies few optimizations: the function is there sooner, and has more nodes.
+"""Compare FAST_COMPILE, which applies few optimizations, with FAST_RUN: it leaves more nodes.
 
 Prints:
     FAST_COMPILE: ... nodes
     FAST_RUN: ... nodes
-    fewer: True, equal: True
+    fewer nodes: True, equal results: True
 """
 
 import numpy
@@ -19,4 +19,4 @@ for mode in ("FAST_COMPILE", "FAST_RUN"):
     values[mode] = function(numpy.arange(3, dtype=theano.config.floatX))
     print(f"{mode}: {nodes[mode]} nodes")
 same = all(map(numpy.allclose, *values.values()))
-print(f"fewer: {nodes['FAST_RUN'] < nodes['FAST_COMPILE']}, equal: {same}")
+print(f"fewer nodes: {nodes['FAST_RUN'] < nodes['FAST_COMPILE']}, equal results: {same}")

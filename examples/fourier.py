@@ -1,4 +1,4 @@
-"""A low-pass filter by Theano's own FFT, rfft and irfft, which have gradients.
+"""Compute a low-pass filter with Theano's own FFT, rfft and irfft, which have gradients.
 
 Prints:
     frequencies before: [3, 20]
@@ -22,7 +22,7 @@ parts, smooth = filtered(signal[None].astype(theano.config.floatX))
 
 
 def peaks(parts):
-    """Return the frequencies whose part is large."""
+    """Return the frequencies with large amplitudes."""
     return numpy.nonzero(numpy.hypot(parts[0, :, 0], parts[0, :, 1]) > 1)[0].tolist()
 
 

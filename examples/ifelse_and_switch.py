@@ -1,4 +1,4 @@
-"""IfElse computes one of two branches, Switch both: the ratio of their times is shown.
+"""Compare IfElse, which computes one of two branches, with Switch, which computes both.
 
 Prints:
     both give 3000.0
@@ -25,7 +25,7 @@ values = (
 
 
 def seconds(function):
-    """Return how long ten calls take."""
+    """Return the seconds of ten calls."""
     start = time.perf_counter()
     for _ in range(10):
         function(*values)

@@ -1,4 +1,4 @@
-"""Theano reuses memory where nobody sees it: ops in place, and inputs that may be overwritten.
+"""Reuse memory: the optimizer makes ops in-place, and a mutable input may be overwritten.
 
 Prints:
     in place: Gemm{inplace}
@@ -23,6 +23,6 @@ print("the weights are", str(weights.get_value()).replace("\n", ""))
 
 v = T.vector("v")
 for name, mutable in (("kept", False), ("overwritten", True)):
-    given = numpy.arange(2, dtype=theano.config.floatX)
-    theano.function([theano.In(v, mutable=mutable, borrow=mutable)], v + 1)(given)
-    print(f"{name}: {given}")
+    vector = numpy.arange(2, dtype=theano.config.floatX)
+    theano.function([theano.In(v, mutable=mutable, borrow=mutable)], v + 1)(vector)
+    print(f"{name}: {vector}")

@@ -1,11 +1,11 @@
-"""A small Neural Turing Machine learns to copy: 40 steps of RMSprop through theano.scan.
+"""Train a small Neural Turing Machine to copy: 40 steps of RMSprop through theano.scan.
 
-With "full" as argument it has the size of the paper's, 87 steps and four read heads.
+With the argument "full", it has the size in the paper: 87 steps and four read heads.
 
 Prints:
-    a function of two scans, the machine's and its gradient's: True
-    loss at first 0.735...
-    less after 40 steps: True
+    the function has two scans, for the loss and for its gradient: True
+    first loss: 0.735...
+    smaller after 40 steps: True
 """
 
 import sys
@@ -22,8 +22,8 @@ train = theano.function(
     updates=rmsprop.updates(parameters, theano.grad(machine.loss, parameters), rate=1e-2),
 )
 scans = [node for node in train.maker.fgraph.toposort() if isinstance(node.op, Scan)]
-print("a function of two scans, the machine's and its gradient's:", len(scans) == 2)
+print("the function has two scans, for the loss and for its gradient:", len(scans) == 2)
 sequence = ntm.copy_task(machine.size, seed=1)
 losses = [float(train(*sequence)) for _ in range(40)]
-print(f"loss at first {losses[0]:.4f}")
-print("less after 40 steps:", losses[-1] < losses[0])
+print(f"first loss: {losses[0]:.4f}")
+print("smaller after 40 steps:", losses[-1] < losses[0])

@@ -1,11 +1,12 @@
-"""Pictures of a graph as the optimizers left it: dot's, and a page of d3viz's, without a network.
+"""Draw an optimized graph: as SVG with graphviz's dot, and as a page with d3viz, without a network.
 
-They take pydot (pip install pydot) and graphviz's program dot. The files are written where it runs.
+This needs pydot (pip install pydot) and graphviz's program dot. It writes into the working
+directory.
 
 Prints:
     graph.svg has Dot22 and Elemwise: True
     graph.html has Dot22 and Elemwise: True
-    what graph.html loads is in d3viz/: True
+    graph.html loads files of d3viz/ only: True
 """
 
 import re
@@ -29,4 +30,4 @@ for file in (picture, page):
     print(f"{file} has Dot22 and Elemwise:", "Dot22" in text and "Elemwise" in text)
 loaded = re.findall(r'(?:src|href)="(.*?)"', page.read_text(encoding="utf-8"))
 there = all(name.startswith("d3viz/") and Path(name).is_file() for name in loaded)
-print("what graph.html loads is in d3viz/:", bool(loaded) and there)
+print("graph.html loads files of d3viz/ only:", bool(loaded) and there)

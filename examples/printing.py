@@ -1,4 +1,4 @@
-"""A graph as text: pprint for people, debugprint for all of it, before and after optimization.
+"""Print a graph as text: a formula with pprint, all nodes with debugprint, also optimized.
 
 Prints:
     ((x * x) + y)

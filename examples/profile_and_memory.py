@@ -1,8 +1,8 @@
-"""A function's own profile: its calls, where their time goes, and the memory of its nodes.
+"""Read a function's own profile: its calls, the time of its ops, and the memory of its nodes.
 
 Prints:
     3 calls
-    in Dot22 and Sum: True
+    its ops include Dot22 and Sum: True
     its largest value takes 80000 bytes
 """
 
@@ -10,7 +10,7 @@ import numpy
 import theano
 import theano.tensor as T
 
-# Shapes are kept where both are set before the function is made.
+# Theano records shapes if both flags are set before the function is compiled.
 theano.config.profile = theano.config.profile_memory = True
 x = T.dmatrix("x")
 profile = theano.compile.ProfileStats(atexit_print=False, flag_time_thunks=True)
@@ -19,7 +19,7 @@ for _ in range(3):
     function(numpy.ones((100, 100)))
 print(profile.fct_callcount, "calls")
 names = {str(node.op).split("{")[0] for node in profile.apply_time}
-print("in Dot22 and Sum:", {"Dot22", "Sum"} <= names)
+print("its ops include Dot22 and Sum:", {"Dot22", "Sum"} <= names)
 shapes = profile.variable_shape.values()
 print("its largest value takes", max(8 * int(numpy.prod(shape)) for shape in shapes), "bytes")
-# profile.summary() prints all of it, as profile=True does at a program's end.
+# profile.summary() prints the whole profile, as profile=True does at the end of a program.

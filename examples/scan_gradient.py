@@ -1,4 +1,4 @@
-"""The gradient goes through a scan: of tanh applied three times, against finite differences.
+"""Compute the gradient of a scan that applies tanh three times; compare with finite differences.
 
 Prints:
     slope 0.167707

@@ -1,4 +1,4 @@
-"""Scan over two sequences: a polynomial's terms, from coefficients and exponents.
+"""Scan over two sequences: compute a polynomial's terms from coefficients and exponents.
 
 Prints:
     19.0

@@ -1,4 +1,4 @@
-"""Scan as a loop: the k-th power of each element.
+"""Use scan as a loop: compute the k-th power of each element.
 
 Prints:
     [ 0.  1. 16. 81.]
@@ -15,6 +15,6 @@ powers, updates = theano.scan(
     non_sequences=base,
     n_steps=k,
 )
-# Only the last step is asked for, so scan keeps no other.
+# The function returns only the last step, so scan stores no other step.
 power = theano.function([base, k], powers[-1], updates=updates)
 print(power(numpy.arange(4, dtype=theano.config.floatX), 4))

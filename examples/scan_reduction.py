@@ -1,4 +1,4 @@
-"""Scan's kin: a sum by reduce, squares by map, and a running sum by scan.
+"""Compute a sum with reduce, squares with map, and a running sum with scan.
 
 Prints:
     15.0
@@ -12,9 +12,9 @@ import theano.tensor as T
 
 x = T.vector("x")
 zero = T.zeros((), x.dtype)
-total, _ = theano.reduce(lambda each, before: before + each, x, zero)
-squares, _ = theano.map(lambda each: each**2, x)
-running, _ = theano.scan(lambda each, before: before + each, x, zero)
+total, _ = theano.reduce(lambda element, before: before + element, x, zero)
+squares, _ = theano.map(lambda element: element**2, x)
+running, _ = theano.scan(lambda element, before: before + element, x, zero)
 for value in theano.function([x], [total, squares, running])(
     numpy.arange(1, 6, dtype=theano.config.floatX)
 ):

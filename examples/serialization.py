@@ -1,4 +1,4 @@
-"""A function and its shared variables are pickled together, and go on where they were.
+"""Pickle a function with its shared variables; the copy continues with their values.
 
 Prints:
     before: 3.0

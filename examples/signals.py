@@ -1,4 +1,4 @@
-"""Signals: a convolution finds an edge in an image, and pooling halves it.
+"""Find an edge in an image with a convolution, and halve the image with pooling.
 
 Prints:
     [[0. 0. 1. 0. 0.]

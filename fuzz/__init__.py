@@ -2,6 +2,6 @@
 
 ``generator`` writes programs with ``grammar``. ``worker`` runs them in an environment. ``twins``
 computes their results with NumPy. ``oracles`` compares the results with ``differences``.
-``shrinker`` makes a differing program smaller. The package needs only Theano and runs on Python 3.9
-and later.
+``shrinker`` reduces a program whose results differ. The package needs only Theano and runs on
+Python 3.9 and later.
 """

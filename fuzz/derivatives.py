@@ -16,22 +16,24 @@ SMOOTH = 1e-6
 
 
 class NoDerivative(Exception):
-    """The function has no derivative here, or differences cannot compute it."""
+    """The function has no derivative at a point, or differences cannot compute it."""
 
 
-def jacobian(function: Callable[[Any], Any], x: Any) -> Any:
+def compute_jacobian(function: Callable[[Any], Any], x: Any) -> Any:
     """Return the Jacobian: the function's shape first, then the shape of x.
 
     Raises:
         NoDerivative: the function is not finite, or has a kink at x.
     """
     center = function(x)
-    columns = [_column(function, center, x, index) for index in np.ndindex(x.shape)]
+    columns = [_compute_column(function, center, x, index) for index in np.ndindex(x.shape)]
     shape = (*center.shape, *x.shape)
     return np.stack(columns, -1).reshape(shape) if columns else np.zeros(shape)
 
 
-def _column(function: Callable[[Any], Any], center: Any, x: Any, index: tuple[int, ...]) -> Any:
+def _compute_column(
+    function: Callable[[Any], Any], center: Any, x: Any, index: tuple[int, ...]
+) -> Any:
     """Return the derivatives with respect to one element."""
 
     def at(steps: int) -> Any:
@@ -44,7 +46,8 @@ def _column(function: Callable[[Any], Any], center: Any, x: Any, index: tuple[in
 
     near, far = ((at(steps), at(-steps)) for steps in (1, 2))
     slopes = [(one - other) / (2 * n * STEP) for n, (one, other) in enumerate((near, far), 1)]
-    # The change of the slope between the sides: without a kink it doubles with the distance.
+    # Compute the change of the slope between the sides: without a kink it doubles with the
+    # distance.
     bends = [(a - 2 * center + b) / (n * STEP) for n, (a, b) in enumerate((near, far), 1)]
     slope = (4 * slopes[0] - slopes[1]) / 3
     kink = np.abs(bends[1] - 2 * bends[0])

@@ -20,7 +20,7 @@ class Difference:
 
     Args:
         kind: died, hangs, refused, compiled, raised, returned, type, shape, value, changed (an
-            input), overwritten (an earlier result), shared or logged (an error of Theano's).
+            input), overwritten (an earlier result), shared or logged (an error that Theano logs).
         situation: one of fuzz.program.SITUATIONS, or "plain".
         call: the number of the call; -1 if no call differs.
         output: the number of the output; -1 if no output differs.
@@ -54,11 +54,11 @@ class Difference:
 def compare(
     expected: dict[str, Any], actual: dict[str, Any], tolerance: float
 ) -> Difference | None:
-    """Return the first difference between two workers' answers; None if they are the same.
+    """Return the first difference between two workers' answers; None if the answers are equal.
 
     Args:
-        expected: the oracle's answer, which has a plain run only.
-        actual: the other answer; each of its runs is compared with the oracle's plain run.
+        expected: the oracle's answer, which has only a plain run.
+        actual: the stack's answer; each of its runs is compared with the oracle's plain run.
         tolerance: the relative error of floats.
     """
     if "died" in expected or ("refused" in expected and "refused" in actual):
@@ -111,7 +111,7 @@ def _compare_runs(
         if "error" in old or "error" in new:
             if "error" in old and "error" in new:
                 if expected["shared"]:
-                    # It is undefined whether an update was made before the exception.
+                    # An update may or may not happen before the exception.
                     break
                 continue
             kind = "raised" if "error" in new else "returned"

@@ -27,28 +27,37 @@ from fuzz.grammar.writer import Variable, Writer
 from fuzz.program import LAYOUTS, Program
 
 Write = Callable[[Writer], Variable]
-# For each category: the functions that write statements, of which the first is used most often, and
-# the minimum and maximum of the number of statements.
+# For each category: the functions that write statements, the most frequent first, and the minimum
+# and maximum number of statements.
 CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
     "elementwise": ((elementwise.write,), (1, 6)),
-    "broadcasting": ((elementwise.broadcast, elementwise.write), (1, 5)),
-    "reductions": ((reductions.write, elementwise.arithmetic, subtensors.read), (1, 4)),
-    "subtensors": ((subtensors.write, elementwise.arithmetic), (1, 5)),
-    "scans": ((scans.write, elementwise.arithmetic, subtensors.read), (1, 2)),
-    "products": ((products.write, elementwise.arithmetic), (1, 3)),
-    "shapes": ((shapes.write, subtensors.read, elementwise.arithmetic), (1, 4)),
-    "branches": ((branches.write, elementwise.write, subtensors.read), (1, 4)),
+    "broadcasting": ((elementwise.write_broadcast, elementwise.write), (1, 5)),
+    "reductions": (
+        (reductions.write, elementwise.write_arithmetic, subtensors.write_subtensor),
+        (1, 4),
+    ),
+    "subtensors": ((subtensors.write, elementwise.write_arithmetic), (1, 5)),
+    "scans": ((scans.write, elementwise.write_arithmetic, subtensors.write_subtensor), (1, 2)),
+    "products": ((products.write, elementwise.write_arithmetic), (1, 3)),
+    "shapes": ((shapes.write, subtensors.write_subtensor, elementwise.write_arithmetic), (1, 4)),
+    "branches": ((branches.write, elementwise.write, subtensors.write_subtensor), (1, 4)),
     "random": ((random_streams.write,), (1, 2)),
-    "sparse": ((sparse_matrices.write, elementwise.arithmetic), (1, 2)),
+    "sparse": ((sparse_matrices.write, elementwise.write_arithmetic), (1, 2)),
     "convolutions": ((convolutions.write,), (1, 2)),
-    "sorting": ((sorting.write, subtensors.read, elementwise.arithmetic), (1, 3)),
-    "softmax": ((softmaxes.write, elementwise.arithmetic), (1, 2)),
+    "sorting": ((sorting.write, subtensors.write_subtensor, elementwise.write_arithmetic), (1, 3)),
+    "softmax": ((softmaxes.write, elementwise.write_arithmetic), (1, 2)),
     "gradients": ((gradients.write,), (1, 1)),
-    "states": ((states.write, elementwise.arithmetic, subtensors.read), (1, 2)),
+    "states": ((states.write, elementwise.write_arithmetic, subtensors.write_subtensor), (1, 2)),
     "mixed": (
         (
             *(elementwise.write, subtensors.write, reductions.write, scans.write, shapes.write),
-            *(elementwise.broadcast, products.write, branches.write, sorting.write, states.write),
+            *(
+                elementwise.write_broadcast,
+                products.write,
+                branches.write,
+                sorting.write,
+                states.write,
+            ),
         ),
         (3, 7),
     ),
@@ -79,7 +88,7 @@ def generate(seed: int, category: str, number: int) -> Program:
         else:
             maker = makers[0] if chosen.random() < 0.7 else chosen.choice(makers)
         maker(writer)
-    program = writer.program(category, 4)
+    program = writer.make_program(category, 4)
     return _add_options(chosen, program, writer)
 
 
@@ -142,7 +151,7 @@ def _replace_by_shared(program: Program, position: int) -> Program:
 
     value = program.calls[0][position]
     name = f"given_{replaced.name}"
-    target, _, text = replaced.source().partition(" = ")
+    target, _, text = replaced.format_source().partition(" = ")
     return replace(
         program,
         inputs=without(program.inputs),

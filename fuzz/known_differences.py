@@ -22,7 +22,7 @@ class KnownDifference:
         finite: if false, the row matches only if one of the differing elements is not finite.
         situations: the situations that the row matches.
         stock: whether stock Theano has the same difference.
-        reason: why the difference stays.
+        reason: the cause of the difference, or the reason not to fix it.
     """
 
     kinds: tuple[str, ...]
@@ -44,7 +44,9 @@ class KnownDifference:
             and (self.finite or not difference.finite)
             and (on_stock is None or on_stock == self.stock)
             and re.search(self.message, str(difference)) is not None
-            and re.search(self.pattern, f"{program.graph()}\n{program.function(program.mode)}")
+            and re.search(
+                self.pattern, f"{program.format_graph()}\n{program.format_function(program.mode)}"
+            )
             is not None
         )
 
@@ -53,7 +55,8 @@ def parse(table: Mapping[str, Any]) -> tuple[KnownDifference, ...]:
     """Parse the rows of known.toml.
 
     Raises:
-        ValueError: a row has other keys than KnownDifference, or an invalid regular expression.
+        ValueError: the keys of a row are not the fields of KnownDifference, or a regular expression
+            is invalid.
     """
     rows = []
     names = {field.name for field in fields(KnownDifference)}

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.logged_failures import optimizer
+from conformance.logged_failures import get_optimizer_name
 from fuzz import differences, known_differences, shrinker
 from fuzz.differences import Difference
 from fuzz.known_differences import KnownDifference
-from fuzz.program import Program, live
+from fuzz.program import Program, remove_unused
 
 # Sends a question to a worker process and returns its answer.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
@@ -19,7 +19,7 @@ Ask = Callable[[dict[str, Any]], dict[str, Any]]
 ELSEWHERE = ("again", "unshipped")
 # A program is compared with each oracle, in this order.
 ORACLES = UNOPTIMIZED, STOCK, NUMPY = "Theano unoptimized", "stock Theano", "NumPy"
-# A program of at most this many statements is not shrunk if a row lists its difference.
+# Do not shrink a program of at most this many statements if a row lists its difference.
 SMALL = 2
 
 
@@ -29,11 +29,11 @@ class Workers:
 
     Args:
         stack: the stack's Theano.
-        elsewhere: the same in other processes, one for each situation of ELSEWHERE.
+        elsewhere: the stack's Theano in other processes, by situation of ELSEWHERE.
         unoptimized: the stack's Theano without optimizations and C.
         stock: stock Theano; None if it is not installed.
         stock_unoptimized: stock Theano without optimizations and C.
-        numpy: fuzz.twins; None to leave out this oracle.
+        numpy: fuzz.twins; None to omit this oracle.
     """
 
     stack: Ask
@@ -83,7 +83,7 @@ class Outcome:
 
 def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) -> Outcome:
     """Run a program, and compare its results with each oracle up to ``last``."""
-    question = program.question("unoptimized", ())
+    question = program.make_question("unoptimized", ())
     expected = workers.unoptimized(question)
     actual = run(program, workers)
     difference = differences.compare(expected, actual, program.tolerance)
@@ -93,7 +93,7 @@ def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) 
         difference = differences.compare(stock, actual, program.tolerance)
         outcome = replace(outcome, difference=difference, oracle=STOCK, expected=stock)
     if not difference and workers.numpy and last == NUMPY:
-        values = workers.numpy(program.evaluation())
+        values = workers.numpy(program.make_evaluation())
         difference = differences.compare_values(values, actual, program.tolerance)
         outcome = replace(outcome, difference=difference, oracle=NUMPY, expected=values)
     return outcome
@@ -108,10 +108,10 @@ def copy_repeated_rows(question: dict[str, Any]) -> dict[str, Any]:
 def run(program: Program, workers: Workers) -> dict[str, Any]:
     """Run a program on the stack, in all of its situations."""
     inside = [situation for situation in program.situations if situation not in ELSEWHERE]
-    answer = workers.stack(program.question(program.mode, inside))
+    answer = workers.stack(program.make_question(program.mode, inside))
     for name in program.situations:
         if name in workers.elsewhere and "runs" in answer:
-            other = workers.elsewhere[name](program.question(program.mode, ()))
+            other = workers.elsewhere[name](program.make_question(program.mode, ()))
             answer["runs"][name] = other["runs"]["plain"] if "runs" in other else other
             answer["logged"] = [*answer.get("logged", []), *other.get("logged", [])]
     return answer
@@ -122,12 +122,12 @@ def differs_on_stock(program: Program, workers: Workers, outcome: Outcome) -> bo
     if workers.stock is None or outcome.difference is None:
         return None
     inside = [name for name in program.situations if name not in ELSEWHERE]
-    stock = workers.stock(copy_repeated_rows(program.question(program.mode, inside)))
+    stock = workers.stock(copy_repeated_rows(program.make_question(program.mode, inside)))
     if stock.get("died") == "hangs":
         return None
     if outcome.difference.kind == "logged":
-        failed = {optimizer(line) for line in stock.get("logged", [])}
-        return optimizer(outcome.difference.actual) in failed
+        failed = {get_optimizer_name(line) for line in stock.get("logged", [])}
+        return get_optimizer_name(outcome.difference.actual) in failed
     situation = outcome.difference.situation
     if "runs" in stock and "runs" in outcome.actual:
         runs = stock["runs"], outcome.actual["runs"]
@@ -184,7 +184,7 @@ def investigate(
         return known_differences.find_row(table, smallest, last.difference, on_stock)
 
     if wanted.output >= 0:
-        still_differs(live(replace(program, outputs=(program.outputs[wanted.output],))))
+        still_differs(remove_unused(replace(program, outputs=(program.outputs[wanted.output],))))
     # Do not shrink a listed difference if the program is small, or if it concerns no finite values.
     on_stock, row = None, find_row(None)
     if row is not None and (not row.finite or len(smallest.statements) <= SMALL):

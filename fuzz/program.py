@@ -29,7 +29,7 @@ IMPORTS = {
 }
 # The functions of fuzz.layouts; "C" and "F" are NumPy's orders.
 LAYOUTS = ("C", "F", "reversed_axes", "stepped", "unaligned", "frozen", "repeated")
-# Theano's modes: the default one, and others that a user may choose.
+# Theano's modes: the default mode, and other modes that a user may choose.
 MODES = {
     "fast_run": "None",
     "unfused": "theano.compile.mode.get_mode('FAST_RUN').excluding('fusion')",
@@ -49,11 +49,11 @@ SITUATIONS = {
     "pickle": "f = pickle.loads(pickle.dumps(f))",
     "deepcopy": "f = copy.deepcopy(f)",
     "twice": "f = compiled()",
-    "failing": "# a call that fails comes before each",
+    "failing": "# before each call, a call fails",
     "trusting": "f.trust_input = True",
     "threads": "# f and f.copy() called at once in two threads",
     "two_threads": "# f and compiled() called at once in two threads",
-    "subset": "# each output asked for alone",
+    "subset": "# each call computes one output",
     "again": "# another process, on the same compile directory",
     "unshipped": "# THEANO_FLAGS=cmodule.shipped=,cache_optimizations=False",
 }
@@ -68,9 +68,9 @@ class Value:
     data: tuple[Any, ...]
     layout: str = "C"
 
-    def source(self) -> str:
+    def format_source(self) -> str:
         """Return an expression that makes the array."""
-        words = ", ".join(_number(element) for element in self.data)
+        words = ", ".join(_format_number(element) for element in self.data)
         text = f"np.array([{words}], {self.dtype!r})"
         if self.shape != (len(self.data),):
             text += f".reshape({self.shape})" if self.shape else "[0].reshape(())"
@@ -90,11 +90,11 @@ class Input:
     borrow: bool = False
     mutable: bool = False
 
-    def source(self) -> str:
+    def format_source(self) -> str:
         """Return the statement that makes the input."""
         return f"{self.name} = T.TensorType({self.dtype!r}, {self.broadcastable})({self.name!r})"
 
-    def argument(self) -> str:
+    def format_argument(self) -> str:
         """Return the expression that passes the input to theano.function."""
         if not (self.borrow or self.mutable):
             return self.name
@@ -132,25 +132,26 @@ class Program:
         texts = [text for _, text in self.statements]
         texts += [*self.outputs, *(text for pair in self.updates for text in pair if text)]
         texts += [text for pair in self.givens for text in pair]
-        return {name for text in texts for name in read(text)}
+        return {name for text in texts for name in find_names(text)}
 
-    def graph(self) -> str:
+    def format_graph(self) -> str:
         """Return the imports, and the statements that make the graph."""
         names = self.names() | {"np", "theano", "T"}
         lines = [line for name, line in IMPORTS.items() if name in names]
-        lines += [variable.source() for variable in self.inputs]
+        lines += [variable.format_source() for variable in self.inputs]
         lines += [
-            f"{name} = theano.shared({value.source()}, {name!r})" for name, value in self.shared
+            f"{name} = theano.shared({value.format_source()}, {name!r})"
+            for name, value in self.shared
         ]
         lines += [f"{target} = {text}" for target, text in self.statements]
         return "\n".join(lines)
 
-    def function(self, mode: str) -> str:
+    def format_function(self, mode: str) -> str:
         """Return the expression that compiles the function."""
         outputs = list(self.outputs)
         if self.borrow:
             outputs = [f"theano.Out({name}, borrow=True)" for name in outputs]
-        arguments = [f"[{', '.join(variable.argument() for variable in self.inputs)}]"]
+        arguments = [f"[{', '.join(variable.format_argument() for variable in self.inputs)}]"]
         arguments += [f"[{', '.join(outputs)}]"]
         pairs = ", ".join(f"({s}, {new})" for s, new in self.updates if s)
         dictionaries = [f"list({new}.items())" for s, new in self.updates if not s]
@@ -164,17 +165,17 @@ class Program:
         arguments.append("on_unused_input='ignore'")
         return f"theano.function({', '.join(arguments)})"
 
-    def call(self, number: int) -> list[str]:
+    def format_call(self, number: int) -> list[str]:
         """Return the expressions that make a call's arguments."""
-        return [value.source() for value in self.calls[number]]
+        return [value.format_source() for value in self.calls[number]]
 
-    def question(self, mode: str, situations: Iterable[str]) -> dict[str, Any]:
+    def make_question(self, mode: str, situations: Iterable[str]) -> dict[str, Any]:
         """Return the question to fuzz.worker, which converts to JSON."""
         return {
-            "graph": self.graph(),
-            "function": self.function(mode),
+            "graph": self.format_graph(),
+            "function": self.format_function(mode),
             "shared": [name for name, _ in self.shared],
-            "calls": [self.call(number) for number in range(len(self.calls))],
+            "calls": [self.format_call(number) for number in range(len(self.calls))],
             "aliases": list(self.aliases),
             "free": [variable.mutable for variable in self.inputs],
             "borrow": self.borrow,
@@ -183,30 +184,30 @@ class Program:
             "situations": list(situations),
         }
 
-    def evaluation(self) -> dict[str, Any]:
+    def make_evaluation(self) -> dict[str, Any]:
         """Return the question to fuzz.twins, which cannot compute programs with givens."""
         return {
             "inputs": [variable.name for variable in self.inputs],
-            "shared": [(name, value.source()) for name, value in self.shared],
+            "shared": [(name, value.format_source()) for name, value in self.shared],
             "statements": [] if self.givens else list(self.statements),
             "outputs": list(self.outputs),
             "updates": list(self.updates),
-            "calls": [self.call(number) for number in range(len(self.calls))],
+            "calls": [self.format_call(number) for number in range(len(self.calls))],
             "aliases": list(self.aliases),
         }
 
 
-def read(text: str) -> set[str]:
+def find_names(text: str) -> set[str]:
     """Return the names in an expression."""
     return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
 
 
-def targets(text: str) -> list[str]:
+def find_targets(text: str) -> list[str]:
     """Return the names that a statement binds."""
     return [name.strip() for name in text.split(",")]
 
 
-def live(program: Program) -> Program:
+def remove_unused(program: Program) -> Program:
     """Remove statements, shared variables and inputs that nothing reads."""
     needed = {
         name
@@ -214,13 +215,13 @@ def live(program: Program) -> Program:
             *program.outputs,
             *(t for pair in (*program.updates, *program.givens) for t in pair if t),
         )
-        for name in read(text)
+        for name in find_names(text)
     }
     kept = []
     for target, text in reversed(program.statements):
-        if needed & set(targets(target)):
+        if needed & set(find_targets(target)):
             kept.append((target, text))
-            needed |= read(text)
+            needed |= find_names(text)
     chosen = [
         position for position, variable in enumerate(program.inputs) if variable.name in needed
     ]
@@ -242,7 +243,7 @@ def to_json(program: Program) -> dict[str, Any]:
     return asdict(program)
 
 
-def script(program: Program, kind: str, expected: Iterable[str], comment: str) -> str:
+def make_script(program: Program, kind: str, expected: Iterable[str], comment: str) -> str:
     """Return a Python file: a test that fails while the program differs.
 
     Args:
@@ -251,7 +252,8 @@ def script(program: Program, kind: str, expected: Iterable[str], comment: str) -
         comment: a description of the difference.
     """
     calls = [
-        f"    results.append(f({', '.join(program.call(n))}))" for n in range(len(program.calls))
+        f"    results.append(f({', '.join(program.format_call(n))}))"
+        for n in range(len(program.calls))
     ]
     if kind == "returned":
         last = calls.pop().removeprefix("    results.append(")[:-1]
@@ -270,19 +272,19 @@ def script(program: Program, kind: str, expected: Iterable[str], comment: str) -
     ]
     body += [*calls, *(f"    {line}" for line in expected), "", "", 'if __name__ == "__main__":']
     body += ["    test_same()", ""]
-    helpers = _helpers(name for name in LAYOUTS if any(f"{name}(" in line for line in calls))
+    helpers = _format_helpers(name for name in LAYOUTS if any(f"{name}(" in line for line in calls))
     lines = [f'"""{comment}"""', ""]
     lines += [f"import {word}" for word in ("copy", "pickle") if word in program.situations]
-    head, names = [], program.graph().splitlines()
+    head, names = [], program.format_graph().splitlines()
     while names and names[0].startswith(("import", "from")):
         head.append(names.pop(0))
     lines += [*head, *helpers]
     lines += ["", "", "def compiled():", *(f"    {line}" for line in names)]
-    lines += [f"    return {program.function(program.mode)}"]
+    lines += [f"    return {program.format_function(program.mode)}"]
     return inspect.cleandoc("\n".join([*lines, *body])) + "\n"
 
 
-def _helpers(names: Iterable[str]) -> list[str]:
+def _format_helpers(names: Iterable[str]) -> list[str]:
     """Return the lines that define functions of fuzz.layouts."""
     text = Path(__file__).with_name("layouts.py").read_text(encoding="utf-8")
     chosen = set(names)
@@ -295,9 +297,9 @@ def _helpers(names: Iterable[str]) -> list[str]:
     return [line for node in nodes for line in ["", "", *ast.unparse(node).splitlines()]]
 
 
-def _number(element: Any) -> str:
+def _format_number(element: Any) -> str:
     if isinstance(element, (list, tuple)):
-        return f"complex({_number(element[0])}, {_number(element[1])})"
+        return f"complex({_format_number(element[0])}, {_format_number(element[1])})"
     if isinstance(element, float) and not math.isfinite(element):
         return "np.nan" if math.isnan(element) else ("np.inf" if element > 0 else "-np.inf")
     return repr(element)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from fuzz.program import Input, Program, Value, live, read, targets
+from fuzz.program import Input, Program, Value, find_names, find_targets, remove_unused
 
 Keeps = Callable[[Program], bool]
 
 
 class Exhausted(Exception):
-    """The number of attempts is used up."""
+    """The maximum number of attempts was reached."""
 
 
 def shrink(program: Program, keeps: Keeps, attempts: int) -> Program:
-    """Return the smallest program for which ``keeps`` is true, after at most so many attempts."""
+    """Return the smallest program for which ``keeps`` is true, within a number of attempts."""
     budget = itertools.count(attempts, -1)
     tried: set[Program] = {program}
 
@@ -62,7 +62,7 @@ def _apply(
 
 
 def _drop_parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield the values without a half, a quarter, ..., one of them."""
+    """Yield the values without a half, a quarter, ..., and without one value."""
     size = len(values) // 2
     while size:
         for first in range(0, len(values), size):
@@ -70,7 +70,7 @@ def _drop_parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         size //= 2
 
 
-def fewer_calls(program: Program) -> Iterator[Program]:
+def drop_calls(program: Program) -> Iterator[Program]:
     """Yield programs with fewer calls."""
     if len(program.calls) > 1:
         for call in program.calls:
@@ -80,7 +80,7 @@ def fewer_calls(program: Program) -> Iterator[Program]:
                 yield replace(program, calls=calls)
 
 
-def simpler_function(program: Program) -> Iterator[Program]:
+def simplify_function(program: Program) -> Iterator[Program]:
     """Yield programs without situations, mode, updates, givens or options."""
     if program.situations:
         yield replace(program, situations=())
@@ -94,9 +94,9 @@ def simpler_function(program: Program) -> Iterator[Program]:
     if program.aliases:
         yield replace(program, aliases=())
     for updates in _drop_parts(program.updates):
-        yield live(replace(program, updates=updates))
+        yield remove_unused(replace(program, updates=updates))
     for givens in _drop_parts(program.givens):
-        yield live(replace(program, givens=givens))
+        yield remove_unused(replace(program, givens=givens))
     for position, one in enumerate(program.inputs):
         if one.borrow or one.mutable:
             plain = Input(one.name, one.dtype, one.broadcastable)
@@ -105,47 +105,47 @@ def simpler_function(program: Program) -> Iterator[Program]:
             )
 
 
-def fewer_outputs(program: Program) -> Iterator[Program]:
+def drop_outputs(program: Program) -> Iterator[Program]:
     """Yield programs with fewer outputs, or with an operand in place of an output."""
     if len(program.outputs) > 1:
         for output in program.outputs:
-            yield live(replace(program, outputs=(output,)))
+            yield remove_unused(replace(program, outputs=(output,)))
         for outputs in _drop_parts(program.outputs):
             if outputs:
-                yield live(replace(program, outputs=outputs))
+                yield remove_unused(replace(program, outputs=outputs))
     texts = dict(program.statements)
     for position, output in enumerate(program.outputs):
-        for name in sorted(read(texts.get(output, ""))):
+        for name in sorted(find_names(texts.get(output, ""))):
             if name in texts or name in {variable.name for variable in program.inputs}:
                 outputs = (*program.outputs[:position], name, *program.outputs[position + 1 :])
-                yield live(replace(program, outputs=outputs))
+                yield remove_unused(replace(program, outputs=outputs))
 
 
-def simpler_statements(program: Program) -> Iterator[Program]:
-    """Yield programs with an expression replaced by a simpler one."""
-    yield live(program)
+def simplify_statements(program: Program) -> Iterator[Program]:
+    """Yield programs with an expression replaced by a simpler expression."""
+    yield remove_unused(program)
     names = [variable.name for variable in program.inputs]
     for position, (target, text) in enumerate(program.statements):
         for other in _simplify_text(text, names):
             statements = list(program.statements)
             statements[position] = target, other
-            yield live(replace(program, statements=tuple(statements)))
-        names += targets(target)
+            yield remove_unused(replace(program, statements=tuple(statements)))
+        names += find_targets(target)
 
 
-def inlined_statements(program: Program) -> Iterator[Program]:
+def inline_statements(program: Program) -> Iterator[Program]:
     """Yield programs in which a statement that is read once is inlined."""
     for position, (target, text) in enumerate(program.statements):
         if "," in target or target in program.outputs or target == text:
             continue
         later = program.statements[position + 1 :]
-        readers = [n for n, (_, other) in enumerate(later) if target in read(other)]
+        readers = [n for n, (_, other) in enumerate(later) if target in find_names(other)]
         others = [
             *program.outputs,
             *(t for pair in (*program.updates, *program.givens) for t in pair),
         ]
         if len(readers) != 1 or any(
-            target in read(expression) for expression in others if expression
+            target in find_names(expression) for expression in others if expression
         ):
             continue
         reader, old = later[readers[0]]
@@ -162,7 +162,7 @@ def inlined_statements(program: Program) -> Iterator[Program]:
         yield replace(program, statements=tuple(statements))
 
 
-def shorter_values(program: Program) -> Iterator[Program]:
+def shorten_values(program: Program) -> Iterator[Program]:
     """Yield programs in which all axes of one length are shorter, in one call or in all."""
     lengths = sorted({n for call in program.calls for value in call for n in value.shape})
     for length in lengths:
@@ -179,26 +179,26 @@ def shorter_values(program: Program) -> Iterator[Program]:
                     yield _replace_value(program, number, position, value)
 
 
-def simpler_values(program: Program) -> Iterator[Program]:
+def simplify_values(program: Program) -> Iterator[Program]:
     """Yield programs with elements 0 or 1, and with NumPy's default layout."""
     for number, call in enumerate(program.calls):
         for position, value in enumerate(call):
             if value.layout != "C":
                 yield _replace_value(program, number, position, replace(value, layout="C"))
             for element in (0, 1):
-                simple = _element(value.dtype, element)
+                simple = _make_element(value.dtype, element)
                 if any(repr(element_value) != repr(simple) for element_value in value.data):
                     data = (simple,) * len(value.data)
                     yield _replace_value(program, number, position, replace(value, data=data))
             for index, old in enumerate(value.data):
                 for element in (0, 1, 2):
-                    if repr(old) == repr(_element(value.dtype, element)):
+                    if repr(old) == repr(_make_element(value.dtype, element)):
                         break
-                    simple = _element(value.dtype, element)
+                    simple = _make_element(value.dtype, element)
                     data = (*value.data[:index], simple, *value.data[index + 1 :])
                     yield _replace_value(program, number, position, replace(value, data=data))
     for position, (name, value) in enumerate(program.shared):
-        simple = _element(value.dtype, 0)
+        simple = _make_element(value.dtype, 0)
         if any(repr(element) != repr(simple) for element in value.data):
             shared = list(program.shared)
             shared[position] = name, replace(value, data=(simple,) * len(value.data))
@@ -206,31 +206,31 @@ def simpler_values(program: Program) -> Iterator[Program]:
 
 
 STEPS = (
-    fewer_calls,
-    simpler_function,
-    fewer_outputs,
-    simpler_statements,
-    shorter_values,
-    inlined_statements,
-    simpler_statements,
-    simpler_values,
+    drop_calls,
+    simplify_function,
+    drop_outputs,
+    simplify_statements,
+    shorten_values,
+    inline_statements,
+    simplify_statements,
+    simplify_values,
 )
 
 
 def cut(value: Value, length: int, new: int, only: int | None = None) -> Value:
-    """Return the value with ``new`` elements on all axes of length ``length``, or on one."""
+    """Return the value with ``new`` elements on all axes of length ``length``, or on one axis."""
     shape = [
         new if old == length and only in (None, axis) else old
         for axis, old in enumerate(value.shape)
     ]
     data = [
-        value.data[_offset(index, value.shape)]
+        value.data[_compute_offset(index, value.shape)]
         for index in itertools.product(*(range(n) for n in shape))
     ]
     return replace(value, shape=tuple(shape), data=tuple(data))
 
 
-def _offset(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+def _compute_offset(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
     offset = 0
     for position, length in zip(index, shape):
         offset = offset * length + position
@@ -243,7 +243,7 @@ def _replace_value(program: Program, call: int, position: int, value: Value) -> 
     return replace(program, calls=tuple(map(tuple, calls)))
 
 
-def _element(dtype: str, number: int) -> Any:
+def _make_element(dtype: str, number: int) -> Any:
     if dtype == "bool":
         return bool(number)
     if dtype.startswith("complex"):
@@ -267,9 +267,9 @@ def _simplify_text(text: str, names: list[str]) -> Iterator[str]:
 
 def _simplify_node(node: ast.expr, names: list[str]) -> Iterator[ast.expr]:
     """Yield replacements of a node of an expression."""
-    yield from _constants(node)
-    yield from _parts(node)
-    yield from _shorter(node)
+    yield from _simplify_constant(node)
+    yield from _yield_operands(node)
+    yield from _drop_argument(node)
     if isinstance(node, (ast.Name, ast.BinOp, ast.Call, ast.Subscript)):
         for position, name in enumerate(names):
             # Replace a name only by an earlier name.
@@ -281,7 +281,7 @@ def _index_of(name: str, names: list[str]) -> int:
     return names.index(name) if name in names else -1
 
 
-def _constants(node: ast.expr) -> Iterator[ast.expr]:
+def _simplify_constant(node: ast.expr) -> Iterator[ast.expr]:
     """Yield simpler constants."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
@@ -293,7 +293,7 @@ def _constants(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Constant("float64")
 
 
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
+def _yield_operands(node: ast.expr) -> Iterator[ast.expr]:
     """Yield the operands of an expression."""
     if isinstance(node, ast.BinOp):
         yield from (node.left, node.right)
@@ -309,7 +309,7 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
             yield node.func.value
 
 
-def _shorter(node: ast.expr) -> Iterator[ast.expr]:
+def _drop_argument(node: ast.expr) -> Iterator[ast.expr]:
     """Yield the node without an argument, an element, or a bound of a slice."""
     if isinstance(node, ast.Call):
         for position in range(len(node.keywords)):

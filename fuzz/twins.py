@@ -28,7 +28,7 @@ from scipy import special
 from fuzz import derivatives, layouts
 from fuzz.encoding import encode
 from fuzz.grammar import types
-from fuzz.program import read, targets
+from fuzz.program import find_names, find_targets
 
 
 class NoTwin(Exception):
@@ -76,7 +76,7 @@ class Array:
 
     Args:
         array: the NumPy array.
-        part: for a part of another array, that array and the index; else None.
+        part: the array of which this is a part, and the index; None for a whole array.
     """
 
     def __init__(self, array: Any, part: tuple[Array, Any] | None = None) -> None:
@@ -186,7 +186,7 @@ def elementwise(
 
 def floating(*arrays: Any) -> str:
     """Return the type of a function without integer values."""
-    return types.floating(upcast(*arrays))
+    return types.compute_float_type(upcast(*arrays))
 
 
 def divided(*arrays: Any) -> str:
@@ -412,7 +412,8 @@ def product(function: Callable[..., Any]) -> Callable[..., Array]:
         arrays = plain(x), plain(y)
         dtype = upcast(*arrays)
         if dtype in types.COMPLEX and not all(np.isfinite(array).all() for array in arrays):
-            # Whether an infinite complex number times a finite one is nan depends on the algorithm.
+            # Refuse it: infinite times finite complex numbers may give nan, depending on the
+            # algorithm.
             raise NoTwin
         wide = "float64" if dtype in types.FLOATS else dtype
         return Array(function(*(array.astype(wide) for array in arrays), **named).astype(dtype))
@@ -451,7 +452,7 @@ def convolution(x: Array, k: Array, **options: Any) -> Array:
     gaps = options.get("filter_dilation", 1)
     images, filters = x.array.astype("float64"), k.array.astype("float64")
     if not (np.isfinite(images).all() and np.isfinite(filters).all()):
-        # Whether a non-finite number is multiplied by a 0 of the padding depends on the method.
+        # Some methods multiply a non-finite number by a 0 of the padding, others do not.
         raise NoTwin
     ndim = filters.ndim - 2
     lengths = np.array(filters.shape[2:])
@@ -783,7 +784,7 @@ def code(text: str) -> python_types.CodeType:
 
 @functools.lru_cache
 def derivative(text: str) -> list[str]:
-    """Return the function of a derivative and the texts of its arguments; [] if it is none."""
+    """Return a derivative's function and the texts of its arguments; [] if it is no derivative."""
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in DERIVATIVES:
         return []
@@ -793,7 +794,7 @@ def derivative(text: str) -> list[str]:
 def run_statements(
     statements: Sequence[tuple[str, str]], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run statements; return the values of all names, without those that have no twin."""
+    """Run statements; return the values of all names, except names without a twin."""
     names = dict(values)
     for number, (target, text) in enumerate(statements):
         try:
@@ -802,7 +803,7 @@ def run_statements(
             else:
                 exec(code(f"{target} = {text}"), names)
         except Exception:
-            # Only the other oracles decide whether a statement should raise.
+            # This oracle does not decide whether a statement must raise; other oracles do.
             continue
     return names
 
@@ -826,9 +827,9 @@ def derive(
         names = run_statements(kept, {**values, by: Array(array)})
         return plain(eval(text, names)).astype("float64")
 
-    slopes = functools.partial(derivatives.jacobian, value)
+    slopes = functools.partial(derivatives.compute_jacobian, value)
     if name.endswith("hessian"):
-        return Array(derivatives.jacobian(slopes, x))
+        return Array(derivatives.compute_jacobian(slopes, x))
     if name == "T.Rop":
         return Array(np.tensordot(slopes(x), value(x, more[0]), x.ndim))
     if name == "T.Lop":
@@ -839,11 +840,11 @@ def derive(
 
 def find_needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
     """Return the statements on which an expression depends."""
-    names, kept = set(read(text)), []
+    names, kept = set(find_names(text)), []
     for target, part in reversed(statements):
-        if names & set(targets(target)):
+        if names & set(find_targets(target)):
             kept.append((target, part))
-            names |= read(part)
+            names |= find_names(part)
     return kept[::-1]
 
 
@@ -854,8 +855,8 @@ def find_imprecise(statements: Sequence[tuple[str, str]]) -> set[str]:
     for target, text in statements:
         if derivative(text):
             derived.add(target)
-        elif read(text) & (derived | imprecise):
-            imprecise.update(targets(target))
+        elif find_names(text) & (derived | imprecise):
+            imprecise.update(find_targets(target))
     return imprecise
 
 

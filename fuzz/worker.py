@@ -108,7 +108,7 @@ class Task:
         return [encode(self.names[name].get_value()) for name in self.asked["shared"]]
 
     def fail(self, function: Any, number: int) -> None:
-        """Make calls that fail, but none that may change a shared variable."""
+        """Make calls that fail, except calls that may change a shared variable."""
         values = self.arguments(number)
         if not values:
             return
@@ -190,7 +190,7 @@ class Task:
             self.function.trust_input = False
 
     def subset(self) -> Any:
-        """Compute each output in a call of its own."""
+        """Compute each output in a separate call."""
         return (
             None if self.asked["updates"] or self.initial else self.run(self.function, subset=True)
         )

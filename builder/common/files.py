@@ -17,7 +17,8 @@ def write_atomically(file: Path, content: bytes | str) -> None:
     A reader sees the old content or the new content, never a part. Text is written as UTF-8.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Hidden, so that no glob pattern finds it, and with the process id: several may write at once.
+    # The name is hidden, so that no glob pattern matches it. It has the process id, because several
+    # processes may write at once.
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         part.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -10,7 +10,7 @@ EXCERPT_LINES = 10
 CONTEXT_LINES = 2
 MAX_LINE_LENGTH = 200
 # Error messages of compilers, linkers, ninja and make. The first match explains the failure: with
-# make -j other jobs go on for a while afterwards, and each caller reports the failure again.
+# make -j other jobs continue after it, and each caller reports the failure again.
 ERROR = re.compile(
     r":\d+: ((fatal|internal compiler) )?error: |^f951: |: undefined reference to "
     r"|^FAILED: |: cannot find -l|^CMake Error|: error: \S|^(Fatal |[\w.]*)Error: |^E  "
@@ -55,7 +55,7 @@ def summarize_failure(log: str) -> str:
 
 
 def extract_excerpt(log: str) -> list[str]:
-    """Return at most EXCERPT_LINES lines of a log: around its first error, else its last ones."""
+    """Return at most EXCERPT_LINES lines of a log: around its first error, else its last lines."""
     lines = _read_lines(log)
     error = find_error(lines)
     last_start = max(0, len(lines) - EXCERPT_LINES)

@@ -17,11 +17,11 @@ VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 
 BUILD = ROOT / "build"
-# Recipes name their sources by this directory: ../../build/sources/<file>.
+# Recipes contain the path of this directory: ../../build/sources/<file>.
 SOURCES = BUILD / "sources"
 CHANNEL = BUILD / "channel"
 ENVIRONMENTS = BUILD / "envs"
-# Locks of stacks that contain a file of the user's or programs: they are not for the repository.
+# Locks of stacks with programs or with AMD's library. The repository does not contain them.
 OWN_LOCKS = BUILD / "locks"
 IMAGES = BUILD / "images"
 PACKS = BUILD / "packs"
@@ -54,7 +54,7 @@ def package_cache() -> Path:
     return cache() / "packages"
 
 
-def work() -> Path:
+def work_directory() -> Path:
     """Return the build directory. It is outside the checkout: no package depends on its path."""
     return cache() / "work"
 

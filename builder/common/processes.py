@@ -57,7 +57,8 @@ def run(
     """Run a command and capture its stdout and stderr, merged.
 
     Raises:
-        CommandFailed: it could not be started, or exited non-zero while ``check`` is set.
+        CommandFailed: the command could not be started; or ``check`` is set and its exit status is
+            not 0.
     """
     command = [os.fspath(part) for part in argv]
     try:
@@ -125,8 +126,8 @@ def start(
 ) -> Process:
     """Start a command in a new session and write its output to ``log``; do not wait for it.
 
-    Its standard input is a pipe without a writer. The pipe closes when this process ends, for
-    whatever reason, so that the child can end too.
+    Its standard input is a pipe to which nobody writes. The pipe closes when this process ends for
+    any reason, so that the child can end too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -176,7 +177,7 @@ class Conversation:
     """A running command that answers each line on stdin with one line on stdout.
 
     Raises:
-        CommandFailed: it could not be started.
+        CommandFailed: the command could not be started.
     """
 
     def __init__(

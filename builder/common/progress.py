@@ -36,7 +36,7 @@ _level = Level.NORMAL
 
 def set_level(level: Level) -> None:
     """Set the amount of output of this process."""
-    global _level  # noqa: PLW0603 (the console is shared by the whole process, and so is this)
+    global _level  # noqa: PLW0603 (the level is for the whole process, like the console)
     _level = level
 
 
@@ -59,7 +59,7 @@ def conclude(message: str) -> None:
 def is_interactive() -> bool:
     """Return whether the console can change a line that it wrote.
 
-    FORCE_COLOR makes rich treat a file as a terminal, so its own attribute is not used.
+    Do not use rich's own attribute: FORCE_COLOR makes rich treat a file as a terminal.
     """
     return console.file.isatty() and not console.is_dumb_terminal
 
@@ -69,8 +69,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    # The width cannot be an argument of print, which takes the smaller of it and the terminal's:
-    # 80 columns without a terminal.
+    # Set the console's width. The argument ``width`` of print cannot exceed the terminal's width,
+    # which is 80 columns without a terminal.
     Console(width=TABLE_WIDTH, highlight=False).print(table, crop=False)
 
 
@@ -129,7 +129,7 @@ def find_compiled_file(log: Path) -> str:
 
 
 class _LiveLine:
-    """A rich renderable that asks for its text at each refresh."""
+    """A rich renderable that computes its text at each refresh."""
 
     def __init__(self, describe: Callable[[], str]) -> None:
         self._describe = describe
@@ -175,7 +175,7 @@ class BuildProgress:
         """Record that the build of a recipe succeeded."""
         self.show_new_log_lines()
         began, _ = self._running[name]
-        # Replaced, not changed: another thread iterates over it.
+        # Replace the dictionary, do not change it: another thread iterates over it.
         self._running = {other: row for other, row in self._running.items() if other != name}
         self.done += 1
         if not is_interactive() or is_verbose():

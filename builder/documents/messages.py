@@ -37,7 +37,7 @@ FOLDERS = {
     "theano": paths.RECIPES / "theano" / "src" / "theano",
 }
 SAID = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
-# At least three words: a single word is an identifier. A compiler flag is no sentence.
+# A message has at least three words. Shorter texts are identifiers or compiler flags.
 SENTENCE = re.compile(r"^[^-].*[a-z]{2,}.*[a-z]{2,}.*[a-z]{2,}")
 # The placeholder of a value without a name.
 VALUE = "\N{HORIZONTAL ELLIPSIS}"
@@ -51,16 +51,16 @@ for names, numbers and paths. Search this page for the other words of your messa
 def format_page() -> str:
     """Return the page as Markdown."""
     remedies = read_remedies()
-    lines = [INTRODUCTION, "## Of ./invoke, by exit code", ""]
+    lines = [INTRODUCTION, "## ./invoke, by exit code", ""]
     rows = find_builder_messages()
     for kind in KINDS:
         if messages := rows.get(kind.exit_code):
             lines += [f"### {kind.exit_code}: {describe_kind(kind)}", ""]
             lines += [remedies["exit-codes"].get(str(kind.exit_code), ""), ""]
             lines += [*(_format_item(*row) for row in sorted(messages)), ""]
-    lines += ["### 130: interrupted", "", "Run the task again: most tasks continue from there.", ""]
+    lines += ["### 130: interrupted", "", "Run the task again: most tasks continue.", ""]
     for name, folder in FOLDERS.items():
-        lines += [f"## Of {name}", ""]
+        lines += [f"## {name}", ""]
         for file, messages_of_file in find_environment_messages(folder).items():
             lines += [f"### {file}", "", remedies[name].get(file, ""), ""]
             lines += [*map(_format_item, messages_of_file), ""]
@@ -78,9 +78,9 @@ def find_builder_messages() -> dict[int, set[tuple[str, str]]]:
     codes = {kind.__name__: kind.exit_code for kind in KINDS}
     for file in [paths.ROOT / "tasks.py", *sorted((paths.ROOT / "builder").rglob("*.py"))]:
         for call in find_calls(file):
-            if called_name(call) in codes and (message := make_template(call.args[:1])):
+            if get_called_name(call) in codes and (message := make_template(call.args[:1])):
                 hints = call.args[1:2] or [word.value for word in call.keywords]
-                rows[codes[called_name(call)]].add((message, make_template(hints)))
+                rows[codes[get_called_name(call)]].add((message, make_template(hints)))
     for code, *texts in SCRIPT_MESSAGES.findall(
         (paths.ROOT / "invoke").read_text(encoding="utf-8")
     ):
@@ -103,7 +103,7 @@ def find_environment_messages(folder: Path) -> dict[str, list[str]]:
         texts = [
             make_template(call.args[:1])
             for call in find_calls(file)
-            if SAID.fullmatch(called_name(call))
+            if SAID.fullmatch(get_called_name(call))
         ]
         if sentences := list(dict.fromkeys(filter(SENTENCE.search, texts))):
             messages[str(file.relative_to(folder))] = sentences
@@ -123,30 +123,30 @@ def find_calls(file: Path) -> Iterator[ast.Call]:
     )
 
 
-def called_name(call: ast.Call) -> str:
+def get_called_name(call: ast.Call) -> str:
     """Return the name of the called function without its module; "" if it has no name."""
     return str(getattr(call.func, "id", getattr(call.func, "attr", "")))
 
 
 def make_template(arguments: Iterable[ast.expr]) -> str:
     """Format a message of the code with a word for each value; "" if it has only values."""
-    message = " ".join(" ".join(_text(argument).split()) for argument in arguments)
+    message = " ".join(" ".join(_format_template(argument).split()) for argument in arguments)
     return message if re.search("[a-z]", message) else ""
 
 
-def _text(node: ast.expr) -> str:
+def _format_template(node: ast.expr) -> str:
     text = VALUE
     match node:
         case ast.Constant(value=str(text)):
             text = re.sub(r"%[srd]", VALUE, text)
         case ast.JoinedStr(values=parts):
-            text = "".join(map(_text, parts))
+            text = "".join(map(_format_template, parts))
         case ast.BinOp(left=first, op=ast.Add(), right=second):
-            text = _text(first) + _text(second)
+            text = _format_template(first) + _format_template(second)
         case ast.IfExp(body=body, orelse=other):
-            text = " / ".join(filter(None, map(_text, (body, other))))
+            text = " / ".join(filter(None, map(_format_template, (body, other))))
         case ast.FormattedValue(value=ast.IfExp() | ast.Constant() as value):
-            text = _text(value)
+            text = _format_template(value)
         case ast.FormattedValue(value=ast.Name(id=name) | ast.Attribute(attr=name)):
             text = name.strip("_").upper()
     return text

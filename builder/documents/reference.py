@@ -27,18 +27,22 @@ def format_tasks_page(tasks: Iterable[Any], for_users: Sequence[str]) -> str:
     for title, names in (("For users", for_users), ("For developers", others)):
         lines += [f"## {title}", ""]
         for name in names:
-            lines += [f"### ./invoke {name}", "", *_paragraphs(by_name[name].__doc__)]
+            lines += [f"### ./invoke {name}", "", *_split_paragraphs(by_name[name].__doc__)]
             lines += _format_table(map(_format_flag, by_name[name].get_arguments()))
     return "\n".join(lines)
 
 
 def format_commands_page(parsers: Sequence[argparse.ArgumentParser]) -> str:
-    """Format the page of the commands of parsers; the first one is the main parser."""
+    """Format the page of the commands of parsers; the first parser is the main parser."""
     lines = [f"# Commands: {parsers[0].prog}", "", "Generated from its parser, like `--help`.", ""]
-    lines += _paragraphs(parsers[0].description)
+    lines += _split_paragraphs(parsers[0].description)
     by_name = {parser.prog: parser for parser in parsers}
     for name, parser, summary in _iterate_parsers(parsers[0], by_name):
-        lines += [f"{'#' * len(name.split())} {name}", "", *_paragraphs(escape_markdown(summary))]
+        lines += [
+            f"{'#' * len(name.split())} {name}",
+            "",
+            *_split_paragraphs(escape_markdown(summary)),
+        ]
         lines += _format_table(
             (_format_argument(action), _format_help(action))
             for action in parser._actions
@@ -87,7 +91,7 @@ def _format_flag(argument: Any) -> tuple[str, str]:
     return name, text
 
 
-def _paragraphs(text: str | None) -> list[str]:
+def _split_paragraphs(text: str | None) -> list[str]:
     return [*inspect.cleandoc(text).splitlines(), ""] if text else []
 
 

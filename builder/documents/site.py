@@ -50,7 +50,7 @@ def build_site(made: Mapping[str, str], manual: bool, options: Options) -> Path:
     for name, text in pages.items():
         (source / name).write_text(text, encoding="utf-8")
     progress.say(f"building {len(pages)} pages")
-    command = _sphinx_command(python, source, html, CONFIGURATION)
+    command = _make_sphinx_command(python, source, html, CONFIGURATION)
     if (
         processes.run_on_terminal([*command, "--fail-on-warning"], env=processes.clean_environ())
         != 0
@@ -151,16 +151,17 @@ def _make_manual(html: Path, options: Options) -> None:
         unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", "--file"]
         processes.run([*unpack, archive, "--directory", folder])
         flags = {"THEANO_FLAGS": f"base_compiledir={folder}/compiled"}
-        # Sphinx prints many warnings about the manual; they are not corrected here.
+        # Sphinx prints many warnings about the manual. Hide them, because the manual does not
+        # change.
         log = paths.LOGS / "manual.log"
-        command = _sphinx_command(python, Path(folder, "doc"), html, CONFIGURATION / "manual")
+        command = _make_sphinx_command(python, Path(folder, "doc"), html, CONFIGURATION / "manual")
         if processes.run_logged(command, env={**processes.clean_environ(), **flags}, log=log) != 0:
             raise CommandFailed(
                 "Theano's manual was not built", f"see {progress.display_path(log)}"
             )
 
 
-def _sphinx_command(
+def _make_sphinx_command(
     python: Path, source: Path, html: Path, configuration: Path
 ) -> list[str | Path]:
     where: list[str | Path] = ["--conf-dir", configuration]

@@ -21,7 +21,7 @@ LICENCES = Path("share", "licenses")
 def install_relocated(lock: Lock, prefix: Path, final_prefix: Path, what: str) -> None:
     """Install a lock into ``prefix`` for use at ``final_prefix``, with licences.
 
-    The records in ``conda-meta`` have no path of this host.
+    The records in ``conda-meta`` then contain no path of this host.
 
     Args:
         what: the name of the environment in error messages.
@@ -72,21 +72,23 @@ def write_tar(
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path in sorted({*parents, *directories} - {Path("/")}):
             mode = 0o1777 if path in directories else 0o755
-            tar.addfile(_member(path, tarfile.DIRTYPE, mode))
+            tar.addfile(_make_member(path, tarfile.DIRTYPE, mode))
         for path, file in sorted(members.items()):
             if file.is_symlink():
-                member = _member(path, tarfile.SYMTYPE, 0o777)
+                member = _make_member(path, tarfile.SYMTYPE, 0o777)
                 member.linkname = str(file.readlink())
                 tar.addfile(member)
             else:
                 status = file.stat()
-                member = _member(path, tarfile.REGTYPE, 0o755 if status.st_mode & 0o100 else 0o644)
+                member = _make_member(
+                    path, tarfile.REGTYPE, 0o755 if status.st_mode & 0o100 else 0o644
+                )
                 member.size = status.st_size
                 with file.open("rb") as content:
                     tar.addfile(member, content)
 
 
-def _member(path: Path, kind: bytes, mode: int) -> tarfile.TarInfo:
+def _make_member(path: Path, kind: bytes, mode: int) -> tarfile.TarInfo:
     member = tarfile.TarInfo(str(path.relative_to("/")))
     member.type, member.mode, member.mtime = kind, mode, SOURCE_DATE_EPOCH
     return member

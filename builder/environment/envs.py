@@ -21,10 +21,11 @@ from builder.stack import stacks
 from builder.stack.recipes import METAPACKAGE, Recipe
 from builder.stack.stacks import Stack
 
-# Written last into an environment. An environment without this file is incomplete; one with another
-# digest is outdated. Both are installed again. The name is not *.json: those files are packages.
+# The last file that is written into an environment. An environment without this file is incomplete;
+# an environment with another digest is outdated. Both are installed again. The name does not end
+# with .json, because conda reads each conda-meta/*.json as a package.
 MARK = Path("conda-meta", "theano-fast")
-# conda neither removes nor replaces the packages in this file. No package can install it.
+# conda neither removes nor replaces the packages in this file. A package cannot install this file.
 PINNED = Path("conda-meta", "pinned")
 
 
@@ -101,18 +102,18 @@ def resolve_lock(stack: Stack, metapackage: Recipe, packages: Iterable[Package])
         return Lock(stack.name, stack_specs, _solve(packages, stack_specs))
     except CommandFailed as error:
         raise SolveFailed(
-            f"stack {stack.name} ({', '.join(stack_specs)}) cannot be installed here:\n{error}",
-            "correct the recipes' requirements, or run on a host that has the virtual "
-            "packages they name",
+            f"this host cannot install stack {stack.name} ({', '.join(stack_specs)}):\n{error}",
+            "correct the recipes' requirements, or run on a host that meets the requirements on "
+            "virtual packages such as __glibc",
         ) from error
 
 
 def format_explicit(lock: Lock) -> str:
     """Format a lock in conda's explicit format, with CHANNEL in place of the channel's address."""
     lines = [
-        *_address(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
-        f"#   conda create --name {_name(lock)} --file {lock.stack}.lock",
-        "# conda compares the hashes over http, but not with file://: docs/conda.md has what does.",
+        *_format_instructions(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
+        f"#   conda create --name {_format_name(lock)} --file {lock.stack}.lock",
+        "# conda compares the hashes over http, but not with file://: docs/conda.md verifies them.",
         "# platform: linux-64",
         "@EXPLICIT",
     ]
@@ -128,10 +129,10 @@ def format_environment_yml(lock: Lock) -> str:
     lines = [
         # Older versions add Anaconda's channels, unless the file has `nodefaults`, on which newer
         # versions fail.
-        *_address(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
+        *_format_instructions(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
         f"#   conda env create --file {lock.stack}.yml",
-        "# conda asks the channels of your .condarc too: docs/conda.md has what does not.",
-        f"name: {_name(lock)}",
+        "# conda uses the channels of your .condarc too: docs/conda.md shows how to avoid them.",
+        f"name: {_format_name(lock)}",
         "channels:",
         "  - CHANNEL",
         "dependencies:",
@@ -140,8 +141,8 @@ def format_environment_yml(lock: Lock) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _address(lock: Lock, conda: str, name: str, own: str) -> list[str]:
-    """Return the first lines: how to make ``own`` from the file ``name`` and the address."""
+def _format_instructions(lock: Lock, conda: str, name: str, own: str) -> list[str]:
+    """Return the first lines: how to make the file ``own`` from ``name`` and the address."""
     return [
         f"# Written by: invoke lock {stacks.format_flags(lock.stack)}",
         f"# Put the channel's address in, and install, with conda {conda} or newer:",
@@ -149,7 +150,7 @@ def _address(lock: Lock, conda: str, name: str, own: str) -> list[str]:
     ]
 
 
-def _name(lock: Lock) -> str:
+def _format_name(lock: Lock) -> str:
     """Return the name of the environment in both files."""
     return f"theano-{lock.stack}"
 
@@ -158,12 +159,13 @@ def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
     """Write a lock's two files into ``directory``; do not touch a file with the same text.
 
     Args:
-        address: the channel's address, to use for CHANNEL; the comments on it are left out.
+        address: the channel's address, to replace CHANNEL. With it, omit the comments that explain
+            the replacement.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts = {LOCK_NAME: format_explicit(lock), "environment.yml": format_environment_yml(lock)}
     if address:
-        texts = {name: _served(text, address) for name, text in texts.items()}
+        texts = {name: _replace_channel(text, address) for name, text in texts.items()}
     for name, text in texts.items():
         file = directory / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
@@ -172,7 +174,7 @@ def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
             part.replace(file)
 
 
-def _served(text: str, address: str) -> str:
+def _replace_channel(text: str, address: str) -> str:
     lines = text.splitlines(keepends=True)
     kept = [line for line in lines if line[0] != "#" or line == "# platform: linux-64\n"]
     return "".join(kept).replace("CHANNEL", address)
@@ -187,21 +189,21 @@ def describe_differences(lock: Lock, directory: Path) -> str:
     )
     if not (changes := [line for line in lines if "CHANNEL/" in line]):
         return ""
-    return f"{file} (-) has other packages than were built (+):\n" + "\n".join(changes)
+    return f"the packages in {file} (-) differ from the built packages (+):\n" + "\n".join(changes)
 
 
 def check_lock(lock: Lock, directory: Path) -> None:
     """Compare a lock with the lock in ``directory``.
 
     Raises:
-        NotReproducible: they differ; the message has the packages.
+        NotReproducible: the locks differ; the message names the packages.
     """
     if differences := describe_differences(lock, directory):
         raise NotReproducible(
             differences,
             "if recipes, builder or compilers changed, run ./invoke lock "
             f"{stacks.format_flags(lock.stack)} and commit the files that it writes; "
-            "else run ./invoke rebuild, which names the files that differ",
+            "otherwise run ./invoke rebuild, which names the files that differ",
         )
 
 
@@ -218,7 +220,7 @@ def require_installed(stack: str) -> None:
     """Require that ``build/envs/<stack>`` is completely installed.
 
     Raises:
-        EnvironmentFailed: it is not; the hint is the command that builds it.
+        EnvironmentFailed: it is not installed; the hint is the command that builds it.
     """
     if read_installed_digest(stack) is None:
         raise EnvironmentFailed(
@@ -267,8 +269,9 @@ def install_packages(
 def _compile(prefix: Path, final_prefix: Path) -> None:
     """Byte-compile the modules in site-packages that have no bytecode.
 
-    Python would compile them at each start if it may not write there. The bytecode has no times
-    in it, and one process compiles all modules in order, so it depends only on the modules.
+    Otherwise Python compiles them at each start, if the user cannot write to the environment. The
+    bytecode contains no times, and one process compiles all modules in order, so the bytecode
+    depends only on the modules.
     """
     modules = [
         file
@@ -283,15 +286,15 @@ def _compile(prefix: Path, final_prefix: Path) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as module_list:
         module_list.writelines(f"{module}\n" for module in modules)
         module_list.flush()
-        # It fails on files with intended syntax errors, such as test data.
+        # compileall fails on files with intended syntax errors, such as test data.
         run([*command, "-i", module_list.name], check=False)
 
 
 def hash_environment(prefix: Path) -> str:
     """Compute the SHA-256 of the paths, modes and contents of all installed files.
 
-    One lock gives one digest at one prefix. The records in ``conda-meta``, which have paths of
-    this host, are left out.
+    The same lock at the same prefix gives the same digest. The records in ``conda-meta`` do not
+    count, because they contain paths of this host.
     """
     records = (prefix / "conda-meta").glob("*.json")
     names = [name for file in records for name in json.loads(file.read_text("utf-8"))["files"]]
@@ -319,7 +322,7 @@ def create_environment(lock: Lock) -> Environment:
     if read_installed_digest(lock.stack) == lock.digest:
         return Environment(prefix, lock)
     if prefix.exists():
-        # Renamed first: an interrupted removal must not leave an environment that looks complete.
+        # Rename it first: an interrupted removal must not leave an environment that looks complete.
         trash = Path(tempfile.mkdtemp(prefix=f".{lock.stack}-", dir=prefix.parent))
         prefix.replace(trash / "old")
         shutil.rmtree(trash)

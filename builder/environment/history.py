@@ -1,4 +1,4 @@
-"""Check in git's history of the locks that no package file name had two different contents."""
+"""Check that the same package file name has the same SHA-256 in all committed locks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE = re.compile(r"^[+-]?CHANNEL/(?P<file>\S+)#sha256:(?P<sha256>[0-9a-f]{64})$
 
 
 def check_committed_locks() -> None:
-    """Compare the locks in ``envs/`` with all that were committed there.
+    """Compare the locks in ``envs/`` with all committed versions of them.
 
     conda identifies a cached package by name, version and build. A change of a package's bytes
     therefore needs a new build number.
@@ -29,14 +29,14 @@ def check_committed_locks() -> None:
     committed = run(log, cwd=paths.ROOT).output
     if reused := find_reused("\n".join(lock.read_text("utf-8") for lock in locks), committed):
         raise ConfigurationError(
-            "these packages have other bytes than before under the same name:\n  "
+            "these packages have other bytes than a committed package of the same name:\n  "
             + "\n  ".join(reused),
             "raise `number` below `build` in their recipes, build, and ./invoke lock again",
         )
 
 
 def find_reused(locked: str, committed: str) -> list[str]:
-    """Return the locked files with more than one SHA-256 in both texts together."""
+    """Return the files that have more than one SHA-256 in the two texts."""
     digests = defaultdict(set)
     for match in LINE.finditer(f"{locked}\n{committed}"):
         digests[match["file"]].add(match["sha256"])

@@ -1,6 +1,6 @@
 """Write a stack's environment as an archive that runs in any directory, without conda.
 
-conda-pack is not used: its archives need a Python of the host to unpack, then an activated
+Do not use conda-pack: its archives need a Python of the host to unpack and an activated
 environment, and they are not reproducible.
 """
 
@@ -38,7 +38,7 @@ exec "$bin/python" -I -m theano_fast.unpack
 
 
 def top_directory(stack: str) -> str:
-    """Return the name of the directory that has all files of a stack's archive."""
+    """Return the name of the top directory of a stack's archive."""
     return f"theano-fast-{stack}"
 
 
@@ -46,7 +46,7 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
     """Write a lock's environment as a reproducible gzip-compressed tar archive.
 
     Args:
-        glibc: the oldest version of glibc on which it runs.
+        glibc: the oldest version of glibc on which the environment runs.
 
     Raises:
         EnvironmentFailed: the environment could not be installed.
@@ -69,9 +69,9 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
 
 
 def _find_placeholder(prefix: Path) -> list[str]:
-    """List the files that contain PLACEHOLDER, without links and bytecode.
+    """List the files that contain PLACEHOLDER, except links and bytecode.
 
-    Python corrects the paths in bytecode itself.
+    Python itself corrects the paths in bytecode.
     """
     placeholder = bytes(PLACEHOLDER)
     return [
@@ -99,7 +99,7 @@ def verify_archive(archive: Path, stack: str) -> None:
             start([*as_another, "tar", "-xzf", archive.name])
             start([*as_another, f"{top_directory(stack)}/{UNPACK}"])
         except CommandFailed as error:
-            raise EnvironmentFailed(f"{archive} does not unpack: {error}") from error
+            raise EnvironmentFailed(f"{archive} cannot be unpacked: {error}") from error
         verify = [*as_another, f"{top_directory(stack)}/bin/theano-fast", "verify"]
         done = start(verify, check=False)
         if done.status != 0:

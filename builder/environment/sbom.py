@@ -34,7 +34,8 @@ from builder.stack.recipes import Fix, Recipe
 
 # The directory into which recipes unpack the wheels of their build tools.
 TOOLS = "wheels"
-# The suffix of Debian's part of a source package, which has the patches of recipes' `fixes`.
+# The suffix of Debian's part of a source package. It contains the patches that `fixes` of a recipe
+# lists.
 SERIES = ".debian.tar.xz"
 
 
@@ -49,7 +50,7 @@ def format_bill(plan: Plan, lock: Lock) -> str:
         for recipe in plan.recipes
         for output in recipe.rendered
     }
-    components = [_package(package, *made_by[package.name]) for package in lock.packages]
+    components = [_describe_package(package, *made_by[package.name]) for package in lock.packages]
     stack = Component(
         name=f"theano-fast:{lock.stack}",
         type=ComponentType.APPLICATION,
@@ -67,7 +68,7 @@ def format_bill(plan: Plan, lock: Lock) -> str:
     return outputter.output_as_string(indent=1) + "\n"
 
 
-def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Component:
+def _describe_package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Component:
     about, version = output["about"], output["package"]["version"]
     inputs = output.get("source", [])
     patches = [recipe.path / patch for entry in inputs for patch in entry.get("patches", [])]
@@ -86,16 +87,16 @@ def _package(package: Package, recipe: Recipe, output: Mapping[str, Any]) -> Com
         ),
         pedigree=Pedigree(
             # Sources without a hash are files of this project.
-            ancestors=[_source(package, recipe, row) for row in inputs if "sha256" in row],
+            ancestors=[_describe_source(package, recipe, row) for row in inputs if "sha256" in row],
             patches=[
-                *(_patch(recipe, file) for file in patches),
-                *(_fix(fix, recipe) for fix in recipe.fixes),
+                *(_describe_patch(recipe, file) for file in patches),
+                *(_describe_fix(fix, recipe) for fix in recipe.fixes),
             ],
         ),
     )
 
 
-def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Component:
+def _describe_source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Component:
     name = Path(entry["path"]).name
     upstream = next(source.upstream for source in recipe.sources if source.file == name)
     addresses = [XsUri(address) for address in upstream]
@@ -112,12 +113,12 @@ def _source(package: Package, recipe: Recipe, entry: Mapping[str, Any]) -> Compo
     )
 
 
-def _patch(recipe: Recipe, file: Path) -> Patch:
+def _describe_patch(recipe: Recipe, file: Path) -> Patch:
     url = f"recipes/{recipe.name}/{file.relative_to(recipe.path)}#sha256={sha256(file)}"
     return Patch(type=PatchClassification.UNOFFICIAL, diff=Diff(url=XsUri(url)))
 
 
-def _fix(fix: Fix, recipe: Recipe) -> Patch:
+def _describe_fix(fix: Fix, recipe: Recipe) -> Patch:
     [series] = [source.file for source in recipe.sources if source.file.endswith(SERIES)]
     issues = [
         IssueType(

@@ -15,7 +15,7 @@ from builder.package.engine import SOURCE_DATE_EPOCH
 from builder.source import debian
 from builder.stack import toolchain
 
-# The files that Debian's slim images leave out.
+# The files that Debian's slim images omit.
 OMIT = (
     "/usr/share/doc/*",
     "/usr/share/info/*",
@@ -23,7 +23,7 @@ OMIT = (
     "/usr/share/man/*",
 )
 PROBE = "getconf GNU_LIBC_VERSION || true"
-CARRY = "run ./invoke base-image on a host with a network; docker save and docker load carry it"
+CARRY = "run ./invoke base-image on a host with a network; copy with docker save and docker load"
 HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:..."
 
 
@@ -37,7 +37,7 @@ class Base:
     glibc: str
 
 
-def default_reference() -> str:
+def format_default_reference() -> str:
     """Return the reference of the base image of :func:`create_base`."""
     return f"theano-fast-base:{debian.read_host_release()}"
 
@@ -50,7 +50,7 @@ def create_base(docker: DockerClient) -> str:
         ImageFailed: the image could not be made or imported.
         DiskFull: the disk is full.
     """
-    reference = default_reference()
+    reference = format_default_reference()
     progress.say(f"making {reference}")
     with tempfile.TemporaryDirectory() as directory:
         tarball = Path(directory, "base.tar")
@@ -72,14 +72,14 @@ def find_base(docker: DockerClient, reference: str, *, offline: bool = False) ->
         reference: the image's reference; "" for the default.
 
     Raises:
-        ImageFailed: there is no such image, its C library is not glibc, or it is absent and
-            ``offline`` is set.
+        ImageFailed: the image does not exist, its C library is not glibc, or it is not on this host
+            and ``offline`` is set.
     """
-    reference = reference or default_reference()
+    reference = reference or format_default_reference()
     if not docker.image.exists(reference):
         if offline:
             raise ImageFailed(f"base image {reference} is absent, and --offline is set", CARRY)
-        if reference == default_reference():
+        if reference == format_default_reference():
             create_base(docker)
     with daemon.translate_errors(f"base image {reference} cannot be used"):
         answer = docker.run(
@@ -96,7 +96,7 @@ def require_glibc(base: Base, glibc: str) -> None:
     """Require that a base image has at least the version ``glibc``.
 
     Raises:
-        ImageFailed: its glibc is older.
+        ImageFailed: the image's glibc is older.
     """
     if toolchain.numbers(base.glibc) < toolchain.numbers(glibc):
         raise ImageFailed(

@@ -17,7 +17,7 @@ from builder.stack.recipes import METAPACKAGE
 
 # The environment's prefix in an image.
 PREFIX = Path("/opt/theano-fast")
-# The packages that change with runtime/: they are in the second archive.
+# The packages that change with runtime/. They are in the second archive.
 LAST = ("theano-fast", METAPACKAGE)
 # Directories that any user may write to: the home and the working directory.
 SHARED = (Path("/home/theano"), Path("/work"))
@@ -36,12 +36,13 @@ def write_context(lock: Lock, directory: Path) -> None:
     code = (__file__, archives.__file__, envs.__file__)
     inputs = [*(sha256(Path(file)) for file in code), *(package.sha256 for package in dependencies)]
     key = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
-    # The key of dependencies.tar. It is next to the context, because Docker sends all files in it.
+    # The key of dependencies.tar. It is next to the context, because Docker sends all files of the
+    # context to its daemon.
     mark = directory.with_suffix(".dependencies")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".prefix-") as temporary:
         prefix = Path(temporary)
         archives.install_relocated(lock, prefix, PREFIX, "the image's environment")
-        stack_files = {file for package in stack_packages for file in _files(prefix, package)}
+        stack_files = {file for package in stack_packages for file in _list_files(prefix, package)}
         if not mark.exists() or mark.read_text(encoding="utf-8") != key:
             mark.unlink(missing_ok=True)
             everything = set(archives.list_files(prefix))
@@ -50,7 +51,7 @@ def write_context(lock: Lock, directory: Path) -> None:
         _write(directory / "stack.tar", prefix, stack_files)
 
 
-def _files(prefix: Path, package: Package) -> list[Path]:
+def _list_files(prefix: Path, package: Package) -> list[Path]:
     record = archives.record_path(prefix, package.file.stem)
     package_files = [
         prefix / name for name in json.loads(record.read_text(encoding="utf-8"))["files"]

@@ -15,7 +15,8 @@ def connect() -> DockerClient:
     """Return a client of a running daemon.
 
     Raises:
-        HostToolMissing: there is no ``docker`` command or no daemon, or the user may not use it.
+        HostToolMissing: the host has no ``docker`` command, no daemon runs, or the user may not use
+            the daemon.
     """
     docker = DockerClient()
     try:
@@ -30,7 +31,11 @@ def connect() -> DockerClient:
 
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """Raise Docker's errors as this project's; ``what`` is the first line of the message."""
+    """Translate Docker's errors into this project's errors.
+
+    Args:
+        what: the first line of the message.
+    """
     try:
         yield
     except DockerException as error:

@@ -1,4 +1,4 @@
-"""Build a stack's image, verify it in a container, and tag it only after that."""
+"""Build a stack's image, verify it in a container, and tag it only if the verification passed."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def build_image(
             cache=not anew,
             network="none",
         )
-    layers = _layers(docker, built.id, base)
+    layers = _measure_layers(docker, built.id, base)
     return Image(name, built.id, base, built.size, layers, tuple(built.root_fs.layers or ()))
 
 
-def _layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
+def _measure_layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
     """Return the sizes in bytes of the base and of the Dockerfile's two ADD steps."""
     # python-on-whales has no `history`.
     command = [*docker.client_config.docker_cmd, "history", "--human=false"]
@@ -161,7 +161,7 @@ def tag_image(docker: DockerClient, image: Image) -> None:
 
 
 def save_image(docker: DockerClient, image: Image, file: Path) -> str:
-    """Write an image as an OCI archive that ``docker load`` reads too, atomically.
+    """Write an image atomically as an OCI archive that ``docker load`` reads too.
 
     Returns:
         The digest of the manifest, which depends on the layers and the configuration only.

@@ -1,7 +1,7 @@
 """Convert the archive of ``docker save`` to a reproducible OCI archive.
 
-``docker load``, podman and apptainer read it. It follows the OCI image layout specification 1.0.
-It also has Docker's own ``manifest.json``, as archives of Docker 25 and newer do.
+``docker load``, podman and Apptainer read the archive. It follows the OCI image layout
+specification 1.0. Like archives of Docker 25 and newer, it also has Docker's own ``manifest.json``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ EXECUTION |= {"Labels", "StopSignal", "Healthcheck"}
 def convert_archive(saved: Path, target: Path, reference: str, epoch: int) -> str:
     """Convert an archive of ``docker save`` with one image; return the digest of its manifest.
 
-    Two builds of the same layers give the same digest: Docker's build times and container names
-    are left out.
+    Two builds of the same layers give the same digest, because Docker's build times and container
+    names are dropped.
 
     Args:
         reference: the image's name in the archive.
@@ -38,28 +38,28 @@ def convert_archive(saved: Path, target: Path, reference: str, epoch: int) -> st
             member = tarfile.TarInfo(directory)
             member.type, member.mode = tarfile.DIRTYPE, 0o755
             out.addfile(member)
-        [image] = json.load(_open(tar, "manifest.json"))
-        config = _blob(out, _config(_open(tar, image["Config"]), epoch), CONFIG)
-        layers = [_blob(out, _open(tar, name), LAYER) for name in image["Layers"]]
+        [image] = json.load(_open_member(tar, "manifest.json"))
+        config = _add_blob(out, _reduce_config(_open_member(tar, image["Config"]), epoch), CONFIG)
+        layers = [_add_blob(out, _open_member(tar, name), LAYER) for name in image["Layers"]]
         content = {"schemaVersion": 2, "mediaType": MANIFEST, "config": config}
-        manifest = _blob(out, _json({**content, "layers": layers}), MANIFEST)
+        manifest = _add_blob(out, _encode_json({**content, "layers": layers}), MANIFEST)
         manifest["annotations"] = {
             # The image's name for podman, and for containerd.
             "org.opencontainers.image.ref.name": reference,
             "io.containerd.image.name": f"docker.io/library/{reference}",
         }
-        _add(out, "index.json", _json({"schemaVersion": 2, "manifests": [manifest]}))
-        _add(out, "oci-layout", _json({"imageLayoutVersion": "1.0.0"}))
+        _add(out, "index.json", _encode_json({"schemaVersion": 2, "manifests": [manifest]}))
+        _add(out, "oci-layout", _encode_json({"imageLayoutVersion": "1.0.0"}))
         docker_manifest = {
             "Config": _blob_path(config["digest"]),
             "RepoTags": [reference],
             "Layers": [_blob_path(layer["digest"]) for layer in layers],
         }
-        _add(out, "manifest.json", _json([docker_manifest]))
+        _add(out, "manifest.json", _encode_json([docker_manifest]))
         return str(manifest["digest"])
 
 
-def _config(stream: IO[bytes], epoch: int) -> IO[bytes]:
+def _reduce_config(stream: IO[bytes], epoch: int) -> IO[bytes]:
     """Reduce an image's configuration to the fields of OCI, with the time ``epoch``."""
     original = json.load(stream)
     time = datetime.fromtimestamp(epoch, timezone.utc).isoformat().replace("+00:00", "Z")
@@ -67,16 +67,16 @@ def _config(stream: IO[bytes], epoch: int) -> IO[bytes]:
     # Docker's own fields contain the image before the last step, which differs in each build.
     config = {key: value for key, value in original.get("config", {}).items() if key in EXECUTION}
     history = [{**step, "created": time} for step in original.get("history", [])]
-    return _json({**fields, "config": config, "created": time, "history": history})
+    return _encode_json({**fields, "config": config, "created": time, "history": history})
 
 
-def _open(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+def _open_member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
     stream = tar.extractfile(name)
     assert stream is not None
     return stream
 
 
-def _json(content: Any) -> IO[bytes]:
+def _encode_json(content: Any) -> IO[bytes]:
     return io.BytesIO(json.dumps(content, sort_keys=True).encode())
 
 
@@ -84,7 +84,7 @@ def _blob_path(digest: str) -> str:
     return "blobs/" + digest.replace(":", "/")
 
 
-def _blob(out: tarfile.TarFile, stream: IO[bytes], media_type: str) -> dict[str, Any]:
+def _add_blob(out: tarfile.TarFile, stream: IO[bytes], media_type: str) -> dict[str, Any]:
     """Add a blob under its digest, unless the archive has it; return its descriptor."""
     digest = hashlib.sha256()
     while block := stream.read(1 << 20):

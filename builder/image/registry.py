@@ -1,6 +1,6 @@
 """Push an image's OCI archive to a registry, and attach documents to it.
 
-It follows OCI's distribution specification 1.1. ``docker push`` is not used: it compresses the
+The protocol is OCI's distribution specification 1.1. Do not use ``docker push``: it compresses the
 layers again, which changes the digest.
 """
 
@@ -22,7 +22,7 @@ from builder.common.errors import ImageFailed
 from builder.image.oci import MANIFEST
 
 INDEX = "application/vnd.oci.image.index.v1+json"
-# Seconds without data from the registry until a request fails.
+# A request fails after this number of seconds without data from the registry.
 TIMEOUT = 60
 EMPTY = "application/vnd.oci.empty.v1+json"
 
@@ -31,7 +31,7 @@ class Repository:
     """A repository of a registry that needs no password.
 
     Args:
-        address: its URL, for example https://registry.example.org/theano-fast.
+        address: the repository's URL, for example https://registry.example.org/theano-fast.
     """
 
     def __init__(self, address: str) -> None:
@@ -74,16 +74,16 @@ class Repository:
         self._push_blob(blob, content)
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "artifactType": media_type}
         manifest |= {"config": empty, "layers": [blob], "subject": subject}
-        text = _json(manifest)
+        text = _encode_json(manifest)
         entry = {**self._describe(text, MANIFEST), "artifactType": media_type}
         headers, _ = self._put(f"manifests/{entry['digest']}", text, MANIFEST)
         if "OCI-Subject" not in headers:
-            # A registry older than 1.1: clients read the index with this tag.
+            # The registry does not implement version 1.1: clients read the index with this tag.
             path = f"manifests/{digest.replace(':', '-')}"
             previous = self._ask("GET", path, accept=INDEX, absent=b"{}")[1]
             others = [row for row in json.loads(previous).get("manifests", []) if row != entry]
             index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*others, entry]}
-            self._put(path, _json(index), INDEX)
+            self._put(path, _encode_json(index), INDEX)
 
     @staticmethod
     def _describe(content: bytes, media_type: str) -> dict[str, Any]:
@@ -142,5 +142,5 @@ class Repository:
         )
 
 
-def _json(content: Any) -> bytes:
+def _encode_json(content: Any) -> bytes:
     return json.dumps(content, sort_keys=True).encode()

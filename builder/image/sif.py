@@ -25,7 +25,7 @@ def build_sif(archive: Path, target: Path) -> None:
     """Build a SIF file from an OCI archive; write the definition file next to the archive.
 
     Raises:
-        HostToolMissing: there is no Apptainer; the definition file was written.
+        HostToolMissing: Apptainer is not on PATH; the definition file was written.
         ImageFailed: Apptainer could not build the file.
     """
     definition = archive.with_suffix(".def")
@@ -38,7 +38,7 @@ def build_sif(archive: Path, target: Path) -> None:
         )
     part = target.with_name(f".{target.name}.part")
     try:
-        # --notest: the image was verified; %test is for the machine that runs it.
+        # --notest: the image is verified already; %test is for the machine that runs the image.
         run(
             ["apptainer", "build", "--force", "--notest", part, definition.name],
             cwd=definition.parent,

@@ -1,1 +1,1 @@
-"""Tools for developers: patches as commits, the age of sources, the interpreter's profile, lint."""
+"""Developers' tasks: edit patches, audit sources, record the interpreter's profile, lint, test."""

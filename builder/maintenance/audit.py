@@ -27,15 +27,15 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of a source's file in its index.
+    """The state of a source file in its package index.
 
     Attributes:
-        released: the day of its upload, ISO 8601. If the index has no date, the day of the newest
-            file in the source; None if the source was not fetched.
+        released: the day of the file's upload, ISO 8601. If the index has no date, the day of the
+            newest member of the archive; None if the source was not fetched.
         offered: whether the indexes still offer the file.
-        newer: the newest release of its line, if the file is older. For Debian's fixes, which have
-            one release, the newest fix.
-        suites: the suites of Debian that have the file, if it is Debian's.
+        newer: the newest release of the same series, if the file is older. For an archive of
+            Debian's patches, the newest revision of the same upstream release.
+        suites: the suites of Debian that have the file, if Debian publishes it.
     """
 
     released: str | None
@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether the index keeps the file: a Python index or a stable suite of Debian does."""
+        """Whether the index keeps the file, like a Python index or a stable suite of Debian."""
         return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 
 
@@ -58,7 +58,7 @@ def audit(name: str = "") -> None:
     """
     chosen = list_recipes([name] if name else [stack.name for stack in stacks.load_all()])
     pinned = list_pins(chosen)
-    supports = support.find(chosen)
+    supports = support.find_all(chosen)
     offered, suites = query_indexes(source.file for source in pinned)
     releases = group_releases(offered)
     findings = {
@@ -93,9 +93,9 @@ def audit(name: str = "") -> None:
     )
     progress.print_table(
         ["package", "version", "upstream support ends", "fixed by", "source"],
-        map(support.row, supports),
+        map(support.format_row, supports),
     )
-    for line in support.warnings(supports, today):
+    for line in support.format_warnings(supports, today):
         progress.say(line)
     if moving := [file for file, finding in findings.items() if not finding.lasting]:
         progress.say(
@@ -143,13 +143,13 @@ def query_indexes(
         The day of upload by file, None if unknown; and the suites of Debian's files.
 
     Raises:
-        SourceUnavailable: no index is configured, one does not answer, or one lacks a project.
+        SourceUnavailable: no index is configured, an index does not answer, or lacks a project.
     """
     wanted = set(files)
     parsed = [parse(file) for file in wanted if not debian.FILE.fullmatch(file)]
     projects = {project for project, version in parsed if version}
     try:
-        # apt first: without a network it fails at once, pip after many attempts.
+        # Query apt first: without a network apt fails at once, but pip fails after many attempts.
         suites = debian.list_suites(wanted, paths.cache() / "apt")
         days: dict[str, str | None] = dict.fromkeys(suites)
         days |= json.loads(sources.run_pip_helper("list", *sorted(projects)))
@@ -164,11 +164,12 @@ def query_indexes(
 def parse(file: str) -> tuple[str, Version]:
     """Return the project and version of a release's file, from any index.
 
-    A pre-release, or a file with another form of name, is a project of its own without a version.
+    The name of a pre-release, or of a file with another form of name, counts as a project without
+    versions.
     """
     nameless: tuple[str, Version] = (file, ())
     if match := debian.FILE.fullmatch(file):
-        # Without Debian's suffixes: the revision, or a mark of repacking.
+        # Drop Debian's suffixes: the revision, or a mark of repacking.
         upstream = re.split(r"[+-]", match["version"])[0]
         numbers = tuple(map(int, re.findall(r"\d+", upstream)))
         return nameless if "~" in upstream else (match["package"], numbers)
@@ -189,9 +190,9 @@ def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
 
 
 def find_newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
-    """Return the newest release of a file's line, if it is newer than the file.
+    """Return the newest release of a file's series, if it is newer than the file.
 
-    Releases of a line differ only in the last number: 3.11.2 and 3.11.9, 6.4 and 6.5.
+    Releases of a series differ only in the last number: 3.11.2 and 3.11.9, 6.4 and 6.5.
     """
     project, version = parse(file)
     line = version[:-1]

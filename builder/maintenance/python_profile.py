@@ -17,8 +17,8 @@ from builder.stack import recipes, stacks
 
 RECIPE = paths.RECIPES / "python"
 PROFILE = RECIPE / "profile.tar.xz"
-# The training programs. They have no graph of bench/: its programs measure, so they must not train.
-# pictures.py needs packages that are in no stack.
+# The training programs. Programs of bench/ are not among them: the profile must not favour the
+# programs that measure. pictures.py needs packages that no stack has.
 PROGRAMS = sorted(
     file for file in (paths.ROOT / "examples").glob("*.py") if file.stem != "pictures"
 )
@@ -30,8 +30,8 @@ def record_profile(stack: str, options: Options) -> None:
     """Build an instrumented interpreter, run PROGRAMS with it, and write its counts to PROFILE.
 
     Args:
-        stack: the stack whose environment has Theano. It must be built already, because an
-            interpreter cannot be compiled with a profile of other sources.
+        stack: the stack whose environment has Theano. It must be built already, because the
+            interpreter of changed sources cannot be compiled with the old profile.
 
     Raises:
         EnvironmentFailed: the stack is not built.
@@ -70,12 +70,12 @@ def write_profile(counts: Path, file: Path) -> None:
     """Write gcc's files of counts below ``counts`` to an archive.
 
     Raises:
-        BuildFailed: there are no such files.
+        BuildFailed: no such files exist.
     """
     count_files = sorted(counts.rglob("*.gcda"))
     if not count_files:
         raise BuildFailed(
-            f"the interpreter counted nothing in {counts}",
+            f"the interpreter wrote no counts to {counts}",
             "check in build/logs/python.log that it was compiled with -fprofile-generate",
         )
     part = file.with_name(f".{file.name}.part")

@@ -1,4 +1,4 @@
-"""The end of upstream support of each package, from the dates in support.toml."""
+"""Read the end of upstream support of each package from support.toml, and warn of its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
     import tomli as tomllib
 
 FILE = Path(__file__).with_name("support.toml")
-# How long before the end of support a warning begins.
+# The time before the end of support in which a warning is printed.
 NOTICE = timedelta(days=365)
 
 
@@ -29,8 +29,9 @@ class Support:
     Attributes:
         package: the directory of its recipe.
         ends: the last day of support; None if no date is recorded.
-        source: where the date is from.
-        fixed_until: the last day on which Debian's fixes follow, if the recipe applies them.
+        source: the address of the statement with the date.
+        fixed_until: the last day of Debian's security support, if the recipe applies Debian's
+            fixes.
     """
 
     package: str
@@ -40,7 +41,7 @@ class Support:
     fixed_until: date | None = None
 
     def state(self, today: date) -> str:
-        """Return "ended", "ends" within NOTICE, or "" if neither."""
+        """Return "ended"; "ends", if support ends within NOTICE; otherwise ""."""
         if self.ends is None or self.ends > today + NOTICE:
             return ""
         return "ended" if self.ends < today else "ends"
@@ -51,11 +52,11 @@ def read() -> dict[str, Any]:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def find(recipes: Iterable[Recipe]) -> list[Support]:
+def find_all(recipes: Iterable[Recipe]) -> list[Support]:
     """Return the support of each recipe that has sources, sorted by the end, then the name.
 
     Raises:
-        ConfigurationError: support.toml has a date of another series than the recipe ships.
+        ConfigurationError: the date in support.toml is for another series than the recipe's.
     """
     document = read()
     chosen = {recipe.path.name: recipe for recipe in recipes if recipe.sources}
@@ -64,7 +65,11 @@ def find(recipes: Iterable[Recipe]) -> list[Support]:
 
 
 def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
-    """Return a recipe's support, as support.toml states it; raises as find does."""
+    """Return a recipe's support from support.toml.
+
+    Raises:
+        ConfigurationError: the date is for another series than the recipe's.
+    """
     package, version = recipe.path.name, recipe.outputs[0].version
     fixed_until = document["debian"]["ends"] if recipe.fixes else None
     entry = document["packages"].get(package)
@@ -73,14 +78,14 @@ def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
     line = entry["line"]
     if not f"{version}.".startswith(f"{line}."):
         raise ConfigurationError(
-            f"{FILE.name} has the end of support of {package} {line}, and the recipe has {version}",
-            "state when upstream's support of that series ends",
+            f"{FILE.name} has the end of support of {package} {line}, but the recipe has {version}",
+            f"write the end of upstream support of {package} {version} into {FILE.name}",
         )
     return Support(package, version, entry["ends"], entry["source"], fixed_until)
 
 
-def row(support: Support) -> list[str]:
-    """Return the cells of a table: the package, and what upstream states."""
+def format_row(support: Support) -> list[str]:
+    """Return the cells of a table row: the package, and the dates of its support."""
     return [
         support.package,
         support.version,
@@ -90,8 +95,8 @@ def row(support: Support) -> list[str]:
     ]
 
 
-def warnings(supports: Iterable[Support], today: date) -> list[str]:
-    """Return a line for the packages whose support has ended, and for those where it ends soon."""
+def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
+    """Return a line for packages whose support has ended, and a line for packages near the end."""
     states = {"ended": "upstream support has ended", "ends": "upstream support ends within a year"}
     lines = []
     for state, words in states.items():

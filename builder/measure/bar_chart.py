@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-# The palette of Okabe and Ito, which colour-blind readers can distinguish.
+# The palette of Okabe and Ito; colour-blind readers can distinguish its colours.
 COLOURS = ("#999999", "#56b4e9", "#e69f00", "#d55e00", "#cc79a7", "#009e73")
 STYLE = """<style>
 text { font: 13px sans-serif; fill: #1f2328 }
@@ -28,14 +28,14 @@ def draw_stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Ba
         groups: seconds by name of the group, name of the bar and phase.
     """
     colours = dict(zip(phases, COLOURS, strict=False))
-    parts = [_text(0, 16, title, "title"), *_legend(colours, 40)]
+    parts = [_draw_text(0, 16, title, "title"), *_draw_legend(colours, 40)]
     y = 40 + GAP
     for name, bars in groups.items():
         y += HEADING
-        parts.append(_text(0, y - GAP, name, "title"))
+        parts.append(_draw_text(0, y - GAP, name, "title"))
         longest = max((sum(bar.values()) for bar in bars.values()), default=0)
         for label, bar in bars.items():
-            parts += _bar(y, label, bar, BAR / longest if longest else 0, colours)
+            parts += _draw_bar(y, label, bar, BAR / longest if longest else 0, colours)
             y += ROW
     width, height = LABEL + BAR + VALUE, y + GAP
     head = (
@@ -45,19 +45,19 @@ def draw_stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Ba
     return "\n".join([head, STYLE, *parts, "</svg>"]) + "\n"
 
 
-def _legend(colours: Mapping[str, str], y: int) -> list[str]:
+def _draw_legend(colours: Mapping[str, str], y: int) -> list[str]:
     parts = []
     for i, (phase, colour) in enumerate(colours.items()):
         x = 110 * i
         parts.append(f'<rect x="{x}" y="{y - 10}" width="12" height="12" fill="{colour}"/>')
-        parts.append(_text(x + 18, y, phase))
+        parts.append(_draw_text(x + 18, y, phase))
     return parts
 
 
-def _bar(
+def _draw_bar(
     y: int, label: str, bar: Mapping[str, float], scale: float, colours: Mapping[str, str]
 ) -> list[str]:
-    parts = [_text(0, y + 13, label)]
+    parts = [_draw_text(0, y + 13, label)]
     x = float(LABEL)
     for phase, seconds in bar.items():
         width = seconds * scale
@@ -66,9 +66,9 @@ def _bar(
             f'fill="{colours[phase]}"/>'
         )
         x += width
-    return [*parts, _text(x + 6, y + 13, f"{sum(bar.values()):.1f} s", "value")]
+    return [*parts, _draw_text(x + 6, y + 13, f"{sum(bar.values()):.1f} s", "value")]
 
 
-def _text(x: float, y: int, text: str, style: str = "") -> str:
+def _draw_text(x: float, y: int, text: str, style: str = "") -> str:
     chosen = f' class="{style}"' if style else ""
     return f'<text x="{x:.1f}" y="{y}"{chosen}>{escape(text)}</text>'

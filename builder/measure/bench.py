@@ -1,6 +1,6 @@
 """Run a program of ``bench/`` in an environment, and describe the machine and its load.
 
-Each measured program has its own home directory, which holds the compile caches of frameworks.
+Each measured program has its own home directory, which contains the compile caches of frameworks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from builder.measure import provenance, references
 from builder.options import Options
 from builder.stack import stacks
 
-# Relative, in float64. It allows another order of summation, not another model.
+# A relative difference, in float64. It allows another order of summation, but no other model.
 TOLERANCE = 1e-6
 
 
@@ -30,7 +30,7 @@ def prepare_environments(chosen: Sequence[str], peers: Sequence[str]) -> list[st
     """Install the references; return all environments: stock Theano, peers, stacks.
 
     Raises:
-        UsageError: there is no such stack or peer, or a stack has Python 2.7.
+        UsageError: a stack or peer is unknown, or a stack has Python 2.7.
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
     for name in chosen:
@@ -45,10 +45,10 @@ def prepare_environments(chosen: Sequence[str], peers: Sequence[str]) -> list[st
 
 
 def require_built(chosen: Sequence[str]) -> list[str]:
-    """Return the stacks after checking that all are built.
+    """Require that all stacks are built; return them.
 
     Raises:
-        UsageError: there is no such stack.
+        UsageError: a stack is unknown.
         EnvironmentFailed: a stack is not built.
     """
     for name in chosen:
@@ -84,7 +84,8 @@ def make_home(environment: str, name: str) -> Path:
 def make_environ(environment: str, home: Path) -> dict[str, str]:
     """Return the environment variables of a measured program, without the user's settings.
 
-    In a stack with Theano 1.0.5, a failed optimizer raises: left out, it makes calls slower.
+    In a stack with Theano 1.0.5, a failed optimizer raises an error. Otherwise Theano would
+    continue without the optimizer, and calls would be slower.
     """
     environ = {**clean_environ(), "HOME": str(home)}
     if environment not in references.INTERPRETERS and not stacks.load(environment).has_python_2:

@@ -1,8 +1,8 @@
-"""Measure a user's benchmark of 2017 again, on the stacks of Theano 0.8.2 and on others.
+"""Repeat a user's benchmark of 2017 on the stacks of Theano 0.8.2 and on other stacks.
 
-The environments compile ``bench/training_of_2017.py`` with an empty cache, as many at once as there
-are CPUs. They call it alone, in turns. The small machine is called in several rounds, because the
-load of the computer can change between two environments.
+The environments compile ``bench/training_of_2017.py`` with an empty cache, at most one environment
+per CPU at once. Calls are timed in one environment at a time. The small size is timed in several
+rounds, because the load of the computer can change between two environments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from builder.measure import bar_chart, bench
 from builder.stack import stacks
 
 # Seconds that a user measured in 2017, by BLAS and libm, on another computer and with another
-# program of the same kind. The seconds of ops are those in the gradient's scan.
+# program of the same kind. The seconds of ops are for the ops in the gradient's scan.
 MEASURED_IN_2017 = {
     ("numpy", "system"): {
         "calls": 55.92, "compile": 934.3, "optimizer": 883.4, "grad_of_scan": 48.29,
@@ -35,7 +35,7 @@ MEASURED_IN_2017 = {
         "Elemwise": 9.02, "Dot22": 2.96, "Split": 5.76,
     },
 }  # fmt: skip
-# Rounds after the first one, which compiles; a round in full size takes hours.
+# Rounds after the first round, which compiles. A round of the full size takes hours.
 ROUNDS = {"small": 3, "full": 0}
 REPEATED = ("calls", "grad_of_scan", "ops", "check_blas")
 TIMES = ("calls", "compile", "optimizer", "grad_of_scan", "check_blas")
@@ -54,7 +54,7 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
     """Measure environments; write the report and its chart, and print the table.
 
     Args:
-        environments: the first one is the baseline.
+        environments: the environments; the first is the baseline.
         size: the size of the Neural Turing Machine: ``small`` or ``full``.
         calls: the number of calls to measure.
 
@@ -113,13 +113,13 @@ def make_table(rows: Mapping[str, Row]) -> tuple[list[str], list[list[str]]]:
     first = collect_seconds(next(iter(rows.values())))
     names = dict.fromkeys(name for row in rows.values() for name in collect_seconds(row))
     lines = [
-        [name, *(_cell(name, row, first, environment) for environment, row in rows.items())]
+        [name, *(_format_cell(name, row, first, environment) for environment, row in rows.items())]
         for name in names
     ]
     return ["seconds", *rows], lines
 
 
-def _cell(name: str, row: Row, first: Mapping[str, float], environment: str) -> str:
+def _format_cell(name: str, row: Row, first: Mapping[str, float], environment: str) -> str:
     spent = collect_seconds(row).get(name)
     if spent is None:
         return "-"
@@ -147,11 +147,13 @@ def _find_seconds_of_2017(environment: str) -> Mapping[str, float]:
 def make_bars(rows: Mapping[str, Row]) -> dict[str, dict[str, dict[str, float]]]:
     """Return the bars of the chart: seconds by environment and part of the calls."""
     return {
-        "Neural Turing Machine": {name: _parts(collect_seconds(row)) for name, row in rows.items()}
+        "Neural Turing Machine": {
+            name: _split_parts(collect_seconds(row)) for name, row in rows.items()
+        }
     }
 
 
-def _parts(times: Mapping[str, float]) -> dict[str, float]:
+def _split_parts(times: Mapping[str, float]) -> dict[str, float]:
     elemwise, split = times.get("Elemwise", 0.0), times.get("Split", 0.0)
     products = sum(times.get(op, 0.0) for op in PRODUCTS)
     other_in_scan = times["grad_of_scan"] - elemwise - split - products

@@ -1,4 +1,4 @@
-"""Measure the run time of the same calls in stock Theano and in the stacks, in turns."""
+"""Measure the run time of the same calls in stock Theano and in the stacks, alternately."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from builder.environment import envs
 from builder.measure import bench, provenance
 from builder.measure.references import STOCK
 
-# Other programs can only slow a round down, so the best of several rounds is reported.
+# Report the best of several rounds, because other programs can only slow a round down.
 ROUNDS = 3
 
 # Wall seconds of one call, by environment and name of the call.
@@ -27,7 +27,7 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     """Measure environments; write the report, and print the speed-ups over stock Theano.
 
     Args:
-        quick: leave out the full-size training step, which stock Theano compiles for 20 minutes.
+        quick: omit the full-size training step, which stock Theano compiles for 20 minutes.
 
     Returns:
         The report's file.
@@ -57,7 +57,7 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
 
 
 def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
-    """Start ``bench/speed.py`` in an environment; it answers a line with the times of a round."""
+    """Start ``bench/speed.py`` in an environment; it answers each line with a round's times."""
     home = bench.make_home(environment, "run")
     return Conversation(
         [envs.python_path(environment), paths.BENCH / "speed.py", *sizes],
@@ -83,7 +83,7 @@ def make_table(best: Seconds) -> tuple[list[str], list[list[str]]]:
 
 
 def group_calls(calls: Sequence[str]) -> dict[str, list[str]]:
-    """Group the elementwise calls by type and length; leave out products and training steps."""
+    """Group the elementwise calls by type and length; omit products and training steps."""
     groups: dict[str, list[str]] = {}
     for call in calls:
         if not call.startswith(("check_blas", "ntm")):
@@ -98,7 +98,7 @@ def compute_speed_up(best: Seconds, name: str, call: str) -> float:
 
 
 def format_time(call: str, seconds: float) -> str:
-    """Format a call's time, or a product's rate: its name ends with the order of the matrices."""
+    """Format a call's time, or a product's rate; a product's name ends with the matrices' order."""
     if call.startswith("check_blas"):
         order = int(call.rsplit(" ", 1)[1])
         return f"{2 * order**3 / seconds / 1e9:.1f} GFLOP/s"

@@ -1,7 +1,7 @@
 """Measure the time to a first training call of the graphs of ``bench/`` in several environments.
 
-Each measurement is a process with its own home directory, which holds its compile cache. The
-environments take turns. A measurement replaces only its own row of the report, so rows that take
+Each measurement is a process with its own home directory, which contains its compile cache. The
+environments alternate. A measurement replaces only its own row of the report, so rows that take
 20 minutes are kept.
 """
 
@@ -39,9 +39,9 @@ SIZED = {
 }
 CACHES = ("empty", "warm")
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# These take 10 to 20 minutes for each state of the cache: --quick leaves them out.
+# These take 10 to 20 minutes for each state of the cache; --quick omits them.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
-# PyTensor convolves only single images, and has other random streams.
+# Graphs that PyTensor cannot run: it convolves only single images, and has other random streams.
 UNSUPPORTED = {("pytensor", "conv"), ("pytensor", "vae")}
 
 Row = dict[str, Any]
@@ -56,13 +56,13 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
         The report's file.
 
     Raises:
-        UsageError: there is no such graph.
-        CommandFailed: a graph does not compile; for stock Theano that is only printed.
+        UsageError: a graph is unknown.
+        CommandFailed: a graph does not compile. For stock Theano, print the error and continue.
         VerifyFailed: environments compute different losses.
     """
     for graph in graphs:
         if graph not in GRAPHS and _split_size(graph)[0] not in SIZED:
-            choice = f"choose of: {', '.join(GRAPHS)}; or another size, as mlp200"
+            choice = f"choose among: {', '.join(GRAPHS)}; or another size, such as mlp200"
             raise UsageError(f"unknown graph {graph!r}", choice)
     file = paths.REPORTS / "bench-compile.json"
     turns = [
@@ -86,12 +86,12 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
             progress.say(f"{graph} {cache} {name} failed: {str(error).splitlines()[-1].strip()}")
             continue
         # Read again: another process may have written a row meanwhile.
-        document = _document(file)
+        document = _read_report(file)
         document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
         report.write(document, file)
         time_left = progress.format_time_left(done, len(turns), started)
-        progress.say(f"{graph} {cache} {name}: {total_seconds(row):.1f} s{time_left}")
-    rows: Rows = _document(file)["rows"]
+        progress.say(f"{graph} {cache} {name}: {compute_total_seconds(row):.1f} s{time_left}")
+    rows: Rows = _read_report(file)["rows"]
     progress.print_table(*make_table(rows))
     image = file.with_suffix(".svg")
     drawn = bar_chart.draw_stacked_bars("Seconds to a first result", PHASES, make_bars(rows))
@@ -102,8 +102,8 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
     return file
 
 
-def _document(file: Path) -> dict[str, Any]:
-    """Read the report; return an empty one if it is of another machine."""
+def _read_report(file: Path) -> dict[str, Any]:
+    """Read the report; return an empty report if the file is of another machine."""
     before = report.read(file)
     if before.get("machine") == bench.describe_machine():
         return before
@@ -117,7 +117,7 @@ def measure_one(environment: str, graph: str, cache: str) -> Row:
     return bench.run_measurement(environment, graph, *command, empty=cache == "empty")
 
 
-def total_seconds(row: Row) -> float:
+def compute_total_seconds(row: Row) -> float:
     """Return the wall seconds from the start of a process to its first result."""
     return float(sum(row["phases"].values()))
 
@@ -162,9 +162,10 @@ def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
     for graph, cache, name, row in _iterate_rows(rows):
         optimizer = row["phases"].get("optimizer", 0)
         machine_code = row["phases"].get("linker", 0) + row["phases"].get("compile", 0)
-        seconds = (total_seconds(row), row["cpu"], optimizer, machine_code)
+        seconds = (compute_total_seconds(row), row["cpu"], optimizer, machine_code)
         cells = [
-            f"{value:.1f}" for value in (*seconds, total_seconds(row) - optimizer - machine_code)
+            f"{value:.1f}"
+            for value in (*seconds, compute_total_seconds(row) - optimizer - machine_code)
         ]
         memory = f"{row['peak_memory'] / 1e6:.0f}"
         call = f"{row['call'] * 1e3:.2f}"
@@ -174,7 +175,7 @@ def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
 
 
 def find_lower_bound(by_environment: dict[str, dict[str, Row]]) -> float:
-    """Return the lower bound of a call's time in seconds, the least of all processes; or NaN."""
+    """Return the lower bound of a call's time in seconds, the least of all processes, or NaN."""
     rows = [row for by_cache in by_environment.values() for row in by_cache.values()]
     # Old rows have no bound.
     bounds = (float(sum(row["bound"].values())) for row in rows if "bound" in row)

@@ -1,8 +1,8 @@
-"""Tables of README.md and docs/, generated from the measurements in ``bench/results``.
+"""Generate the tables of README.md and docs/ from the measurements in ``bench/results``.
 
 A document names a table by the comment ``<!-- table: NAME -->``. The table follows that comment
 and ends with ``<!-- end of table -->``. ``./invoke bench --tables`` writes the tables;
-``./invoke lint`` fails if one differs.
+``./invoke lint`` fails if a table differs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from builder.common.errors import CommandFailed, ConfigurationError
 from builder.common.files import write_atomically
 
 RESULTS = paths.BENCH / "results"
-# The text between the comments holds no other comment: a missing end cannot swallow a section.
+# A table contains no other comment. So if its end is missing, the match fails and does not include
+# the text up to the end of the next table.
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(?:(?!<!--).)*(<!-- end of table -->)", re.DOTALL)
 MISSING = "-"
 
@@ -41,7 +42,7 @@ GRAPHS = {
     "transformer": "transformer block",
     "vae": "variational autoencoder",
 }
-# The first eight are the bench's own graphs; the others show how times grow.
+# The first eight graphs are the bench's default; the others show how times grow with the size.
 BENCH = ("ntm", "ntm1", "lstm", "mlp", "conv", "tiny", "transformer", "vae")
 GROWTH = ("mlp", "mlp60", "mlp200", "lstm", "lstm6", "lstm12", "tiny", "tiny1000", "tiny2000")
 HEADINGS = {
@@ -67,36 +68,39 @@ def load(name: str) -> dict[str, Any]:
     return document
 
 
-def first_calls(file: str, environments: Sequence[str], graphs: Sequence[str] = BENCH) -> Lines:
-    """Seconds from process start to the first result: one row per graph, cache state and day."""
+def make_first_calls(
+    file: str, environments: Sequence[str], graphs: Sequence[str] = BENCH
+) -> Lines:
+    """Make rows of seconds to the first result, by graph, cache state and day."""
     lines: Lines = [
         ["graph", "compile cache", "measured", *map(HEADINGS.__getitem__, environments)]
     ]
     for graph in graphs:
         for cache in ("empty", "warm"):
-            for day, rows in _by_day(load(file)["rows"][graph], cache, environments).items():
+            for day, rows in _group_by_day(load(file)["rows"][graph], cache, environments).items():
                 cells = [
-                    _seconds(_total(rows[name])) if name in rows else MISSING
+                    _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
                     for name in environments
                 ]
                 lines.append([GRAPHS[graph], cache, day, *cells])
     return lines
 
 
-def calls(file: str, environments: Sequence[str]) -> Lines:
-    """Milliseconds of a call: the medians after an empty-cache and after a warm-cache start."""
+def make_calls(file: str, environments: Sequence[str]) -> Lines:
+    """Make rows of milliseconds per call: the medians with an empty and with a warm cache."""
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "lower bound"]]
     for graph in BENCH:
         rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
         cells = [
-            _range([row["call"] * 1e3 for row in calls]) if calls else MISSING for calls in rows
+            _format_range([row["call"] * 1e3 for row in calls]) if calls else MISSING
+            for calls in rows
         ]
-        lines.append([GRAPHS[graph], *cells, _lower_bound(chain.from_iterable(rows))])
+        lines.append([GRAPHS[graph], *cells, _format_lower_bound(chain.from_iterable(rows))])
     return lines
 
 
-def growth() -> Lines:
-    """Seconds to the first result and peak memory as a graph grows, ``openblas`` beside JAX."""
+def make_growth() -> Lines:
+    """Make rows of seconds to the first result and peak memory by graph size: openblas and JAX."""
     lines: Lines = [
         [
             "graph",
@@ -113,28 +117,30 @@ def growth() -> Lines:
     for graph in GROWTH:
         rows = measured[graph]
         cells = [
-            _seconds(_total(rows[name][cache]))
+            _format_seconds(_compute_total(rows[name][cache]))
             for cache in ("empty", "warm")
             for name in ("openblas", "jax")
         ]
-        memory = [_megabytes(rows[name]["empty"]) for name in ("openblas", "jax")]
+        memory = [_format_megabytes(rows[name]["empty"]) for name in ("openblas", "jax")]
         lines.append([GRAPHS[graph], *cells, *memory])
     return lines
 
 
-def memory() -> Lines:
-    """Peak memory of a process that compiles from an empty cache."""
+def make_memory() -> Lines:
+    """Make rows of peak memory of processes that compile from an empty cache."""
     environments = ("stock", "pytensor", "openblas", "jax")
     lines: Lines = [["graph", "processor", "measured", *map(HEADINGS.__getitem__, environments)]]
     for file, graph in (("compile", "lstm"), ("compile", "ntm"), ("compile-epyc", "ntm")):
-        for day, rows in _by_day(load(file)["rows"][graph], "empty", environments).items():
-            cells = [_megabytes(rows[name]) if name in rows else MISSING for name in environments]
-            lines.append([GRAPHS[graph], _processor(file), day, *cells])
+        for day, rows in _group_by_day(load(file)["rows"][graph], "empty", environments).items():
+            cells = [
+                _format_megabytes(rows[name]) if name in rows else MISSING for name in environments
+            ]
+            lines.append([GRAPHS[graph], _find_processor(file), day, *cells])
     return lines
 
 
-def summary() -> Lines:
-    """README's rows of first calls: one processor and one day per row."""
+def make_summary() -> Lines:
+    """Make README's rows of first calls, with one processor and one day per row."""
     environments = ("stock", "pytensor", "openblas", "jax")
     lines: Lines = [
         ["graph", "compile cache", "processor, day", *map(HEADINGS.__getitem__, environments)]
@@ -148,16 +154,17 @@ def summary() -> Lines:
         ("compile-epyc", "ntm", "empty"),
     )
     for file, graph, cache in chosen:
-        for day, rows in _by_day(load(file)["rows"][graph], cache, environments).items():
+        for day, rows in _group_by_day(load(file)["rows"][graph], cache, environments).items():
             cells = [
-                _seconds(_total(rows[name])) if name in rows else MISSING for name in environments
+                _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
+                for name in environments
             ]
-            lines.append([GRAPHS[graph], cache, f"{_processor(file)}, {day}", *cells])
+            lines.append([GRAPHS[graph], cache, f"{_find_processor(file)}, {day}", *cells])
     return lines
 
 
-def speed_ups() -> Lines:
-    """Speed-up of calls over stock Theano, float32 and float64, by stack."""
+def make_speed_ups() -> Lines:
+    """Make rows of speed-ups of calls over stock Theano, float32 and float64, by stack."""
     document = load("calls")
     stacks = list(document["speed_up"])
     lines: Lines = [["call", *(f"`{name}`" for name in stacks)]]
@@ -170,8 +177,8 @@ def speed_ups() -> Lines:
     return lines
 
 
-def mean_speed_ups() -> Lines:
-    """Geometric mean of the elementwise speed-ups over stock Theano, by stack."""
+def make_mean_speed_ups() -> Lines:
+    """Make rows of the geometric means of elementwise speed-ups over stock Theano, by stack."""
     lines: Lines = [["stack", "float32", "float64"]]
     for name, by_call in load("calls")["speed_up"].items():
         means = [geometric_mean(by_call[call][i] for call in ELEMENTWISE) for i in (0, 1)]
@@ -179,8 +186,8 @@ def mean_speed_ups() -> Lines:
     return lines
 
 
-def gpu() -> Lines:
-    """Times of ``cuda`` and of JAX on one H100."""
+def make_gpu() -> Lines:
+    """Make rows of the times of ``cuda`` and JAX on one H100."""
     measures = ("first call, empty cache", "first call, warm cache", "a call")
     heads = [f"{measure}: {name}" for measure in measures for name in ("`cuda`", "JAX")]
     lines: Lines = [["graph", *heads]]
@@ -190,28 +197,28 @@ def gpu() -> Lines:
             unit, factor = ("ms", 1e3) if measure == "a call" else ("s", 1)
             for name in ("cuda", "jax"):
                 seconds = [value * factor for value in measured[name].get(measure, [])]
-                cells.append(f"{_range(seconds)} {unit}" if seconds else MISSING)
+                cells.append(f"{_format_range(seconds)} {unit}" if seconds else MISSING)
         lines.append([GRAPHS[graph], *cells])
     return lines
 
 
 TABLES: dict[str, Callable[[], Lines]] = {
-    "summary": summary,
-    "mean-speed-ups": mean_speed_ups,
-    "gpu": gpu,
-    "first-calls-xeon": lambda: first_calls("compile", ("stock", "openblas", "jax")),
-    "first-calls-epyc": lambda: first_calls("compile-epyc", ("openblas", "jax")),
-    "first-calls-of-stock-epyc": lambda: first_calls("compile-epyc", ("stock", "pytensor")),
-    "calls-xeon": lambda: calls("compile", ("stock", "openblas", "jax")),
-    "calls-epyc": lambda: calls("compile-epyc", ("openblas", "jax")),
-    "growth": growth,
-    "memory": memory,
-    "speed-ups": speed_ups,
+    "summary": make_summary,
+    "mean-speed-ups": make_mean_speed_ups,
+    "gpu": make_gpu,
+    "first-calls-xeon": lambda: make_first_calls("compile", ("stock", "openblas", "jax")),
+    "first-calls-epyc": lambda: make_first_calls("compile-epyc", ("openblas", "jax")),
+    "first-calls-of-stock-epyc": lambda: make_first_calls("compile-epyc", ("stock", "pytensor")),
+    "calls-xeon": lambda: make_calls("compile", ("stock", "openblas", "jax")),
+    "calls-epyc": lambda: make_calls("compile-epyc", ("openblas", "jax")),
+    "growth": make_growth,
+    "memory": make_memory,
+    "speed-ups": make_speed_ups,
 }
 
 
-def documents() -> list[Path]:
-    """The documents that may hold tables."""
+def list_documents() -> list[Path]:
+    """List the documents that may contain tables."""
     return [paths.ROOT / "README.md", *sorted((paths.ROOT / "docs").glob("*.md"))]
 
 
@@ -227,12 +234,12 @@ def fill(text: str) -> str:
             raise ConfigurationError(
                 f"unknown table {match[2]!r}", f"choose one of: {', '.join(TABLES)}"
             )
-        return f"{match[1]}\n{markdown(TABLES[match[2]]())}\n{match[3]}"
+        return f"{match[1]}\n{format_markdown(TABLES[match[2]]())}\n{match[3]}"
 
     return MARKED.sub(replace, text)
 
 
-def markdown(lines: Lines) -> str:
+def format_markdown(lines: Lines) -> str:
     """Render a header and rows as a Markdown table."""
     head, *rows = (f"| {' | '.join(cells)} |\n" for cells in lines)
     return "".join([head, "|---" * len(lines[0]) + "|\n", *rows])
@@ -241,7 +248,7 @@ def markdown(lines: Lines) -> str:
 def update() -> list[Path]:
     """Write the generated tables into the documents; return the changed files."""
     changed = []
-    for file in documents():
+    for file in list_documents():
         text = file.read_text(encoding="utf-8")
         if (filled := fill(text)) != text:
             write_atomically(file, filled)
@@ -253,9 +260,9 @@ def check() -> None:
     """Compare the documents' tables with the results.
 
     Raises:
-        CommandFailed: a table differs.
+        CommandFailed: a table differs from the results.
     """
-    texts = {file: file.read_text(encoding="utf-8") for file in documents()}
+    texts = {file: file.read_text(encoding="utf-8") for file in list_documents()}
     if stale := [file.name for file, text in texts.items() if fill(text) != text]:
         raise CommandFailed(
             f"tables of {', '.join(stale)} differ from bench/results",
@@ -263,10 +270,10 @@ def check() -> None:
         )
 
 
-def _by_day(
+def _group_by_day(
     by_environment: dict[str, dict[str, Row]], cache: str, environments: Sequence[str]
 ) -> dict[str, dict[str, Row]]:
-    """Rows of one cache state by the day of their measurement, oldest day first."""
+    """Group the rows of one cache state by the day of their measurement, oldest day first."""
     days: dict[datetime.date, dict[str, Row]] = {}
     for name in environments:
         if cache in (rows := by_environment.get(name, {})):
@@ -275,34 +282,34 @@ def _by_day(
     return {f"{day.day} {day:%b %Y}": days[day] for day in sorted(days)}
 
 
-def _processor(file: str) -> str:
+def _find_processor(file: str) -> str:
     machine = load(file)["machine"]
     return str(machine.get("name", machine["processor"]))
 
 
-def _total(row: Row) -> float:
+def _compute_total(row: Row) -> float:
     return float(sum(row["phases"].values()))
 
 
-def _seconds(value: float) -> str:
+def _format_seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _megabytes(row: Row) -> str:
+def _format_megabytes(row: Row) -> str:
     return f"{row['peak_memory'] / 1e6:,.0f}"
 
 
-def _range(values: Sequence[float]) -> str:
-    low, high = (_significant(value) for value in (min(values), max(values)))
+def _format_range(values: Sequence[float]) -> str:
+    low, high = (_format_significant(value) for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
 
 
-def _significant(value: float) -> str:
+def _format_significant(value: float) -> str:
     """Format a value with three significant digits, or as an integer from 100 on."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _lower_bound(rows: Iterable[Row]) -> str:
-    """The least time of the graph's products and copies that any process measured, in ms."""
+def _format_lower_bound(rows: Iterable[Row]) -> str:
+    """Format the least time of the graph's products and copies in any process, in ms."""
     bound = min(sum(row["bound"].values()) for row in rows) * 1e3
-    return _significant(bound) if bound >= 0.01 else MISSING
+    return _format_significant(bound) if bound >= 0.01 else MISSING

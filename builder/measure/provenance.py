@@ -1,4 +1,4 @@
-"""Record what a measurement measured: commit, package builds and number of runs."""
+"""Record the provenance of a measurement: commit, package builds and number of runs."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from builder.common.processes import run
 
 
 def describe(environment: str, runs: int = 1) -> dict[str, Any]:
-    """Describe the software of an environment that is measured.
+    """Describe the software of a measured environment.
 
     Args:
         environment: a stack or a reference in ``build/envs``.
-        runs: the number of runs that the measurement takes its value from.
+        runs: the number of runs from which the value of the measurement is computed.
 
     Returns:
         The checkout's commit ("" outside a git checkout), the version and build number of each
-        package that decides the speed, and the number of runs.
+        package that affects the speed, and the number of runs.
     """
     packages = {}
     for file in sorted((paths.ENVIRONMENTS / environment / "conda-meta").glob("*.json")):
         package = json.loads(file.read_text(encoding="utf-8"))
         if package["name"] in ("theano", "numpy", "libopenblas", "mkl", "python"):
             packages[package["name"]] = f"{package['version']} build {package['build_number']}"
-    return {"commit": commit(), "packages": packages, "runs": runs}
+    return {"commit": read_commit(), "packages": packages, "runs": runs}
 
 
-def commit() -> str:
-    """The checkout's commit, with ``+`` if tracked files differ from it; "" without git."""
+def read_commit() -> str:
+    """Return the checkout's commit, with ``+`` if tracked files differ from it; "" without git."""
     try:
         done = run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty=+", "--exclude=*"])
     except (CommandFailed, HostToolMissing, OSError):

@@ -1,1 +1,1 @@
-"""Tests that judge what was built: Theano's own, random programs, this project's."""
+"""Test built environments: Theano's own tests, random programs, this project's tests."""

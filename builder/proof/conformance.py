@@ -25,7 +25,7 @@ from builder.options import Options
 from builder.pipeline import Build
 from builder.proof import (
     expected_failures,
-    lent_packages,
+    linked_packages,
     nvidia,
     opencl,
     pytest_events,
@@ -45,7 +45,7 @@ TESTS = re.compile(r"tests/(.+/)?(test_[^/]*|[^/]*_test)\.py$")
 
 @dataclass(frozen=True)
 class Selection:
-    """The ``shard``-th of ``shards`` parts of a suite, to run on a GPU or not."""
+    """The ``shard``-th of ``shards`` parts of a suite, and whether it runs on a GPU."""
 
     suite: str
     shard: int
@@ -61,7 +61,7 @@ def make_selection(suite: str, shard: str, gpu: bool = False) -> Selection:
     """Make a selection from flags.
 
     Raises:
-        UsageError: there is no such suite, or the shard is not I/N.
+        UsageError: the suite is unknown, or the shard is not I/N.
     """
     if suite not in SUITES:
         raise UsageError(f"unknown suite {suite!r}", f"choose one of: {', '.join(SUITES)}")
@@ -76,9 +76,8 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
-        ConformanceFailed: a test failed that is not listed, or a listed test passed.
-        UsageError: the stack cannot use a GPU; there are several programs; or the program has no
-            table.
+        ConformanceFailed: an unlisted test failed, or a listed test passed.
+        UsageError: the stack cannot use a GPU, has several programs, or its program has no table.
         HostToolMissing: the host lacks the device.
     """
     device = _choose_device(name, selection)
@@ -108,7 +107,7 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
         raise ConformanceFailed(
             f"stack {name}: unexpected test outcomes:\n"
             + "\n".join(f"  {line}" for line in deviations),
-            f"correct it, or list it with a reason in {file}; logs: {directory / 'logs'}",
+            f"fix each failure, or list it with a reason in {file}; logs: {directory / 'logs'}",
         )
     progress.say(f"{name}: tests ({selection}) had the expected outcomes")
 
@@ -117,7 +116,7 @@ def find_table(name: str) -> Path:
     """Find the table of a stack's Theano, or of its program.
 
     Raises:
-        UsageError: there are several programs, or the program has no table.
+        UsageError: the stack has several programs, or its program has no table.
     """
     stack = stacks.load(name)
     programs = stack.name.split(stacks.WITH)[1:]
@@ -133,24 +132,24 @@ def find_table(name: str) -> Path:
             if (paths.RECIPES / program / file.name).exists()
         ]
         raise UsageError(
-            f"{name}: only the tests of one program with a {file.name} can be run",
+            f"{name}: the command runs the tests of exactly one program that has a {file.name}",
             f"choose one of: {', '.join(tabled)}",
         )
     return file
 
 
 def run_reference(selection: Selection, jobs: int) -> None:
-    """Run the same tests on stock Theano, and write the report that is the reference.
+    """Run the same tests on stock Theano, and write the reference report.
 
     Raises:
-        CommandFailed: another process runs them.
+        CommandFailed: another process runs the same tests.
         UsageError: the selection is for a GPU.
     """
     if selection.gpu:
-        raise UsageError("--reference: stock Theano runs on the CPU only", "leave out --gpu")
+        raise UsageError("--reference: stock Theano runs on the CPU only", "omit --gpu")
     # Stock Theano runs with the configurations of the CPU stacks.
     expected = expected_failures.load_expectations(paths.CONFORMANCE).on("cpu")
-    interpreter = _interpreter(references.install_reference(STOCK, Options()))
+    interpreter = _make_interpreter(references.install_reference(STOCK, Options()))
     with _lock_run(STOCK, selection, str(interpreter)) as directory:
         results = _run(
             Run(interpreter, directory, processes.clean_environ(), jobs), expected, selection
@@ -160,7 +159,7 @@ def run_reference(selection: Selection, jobs: int) -> None:
 
 
 def _choose_device(name: str, selection: Selection) -> str:
-    """Return the device of a stack's tests, as named in the table."""
+    """Return the device of a stack's tests, by its name in the table."""
     device = stacks.load(name).device
     if selection.gpu and device != "cuda":
         raise UsageError(f"--gpu: the stack {name} cannot use a GPU", "add --stack=cuda")
@@ -209,7 +208,7 @@ def _reset_run(directory: Path, subject: str) -> None:
 
 
 def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
-    """Install an environment for the run, so that the stack's verified one is not changed."""
+    """Install an environment for the run, so that the verified environment does not change."""
     prefix, lent = directory / "environment", directory / "lent"
     if not lent.exists():
         shutil.rmtree(prefix, ignore_errors=True)
@@ -217,13 +216,13 @@ def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
         envs.install_packages(lock.files, prefix, str(prefix))
         lent.mkdir()
         if nose:
-            lent_packages.unpack_nose(lent)
+            linked_packages.unpack_nose(lent)
         else:
-            lent_packages.link_packages(lent, *lent_packages.PYTEST)
-    return _interpreter(prefix, lent)
+            linked_packages.link_packages(lent, *linked_packages.PYTEST)
+    return _make_interpreter(prefix, lent)
 
 
-def _interpreter(prefix: Path, *path: Path) -> Interpreter:
+def _make_interpreter(prefix: Path, *path: Path) -> Interpreter:
     python = prefix / "bin" / "python"
     query = "import sysconfig; print(sysconfig.get_path('purelib'))"
     return Interpreter(python, Path(processes.run([python, "-c", query]).output.strip()), path)

@@ -1,7 +1,7 @@
-"""Write /proc/cpuinfo from CPUID, as Linux words it: ``python cpuinfo.py`` prints it.
+"""Write /proc/cpuinfo from CPUID in Linux's format: ``python cpuinfo.py`` prints it.
 
-An emulator of one processor's programs answers CPUID, and leaves the host's file as it is. This
-module needs nothing but Python's library, because it runs inside the emulator.
+QEMU's user mode emulates the instruction CPUID, but programs still read the host's /proc/cpuinfo.
+This module imports only Python's standard library, because it runs inside the emulator.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MACHINE_CODE = bytes.fromhex(
     "418900 41895804 41894808 4189500c"  # mov [r8], eax; and ebx, ecx, edx behind it
     "5b c3"  # pop rbx; ret
 )
-# Names as in Linux's arch/x86/include/asm/cpufeatures.h, by leaf, subleaf and register; the first
-# is bit 0, "-" is a bit that Linux does not show.
+# Names as in Linux's arch/x86/include/asm/cpufeatures.h, by leaf, subleaf and register. The first
+# name is bit 0; "-" is a bit that Linux does not show.
 FEATURES: tuple[tuple[int, int, int, str], ...] = (
     (
         *(0x1, 0, EDX),
@@ -67,16 +67,17 @@ FEATURES: tuple[tuple[int, int, int, str], ...] = (
 )
 
 
-def text(cpuid: Cpuid, processors: int) -> str:
-    """Return /proc/cpuinfo of a machine with a number of processors.
+def format_cpuinfo(cpuid: Cpuid, processors: int) -> str:
+    """Format /proc/cpuinfo.
 
     Args:
         cpuid: returns EAX, EBX, ECX and EDX of a leaf and a subleaf.
+        processors: the number of processors of the machine.
     """
     _, *vendor = cpuid(0, 0)
     signature = cpuid(1, 0)[EAX]
     family, model = signature >> 8 & 0xF, signature >> 4 & 0xF
-    # Intel's and AMD's manuals, at CPUID: the extended fields count for these families only.
+    # Only these families use the extended fields (CPUID in Intel's and AMD's manuals).
     if family in (0x6, 0xF):
         model += (signature >> 16 & 0xF) << 4
     if family == 0xF:
@@ -88,7 +89,7 @@ def text(cpuid: Cpuid, processors: int) -> str:
         "model": model,
         "model name": brand.partition(b"\0")[0].decode("ascii").strip(),
         "stepping": signature & 0xF,
-        "flags": " ".join(flags(cpuid)),
+        "flags": " ".join(list_flags(cpuid)),
     }
     blocks = [{"processor": number, **facts} for number in range(processors)]
     return "".join(
@@ -96,11 +97,11 @@ def text(cpuid: Cpuid, processors: int) -> str:
     )
 
 
-def flags(cpuid: Cpuid) -> Iterator[str]:
-    """Yield Linux's names of the features that CPUID tells."""
+def list_flags(cpuid: Cpuid) -> Iterator[str]:
+    """Yield Linux's names of the features in CPUID."""
     largest = {start: cpuid(start, 0)[EAX] for start in (0, 0x80000000)}
     for leaf, subleaf, register, names in FEATURES:
-        if leaf > largest[leaf & 0x80000000] or subleaf > subleaves(cpuid, leaf):
+        if leaf > largest[leaf & 0x80000000] or subleaf > find_last_subleaf(cpuid, leaf):
             continue
         bits = cpuid(leaf, subleaf)[register]
         yield from (
@@ -108,13 +109,13 @@ def flags(cpuid: Cpuid) -> Iterator[str]:
         )
 
 
-def subleaves(cpuid: Cpuid, leaf: int) -> int:
+def find_last_subleaf(cpuid: Cpuid, leaf: int) -> int:
     """Return the largest subleaf of a leaf."""
     return cpuid(leaf, 0)[EAX] if leaf == 0x7 else 1
 
 
-def own() -> Cpuid:
-    """Return CPUID of the processor that runs this."""
+def load_cpuid() -> Cpuid:
+    """Return a function that executes CPUID on this processor."""
     memory = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(MACHINE_CODE)
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
@@ -127,10 +128,10 @@ def own() -> Cpuid:
         eax, ebx, ecx, edx = registers
         return eax, ebx, ecx, edx
 
-    # The memory lives as long as the function that runs it.
+    # The closure keeps the memory of the machine code alive.
     cpuid.__dict__["memory"] = memory
     return cpuid
 
 
 if __name__ == "__main__":
-    print(text(own(), os.cpu_count() or 1), end="")
+    print(format_cpuinfo(load_cpuid(), os.cpu_count() or 1), end="")

@@ -20,10 +20,10 @@ else:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The flags of test files on a device.
+    """The Theano flags of test files on a device.
 
     Attributes:
-        device: ``cpu``; ``opencl``, the CPU in a stack for GPUs; or ``cuda``.
+        device: ``cpu``; ``opencl`` (the CPU, in a stack for GPUs); or ``cuda``.
         flags: THEANO_FLAGS.
         files: patterns of file names.
     """
@@ -38,7 +38,7 @@ class Failure:
     """Tests that are expected to fail for one reason.
 
     Attributes:
-        stock: the tests fail on stock Theano too; otherwise the tests themselves are wrong.
+        stock: whether the tests fail on stock Theano too. If not, the tests themselves are wrong.
     """
 
     tests: tuple[str, ...]
@@ -63,9 +63,9 @@ class Expectations:
         return replace(self, configurations=chosen)
 
     def step(self, file: str) -> int:
-        """Return n so that ``--suite=quick`` runs every n-th test of a file.
+        """Return n; ``--suite=quick`` runs every n-th test of a file.
 
-        These tests take about ``quick_seconds``. All tests of a file without a listed time run.
+        These tests take about ``quick_seconds``. If the table has no time for the file, n is 1.
         """
         return max(1, math.ceil(self.seconds.get(file, 0) / self.quick_seconds))
 
@@ -85,11 +85,12 @@ def load_expectations(file: Path) -> Expectations:
         raise ConfigurationError(f"{file}: expected the keys {keys}")
     expectations = Expectations(
         configurations={
-            name: _row(file, Configuration, row) for name, row in table["configurations"].items()
+            name: _parse_row(file, Configuration, row)
+            for name, row in table["configurations"].items()
         },
         quick_seconds=table["quick_seconds"],
         seconds=table["seconds"],
-        failures=tuple(_row(file, Failure, row) for row in table["failures"]),
+        failures=tuple(_parse_row(file, Failure, row) for row in table["failures"]),
     )
     for failure in expectations.failures:
         if unknown := set(failure.configurations) - set(expectations.configurations):
@@ -97,7 +98,7 @@ def load_expectations(file: Path) -> Expectations:
     return expectations
 
 
-def _row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
+def _parse_row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
     names = [field.name for field in fields(kind)]
     if set(row) != set(names):
         raise ConfigurationError(
@@ -127,7 +128,7 @@ def find_deviations(
     Args:
         failures: the expected failures.
         results: the results of the tests that ran.
-        reference: the outcomes on stock Theano, if they are known.
+        reference: the outcomes on stock Theano; empty if they were not recorded.
     """
     expected = index_failures(failures)
     deviations = [
@@ -141,11 +142,13 @@ def find_deviations(
         tests = results.collected.get((configuration, test.partition("::")[0]))
         stock = reference.get(key)
         if outcome and outcome.outcome == "passed":
-            deviations.append(f"{configuration}: {test}: passed, but is listed: {failure.reason}")
+            deviations.append(
+                f"{configuration}: {test}: passed, but is listed as failing: {failure.reason}"
+            )
         if outcome is None and tests is not None and test not in tests:
-            deviations.append(f"{configuration}: {test}: is listed, but there is no such test")
+            deviations.append(f"{configuration}: {test}: is listed, but does not exist")
         if failure.stock and stock and stock.outcome != "failed":
             deviations.append(
-                f"{configuration}: {test}: stock = true, but it {stock.outcome} there"
+                f"{configuration}: {test}: stock = true, but it {stock.outcome} on stock Theano"
             )
     return deviations

@@ -28,23 +28,23 @@ else:
     import tomli as tomllib
 
 KNOWN = paths.ROOT / "fuzz" / "known.toml"
-# The number of smaller programs that are tried for a difference.
+# The largest number of smaller programs that are tried for a difference.
 ATTEMPTS = 250
-# Seconds to make a differing program smaller; fewer if the last FREQUENT programs of the category
-# differed in the same way.
+# Seconds to reduce a differing program; the second number applies if the last FREQUENT programs of
+# the category differed in the same way.
 SHRINK_SECONDS, FREQUENT_SHRINK_SECONDS, FREQUENT = 12, 3, 2
-# The number of differences that are not listed at which a run ends.
+# A run ends after this number of unlisted differences.
 ENOUGH = 40
 # Seconds between progress lines.
 LINE_INTERVAL = 30
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
-# The steps of a scan have no mode of their own: they are compiled with these flags.
+# The inner function of a scan takes its mode from these flags.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a run in seconds and in programs; 0 for no limit."""
+    """The limits of a run in seconds and in programs; 0 means no limit."""
 
     seconds: int
     programs: int
@@ -54,10 +54,10 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     """Run random programs in a stack, and report the differences.
 
     Args:
-        chosen: categories, by a comma; "" for all.
+        chosen: categories, separated by commas; "" for all.
 
     Raises:
-        UsageError: there is no such category, or the stack has Python 2.7.
+        UsageError: a category is unknown, or the stack has Python 2.7.
         EnvironmentFailed: the stack is not built.
         CommandFailed: another process runs programs in the stack.
         ConfigurationError: known.toml has an invalid row.
@@ -66,7 +66,7 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     categories = chosen.split(",") if chosen else list(generator.CATEGORIES)
     if others := sorted(set(categories) - set(generator.CATEGORIES)):
         names = ", ".join(generator.CATEGORIES)
-        raise UsageError(f"unknown category {others[0]!r}", f"choose of: {names}")
+        raise UsageError(f"unknown category {others[0]!r}", f"choose among: {names}")
     name = stacks.load_with_python_3(stack, "fuzz").name
     envs.require_installed(name)
     table = load_known(KNOWN)
@@ -76,10 +76,10 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     locked = f"another process runs random programs on {name} in {directory}"
     with (
         files.lock_directory(directory, locked, "wait until it ends"),
-        _workers(name, counts) as workers,
+        _start_workers(name, counts) as workers,
     ):
         begun = time.monotonic()
-        for candidate in _programs(limits, seed, categories, begun):
+        for candidate in _generate_programs(limits, seed, categories, begun):
             counts[candidate.category] += 1
             counts["calls"] += len(candidate.calls) * (len(candidate.situations) + 1)
             frequent = _is_frequent(candidate, differences)
@@ -97,7 +97,7 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
     unknown = [difference for difference in differences if difference.row is None]
     if unknown:
         raise FuzzingFailed(
-            f"stack {name}, seed {seed}: {len(unknown)} differences that are not listed:\n"
+            f"stack {name}, seed {seed}: {len(unknown)} unlisted differences:\n"
             + "\n".join(f"  {row.program.category}: {row.difference}" for row in unknown),
             f"correct Theano, or list a difference that stock Theano has too in {KNOWN}; "
             f"programs: {paths.REPORTS / f'{name}-fuzz'}",
@@ -118,7 +118,7 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
     """Load the listed differences.
 
     Raises:
-        ConfigurationError: a row has other keys than KnownDifference.
+        ConfigurationError: the keys of a row are not the fields of KnownDifference.
     """
     try:
         return known_differences.parse(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -126,10 +126,10 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
         raise ConfigurationError(f"{file}: {error}") from error
 
 
-def _programs(
+def _generate_programs(
     limits: Limits, seed: int, names: list[str], begun: float
 ) -> Iterator[program.Program]:
-    """Yield the programs of a seed, one of each category in turn."""
+    """Yield the programs of a seed; the categories alternate."""
     number, last_line = 0, begun
     while not limits.programs or number < limits.programs:
         now = time.monotonic()
@@ -143,14 +143,14 @@ def _programs(
 
 
 @contextlib.contextmanager
-def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
+def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
     """Start the worker processes; count the questions to NumPy and its answers."""
     with contextlib.ExitStack() as started:
 
         def start(
             environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
         ) -> oracles.Ask:
-            # One directory for each stack: runs of other stacks use stock Theano too, and would
+            # Use one directory for each stack: runs of other stacks use stock Theano too, and would
             # wait for the same locks.
             directory = paths.FUZZING / stack / environment
             home = directory / role
@@ -179,7 +179,9 @@ def _workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             stock = start(references.STOCK, "stock")
             stock_oracle = start(references.STOCK, "oracle", UNOPTIMIZED)
         else:
-            progress.say("stock Theano is not installed (./invoke references), and is not compared")
+            progress.say(
+                "not compared with stock Theano: it is not installed (./invoke references)"
+            )
         yield Workers(
             stack=start(stack, "stack"),
             elsewhere={
@@ -221,11 +223,11 @@ def _make_script(finding: Finding) -> str:
     comment = (
         f"{where.kind} ({where.situation}), compared with {finding.oracle}; cause: {finding.cause}."
     )
-    return program.script(finding.program, where.kind, _make_assertions(finding), comment)
+    return program.make_script(finding.program, where.kind, _make_assertions(finding), comment)
 
 
 def _make_assertions(finding: Finding) -> list[str]:
-    """Make the lines of a script that fail while the program differs, if its results show that."""
+    """Make the lines of a script that fail while the program's results differ; [] if impossible."""
     where = finding.difference
     comments = [
         f"# {line[:300]}" for line in (f"actual: {where.actual}", f"expected: {where.expected}")
@@ -236,7 +238,7 @@ def _make_assertions(finding: Finding) -> list[str]:
     number = max(where.output, 0)
     dtype, shape, elements = answers[where.call]["outputs"][number]
     pairs = [tuple(value) if isinstance(value, list) else value for value in elements]
-    value = program.Value(dtype, tuple(shape), tuple(pairs)).source()
+    value = program.Value(dtype, tuple(shape), tuple(pairs)).format_source()
     slack = finding.program.tolerance if "float" in dtype or "complex" in dtype else 0
     return [
         *comments,
@@ -286,7 +288,7 @@ def _write_report(
     listed_count = sum(row.row is not None for row in differences)
     progress.say(
         f"{programs} programs, {counts['calls']} calls, {rate:.1f} programs a second; "
-        f"{len(differences)} differ, {listed_count} of them are listed"
+        f"{len(differences)} differ, {listed_count} of these are listed"
     )
     progress.say(
         f"NumPy computed {counts['numpy told']} of {counts['numpy asked']} outputs of calls"

@@ -43,10 +43,10 @@ def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None
         VerifyFailed: a check failed in a system; the other systems were checked too.
     """
     if unknown := sorted(set(suites) - set(SUITES)):
-        raise UsageError(f"unknown release {unknown[0]!r}", f"choose from: {', '.join(SUITES)}")
+        raise UsageError(f"unknown release {unknown[0]!r}", f"choose among: {', '.join(SUITES)}")
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         raise HostToolMissing(
-            "systems of other releases need root and unshare", "run it as root, on Debian"
+            "systems of other releases need root and unshare", "run the command as root, on Debian"
         )
     lock = Build.of_stack(stack, options).lock()
     rows, failed = [], []
@@ -64,7 +64,7 @@ def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None
             except (CommandFailed, LookupError) as error:
                 raise HostToolMissing(
                     f"{suite} cannot be installed: {error}",
-                    "it needs mmdebstrap and a Debian mirror",
+                    "install mmdebstrap, and configure apt with a Debian mirror",
                 ) from error
             glibc = processes.run(["chroot", root, "getconf", "GNU_LIBC_VERSION"]).output.strip()
             log = paths.LOGS / f"{lock.stack}-{suite}-verify.log"

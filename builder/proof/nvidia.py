@@ -8,7 +8,7 @@ from pathlib import Path
 from builder.common import processes
 from builder.common.errors import HostToolMissing
 
-# Read by pygpu's own tests; Theano has flags for it.
+# pygpu's own tests read this variable; Theano has flags instead.
 ENVIRON = {"GPUARRAY_TEST_DEVICE": "cuda"}
 # CUDA_VISIBLE_DEVICES selects one of several GPUs.
 PROBE = """
@@ -33,6 +33,6 @@ def find_gpu(python: Path, variables: Mapping[str, str]) -> str:
     done = processes.run([python, "-c", PROBE], env={**variables, **flags}, check=False)
     last = [f"exit status {done.status}", *done.output.splitlines()][-1]
     if done.status:
-        hint = "leave out --gpu to compute on the CPU, with PoCL"
+        hint = "omit --gpu to compute on the CPU with PoCL"
         raise HostToolMissing(f"no GPU can be used: {last}", hint)
     return last

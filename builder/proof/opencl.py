@@ -45,7 +45,7 @@ def make_environ(directory: Path) -> dict[str, str]:
         "POCL_CACHE_DIR": str(directory / "kernels"),
         # Several test files run at once, each on one CPU.
         "POCL_MAX_PTHREAD_COUNT": "1",
-        # Read by pygpu's own tests; Theano has a flag for it.
+        # pygpu's own tests read this variable; Theano has a flag instead.
         "GPUARRAY_TEST_DEVICE": DEVICE,
     }
 
@@ -54,8 +54,8 @@ def check_device(python: Path, variables: Mapping[str, str]) -> None:
     """Multiply matrices on the device.
 
     Raises:
-        HostToolMissing: it failed twice. PoCL 3.1 crashes occasionally in a process with an empty
-            kernel cache.
+        HostToolMissing: the product failed twice. The first failure does not count, because PoCL
+            3.1 crashes occasionally in a process with an empty kernel cache.
     """
     command = [str(python), "-c", PROBE]
     if processes.run(command, env=variables, check=False).status == 0:

@@ -1,9 +1,9 @@
 """Run a command, and all programs that it starts, on a processor that QEMU emulates.
 
-QEMU's user mode emulates one process, and the host's processor runs its children. In a user
-namespace of its own, binfmt_misc has the kernel start every x86-64 program through QEMU, and
-/proc/cpuinfo is written from the emulated CPUID. So compilers, libraries and scripts see one
-processor.
+QEMU's user mode emulates one process; its children run on the host's processor. Therefore this
+module creates a user namespace. There binfmt_misc lets the kernel start every x86-64 program
+through QEMU, and /proc/cpuinfo is written from the emulated CPUID. So compilers, libraries and
+scripts all see the emulated processor.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from builder.proof import cpuinfo
 from builder.stack import stacks
 
 QEMU = "qemu-x86_64-static"
-# The last byte of e_ident, which nobody reads. Programs with this mark run without QEMU: the kernel
-# would hand QEMU to itself otherwise.
+# The value of the last byte of e_ident, which nothing reads, in programs that run without QEMU.
+# QEMU itself has this mark; otherwise the kernel would start QEMU through QEMU.
 MARKED_BYTE, MARK = 15, 0x51
 # Bytes of an ELF header: 64-bit, for x86-64, and without the mark.
 MAGIC = rb"\x7fELF\x02" + rb"\x00" * 10 + rb"\x00" + rb"\x00\x00" + rb"\x3e\x00"
@@ -39,7 +39,8 @@ program=$1 name=$2
 shift 2
 exec {qemu} -cpu {model},check=off -0 "$name" "$program" "$@"
 """
-# As root of a namespace of its own: with rule, Python and module; then the command.
+# The script runs as root of the namespace. Its arguments are the directory with the rule, the
+# Python interpreter, the module cpuinfo, and the command.
 INSIDE = """
 mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
 cat "$1/rule" > /proc/sys/fs/binfmt_misc/register
@@ -51,31 +52,32 @@ exec "$@"
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 
 
-# An emulator's speed says nothing of a processor's.
+# The speed of an emulator says nothing about the speed of the processor.
 WITHOUT = ("check_blas",)
 
 
 @contextmanager
-def emulated(model: str) -> Iterator[list[str]]:
-    """Give the words that, before a command's own, run it on a processor.
+def emulate(model: str) -> Iterator[list[str]]:
+    """Provide the prefix of a command that runs it on an emulated processor.
 
     Args:
-        model: one of ``qemu-x86_64-static -cpu help``; features may follow: ``Haswell,-fma``.
+        model: a model in ``qemu-x86_64-static -cpu help``; features may follow: ``Haswell,-fma``.
 
     Raises:
         HostToolMissing: QEMU or unshare is missing, or the kernel refuses the namespace.
-        UsageError: QEMU knows no such model.
+        UsageError: QEMU does not have this model.
     """
     qemu, shell = shutil.which(QEMU), shutil.which("sh")
     if qemu is None or shell is None or shutil.which(NAMESPACE[0]) is None:
         raise HostToolMissing(
-            f"another processor takes {QEMU} and {NAMESPACE[0]}",
-            "apt-get install --no-install-recommends qemu-user-static util-linux",
+            f"the emulation of a processor needs {QEMU} and {NAMESPACE[0]}",
+            "as root: apt-get install --no-install-recommends qemu-user-static util-linux",
         )
     tried = processes.run([qemu, "-cpu", f"{model},check=off", "/bin/true"], check=False)
     if tried.status != 0:
         raise UsageError(
-            f"QEMU does not emulate {model!r}: {tried.output.strip()}", f"{QEMU} -cpu help"
+            f"QEMU does not emulate {model!r}: {tried.output.strip()}",
+            f"to list the models: {QEMU} -cpu help",
         )
     with tempfile.TemporaryDirectory(prefix="theano-fast-processor-") as name:
         directory = Path(name)
@@ -95,7 +97,7 @@ def emulated(model: str) -> Iterator[list[str]]:
         if tried.status != 0:
             raise HostToolMissing(
                 f"the kernel refuses to run programs through QEMU: {tried.output.strip()}",
-                "it takes Linux 6.7 or newer with binfmt_misc, and user namespaces",
+                "use Linux 6.7 or newer with binfmt_misc and user namespaces",
             )
         yield words
 
@@ -109,13 +111,13 @@ def mark(program: Path, copy: Path) -> None:
 
 
 def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
-    """Let a built environment prove itself on emulated processors.
+    """Verify a built environment on emulated processors.
 
     Raises:
         EnvironmentFailed: the environment was not built.
         HostToolMissing: this host cannot emulate processors.
-        UsageError: QEMU knows no such processor.
-        VerifyFailed: a check failed on one of them; the others run nevertheless.
+        UsageError: QEMU does not have a model.
+        VerifyFailed: a check failed on a processor; all processors are tried first.
     """
     name = stacks.normalize_name(name)
     command = verification.find_program(name)
@@ -126,7 +128,7 @@ def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
         file.unlink(missing_ok=True)
         progress.say(f"{name} on {model}")
         started = time.monotonic()
-        with emulated(model) as words:
+        with emulate(model) as words:
             call: list[str | Path] = [
                 *words,
                 command,
@@ -143,28 +145,28 @@ def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
             failures.append(model)
         verdict = "yes" if status == 0 else f"NO (exit status {status})"
         document = report.read(file) if file.exists() else {}
-        rows.append([model, verdict, kernels(document), seconds])
+        rows.append([model, verdict, format_kernels(document), seconds])
     progress.print_table(["processor", f"{name} verified", "kernels", "seconds"], rows)
     if failures:
         raise VerifyFailed(
-            f"stack {name} does not prove itself on {', '.join(failures)}",
+            f"verification of the stack {name} failed on {', '.join(failures)}",
             "the failed checks are above and in build/reports",
         )
 
 
-def kernels(document: dict[str, Any]) -> str:
-    """Return the kernels that each BLAS chose, from the JSON of ``theano-fast verify``."""
+def format_kernels(document: dict[str, Any]) -> str:
+    """Format the kernels that each BLAS chose, from the JSON of ``theano-fast verify``."""
     libraries = document.get("facts", {}).get("blas", [])
     return ", ".join(library.get("kernels", "-") for library in libraries) or "-"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a command on a processor: MODEL COMMAND...; return its exit status."""
+    """Run a command on an emulated processor: MODEL COMMAND...; return its exit status."""
     model, *command = arguments
     # .ci/processor sets it for this module.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
-        with emulated(model) as words:
+        with emulate(model) as words:
             return processes.run_on_terminal([*words, *command], env=environ)
     except TheanoFastError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Measure the time of the tests of Keras, Lasagne and PyMC3 in a stack and on stock Theano.
 
-Stock Theano gets the programs' code from the stacks, with its patches: half of the released
-versions cannot be imported with Theano 1.0.5.
+Stock Theano runs the stacks' patched copies of the programs, because half of the released versions
+cannot be imported with Theano 1.0.5.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from builder.environment import envs
 from builder.measure import bench, references
 from builder.measure.references import PROGRAMS
 from builder.options import Options
-from builder.proof import lent_packages, pytest_events
+from builder.proof import linked_packages, pytest_events
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_runs import Interpreter, Manner, Run
 from builder.stack import stacks
@@ -74,9 +74,9 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
     lent = directory / "lent"
     lent.mkdir(parents=True)
     if prefix == lender:
-        lent_packages.link_packages(lent, *lent_packages.PYTEST)
+        linked_packages.link_packages(lent, *linked_packages.PYTEST)
     else:
-        # With the metadata of pip: programs read their own version.
+        # Link pip's metadata too: programs read their own version from it.
         for path in envs.find_site_packages(lender).iterdir():
             if path.name.partition("-")[0].casefold() in LENT[name]:
                 (lent / path.name).symlink_to(path)
@@ -91,7 +91,7 @@ def _run(name: str, prefix: Path, lender: Path, cache: str) -> dict[str, float]:
             f"logs: {directory / 'logs'}",
         )
     for failure in failed:
-        progress.say(f"failed on {PROGRAMS}, so without a time: {failure}")
+        progress.say(f"not timed, because it failed on {PROGRAMS}: {failure}")
     return {
         test.rpartition("/")[2]: row.seconds for test, row in outcomes.items() if not row.reason
     }

@@ -33,7 +33,7 @@ class Results:
 
 
 def count_outcomes(results: Results, expected: Iterable[Key]) -> dict[str, int]:
-    """Count the tests by outcome, with those that were expected to fail or did not run."""
+    """Count the tests by outcome, also expected failures and tests that did not run."""
     expected_keys = set(expected)
     kinds = Counter(
         "expected failures"
@@ -52,7 +52,7 @@ def count_outcomes(results: Results, expected: Iterable[Key]) -> dict[str, int]:
 
 
 def make_document(results: Results) -> dict[str, dict[str, Any]]:
-    """Make the JSON of the outcomes: of files and of tests, by configuration."""
+    """Make the JSON of the outcomes of files and of tests, by configuration."""
     nested: dict[str, dict[str, Any]] = {"files": {}, "tests": {}}
     for (configuration, test), outcome in results.outcomes.items():
         nested["tests"].setdefault(configuration, {})[test] = asdict(outcome)
@@ -78,7 +78,7 @@ def count_skip_reasons(outcomes: Mapping[Key, Outcome]) -> list[tuple[str, int]]
 
 
 def read_reports(files: Iterable[Path]) -> dict[Key, Outcome]:
-    """Read the outcomes of reports with the keys of :func:`make_document`."""
+    """Read the outcomes in reports that contain documents of :func:`make_document`."""
     outcomes: dict[Key, Outcome] = {}
     for file in files:
         for configuration, tests in json.loads(file.read_text(encoding="utf-8"))["tests"].items():

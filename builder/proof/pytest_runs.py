@@ -22,7 +22,7 @@ from builder.proof.pytest_events import Part
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
 # Fails a test in which Theano logs that an optimizer failed.
 FAIL_ON_LOGGED = PLUGIN.with_name("fail_on_logged.py")
-# Used in place of pytest on Python 2.7: its last release there runs no generator tests.
+# Python 2.7 uses nose, because the last pytest for Python 2.7 runs no generator tests.
 NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
 # Seconds after which a test is recorded as hanging.
@@ -31,7 +31,7 @@ LIMIT = 1800
 
 @dataclass(frozen=True)
 class Manner:
-    """The way to run tests: pytest's options, THEANO_FLAGS, directories of PYTHONPATH; or nose."""
+    """The test runner and its settings: pytest's options or nose, THEANO_FLAGS, PYTHONPATH."""
 
     options: tuple[str, ...] = ()
     flags: str = ""
@@ -40,8 +40,8 @@ class Manner:
 
 
 THEANO = Manner(
-    # Stock Theano's tests have no conftest.py, so the installed one is not used. Test classes have
-    # these names.
+    # Do not use the installed conftest.py, because stock Theano's tests have no conftest.py. Test
+    # classes have these names.
     (
         *("--noconftest", "-p", CONFTEST.stem, "-p", FAIL_ON_LOGGED.stem),
         *("-o", "python_classes=Test* test_* T_* *Test"),
@@ -139,7 +139,8 @@ class Run:
         return home
 
     def _environ(self, part: Part, worker: int) -> dict[str, str]:
-        # Each worker has its own compile cache: they would wait seconds for each other's lock.
+        # Each worker has its own compile cache; with one cache they would wait for each other's
+        # lock.
         compiledir = f"base_compiledir={self.directory}/compiledir/{worker}"
         flags = [compiledir, self.manner.flags, part.flags]
         return {
@@ -149,7 +150,7 @@ class Run:
             "PYTHONPATH": os.pathsep.join(
                 map(str, (PLUGIN.parent, *self.manner.path, *self.interpreter.path))
             ),
-            # No bytecode is written into the environment under test.
+            # Write no bytecode into the environment under test.
             "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),
             "THEANO_FLAGS": ",".join(filter(None, flags)),
         }

@@ -1,1 +1,1 @@
-"""Stacks, their recipes, and the compilers that build them."""
+"""Load stacks, render their recipes, and describe the compilers that build packages."""

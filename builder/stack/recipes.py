@@ -23,7 +23,7 @@ METAPACKAGE = "theano-stack"
 
 @dataclass(frozen=True)
 class Source:
-    """A source file with its pin; ``upstream`` are the addresses that the recipe gives for it."""
+    """A source file with its pin and, in ``upstream``, its addresses in the recipe."""
 
     file: str
     sha256: str
@@ -62,7 +62,7 @@ class Recipe:
         project_paths: the files and directories of this project among its sources.
         rendered: the rendered recipe of each output.
         fixes: the patches that ``recipes/apply-fixes.sh`` applies.
-        axes: the axis values that it is restricted to.
+        axes: the axis values to which the recipe is restricted.
     """
 
     name: str
@@ -87,14 +87,14 @@ def make_variant(stack: Stack) -> dict[str, list[str]]:
 def load_all(stack: Stack) -> dict[str, Recipe]:
     """Render all recipes of the project for a stack; return them by name.
 
-    A recipe for certain axis values (``extra: axes:``), such as python-2.7, replaces the recipe
-    for all values, python.
+    A recipe for certain axis values (``extra: axes:``), such as python-2.7, replaces the general
+    recipe, such as python.
     """
     variant = make_variant(stack)
     files = sorted(paths.RECIPES.glob("*/recipe.yaml"))
     recipes = [render(file.parent, variant) for file in files]
     suitable = [recipe for recipe in recipes if recipe.axes.items() <= stack.axes.items()]
-    # The recipe with the most axis values comes last, and so replaces the others of its name.
+    # The recipe with the most axis values comes last, so it replaces other recipes of its name.
     return {recipe.name: recipe for recipe in sorted(suitable, key=lambda recipe: len(recipe.axes))}
 
 
@@ -125,7 +125,7 @@ def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
             else:
                 sources[source.file] = source
     return Recipe(
-        # A recipe for certain axis values has a suffix after the name of the one it replaces.
+        # The name of a recipe for certain axis values is the general recipe's name with a suffix.
         name=path.name.rpartition("-")[0] if axes else path.name,
         path=path,
         outputs=tuple(_parse_output(item, names) for item in rendered),
@@ -138,10 +138,10 @@ def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
 
 
 def read_fixes(path: Path) -> tuple[Fix, ...]:
-    """Read the list ``path/fixes``: on each line a patch and its CVEs. It may be missing.
+    """Read the file ``path/fixes``, if it exists: on each line a patch and its CVEs.
 
     Raises:
-        ConfigurationError: a line has another form.
+        ConfigurationError: a line is not PATCH CVE...
     """
     file = path / "fixes"
     fixes = []
@@ -182,7 +182,7 @@ def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
         if name in trail:
-            raise ConfigurationError(f"recipes need each other: {' -> '.join((*trail, name))}")
+            raise ConfigurationError(f"recipes depend on each other: {' -> '.join((*trail, name))}")
         if name in dependencies:
             return
         direct = find_dependencies(recipes[name], recipes.values())
@@ -198,7 +198,7 @@ def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str
 def _parse_source(
     path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]
 ) -> Source | Path:
-    """Parse an entry of ``source:``; return a path for a part of this project."""
+    """Parse an entry of ``source:``; return a path for a file or directory of this project."""
     file = Path(str(entry.get("path", "")))
     if file.parent != Path("../../build/sources"):
         project_path = (path / file).resolve()
@@ -206,7 +206,7 @@ def _parse_source(
             return project_path
         raise ConfigurationError(
             f"recipes/{path.name}: source {dict(entry)} is neither ../../build/sources/<file> "
-            "nor a part of this project"
+            "nor a file or directory of this project"
         )
     if not entry.get("sha256"):
         raise ConfigurationError(f"recipes/{path.name}: source {file.name} has no sha256")
@@ -218,7 +218,7 @@ def _parse_output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     """Parse a rendered output.
 
     Args:
-        names: the names of all outputs of the recipe, which are not requirements.
+        names: the names of all outputs of the recipe. They do not count as requirements.
     """
     requirements = rendered.get("requirements", {})
     specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]

@@ -27,9 +27,9 @@ class Stack:
     """One value on each axis, under a name.
 
     Attributes:
-        amdlibm_archive: the SHA-256 of the release archive of AOCL-LibM that provides amdlibm;
-            empty if the open-source amdlibm does.
-        programs: the match specs of the programs that are installed with it.
+        amdlibm_archive: the SHA-256 of the release archive of AOCL-LibM; empty if the stack uses
+            the open-source amdlibm or no amdlibm.
+        programs: the match specs of the programs that are installed with the stack.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Stack:
 
     @property
     def has_python_2(self) -> bool:
-        """Whether it has Python 2.7, on which the project's own programs do not run."""
+        """Whether the stack has Python 2.7, on which the project's own programs do not run."""
         return self.python == "2.7"
 
     @property
@@ -140,16 +140,16 @@ def load_with_python_3(name: str, feature: str, alternative: str = "") -> Stack:
     return stack
 
 
-def with_amdlibm(stack: Stack, archive: str) -> Stack:
+def replace_amdlibm(stack: Stack, archive: str) -> Stack:
     """Return the stack with AMD's release of AOCL-LibM in place of the open-source amdlibm.
 
-    It has its own name, and so its own environment, lock, report and image.
+    The new stack has its own name, and so its own environment, lock, report and image.
 
     Args:
         archive: the SHA-256 of the release archive.
 
     Raises:
-        UsageError: the stack has no amdlibm, or its Theano calls the open-source one only.
+        UsageError: the stack has no amdlibm, or its Theano can call the open-source amdlibm only.
     """
     if stack.libm != "amdlibm" or stack.has_python_2:
         suitable = ", ".join(

@@ -1,4 +1,4 @@
-"""The compilers that build packages, and the oldest glibc that packages support."""
+"""Describe the compilers that build packages, and the oldest glibc that packages support."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_variant() -> dict[str, str]:
     return {key: str(values[0]) for key, values in configuration.items()}
 
 
-def oldest_glibc() -> str:
+def read_oldest_glibc() -> str:
     """Return the oldest version of glibc that packages support."""
     return read_variant()["c_stdlib_version"]
 
@@ -36,10 +36,10 @@ def require_host_glibc() -> None:
     version = detect_glibc()
     if version == NOT_GLIBC:
         raise HostToolMissing("the C library is not glibc", "build on a GNU/Linux host")
-    if version < numbers(oldest_glibc()):
+    if version < numbers(read_oldest_glibc()):
         raise HostToolMissing(
             f"this host has glibc {'.'.join(map(str, version))}, "
-            f"but packages need {oldest_glibc()} or newer",
+            f"but packages need {read_oldest_glibc()} or newer",
             "build and run on a newer release: RHEL 8, Debian 11, Ubuntu 20.04 or later",
         )
 

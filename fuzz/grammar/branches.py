@@ -6,36 +6,36 @@ from fuzz.grammar import elementwise, subtensors, types
 from fuzz.grammar.writer import Variable, Writer
 
 
-def condition(writer: Writer) -> str:
+def write_condition(writer: Writer) -> str:
     """Write a scalar condition."""
-    x = writer.some(types.REAL, (0, 1, 2), lambda variable: variable.exact)
+    x = writer.choose_variable(types.REAL, (0, 1, 2), lambda variable: variable.exact)
     if not x.exact:
-        x = writer.input("int64", writer.dims(1))
+        x = writer.add_input("int64", writer.choose_dims(1))
     if x.ndim:
-        form = writer.choice(("T.gt({0}.shape[0], 2)", "T.gt({0}.sum(), 0)", "T.eq({0}.size, 0)"))
+        form = writer.choose(("T.gt({0}.shape[0], 2)", "T.gt({0}.sum(), 0)", "T.eq({0}.size, 0)"))
         return form.format(x.name)
-    return f"T.gt({x.name}, {writer.choice((0, 1, -1))})"
+    return f"T.gt({x.name}, {writer.choose((0, 1, -1))})"
 
 
 def write(writer: Writer) -> Variable:
     """Write an IfElse."""
-    x = writer.some(types.REAL, (0, 1, 2))
+    x = writer.choose_variable(types.REAL, (0, 1, 2))
     same = [e for e in writer.variables if e.dims == x.dims and e.dtype == x.dtype and e != x]
-    y = writer.choice(same) if same and writer.chance(70) else elementwise.unary(writer)
+    y = writer.choose(same) if same and writer.decide(70) else elementwise.write_unary(writer)
     if y.dims != x.dims or y.dtype != x.dtype:
         dims = tuple(dim if dim in "abcd1" else "a" for dim in x.dims)
-        y = x if dims != x.dims else writer.input(x.dtype, x.dims)
-    other = writer.choice((y.name, y.name, f"{x.name} + 1" if x.dtype != "bool" else y.name))
-    test = condition(writer)
-    if writer.chance(30):
+        y = x if dims != x.dims else writer.add_input(x.dtype, x.dims)
+    other = writer.choose((y.name, y.name, f"{x.name} + 1" if x.dtype != "bool" else y.name))
+    test = write_condition(writer)
+    if writer.decide(30):
         text = f"ifelse({test}, [{x.name}, {y.name}], [{y.name}, {x.name}])"
         both = writer.add_statement(text)
         writer.add(f"{both}[1]", x.dtype, x.dims, x, y, exact=True)
         return writer.add(f"{both}[0]", x.dtype, x.dims, x, y, exact=True)
     pair = [x.name, other]
-    if x.ndim and writer.chance(25):
+    if x.ndim and writer.decide(25):
         # The branches have different lengths, and one of them may fail.
-        pair[1] = f"{x.name}[{subtensors.part(writer, x.dims[0])[0]}]"
+        pair[1] = f"{x.name}[{subtensors.write_slice(writer, x.dims[0])[0]}]"
         branch = writer.add(
             f"ifelse({test}, {pair[0]}, {pair[1]})", x.dtype, ("if" + pair[1], *x.dims[1:]), x
         )

@@ -23,7 +23,7 @@ BITWISE = ("and_", "or_", "xor")
 ARITHMETIC = ("+", "-", "*")
 
 
-def broadcast_dims(*variables: Variable) -> tuple[str, ...]:
+def compute_broadcast_dims(*variables: Variable) -> tuple[str, ...]:
     """Compute the dimensions after broadcasting."""
     longest = max(variable.ndim for variable in variables)
     dims = []
@@ -40,142 +40,153 @@ def broadcast_dims(*variables: Variable) -> tuple[str, ...]:
 
 def write(writer: Writer) -> Variable:
     """Write an elementwise operation."""
-    return writer.choice((arithmetic, arithmetic, unary, binary, cast, chosen, powers, discrete))(
-        writer
-    )
+    return writer.choose(
+        (
+            write_arithmetic,
+            write_arithmetic,
+            write_unary,
+            write_binary,
+            write_cast,
+            write_switch,
+            write_power,
+            write_discrete,
+        )
+    )(writer)
 
 
-def arithmetic(writer: Writer) -> Variable:
+def write_arithmetic(writer: Writer) -> Variable:
     """Write a sum, difference or product of two variables, or of a variable and a constant."""
-    x = writer.some()
-    sign = writer.choice(ARITHMETIC)
-    if writer.chance(25):
-        number = writer.choice((0, 1, 2, 3, -1, 0.5, -2.0, 100, 127, 128, 1000, 2**31, 2**40))
+    x = writer.choose_variable()
+    sign = writer.choose(ARITHMETIC)
+    if writer.decide(25):
+        number = writer.choose((0, 1, 2, 3, -1, 0.5, -2.0, 100, 127, 128, 1000, 2**31, 2**40))
         dtype = x.dtype if isinstance(number, int) else types.upcast(x.dtype, "float32")
         if isinstance(number, int) and not -128 <= number < 128:
             dtype = types.upcast(dtype, "int16" if number < 2**15 else "int64")
         pair = [x.name, str(number)]
         writer.random.shuffle(pair)
         return writer.add(f" {sign} ".join(pair), dtype, x.dims, x, exact=abs(number) < 4)
-    y = writer.like(x)
+    y = writer.choose_broadcastable(x)
     dtype = types.upcast(x.dtype, y.dtype)
-    return writer.add(f"{x.name} {sign} {y.name}", dtype, broadcast_dims(x, y), x, y, exact=True)
+    return writer.add(
+        f"{x.name} {sign} {y.name}", dtype, compute_broadcast_dims(x, y), x, y, exact=True
+    )
 
 
-def unary(writer: Writer) -> Variable:
+def write_unary(writer: Writer) -> Variable:
     """Write a function of one variable."""
-    kind = writer.choice(("function", "function", "function", "step", "sign", "test", "complex"))
+    kind = writer.choose(("function", "function", "function", "step", "sign", "test", "complex"))
     if kind == "function":
-        x = writer.some(types.REAL)
-        name = writer.choice(FUNCTIONS)
-        return writer.add(f"T.{name}({x.name})", types.floating(x.dtype), x.dims, x)
+        x = writer.choose_variable(types.REAL)
+        name = writer.choose(FUNCTIONS)
+        return writer.add(f"T.{name}({x.name})", types.compute_float_type(x.dtype), x.dims, x)
     if kind == "step":
-        x = writer.some(types.REAL, where=lambda variable: variable.exact)
+        x = writer.choose_variable(types.REAL, where=lambda variable: variable.exact)
         if not x.exact:
-            return arithmetic(writer)
-        name = writer.choice(STEPS)
+            return write_arithmetic(writer)
+        name = writer.choose(STEPS)
         if name == "iround":
             name = "round"
-            mode = writer.choice(("half_to_even", "half_away_from_zero"))
+            mode = writer.choose(("half_to_even", "half_away_from_zero"))
             return writer.add(f"T.round({x.name}, mode={mode!r})", x.dtype, x.dims, x, exact=True)
         return writer.add(f"T.{name}({x.name})", x.dtype, x.dims, x, exact=True)
     if kind == "test":
-        x = writer.some(types.REAL)
-        return writer.add(f"T.{writer.choice(('isnan', 'isinf'))}({x.name})", "bool", x.dims, x)
+        x = writer.choose_variable(types.REAL)
+        return writer.add(f"T.{writer.choose(('isnan', 'isinf'))}({x.name})", "bool", x.dims, x)
     if kind == "complex":
-        x = writer.some(types.COMPLEX)
+        x = writer.choose_variable(types.COMPLEX)
         real = {"complex64": "float32", "complex128": "float64"}[x.dtype]
-        name = writer.choice((*OF_COMPLEX, "real", "imag", "conj", "abs_", "angle"))
+        name = writer.choose((*OF_COMPLEX, "real", "imag", "conj", "abs_", "angle"))
         dtype = real if name in ("real", "imag", "abs_", "angle") else x.dtype
         return writer.add(f"T.{name}({x.name})", dtype, x.dims, x)
-    x = writer.some(types.REAL)
-    name = writer.choice(("neg", "abs_", "sqr", "-"))
+    x = writer.choose_variable(types.REAL)
+    name = writer.choose(("neg", "abs_", "sqr", "-"))
     text = f"-{x.name}" if name == "-" else f"T.{name}({x.name})"
     return writer.add(text, x.dtype, x.dims, x, exact=True)
 
 
-def binary(writer: Writer) -> Variable:
+def write_binary(writer: Writer) -> Variable:
     """Write a function of two variables."""
-    x = writer.some(types.REAL)
-    y = writer.like(x, types.REAL)
-    name = writer.choice(
+    x = writer.choose_variable(types.REAL)
+    y = writer.choose_broadcastable(x, types.REAL)
+    name = writer.choose(
         ("maximum", "minimum", "/", "arctan2", "//", "%", "complex", "outer", "incomplete")
     )
-    dims, dtype = broadcast_dims(x, y), types.upcast(x.dtype, y.dtype)
+    dims, dtype = compute_broadcast_dims(x, y), types.upcast(x.dtype, y.dtype)
     if name in ("maximum", "minimum"):
         return writer.add(f"T.{name}({x.name}, {y.name})", dtype, dims, x, y, exact=True)
     if name in ("//", "%"):
         # The result has jumps: both operands must be exact.
-        divisor = writer.choice((y.name, f"T.maximum({y.name}, 1)", "2", "3", "-2"))
+        divisor = writer.choose((y.name, f"T.maximum({y.name}, 1)", "2", "3", "-2"))
         if not (x.exact and y.exact):
-            return arithmetic(writer)
+            return write_arithmetic(writer)
         dims = dims if y.name in divisor else x.dims
         return writer.add(f"{x.name} {name} {divisor}", dtype, dims, x, y)
     if name == "complex":
         if dtype not in ("float32", "float64") or x.dtype != y.dtype:
-            return arithmetic(writer)
+            return write_arithmetic(writer)
         complex_dtype = {"float32": "complex64", "float64": "complex128"}[dtype]
         return writer.add(f"T.complex({x.name}, {y.name})", complex_dtype, dims, x, y)
     if name == "incomplete":
         # The functions do not converge for very large numbers.
         first, second = (f"T.minimum(abs({variable.name}), 100)" for variable in (x, y))
-        text = f"T.{writer.choice(INCOMPLETE)}(0.5 + {first}, {second})"
-        return writer.add(text, types.floating(dtype), dims, x, y)
+        text = f"T.{writer.choose(INCOMPLETE)}(0.5 + {first}, {second})"
+        return writer.add(text, types.compute_float_type(dtype), dims, x, y)
     if name == "arctan2":
-        dtype = types.floating(dtype)
+        dtype = types.compute_float_type(dtype)
         return writer.add(f"T.arctan2({x.name}, {y.name})", dtype, dims, x, y)
     divided = "float64" if dtype in types.DISCRETE else dtype
-    divisor = writer.choice((y.name, f"(1 + T.sqr({y.name}))", "4", "2.0"))
+    divisor = writer.choose((y.name, f"(1 + T.sqr({y.name}))", "4", "2.0"))
     dims = dims if y.name in divisor else x.dims
     return writer.add(f"{x.name} / {divisor}", divided, dims, x, y)
 
 
-def cast(writer: Writer) -> Variable:
+def write_cast(writer: Writer) -> Variable:
     """Write a conversion to another type."""
-    x = writer.some(types.REAL)
+    x = writer.choose_variable(types.REAL)
     if x.discrete:
-        dtype = writer.dtype(types.REAL)
+        dtype = writer.choose_dtype(types.REAL)
     elif x.exact and not writer.extreme:
-        dtype = writer.choice(("float32", "float64", "int64", "int32"))
+        dtype = writer.choose(("float32", "float64", "int64", "int32"))
     else:
-        dtype = writer.choice(types.FLOATS)
+        dtype = writer.choose(types.FLOATS)
     exact = dtype != "float16"
     return writer.add(f"T.cast({x.name}, {dtype!r})", dtype, x.dims, x, exact=exact)
 
 
-def condition(writer: Writer) -> Variable:
+def write_condition(writer: Writer) -> Variable:
     """Write a comparison of exact variables."""
-    x = writer.some(types.REAL, where=lambda variable: variable.exact)
-    y = writer.like(x, types.REAL)
+    x = writer.choose_variable(types.REAL, where=lambda variable: variable.exact)
+    y = writer.choose_broadcastable(x, types.REAL)
     if not (x.exact and y.exact):
-        x = writer.input(writer.dtype(types.REAL[:-3]), writer.dims(1))
+        x = writer.add_input(writer.choose_dtype(types.REAL[:-3]), writer.choose_dims(1))
         y = x
-    other = y.name if writer.chance(70) else writer.choice(("0", "1", "-1", "2", "100"))
-    dims = broadcast_dims(x, y) if other == y.name else x.dims
-    return writer.add(f"T.{writer.choice(COMPARISONS)}({x.name}, {other})", "bool", dims, x)
+    other = y.name if writer.decide(70) else writer.choose(("0", "1", "-1", "2", "100"))
+    dims = compute_broadcast_dims(x, y) if other == y.name else x.dims
+    return writer.add(f"T.{writer.choose(COMPARISONS)}({x.name}, {other})", "bool", dims, x)
 
 
-def chosen(writer: Writer) -> Variable:
+def write_switch(writer: Writer) -> Variable:
     """Write a switch: a comparison that selects from two variables."""
-    if writer.chance(15):
-        x = writer.some(types.REAL, where=lambda variable: variable.exact)
-        low, high = writer.choice((("-1", "1"), ("0", "2"), ("2", "-2"), ("-3", "1000")))
+    if writer.decide(15):
+        x = writer.choose_variable(types.REAL, where=lambda variable: variable.exact)
+        low, high = writer.choose((("-1", "1"), ("0", "2"), ("2", "-2"), ("-3", "1000")))
         return writer.add(f"T.clip({x.name}, {low}, {high})", x.dtype, x.dims, x, exact=True)
-    test = condition(writer)
-    if writer.chance(40):
+    test = write_condition(writer)
+    if writer.decide(40):
         return test
-    x = writer.like(test, types.REAL)
-    y = writer.like(test, types.REAL)
+    x = writer.choose_broadcastable(test, types.REAL)
+    y = writer.choose_broadcastable(test, types.REAL)
     # Both variables broadcast with the condition, but maybe not with each other.
-    dims = broadcast_dims(test, x, y)
+    dims = compute_broadcast_dims(test, x, y)
     text = f"T.switch({test.name}, {x.name}, {y.name})"
     return writer.add(text, types.upcast(x.dtype, y.dtype), dims, test, x, y, exact=True)
 
 
-def powers(writer: Writer) -> Variable:
+def write_power(writer: Writer) -> Variable:
     """Write a power with a constant exponent."""
-    x = writer.some(types.REAL)
-    power = writer.choice((0, 1, 2, 2, 3, 3, 4, 5, -1, -2, 0.5, -0.5, 1.5))
+    x = writer.choose_variable(types.REAL)
+    power = writer.choose((0, 1, 2, 2, 3, 3, 4, 5, -1, -2, 0.5, -0.5, 1.5))
     if power in (0, 1, 2, 3, 4, 5):
         return writer.add(f"{x.name} ** {power}", types.upcast(x.dtype, "int8"), x.dims, x)
     if x.discrete:
@@ -183,22 +194,22 @@ def powers(writer: Writer) -> Variable:
     return writer.add(f"{x.name} ** {power}", x.dtype, x.dims, x)
 
 
-def discrete(writer: Writer) -> Variable:
+def write_discrete(writer: Writer) -> Variable:
     """Write a bitwise operation, or a comparison of one value in two types."""
-    x = writer.some(types.DISCRETE)
-    if writer.chance(30):
+    x = writer.choose_variable(types.DISCRETE)
+    if writer.decide(30):
         return writer.add(f"~{x.name}", x.dtype, x.dims, x)
-    if writer.chance(50):
-        y = writer.like(x, types.DISCRETE)
+    if writer.decide(50):
+        y = writer.choose_broadcastable(x, types.DISCRETE)
         dtype = types.upcast(x.dtype, y.dtype)
         if dtype not in types.DISCRETE:
             # Bitwise operations need integers.
-            return arithmetic(writer)
-        text = f"T.{writer.choice(BITWISE)}({x.name}, {y.name})"
-        return writer.add(text, dtype, broadcast_dims(x, y), x, y)
-    wide = writer.choice(("int64", "int64", "int32", "uint64", "float64"))
+            return write_arithmetic(writer)
+        text = f"T.{writer.choose(BITWISE)}({x.name}, {y.name})"
+        return writer.add(text, dtype, compute_broadcast_dims(x, y), x, y)
+    wide = writer.choose(("int64", "int64", "int32", "uint64", "float64"))
     w = f"T.cast({x.name}, {wide!r})"
-    form = writer.choice(
+    form = writer.choose(
         (
             "{0} * {0}",
             "T.sqr({0})",
@@ -215,36 +226,38 @@ def discrete(writer: Writer) -> Variable:
     if wide == "float64" and "~" in form:
         form = "{0} * {0}"
     one, other = form.format(x.name), form.format(w)
-    name = writer.choice(("eq", "lt", "ge", "maximum", "minimum", "neq"))
+    name = writer.choose(("eq", "lt", "ge", "maximum", "minimum", "neq"))
     dtype = "bool" if name in COMPARISONS else wide
     pair = [one, other]
     writer.random.shuffle(pair)
     return writer.add(f"T.{name}({pair[0]}, {pair[1]})", dtype, x.dims, x)
 
 
-def broadcast(writer: Writer) -> Variable:
+def write_broadcast(writer: Writer) -> Variable:
     """Write an operation on variables of other dimensions, some of them broadcast."""
-    x = writer.some(types.REAL, (1, 2, 3))
-    if writer.chance(40):
+    x = writer.choose_variable(types.REAL, (1, 2, 3))
+    if writer.decide(40):
         order: list[object] = list(range(x.ndim))
         writer.random.shuffle(order)
-        kept = [axis for axis in order if x.dims[int(str(axis))] != "1" or writer.chance(50)]
-        for _ in range(writer.choice((0, 1, 1, 2))):
+        kept = [axis for axis in order if x.dims[int(str(axis))] != "1" or writer.decide(50)]
+        for _ in range(writer.choose((0, 1, 1, 2))):
             kept.insert(writer.random.randrange(len(kept) + 1), "x")
         if len(kept) > 4:
-            return arithmetic(writer)
+            return write_arithmetic(writer)
         dims = tuple("1" if axis == "x" else x.dims[int(str(axis))] for axis in kept)
         text = f"{x.name}.dimshuffle({', '.join(repr(axis) for axis in kept)})"
         return writer.add(text, x.dtype, dims, x, exact=True)
-    if writer.chance(30):
+    if writer.decide(30):
         axis = writer.random.randrange(x.ndim)
         one = ["1" if position == axis else dim for position, dim in enumerate(x.dims)]
-        y = writer.input(writer.dtype(types.REAL), tuple(one))
+        y = writer.add_input(writer.choose_dtype(types.REAL), tuple(one))
     else:
-        y = writer.like(x, types.REAL)
-    sign = writer.choice((*ARITHMETIC, "/"))
+        y = writer.choose_broadcastable(x, types.REAL)
+    sign = writer.choose((*ARITHMETIC, "/"))
     dtype = types.upcast(x.dtype, y.dtype)
     if sign == "/":
         dtype = "float64" if dtype in types.DISCRETE else dtype
     exact = sign != "/"
-    return writer.add(f"{x.name} {sign} {y.name}", dtype, broadcast_dims(x, y), x, y, exact=exact)
+    return writer.add(
+        f"{x.name} {sign} {y.name}", dtype, compute_broadcast_dims(x, y), x, y, exact=exact
+    )

@@ -49,16 +49,16 @@ SMOOTH = (
 
 def write(writer: Writer) -> Variable:
     """Write a derivative."""
-    x, y = (writer.input("float64", ("a",)) for _ in range(2))
+    x, y = (writer.add_input("float64", ("a",)) for _ in range(2))
     names = [x.name, y.name]
     of = [x, y]
     text = names[0]
-    for _ in range(writer.choice((1, 1, 2, 3))):
-        form = writer.choice(SMOOTH)
+    for _ in range(writer.choose((1, 1, 2, 3))):
+        form = writer.choose(SMOOTH)
         name = writer.add_statement(form.format(text, names[1]))
         text = name
-    kind = writer.choice(("grad", "grad", "grad", "rop", "lop", "hessian", "jacobian", "twice"))
-    wrt = writer.choice((x, x, y))
+    kind = writer.choose(("grad", "grad", "grad", "rop", "lop", "hessian", "jacobian", "twice"))
+    wrt = writer.choose((x, x, y))
     ignored = "disconnected_inputs='ignore'"
     if kind == "grad":
         derivative = f"T.grad(T.sum({text}), {wrt.name}, {ignored})"
@@ -66,7 +66,7 @@ def write(writer: Writer) -> Variable:
         first = writer.add_statement(f"T.grad(T.sum({text}), {x.name}, {ignored})")
         derivative = f"T.grad(T.sum({first} ** 2), {wrt.name}, {ignored})"
     elif kind == "rop":
-        v = writer.input("float64", ("a",))
+        v = writer.add_input("float64", ("a",))
         derivative = f"T.Rop({text}, {x.name}, {v.name})"
         return writer.add(derivative, "float64", (f"rop{text}",), *of)
     elif kind == "lop":

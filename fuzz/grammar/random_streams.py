@@ -8,12 +8,12 @@ from fuzz.grammar.writer import Variable, Writer
 
 def write(writer: Writer) -> Variable:
     """Write draws from a stream."""
-    seed = writer.choice((1, 7, 1234))
-    kind = writer.choice(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
+    seed = writer.choose((1, 7, 1234))
+    kind = writer.choose(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
     stream = writer.add_statement(f"{kind}({seed})")
     writer.rounding = False
-    x = writer.some(("float64", "float32"), (1, 2))
-    size = writer.choice(
+    x = writer.choose_variable(("float64", "float32"), (1, 2))
+    size = writer.choose(
         (
             "(3,)",
             "(2, 3)",
@@ -22,12 +22,12 @@ def write(writer: Writer) -> Variable:
             f"({x.name}.shape[0],)",
             "(17,)",
             f"({x.name}.shape[0], 3)",
-            f"({subtensors.position(writer, 0, 4).name}, 2)",
+            f"({subtensors.add_position(writer, 0, 4).name}, 2)",
         )
     )
     ndim = size.count(",") + (0 if size.endswith(",)") else 1)
     dims = tuple(f"{size}{axis}" for axis in range(ndim))
-    dtype = writer.choice(("float64", "float32"))
+    dtype = writer.choose(("float64", "float32"))
     forms = [
         (f"uniform({size}, dtype={dtype!r})", dtype),
         (f"uniform({size}, low=-2, high=3, dtype={dtype!r})", dtype),
@@ -39,11 +39,11 @@ def write(writer: Writer) -> Variable:
             (f"permutation(({size[1:-1].rstrip(',')},), 4)", "int64"),
             (f"normal({size}, 1.0, 2.0, dtype={dtype!r})", dtype),
         ]
-    text, drawn_dtype = writer.choice(forms)
+    text, drawn_dtype = writer.choose(forms)
     if "permutation" in text:
         text, dims, drawn_dtype = "permutation((2,), 4)", ("2", "4"), "int64"
     drawn = writer.add(f"{stream}.{text}", drawn_dtype, dims)
-    if writer.chance(40):
+    if writer.decide(40):
         again = writer.add(f"{stream}.{text}", drawn_dtype, dims)
         writer.outputs.append(again.name)
     writer.outputs.append(drawn.name)

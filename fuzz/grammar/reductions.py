@@ -10,13 +10,13 @@ EXACT = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
 
 def write(writer: Writer) -> Variable:
     """Write a reduction."""
-    if writer.chance(15):
-        return cumulated(writer)
-    x = writer.some(types.ALL, (1, 2, 2, 3, 3))
-    name = writer.choice((*EXACT, "sum", "mean", "var", "std", "ptp", "norm", "max_and_argmax"))
+    if writer.decide(15):
+        return write_cumulation(writer)
+    x = writer.choose_variable(types.ALL, (1, 2, 2, 3, 3))
+    name = writer.choose((*EXACT, "sum", "mean", "var", "std", "ptp", "norm", "max_and_argmax"))
     places = list(range(x.ndim))
     writer.random.shuffle(places)
-    count = writer.choice(range(1, x.ndim + 1))
+    count = writer.choose(range(1, x.ndim + 1))
     axes = sorted(places[:count])
     if name in ("argmax", "argmin", "ptp", "std"):
         axes = axes[:1]
@@ -27,22 +27,22 @@ def write(writer: Writer) -> Variable:
         name = "sum"
     if name in ("any", "all") and not x.discrete:
         name = "max" if x.exact else "sum"
-    written = [axis - x.ndim if writer.chance(30) else axis for axis in axes]
-    axis = str(written[0]) if len(axes) == 1 and writer.chance(70) else str(written)
+    written = [axis - x.ndim if writer.decide(30) else axis for axis in axes]
+    axis = str(written[0]) if len(axes) == 1 and writer.decide(70) else str(written)
     if name in ("argmax", "argmin", "ptp", "std"):
         axis = str(written[0])
-    whole = writer.chance(20)
+    whole = writer.decide(20)
     if whole:
         axis, axes = "None", places
-    keep = name != "ptp" and writer.chance(25)
+    keep = name != "ptp" and writer.decide(25)
     dims = [
         "1" if position in axes else dim
         for position, dim in enumerate(x.dims)
         if keep or position not in axes
     ]
     more = f", keepdims={keep}" if keep else ""
-    if name in ("sum", "prod") and x.dtype not in types.COMPLEX and writer.chance(25):
-        more += f", dtype={writer.choice(('float64', 'int64', x.dtype))!r}"
+    if name in ("sum", "prod") and x.dtype not in types.COMPLEX and writer.decide(25):
+        more += f", dtype={writer.choose(('float64', 'int64', x.dtype))!r}"
     if name == "norm":
         if not 1 <= len(axes) <= 2 or x.discrete:
             name = "sum"
@@ -54,12 +54,12 @@ def write(writer: Writer) -> Variable:
         both = writer.add_statement(text)
         writer.add(f"{both}[1]", "int64", dims, x)
         return writer.add(f"{both}[0]", x.dtype, dims, x, exact=True)
-    dtype = _dtype(name, x.dtype)
+    dtype = _compute_dtype(name, x.dtype)
     exact = name in ("sum", "max", "min", "ptp")
     return writer.add(f"T.{name}({x.name}, axis={axis}{more})", dtype, dims, x, exact=exact)
 
 
-def _dtype(name: str, dtype: str) -> str:
+def _compute_dtype(name: str, dtype: str) -> str:
     if name in ("argmax", "argmin"):
         return "int64"
     if name in ("any", "all"):
@@ -71,12 +71,12 @@ def _dtype(name: str, dtype: str) -> str:
     return dtype
 
 
-def cumulated(writer: Writer) -> Variable:
+def write_cumulation(writer: Writer) -> Variable:
     """Write a cumulative sum or product, differences, or counts."""
-    x = writer.some(types.REAL, (1, 2))
-    name = writer.choice(("cumsum", "cumprod", "diff", "bincount", "repeat", "cumsum"))
+    x = writer.choose_variable(types.REAL, (1, 2))
+    name = writer.choose(("cumsum", "cumprod", "diff", "bincount", "repeat", "cumsum"))
     axis = writer.random.randrange(x.ndim)
-    dtype = _dtype("sum", x.dtype)
+    dtype = _compute_dtype("sum", x.dtype)
     if name == "diff":
         dims = [f"{dim}-1" if position == axis else dim for position, dim in enumerate(x.dims)]
         if x.dims[axis] == "1" or x.dtype == "bool":
@@ -84,10 +84,10 @@ def cumulated(writer: Writer) -> Variable:
         else:
             return writer.add(f"T.diff({x.name}, axis={axis})", x.dtype, dims, x, exact=True)
     if name == "bincount":
-        counted = writer.input("int64", writer.dims(1, 0), (0, 6))
+        counted = writer.add_input("int64", writer.choose_dims(1, 0), (0, 6))
         return writer.add(f"T.bincount({counted.name})", "int64", (f"n{counted.name}",), counted)
     if name == "repeat":
-        count = writer.choice((0, 1, 2, 3))
+        count = writer.choose((0, 1, 2, 3))
         dims = [
             f"{dim}x{count}" if position == axis else dim for position, dim in enumerate(x.dims)
         ]

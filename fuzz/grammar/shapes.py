@@ -11,12 +11,22 @@ COMPARED = ("<", ">", "<=", ">=")
 
 def write(writer: Writer) -> Variable:
     """Write a change of a shape, or arithmetic of lengths."""
-    return writer.choice((reshaped, joined, lengths, lengths, allocated, moved, picked))(writer)
+    return writer.choose(
+        (
+            write_reshape,
+            write_join,
+            write_lengths,
+            write_lengths,
+            write_allocation,
+            write_permutation,
+            write_selection,
+        )
+    )(writer)
 
 
-def reshaped(writer: Writer) -> Variable:
+def write_reshape(writer: Writer) -> Variable:
     """Write a variable in another shape, or flattened."""
-    x = writer.some(types.ALL, (1, 2, 3))
+    x = writer.choose_variable(types.ALL, (1, 2, 3))
     name, n = x.name, f"n{x.dims}"
     forms = [
         (f"{name}.flatten()", (n,)),
@@ -32,37 +42,37 @@ def reshaped(writer: Writer) -> Variable:
         ),
         (f"{name}.flatten({min(2, x.ndim)})", (x.dims[0], f"{n}/")[: min(2, x.ndim)]),
     ]
-    text, dims = writer.choice(forms)
+    text, dims = writer.choose(forms)
     if "1" in x.dims:
-        # It depends on the form whether Theano knows that a length is 1.
+        # Theano infers that a length is 1 from some of these forms only.
         dims = tuple(f"?{axis}{dim}" for axis, dim in enumerate(dims))
     return writer.add(text, x.dtype, dims, x, exact=True)
 
 
-def joined(writer: Writer) -> Variable:
+def write_join(writer: Writer) -> Variable:
     """Write a variable that is joined, stacked or tiled with others, or split."""
-    x = writer.some(types.REAL, (1, 2))
+    x = writer.choose_variable(types.REAL, (1, 2))
     axis = writer.random.randrange(x.ndim)
     same = [
         variable
         for variable in writer.variables
         if variable.dims == x.dims and variable.dtype in types.REAL
     ]
-    y = writer.choice(same) if same else x
-    z = writer.choice(same) if same else x
+    y = writer.choose(same) if same else x
+    z = writer.choose(same) if same else x
     dtype = types.upcast(x.dtype, y.dtype, z.dtype)
-    form = writer.choice(("join", "join", "stack", "tile", "split", "concatenate"))
+    form = writer.choose(("join", "join", "stack", "tile", "split", "concatenate"))
     if form == "stack":
         dims = [*x.dims[:axis], "2", *x.dims[axis:]]
         text = f"T.stack([{x.name}, {y.name}], axis={axis})"
         return writer.add(text, types.upcast(x.dtype, y.dtype), dims, x, y, exact=True)
     if form == "tile":
-        count = writer.choice((0, 1, 2, 3))
+        count = writer.choose((0, 1, 2, 3))
         counts = ", ".join(["1"] * (x.ndim - 1) + [str(count)])
         dims = [*x.dims[:-1], f"{x.dims[-1]}*{count}"]
         return writer.add(f"T.tile({x.name}, ({counts},))", x.dtype, dims, x, exact=True)
     if form == "split":
-        first = subtensors.position(writer, 0, 3)
+        first = subtensors.add_position(writer, 0, 3)
         text = (
             f"T.split({x.name}, [{first.name}, {x.name}.shape[{axis}] - {first.name}], 2, {axis})"
         )
@@ -72,27 +82,27 @@ def joined(writer: Writer) -> Variable:
         ]
         if x.dims[axis] == "1":
             dims[axis] = f"?{both}"
-        return writer.add(f"{both}[{writer.choice((0, 1))}]", x.dtype, dims, x, exact=True)
+        return writer.add(f"{both}[{writer.choose((0, 1))}]", x.dtype, dims, x, exact=True)
     dims = [f"3{dim}" if position == axis else dim for position, dim in enumerate(x.dims)]
     names = f"{x.name}, {y.name}, {z.name}"
     text = f"T.join({axis}, {names})" if form == "join" else f"T.concatenate([{names}], {axis})"
     return writer.add(text, dtype, dims, x, y, z, exact=True)
 
 
-def lengths(writer: Writer) -> Variable:
+def write_lengths(writer: Writer) -> Variable:
     """Write a comparison or arithmetic of lengths, with constants that may overflow."""
-    x = writer.some(types.ALL, (1, 2, 3))
+    x = writer.choose_variable(types.ALL, (1, 2, 3))
 
     def length() -> str:
-        if writer.chance(20):
-            text, _ = subtensors.index(writer, x)
+        if writer.decide(20):
+            text, _ = subtensors.write_index(writer, x)
             return f"{x.name}[{text}].size"
-        if writer.chance(25):
-            return subtensors.position(writer).name
+        if writer.decide(25):
+            return subtensors.add_position(writer).name
         return f"{x.name}.shape[{writer.random.randrange(x.ndim)}]"
 
     def term() -> str:
-        form = writer.choice(
+        form = writer.choose(
             (
                 "{0}",
                 "{0} * {1}",
@@ -110,9 +120,9 @@ def lengths(writer: Writer) -> Variable:
                 "{0} % 3",
             )
         )
-        return form.format(length(), length(), writer.choice(HUGE))
+        return form.format(length(), length(), writer.choose(HUGE))
 
-    form = writer.choice(
+    form = writer.choose(
         (
             "{0} {2} {1}",
             "{0} {2} {1}",
@@ -126,17 +136,17 @@ def lengths(writer: Writer) -> Variable:
             "T.clip({0}, 0, {1})",
         )
     )
-    text = form.format(f"({term()})", f"({term()})", writer.choice(COMPARED))
+    text = form.format(f"({term()})", f"({term()})", writer.choose(COMPARED))
     dtype = "bool" if form in ("{0} {2} {1}", "{0} {2} 0") or "T.eq" in form else "int64"
     return writer.add(text, dtype, (), x)
 
 
-def allocated(writer: Writer) -> Variable:
+def write_allocation(writer: Writer) -> Variable:
     """Write a filled variable: zeros, ones, a range, an identity matrix, a repeated value."""
-    x = writer.some(types.REAL, (1, 2))
-    n = subtensors.position(writer, 0, 4)
-    low = subtensors.position(writer)
-    size = writer.choice((n.name, f"{x.name}.shape[0]", "3", f"{x.name}.shape[0] + {n.name}"))
+    x = writer.choose_variable(types.REAL, (1, 2))
+    n = subtensors.add_position(writer, 0, 4)
+    low = subtensors.add_position(writer)
+    size = writer.choose((n.name, f"{x.name}.shape[0]", "3", f"{x.name}.shape[0] + {n.name}"))
     forms = [
         (f"T.zeros_like({x.name})", x.dtype, x.dims),
         (f"T.ones_like({x.name}) * 2", x.dtype, x.dims),
@@ -147,12 +157,12 @@ def allocated(writer: Writer) -> Variable:
         ),
         (f"T.arange({size})", "int64", (f"s{size}",)),
         (
-            f"T.arange({low.name}, {n.name}, {writer.choice((1, 2, -1, 3))})",
+            f"T.arange({low.name}, {n.name}, {writer.choose((1, 2, -1, 3))})",
             "int64",
             (f"r{low.name}{n.name}",),
         ),
         (
-            f"T.eye({size}, {n.name}, {writer.choice((0, 1, -1))})",
+            f"T.eye({size}, {n.name}, {writer.choose((0, 1, -1))})",
             "float64",
             (f"s{size}", f"s{n.name}"),
         ),
@@ -160,15 +170,15 @@ def allocated(writer: Writer) -> Variable:
         (f"T.fill({x.name}, 3)", x.dtype, x.dims),
         (f"T.fill({x.name}, {x.name}.shape[0])", x.dtype, x.dims),
     ]
-    text, dtype, dims = writer.choice(forms)
+    text, dtype, dims = writer.choose(forms)
     return writer.add(text, dtype, dims, x, exact=True)
 
 
-def moved(writer: Writer) -> Variable:
+def write_permutation(writer: Writer) -> Variable:
     """Write elements or dimensions in another order."""
-    x = writer.some(types.ALL, (1, 2, 3))
+    x = writer.choose_variable(types.ALL, (1, 2, 3))
     axis = writer.random.randrange(x.ndim)
-    n = writer.choice((0, 1, -1, 2, 5))
+    n = writer.choose((0, 1, -1, 2, 5))
     forms = [
         (f"T.roll({x.name}, {n}, axis={axis})", x.dims),
         (f"{x.name}[::-1]", x.dims),
@@ -181,14 +191,14 @@ def moved(writer: Writer) -> Variable:
     if x.ndim > 1:
         forms.append((f"T.moveaxis({x.name}, 0, -1)", (*x.dims[1:], x.dims[0])))
         forms.append((f"{x.name}.swapaxes(0, 1)", (x.dims[1], x.dims[0], *x.dims[2:])))
-    text, dims = writer.choice(forms)
+    text, dims = writer.choose(forms)
     return writer.add(text, x.dtype, dims, x, exact=True)
 
 
-def picked(writer: Writer) -> Variable:
+def write_selection(writer: Writer) -> Variable:
     """Write a diagonal, a triangle, or elements selected by a mask."""
-    x = writer.some(types.REAL, 2)
-    offset = writer.choice((0, 0, 1, -1, 2))
+    x = writer.choose_variable(types.REAL, 2)
+    offset = writer.choose((0, 0, 1, -1, 2))
     forms = [
         (f"T.diagonal({x.name}, {offset})", (f"d{x.dims}{offset}",)),
         (f"T.tril({x.name}, {offset})", x.dims),
@@ -196,5 +206,5 @@ def picked(writer: Writer) -> Variable:
         (f"T.diag({x.name}[0])", (x.dims[1], x.dims[1])),
         (f"T.nonzero_values({x.name})", (f"z{x.name}",)),
     ]
-    text, dims = writer.choice(forms)
+    text, dims = writer.choose(forms)
     return writer.add(text, x.dtype, dims, x, exact=True)

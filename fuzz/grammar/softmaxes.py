@@ -8,9 +8,9 @@ from fuzz.grammar.writer import Variable, Writer
 
 def write(writer: Writer) -> Variable:
     """Write a softmax, or its cross-entropy."""
-    dtype = writer.choice(("float64", "float64", "float32", "float16"))
-    x = writer.some((dtype,), 2, new=40)
-    form = writer.choice(
+    dtype = writer.choose(("float64", "float64", "float32", "float16"))
+    x = writer.choose_variable((dtype,), 2, new=40)
+    form = writer.choose(
         (
             "softmax",
             "log",
@@ -26,27 +26,27 @@ def write(writer: Writer) -> Variable:
     )
     name = x.name
     if form == "vector":
-        v = writer.some((dtype,), 1)
+        v = writer.choose_variable((dtype,), 1)
         return writer.add(f"T.nnet.softmax({v.name})", dtype, ("1", *v.dims), v)
     if form == "bias":
-        v = writer.like(x, (dtype,))
+        v = writer.choose_broadcastable(x, (dtype,))
         text = f"T.nnet.softmax({name} + {v.name})"
-        dims = elementwise.broadcast_dims(x, v)
+        dims = elementwise.compute_broadcast_dims(x, v)
         return writer.add(text, dtype, dims, x, v)
     if form == "logsumexp":
-        axis = writer.choice((0, 1, None))
+        axis = writer.choose((0, 1, None))
         text = f"T.log(T.sum(T.exp({name}), axis={axis}))"
         return writer.add(text, dtype, () if axis is None else (x.dims[1 - axis],), x)
     if form == "written":
         text = f"T.exp({name}) / T.exp({name}).sum(axis=1, keepdims=True)"
         return writer.add(text, dtype, x.dims, x)
     if form == "binary":
-        t = writer.input(dtype, tuple(d if d in "abcd1" else "a" for d in x.dims), (0, 1))
+        t = writer.add_input(dtype, tuple(d if d in "abcd1" else "a" for d in x.dims), (0, 1))
         text = f"T.nnet.binary_crossentropy(T.nnet.sigmoid({name}), {t.name})"
         return _add_with_gradient(writer, text, dtype, x, x.dims)
     if form in ("crossentropy", "one_hot"):
-        y = writer.input(
-            writer.choice(("int64", "int32", "int8")),
+        y = writer.add_input(
+            writer.choose(("int64", "int32", "int8")),
             (x.dims[0],) if x.dims[0] in "abcd1" else ("a",),
             (0, 1),
         )
@@ -56,7 +56,7 @@ def write(writer: Writer) -> Variable:
             text = f"-T.log(T.nnet.softmax({name}))[T.arange({y.name}.shape[0]), {y.name}]"
         return _add_with_gradient(writer, text, dtype, x, x.dims[:1])
     call = f"T.nnet.softmax({name})" if form == "softmax" else f"T.nnet.logsoftmax({name})"
-    if form == "log" and writer.chance(50):
+    if form == "log" and writer.decide(50):
         call = f"T.log(T.nnet.softmax({name}))"
     return _add_with_gradient(writer, call, dtype, x, x.dims)
 
@@ -65,7 +65,7 @@ def _add_with_gradient(
     writer: Writer, text: str, dtype: str, x: Variable, dims: tuple[str, ...]
 ) -> Variable:
     assert dtype in types.FLOATS
-    if writer.chance(35):
-        how = writer.choice(("sum", "mean"))
+    if writer.decide(35):
+        how = writer.choose(("sum", "mean"))
         return writer.add(f"T.grad(({text}).{how}(), {x.name})", dtype, x.dims, x)
     return writer.add(text, dtype, dims, x)

@@ -8,20 +8,20 @@ from fuzz.grammar.writer import Variable, Writer
 
 def write(writer: Writer) -> Variable:
     """Write sorted elements, their positions, or the k largest."""
-    x = writer.some(types.REAL, (1, 2, 2, 3), lambda variable: variable.exact)
+    x = writer.choose_variable(types.REAL, (1, 2, 2, 3), lambda variable: variable.exact)
     if not x.exact or x.dtype == "bool":
-        x = writer.input(writer.dtype(types.INTEGERS), writer.dims(2))
-    axis = writer.choice((*range(x.ndim), -1))
-    form = writer.choice(("sort", "argsort", "topk", "argtopk", "both", "median", "partition"))
+        x = writer.add_input(writer.choose_dtype(types.INTEGERS), writer.choose_dims(2))
+    axis = writer.choose((*range(x.ndim), -1))
+    form = writer.choose(("sort", "argsort", "topk", "argtopk", "both", "median", "partition"))
     if form == "sort":
-        text = f"T.sort({x.name}, axis={writer.choice((axis, axis, None))})"
+        text = f"T.sort({x.name}, axis={writer.choose((axis, axis, None))})"
         dims = x.dims if "None" not in text else (f"n{x.dims}",)
         return writer.add(text, x.dtype, dims, x, exact=True)
     if form == "argsort":
         # Only a stable sort defines the order of equal elements.
         text = f"T.argsort({x.name}, axis={axis}, kind='mergesort')"
         return writer.add(text, "int64", x.dims, x)
-    k = writer.choice(("1", "2", "-1", "-2", "3"))
+    k = writer.choose(("1", "2", "-1", "-2", "3"))
     dims_of_k = [
         f"k{k}" if position == axis % x.ndim else dim for position, dim in enumerate(x.dims)
     ]

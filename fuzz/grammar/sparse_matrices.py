@@ -1,4 +1,4 @@
-"""Write sparse matrices that are made from dense ones and converted back."""
+"""Write sparse matrices that are made from dense matrices and converted back."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ DTYPES = ("float64", "float64", "float32", "int64", "int32", "int8", "complex128
 
 def write(writer: Writer) -> Variable:
     """Write an operation on sparse matrices."""
-    dtype = writer.choice(DTYPES)
-    a, b, c = (writer.choice("abc") for _ in range(3))
+    dtype = writer.choose(DTYPES)
+    a, b, c = (writer.choose("abc") for _ in range(3))
     x = choose_operand(writer, dtype, (a, b))
-    s = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({x.name})"
+    s = f"sparse.{writer.choose(('csr', 'csc'))}_from_dense({x.name})"
     y = choose_operand(writer, dtype, (b, c))
     z = choose_operand(writer, dtype, (a, b))
     w = choose_operand(writer, dtype, (b,))
-    t = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({z.name})"
-    u = f"sparse.{writer.choice(('csr', 'csc'))}_from_dense({y.name})"
+    t = f"sparse.{writer.choose(('csr', 'csc'))}_from_dense({z.name})"
+    u = f"sparse.{writer.choose(('csr', 'csc'))}_from_dense({y.name})"
     back = "sparse.dense_from_sparse({0})"
     row = choose_operand(writer, dtype, (a,))
     forms = [
@@ -37,10 +37,10 @@ def write(writer: Writer) -> Variable:
         (back.format(f"sparse.structured_add_s_v({s}, {w.name})"), (a, b)),
         (back.format(f"sparse.col_scale({s}, {w.name})"), (a, b)),
         (back.format(f"sparse.row_scale({s}, {row.name})"), (a, b)),
-        (f"sparse.sp_sum({s}, axis={writer.choice((0, 1))})", ("?",)),
+        (f"sparse.sp_sum({s}, axis={writer.choose((0, 1))})", ("?",)),
         (f"sparse.sp_sum({s})", ()),
         (
-            back.format(f"{s}[{writer.choice(('0:2, 0:1', '1:, :2', ':, :', '0:1, :'))}]"),
+            back.format(f"{s}[{writer.choose(('0:2, 0:1', '1:, :2', ':, :', '0:1, :'))}]"),
             ("?", "?"),
         ),
         (back.format(f"sparse.structured_minimum({s}, {s}.toarray().max())"), (a, b)),
@@ -61,7 +61,7 @@ def write(writer: Writer) -> Variable:
         (f"sparse.diag({s})", ("?",)),
         (f"sparse.usmm(2, {s}, {y.name}, T.dot({x.name}, {y.name}))", (a, c)),
     ]
-    text, dims = writer.choice(forms)
+    text, dims = writer.choose(forms)
     result_dtype = dtype if "cast" not in text else "float64"
     result_dtype = "int32" if "nnz" in text else result_dtype
     exact = "sigmoid" not in text

@@ -8,49 +8,49 @@ from fuzz.grammar.writer import Variable, Writer
 NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 
-def number(writer: Writer) -> str:
+def write_number(writer: Writer) -> str:
     """Return a position: a constant, or an input of the function."""
-    if writer.chance(65):
-        return str(writer.choice(NUMBERS))
-    return position(writer).name
+    if writer.decide(65):
+        return str(writer.choose(NUMBERS))
+    return add_position(writer).name
 
 
-def position(writer: Writer, low: int = -4, high: int = 5) -> Variable:
+def add_position(writer: Writer, low: int = -4, high: int = 5) -> Variable:
     """Return a scalar integer input for an index."""
     same = [
         variable
         for variable in writer.inputs
         if not variable.dims and writer.bounds.get(variable.name) == (low, high)
     ]
-    if same and not writer.chance(40):
-        return writer.choice(same)
-    dtype = writer.choice(("int64", "int64", "int64", "int32", "int8", "int16"))
-    return writer.input(dtype, (), (low, high))
+    if same and not writer.decide(40):
+        return writer.choose(same)
+    dtype = writer.choose(("int64", "int64", "int64", "int32", "int8", "int16"))
+    return writer.add_input(dtype, (), (low, high))
 
 
-def part(writer: Writer, dim: str) -> tuple[str, str]:
+def write_slice(writer: Writer, dim: str) -> tuple[str, str]:
     """Return the text of a slice, and the dimension of its result."""
-    parts = [number(writer) if writer.chance(60) else "" for _ in range(2)]
-    step = writer.choice(("", "", "", "-1", "2", "-2", "3", "-3"))
-    if not step and writer.chance(5):
-        step = position(writer).name
+    parts = [write_number(writer) if writer.decide(60) else "" for _ in range(2)]
+    step = writer.choose(("", "", "", "-1", "2", "-2", "3", "-3"))
+    if not step and writer.decide(5):
+        step = add_position(writer).name
     text = ":".join([*parts, step]) if step else ":".join(parts)
     if not any(parts) and step in ("", "-1"):
         return text, dim
     return text, f"{dim}[{text}]"
 
 
-def index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
+def write_index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
     """Return the text of a basic index, and the dimensions of its result."""
     texts, dims = [], []
-    for dim in x.dims[: writer.choice(range(1, x.ndim + 1))]:
-        if writer.chance(25):
-            texts.append(number(writer))
+    for dim in x.dims[: writer.choose(range(1, x.ndim + 1))]:
+        if writer.decide(25):
+            texts.append(write_number(writer))
             continue
-        text, result_dim = part(writer, dim)
+        text, result_dim = write_slice(writer, dim)
         texts.append(text)
         dims.append(result_dim)
-    if writer.chance(6):
+    if writer.decide(6):
         texts.append("None")
         dims.append("1")
     return ", ".join(texts), [*dims, *x.dims[len([t for t in texts if t != "None"]) :]]
@@ -58,32 +58,41 @@ def index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
 
 def write(writer: Writer) -> Variable:
     """Write a subtensor, a chain of them, or a variable with a part changed."""
-    return writer.choice(
-        (read, read, chain, changed, changed, advanced, advanced_changed, lengths)
+    return writer.choose(
+        (
+            write_subtensor,
+            write_subtensor,
+            write_chain,
+            write_update,
+            write_update,
+            write_advanced_subtensor,
+            write_advanced_update,
+            write_lengths,
+        )
     )(writer)
 
 
-def read(writer: Writer, x: Variable | None = None) -> Variable:
+def write_subtensor(writer: Writer, x: Variable | None = None) -> Variable:
     """Write a subtensor."""
-    x = x or writer.some(types.ALL, (1, 1, 2, 2, 3))
-    text, dims = index(writer, x)
+    x = x or writer.choose_variable(types.ALL, (1, 1, 2, 2, 3))
+    text, dims = write_index(writer, x)
     return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
 
 
-def chain(writer: Writer) -> Variable:
+def write_chain(writer: Writer) -> Variable:
     """Write a subtensor of a subtensor."""
-    x = writer.some(types.ALL, (1, 1, 2, 3))
-    for _ in range(writer.choice((2, 2, 3))):
+    x = writer.choose_variable(types.ALL, (1, 1, 2, 3))
+    for _ in range(writer.choose((2, 2, 3))):
         if x.ndim:
-            x = read(writer, x)
+            x = write_subtensor(writer, x)
     return x
 
 
-def changed(writer: Writer) -> Variable:
+def write_update(writer: Writer) -> Variable:
     """Write a variable with a part set or incremented."""
-    x = writer.some(types.REAL, (1, 1, 2, 2, 3))
-    text, dims = index(writer, x)
-    name = writer.choice(("set_subtensor", "inc_subtensor"))
+    x = writer.choose_variable(types.REAL, (1, 1, 2, 2, 3))
+    text, dims = write_index(writer, x)
+    name = writer.choose(("set_subtensor", "inc_subtensor"))
     if x.dtype == "bool":
         name = "set_subtensor"
     fits = [
@@ -96,49 +105,49 @@ def changed(writer: Writer) -> Variable:
         options += ["-3", f"{x.name}[{text}] * 2", f"{x.name}[{text}] + 1"]
     if dims and text.count(":") == 1 and text.startswith(":") and x.ndim == 1:
         options.append(f"{x.name}[{text}][::-1]")
-    value = writer.choice([*options, *(variable.name for variable in fits)])
+    value = writer.choose([*options, *(variable.name for variable in fits)])
     statement = f"T.{name}({x.name}[{text}], {value})"
     return writer.add(statement, x.dtype, x.dims, x, exact=True)
 
 
-def indices(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
+def add_positions(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
     """Return a vector or matrix of positions."""
     same = [
         variable
         for variable in writer.inputs
         if writer.bounds.get(variable.name) == bounds and variable.dims
     ]
-    if same and writer.chance(60):
-        return writer.choice(same)
-    dtype = writer.choice(("int64", "int64", "int32", "int8", "uint8", "int16"))
+    if same and writer.decide(60):
+        return writer.choose(same)
+    dtype = writer.choose(("int64", "int64", "int32", "int8", "uint8", "int16"))
     if dtype == "uint8":
         bounds = (0, bounds[1])
-    return writer.input(dtype, writer.dims(writer.choice((1, 1, 1, 2)), 5), bounds)
+    return writer.add_input(dtype, writer.choose_dims(writer.choose((1, 1, 1, 2)), 5), bounds)
 
 
-def picked(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
+def write_advanced_index(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
     """Return the text of an advanced index, and the dimensions of its result; None if unknown."""
-    i = indices(writer)
-    kind = writer.choice(("first", "first", "two", "last", "mask", "constant", "mixed"))
+    i = add_positions(writer)
+    kind = writer.choose(("first", "first", "two", "last", "mask", "constant", "mixed"))
     if kind == "two" and x.ndim >= 2:
-        j = i if writer.chance(50) else writer.input("int64", i.dims, (-2, 1))
+        j = i if writer.decide(50) else writer.add_input("int64", i.dims, (-2, 1))
         return f"{i.name}, {j.name}", [*i.dims, *x.dims[2:]]
     if kind == "last" and x.ndim >= 2:
         return f":, {i.name}", [x.dims[0], *i.dims, *x.dims[2:]]
     if kind == "mixed" and x.ndim >= 2 and i.ndim == 1:
-        text, result_dim = part(writer, x.dims[0])
+        text, result_dim = write_slice(writer, x.dims[0])
         return f"{text}, {i.name}", [result_dim, *i.dims, *x.dims[2:]]
     if kind == "constant":
-        return writer.choice(("[0, 0]", "[1, 0]", "[0, -1, 0]", "[]")), None
+        return writer.choose(("[0, 0]", "[1, 0]", "[0, -1, 0]", "[]")), None
     if kind == "mask" and x.discrete:
         return f"T.gt({x.name}, 0).nonzero()", None
     return i.name, [*i.dims, *x.dims[1:]]
 
 
-def advanced(writer: Writer) -> Variable:
+def write_advanced_subtensor(writer: Writer) -> Variable:
     """Write elements or rows selected by positions."""
-    x = writer.some(types.ALL, (1, 2, 2, 3))
-    text, dims = picked(writer, x)
+    x = writer.choose_variable(types.ALL, (1, 2, 2, 3))
+    text, dims = write_advanced_index(writer, x)
     if dims is None:
         name = f"w{len(writer.statements)}"
         ndim = 1 if "nonzero" in text else x.ndim
@@ -146,11 +155,11 @@ def advanced(writer: Writer) -> Variable:
     return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
 
 
-def advanced_changed(writer: Writer) -> Variable:
+def write_advanced_update(writer: Writer) -> Variable:
     """Write a variable with selected elements or rows set or incremented, some repeatedly."""
-    x = writer.some([d for d in types.REAL if d != "bool"], (1, 2, 2, 3))
-    text, dims = picked(writer, x)
-    name = writer.choice(("set_subtensor", "inc_subtensor", "inc_subtensor"))
+    x = writer.choose_variable([d for d in types.REAL if d != "bool"], (1, 2, 2, 3))
+    text, dims = write_advanced_index(writer, x)
+    name = writer.choose(("set_subtensor", "inc_subtensor", "inc_subtensor"))
     options = ["1", "2"]
     if name == "inc_subtensor":
         options.append(f"{x.name}[{text}]")
@@ -160,14 +169,14 @@ def advanced_changed(writer: Writer) -> Variable:
             for variable in writer.variables
             if variable.dims == tuple(dims) and types.upcast(variable.dtype, x.dtype) == x.dtype
         ]
-    statement = f"T.{name}({x.name}[{text}], {writer.choice(options)})"
+    statement = f"T.{name}({x.name}[{text}], {writer.choose(options)})"
     return writer.add(statement, x.dtype, x.dims, x, exact=True)
 
 
-def lengths(writer: Writer) -> Variable:
+def write_lengths(writer: Writer) -> Variable:
     """Write a length of a part."""
-    x = writer.some(types.ALL, (1, 2, 3))
-    text, _ = index(writer, x)
+    x = writer.choose_variable(types.ALL, (1, 2, 3))
+    text, _ = write_index(writer, x)
     inner = f"{x.name}[{text}]"
-    form = writer.choice((f"{inner}.size", f"{inner}.shape.sum()", f"T.shape({inner}).prod()"))
+    form = writer.choose((f"{inner}.size", f"{inner}.shape.sum()", f"T.shape({inner}).prod()"))
     return writer.add(form, "int64", (), x)

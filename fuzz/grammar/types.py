@@ -10,7 +10,7 @@ FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 REAL = DISCRETE + FLOATS
 ALL = REAL + COMPLEX
-# How often an input has a type.
+# The weights of the types in the choice of an input's type.
 WEIGHTS = {
     "float64": 12,
     "float32": 5,
@@ -29,7 +29,7 @@ WEIGHTS = {
 }
 
 
-def bits(dtype: str) -> int:
+def count_bits(dtype: str) -> int:
     """Return the number of bits of an element."""
     return 8 if dtype == "bool" else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
@@ -51,25 +51,25 @@ def _upcast(one: str, other: str) -> str:
         parts = [_part(dtype) for dtype in (one, other)]
         return "complex64" if upcast(*parts) in ("float16", "float32") else "complex128"
     if one in FLOATS and other in FLOATS:
-        return one if bits(one) > bits(other) else other
+        return one if count_bits(one) > count_bits(other) else other
     if one in FLOATS or other in FLOATS:
         real, whole = (one, other) if one in FLOATS else (other, one)
-        needed = {8: 16, 16: 32, 32: 64, 64: 64}[bits(whole)]
-        return f"float{max(bits(real), needed)}"
+        needed = {8: 16, 16: 32, 32: 64, 64: 64}[count_bits(whole)]
+        return f"float{max(count_bits(real), needed)}"
     if (one in SIGNED) == (other in SIGNED):
-        return one if bits(one) > bits(other) else other
+        return one if count_bits(one) > count_bits(other) else other
     signed, unsigned = (one, other) if one in SIGNED else (other, one)
-    if bits(signed) > bits(unsigned):
+    if count_bits(signed) > count_bits(unsigned):
         return signed
-    return f"int{2 * bits(unsigned)}" if bits(unsigned) < 64 else "float64"
+    return f"int{2 * count_bits(unsigned)}" if count_bits(unsigned) < 64 else "float64"
 
 
 def _part(dtype: str) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
-def floating(dtype: str) -> str:
+def compute_float_type(dtype: str) -> str:
     """Return the type of the result of a function without integer values, such as exp."""
     if dtype in FLOATS + COMPLEX:
         return dtype
-    return "float32" if bits(dtype) <= 16 else "float64"
+    return "float32" if count_bits(dtype) <= 16 else "float64"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fuzz.grammar import types
-from fuzz.program import Input, Program, Value, live, read
+from fuzz.program import Input, Program, Value, find_names, remove_unused
 
-# Symbols for the lengths that a call chooses from LENGTHS, with these FREQUENCIES.
+# Symbols of lengths. Each call chooses a length for each symbol from LENGTHS, with FREQUENCIES.
 SIZES = ("a", "b", "c", "d")
 LENGTHS = (0, 1, 2, 3, 4, 5, 7)
 FREQUENCIES = (4, 4, 6, 8, 4, 3, 1)
@@ -61,29 +61,29 @@ class Writer:
     outputs: list[str] = field(default_factory=list)
     rounding: bool = True
 
-    def chance(self, percent: int) -> bool:
+    def decide(self, percent: int) -> bool:
         """Return True with a probability of ``percent`` / 100."""
         return self.random.randrange(100) < percent
 
-    def choice(self, options: Sequence[Option]) -> Option:
+    def choose(self, options: Sequence[Option]) -> Option:
         """Choose one of several options."""
         return options[self.random.randrange(len(options))]
 
-    def dtype(self, among: Sequence[str] = types.ALL) -> str:
+    def choose_dtype(self, among: Sequence[str] = types.ALL) -> str:
         """Choose a type for an input."""
         names = [name for name in types.WEIGHTS if name in among]
         return self.random.choices(names, [types.WEIGHTS[name] for name in names])[0]
 
-    def dims(self, ndim: int, broadcastable: int = 12) -> tuple[str, ...]:
+    def choose_dims(self, ndim: int, broadcastable: int = 12) -> tuple[str, ...]:
         """Choose the dimensions of an input; ``broadcastable`` is a probability in percent."""
         return tuple(
-            "1" if self.chance(broadcastable) else self.choice(SIZES[:3]) for _ in range(ndim)
+            "1" if self.decide(broadcastable) else self.choose(SIZES[:3]) for _ in range(ndim)
         )
 
-    def input(
+    def add_input(
         self, dtype: str, dims: tuple[str, ...], bounds: tuple[int, int] | None = None
     ) -> Variable:
-        """Add an input; its elements are integers within the bounds, if there are any.
+        """Add an input; with bounds, its elements are integers within the bounds.
 
         An input cannot depend on a computed length: its dimension becomes SIZES[0].
         """
@@ -95,26 +95,28 @@ class Writer:
             self.bounds[variable.name] = bounds
         return variable
 
-    def some(
+    def choose_variable(
         self,
         among: Sequence[str] = types.ALL,
         ndim: int | Sequence[int] = (0, 1, 1, 2, 2, 3),
         where: Callable[[Variable], bool] = lambda _: True,
         new: int = 25,
     ) -> Variable:
-        """Choose a variable of one of these types; sometimes, or if there is none, add an input."""
+        """Choose a variable of one of these types; sometimes, or if none exists, add an input."""
         allowed = (ndim,) if isinstance(ndim, int) else tuple(ndim)
         candidates = [
             variable
             for variable in self.variables
             if variable.dtype in among and variable.ndim in allowed and where(variable)
         ]
-        if candidates and not self.chance(new):
+        if candidates and not self.decide(new):
             # Prefer later variables, so that operations form chains.
             return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
-        return self.input(self.dtype(among), self.dims(self.choice(allowed)))
+        return self.add_input(self.choose_dtype(among), self.choose_dims(self.choose(allowed)))
 
-    def like(self, variable: Variable, among: Sequence[str] = types.ALL) -> Variable:
+    def choose_broadcastable(
+        self, variable: Variable, among: Sequence[str] = types.ALL
+    ) -> Variable:
         """Choose a variable that broadcasts with another variable."""
 
         def fits(other: Variable) -> bool:
@@ -126,17 +128,17 @@ class Writer:
             for candidate in self.variables
             if candidate.dtype in among and fits(candidate)
         ]
-        if variable in candidates and not self.chance(12):
+        if variable in candidates and not self.decide(12):
             # An operation on a variable and itself is rarely of interest.
             candidates.remove(variable)
-        if candidates and not self.chance(25):
+        if candidates and not self.decide(25):
             return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
         is_symbol = [dim in SIZES or dim.isdigit() for dim in variable.dims]
         if not all(is_symbol):
             first = len(is_symbol) - is_symbol[::-1].index(False)
-            return self.input(self.dtype(among), variable.dims[first:])
-        dims = tuple("1" if self.chance(20) else dim for dim in variable.dims)
-        return self.input(self.dtype(among), dims[self.choice((0, 0, 0, len(dims))) :])
+            return self.add_input(self.choose_dtype(among), variable.dims[first:])
+        dims = tuple("1" if self.decide(20) else dim for dim in variable.dims)
+        return self.add_input(self.choose_dtype(among), dims[self.choose((0, 0, 0, len(dims))) :])
 
     def add(
         self, text: str, dtype: str, dims: Sequence[str], *of: Variable, exact: bool = False
@@ -155,24 +157,24 @@ class Writer:
         self.statements.append((name, text))
         return name
 
-    def share(self, dtype: str, shape: tuple[int, ...]) -> Variable:
+    def add_shared(self, dtype: str, shape: tuple[int, ...]) -> Variable:
         """Add a shared variable."""
         dims = tuple(map(str, shape))
         variable = Variable(f"s{len(self.shared)}", dtype, dims, dtype != "float16")
-        self.shared.append((variable, self.value(dtype, shape)))
+        self.shared.append((variable, self.make_value(dtype, shape)))
         self.variables.append(variable)
         return variable
 
-    def value(
+    def make_value(
         self, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
     ) -> Value:
         """Make a random array for a call."""
         size = 1
         for length in shape:
             size *= length
-        return Value(dtype, shape, tuple(self.element(dtype, bounds) for _ in range(size)))
+        return Value(dtype, shape, tuple(self.make_element(dtype, bounds) for _ in range(size)))
 
-    def element(self, dtype: str, bounds: tuple[int, int] | None = None) -> Any:
+    def make_element(self, dtype: str, bounds: tuple[int, int] | None = None) -> Any:
         """Make a random element of an array."""
         pick = self.random
         if bounds:
@@ -181,25 +183,25 @@ class Writer:
         if dtype == "bool":
             return pick.random() < 0.5
         if dtype in types.COMPLEX:
-            return (self.element("float32"), self.element("float32"))
+            return (self.make_element("float32"), self.make_element("float32"))
         if dtype in types.FLOATS:
             if self.extreme and pick.random() < 0.4:
-                return self.choice((float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 2.0**60))
+                return self.choose((float("nan"), float("inf"), float("-inf"), -0.0, 0.0, 2.0**60))
             return pick.randint(-12, 12) / 4
-        top = 2 ** (types.bits(dtype) - (dtype in types.SIGNED)) - 1
+        top = 2 ** (types.count_bits(dtype) - (dtype in types.SIGNED)) - 1
         low = -top - 1 if dtype in types.SIGNED else 0
         if self.extreme and pick.random() < 0.5:
-            return self.choice((top, low, top - 1, low + 1, top // 2 + 1, 100, 11))
+            return self.choose((top, low, top - 1, low + 1, top // 2 + 1, 100, 11))
         return pick.randint(max(low, -5), 5)
 
-    def sizes(self) -> dict[str, int]:
+    def choose_sizes(self) -> dict[str, int]:
         """Choose the lengths of a call."""
         return {name: self.random.choices(LENGTHS, FREQUENCIES)[0] for name in SIZES}
 
-    def call(self, sizes: dict[str, int]) -> tuple[Value, ...]:
+    def make_call(self, sizes: dict[str, int]) -> tuple[Value, ...]:
         """Make the values of a call."""
         return tuple(
-            self.value(
+            self.make_value(
                 variable.dtype,
                 tuple(int(dim) if dim.isdigit() else sizes[dim] for dim in variable.dims),
                 self.bounds.get(variable.name),
@@ -207,7 +209,7 @@ class Writer:
             for variable in self.inputs
         )
 
-    def program(self, category: str, calls: int) -> Program:
+    def make_program(self, category: str, calls: int) -> Program:
         """Return the program; by default its outputs are the variables that nothing reads."""
         outputs = self.outputs or self._choose_outputs()
         last = max(
@@ -217,7 +219,7 @@ class Writer:
         )
         if not outputs and last:
             outputs = [last.name]
-        return live(
+        return remove_unused(
             Program(
                 category,
                 tuple(
@@ -229,12 +231,12 @@ class Writer:
                 tuple(outputs),
                 tuple(self.updates),
                 (),
-                tuple(self.call(self.sizes()) for _ in range(calls)),
-                tolerance=self.tolerance(),
+                tuple(self.make_call(self.choose_sizes()) for _ in range(calls)),
+                tolerance=self.compute_tolerance(),
             )
         )
 
-    def tolerance(self) -> float:
+    def compute_tolerance(self) -> float:
         """Return the relative error allowed for floats, from the smallest type in the program."""
         if not self.rounding:
             return 0.0
@@ -245,7 +247,7 @@ class Writer:
         if dtypes & {"float32", "complex64"} or "float32" in text:
             return 2e-4
         # Functions of integers of at most 16 bits return float32.
-        small = {name for name in types.DISCRETE if types.bits(name) <= 16}
+        small = {name for name in types.DISCRETE if types.count_bits(name) <= 16}
         return 2e-4 if dtypes & small else 1e-8
 
     def _choose_outputs(self) -> list[str]:
@@ -253,9 +255,9 @@ class Writer:
             variable.name for variable in self.inputs
         }
         computed -= {variable.name for variable, _ in self.shared}
-        used = {name for _, text in self.statements for name in read(text)}
+        used = {name for _, text in self.statements for name in find_names(text)}
         ends = [name for name, _ in self.statements if name in computed - used]
         # Add some intermediate variables.
-        ends += [name for name in sorted(computed & used) if self.chance(25)]
+        ends += [name for name in sorted(computed & used) if self.decide(25)]
         self.random.shuffle(ends)
         return ends[:4]

@@ -1,4 +1,4 @@
-"""The commands of docs/conda.md, and of the first lines of a stack's files."""
+"""Read and run the commands of docs/conda.md, and of the first lines of a stack's files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Result = subprocess.CompletedProcess[str]
 
 # The channel's address in these commands.
 EXAMPLE = "file:///srv/channel"
-# Only this machine can be reached.
+# With these variables, a client reaches this machine only.
 NO_NETWORK = {
     **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://[::1]:1"),
     **dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1"),
@@ -78,7 +78,7 @@ class Conda:
         return replace(self, home=home)
 
 
-def page(heading: str) -> list[str]:
+def read_page(heading: str) -> list[str]:
     """Return the commands below a heading of docs/conda.md, block by block."""
     text = (paths.ROOT / "docs" / "conda.md").read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
@@ -87,7 +87,7 @@ def page(heading: str) -> list[str]:
     return [block.strip() for block in blocks]
 
 
-def first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
+def read_first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
     """Return the commands in the first lines of a stack's file, and the oldest supported conda."""
     lines = file.read_text(encoding="utf-8").splitlines()
     commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
@@ -97,18 +97,18 @@ def first_lines(file: Path) -> tuple[list[str], tuple[int, ...]]:
 
 def follow(user: Conda, file: Path, address: str) -> None:
     """Run the commands in the first lines of a stack's file, with the channel's address."""
-    commands, oldest = first_lines(file)
+    commands, oldest = read_first_lines(file)
     if user.version < oldest:
         pytest.skip(f"{file.name} is for conda {oldest[0]}.{oldest[1]} or newer")
     user.run("\n".join(commands).replace(EXAMPLE, address), file.parent)
 
 
-def locked(stack: str) -> dict[str, str]:
+def read_lock(stack: str) -> dict[str, str]:
     """Return the SHA-256 of the packages of a stack's lock file, by file name."""
     text = (paths.LOCKS / stack / envs.LOCK_NAME).read_text(encoding="utf-8")
     return dict(re.findall(r"^CHANNEL/\S+/(\S+)#sha256:(\w{64})$", text, re.MULTILINE))
 
 
-def installed(prefix: Path) -> set[str]:
-    """Return the file names of the packages in an environment of conda's."""
+def list_installed(prefix: Path) -> set[str]:
+    """Return the file names of the packages in a conda environment."""
     return {f"{record.stem}.conda" for record in (prefix / "conda-meta").glob("*.json")}

@@ -13,7 +13,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from commands import Conda, page
+from commands import Conda, read_page
 
 from builder import publishing
 from builder.common import paths
@@ -21,26 +21,26 @@ from builder.environment import envs
 from builder.options import Options
 from builder.stack import stacks
 
-# The directories with the conda, and the conda-build, to test: bin directories, as in PATH.
+# The variable with the bin directories of the condas to test, separated by colons.
 VARIABLE = "THEANO_FAST_CONDA"
 NONE = (
-    f"no conda: name the bin directory of one, or of several, in {VARIABLE}, or put it on PATH; "
-    "docs/conda.md has the versions, and how to get them from source"
+    f"conda is not on PATH: install it, or name its bin directory in {VARIABLE}; "
+    "docs/conda.md lists the versions and shows how to build them from source"
 )
 
 
-def _installations() -> list[Path | None]:
+def _find_installations() -> list[Path | None]:
     if paths := os.environ.get(VARIABLE):
         return [Path(entry).resolve() for entry in paths.split(os.pathsep)]
     program = shutil.which("conda")
     return [Path(program).parent if program else None]
 
 
-def _called(directory: Path | None) -> str:
+def _format_name(directory: Path | None) -> str:
     return "none" if directory is None else directory.parent.name
 
 
-@pytest.fixture(scope="session", params=_installations(), ids=_called)
+@pytest.fixture(scope="session", params=_find_installations(), ids=_format_name)
 def conda(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Conda]:
@@ -65,7 +65,7 @@ def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
 def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
     """Verify an environment, in a home that keeps a stack's compiled modules.
 
-    check_blas is left out: its times vary on a busy machine.
+    Omit check_blas, because its times vary on a busy machine.
     """
 
     def start(prefix: Path) -> None:
@@ -82,13 +82,15 @@ def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
 def conda_build(conda: Conda) -> Conda:
     """Return each conda with conda-build."""
     if not (conda.bin / "conda-build").exists():
-        pytest.skip(f"{conda.bin} has no conda-build; docs/conda.md has how to get it from source")
+        pytest.skip(
+            f"{conda.bin} has no conda-build; docs/conda.md shows how to build it from source"
+        )
     return conda
 
 
 @pytest.fixture(scope="session")
 def channel() -> Path:
-    """Return the channel, in which openblas' packages are indexed first."""
+    """Return the channel, after the packages of openblas are indexed in it."""
     if envs.read_installed_digest("openblas") is None:
         pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
     return paths.CHANNEL
@@ -99,7 +101,7 @@ def serve(directory: Path) -> Iterator[str]:
     """Start the web server of docs/conda.md; return the address of a channel."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    (command,) = page("Where the channel is")
+    (command,) = read_page("Where the channel is")
     assert command.count("build/channel") == 1
     command = command.replace("8000", f"--bind 127.0.0.1 {port}")
     with subprocess.Popen(
@@ -127,7 +129,7 @@ def served(channel: Path) -> Iterator[str]:
 def published(
     request: pytest.FixtureRequest, channel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, str]]:
-    """Publish a channel in each way; return its directory and its address."""
+    """Publish a channel in a directory and on a web server; return its directory and address."""
     directory = tmp_path_factory.mktemp("published")
     with serve(directory) if request.param == "http" else nullcontext("") as address:
         publishing.publish_packages(["openblas"], Options(offline=True), directory, address)

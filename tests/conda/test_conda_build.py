@@ -1,4 +1,4 @@
-"""Build this project's recipes with conda-build, by hand and as the engine of a build."""
+"""Build this project's recipes with the command conda-build, and with it as the engine."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import EXAMPLE, Conda, page
-from test_packages import members
+from commands import EXAMPLE, Conda, read_page
+from test_packages import list_members
 
 from builder.common import paths
 from builder.options import Options
@@ -25,13 +25,13 @@ RECIPES = os.environ.get("THEANO_FAST_RECIPES", "zlib,six,pip").split(",")
 CONDARC = "anaconda_upload: true\nconda_build: {root-dir: /nowhere}\n"
 
 
-def blocks() -> list[str]:
-    return page("Build a recipe with conda-build")
+def read_blocks() -> list[str]:
+    return read_page("Build a recipe with conda-build")
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_by_hand(conda_build: Conda, user: Conda, channel: Path, recipe: str) -> None:
-    script = blocks()[BY_HAND].replace(EXAMPLE, f"file://{channel}")
+    script = read_blocks()[BY_HAND].replace(EXAMPLE, f"file://{channel}")
     assert script.count("recipes/zlib ") == 1
     script = script.replace("recipes/zlib ", f"recipes/{recipe} ")
     user.run(script, paths.ROOT, THEANO_FAST_CACHE=str(paths.cache()))
@@ -39,15 +39,17 @@ def test_a_recipe_by_hand(conda_build: Conda, user: Conda, channel: Path, recipe
     assert built
     for package in built:
         (built,) = channel.glob(f"*/{package.name}")
-        assert {file.name for file in members(package)} == {file.name for file in members(built)}
+        assert {file.name for file in list_members(package)} == {
+            file.name for file in list_members(built)
+        }
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_as_the_engine_it_makes_the_locks_bytes(
+def test_conda_build_as_the_engine_gives_the_locks_bytes(
     conda_build: Conda, user: Conda, recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"{conda_build.bin}{os.pathsep}{os.environ['PATH']}")
-    version, own_version = (engine.version(name) for name in ("conda-build", "rattler-build"))
+    version, own_version = (engine.get_version(name) for name in ("conda-build", "rattler-build"))
     if version != own_version:
         pytest.skip(
             f"{conda_build.bin} has py-rattler-build {version}, the lock is of {own_version}"
@@ -62,10 +64,10 @@ def test_as_the_engine_it_makes_the_locks_bytes(
     planned = Build.of_stack("openblas", Options()).plan
     for name, key in planned.keys.items():
         if name != recipe:
-            lend(paths.package_cache() / key, cache / "packages" / key)
-    lend(paths.source_cache(), cache / "sources")
+            link_files(paths.package_cache() / key, cache / "packages" / key)
+    link_files(paths.source_cache(), cache / "sources")
     (user.home / ".condarc").write_text(CONDARC)
-    (flags,) = re.findall(r"--stack\S+ --engine\S+", blocks()[AS_ENGINE])
+    (flags,) = re.findall(r"--stack\S+ --engine\S+", read_blocks()[AS_ENGINE])
     output = user.run(
         f"{sys.executable} tasks.py lock {flags} --locked --offline",
         project,
@@ -76,7 +78,7 @@ def test_as_the_engine_it_makes_the_locks_bytes(
     assert re.search(rf"Building variant 1/\d+ for recipe {project}/recipes/{recipe}\b", log)
 
 
-def lend(origin: Path, target: Path) -> None:
+def link_files(origin: Path, target: Path) -> None:
     """Link the files below a directory into another directory."""
     for file in origin.rglob("*"):
         if file.is_file():

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import Conda, first_lines, follow, installed, locked, page
+from commands import Conda, follow, list_installed, read_first_lines, read_lock, read_page
 
 from builder.common import paths
 from builder.environment import envs
@@ -36,7 +36,7 @@ def prefix(made: Conda) -> Path:
 def test_conda_lists_the_lock(made: Conda, served: str, tmp_path: Path) -> None:
     output = made.run(f"conda list --name {NAME} --explicit --sha256", tmp_path)
     lines = {line.rpartition("/")[2] for line in output.splitlines() if line.startswith(served)}
-    assert lines == {f"{file}#{sha256}" for file, sha256 in locked("openblas").items()}
+    assert lines == {f"{file}#{sha256}" for file, sha256 in read_lock("openblas").items()}
 
 
 def test_activated(made: Conda, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_pip_sees_a_whole_environment(made: Conda, prefix: Path, tmp_path: Path)
     assert "No broken requirements" in made.run(f"{prefix}/bin/pip check", tmp_path)
 
 
-# Prints the modules that Python compiles at each start if it may not write.
+# Prints the modules that Python compiles at each start if it cannot write to the environment.
 UNCOMPILED = """
 import importlib.machinery, sys
 sys.dont_write_bytecode = True
@@ -72,14 +72,14 @@ for name, module in sorted(sys.modules.items()):
 """
 
 
-def test_little_is_compiled_at_each_start(made: Conda, prefix: Path, tmp_path: Path) -> None:
+def test_few_modules_are_compiled_at_each_start(made: Conda, prefix: Path, tmp_path: Path) -> None:
     (tmp_path / "uncompiled.py").write_text(UNCOMPILED)
     output = made.run(f"{prefix}/bin/python uncompiled.py", tmp_path)
     # Two modules that contain the prefix, and an empty module.
     assert set(output.split()) <= {"numpy.__config__", "scipy.__config__", "theano.tests"}
 
 
-def test_a_program_is_run_by_the_environment_itself(prefix: Path) -> None:
+def test_programs_run_on_the_environments_interpreter(prefix: Path) -> None:
     foreign = {}
     for file in sorted((prefix / "bin").iterdir()):
         if file.is_symlink() and not file.exists():
@@ -97,29 +97,31 @@ def test_a_program_is_run_by_the_environment_itself(prefix: Path) -> None:
     assert foreign == {}
 
 
-@pytest.mark.xfail(strict=True, reason="where rattler-build has, and finds, what tests consist of")
-def test_the_packages_tests_are_not_in_it(prefix: Path) -> None:
+@pytest.mark.xfail(strict=True, reason="rattler-build installs the files of tests")
+def test_tests_of_packages_are_not_installed(prefix: Path) -> None:
     tests = prefix / "etc" / "conda" / "test-files"
     assert sorted(tests.rglob("*") if tests.exists() else []) == []
 
 
 def test_cloned(made: Conda, prefix: Path, tmp_path: Path, verify: Verify) -> None:
-    made.run(page("Copy")[0], tmp_path)
-    assert installed(made.prefix("copy")) == installed(prefix)
+    made.run(read_page("Copy")[0], tmp_path)
+    assert list_installed(made.prefix("copy")) == list_installed(prefix)
     verify(made.prefix("copy"))
 
 
-def test_exported_and_made_again(made: Conda, prefix: Path, tmp_path: Path, verify: Verify) -> None:
-    _, oldest = first_lines(paths.LOCKS / "openblas" / "environment.yml")
+def test_exported_and_created_again(
+    made: Conda, prefix: Path, tmp_path: Path, verify: Verify
+) -> None:
+    _, oldest = read_first_lines(paths.LOCKS / "openblas" / "environment.yml")
     if made.version < oldest:
         pytest.skip(f"such files are for conda {oldest[0]}.{oldest[1]} or newer")
-    made.run(page("Copy")[1], tmp_path)
-    assert installed(made.prefix("again")) == installed(prefix)
+    made.run(read_page("Copy")[1], tmp_path)
+    assert list_installed(made.prefix("again")) == list_installed(prefix)
     verify(made.prefix("again"))
 
 
 def test_packed_and_unpacked_elsewhere(made: Conda, prefix: Path, tmp_path: Path) -> None:
-    packing, _, unpacking = page("Copy")[2].partition("\n")
+    packing, _, unpacking = read_page("Copy")[2].partition("\n")
     made.run(packing, tmp_path)
     hidden = prefix.with_name("hidden")
     prefix.rename(hidden)

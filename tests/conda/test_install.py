@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import EXAMPLE, Conda, first_lines, follow, installed, locked, page
+from commands import EXAMPLE, Conda, follow, list_installed, read_first_lines, read_lock, read_page
 
 from builder.common import paths
 from builder.environment import envs
@@ -21,10 +21,10 @@ def file(request: pytest.FixtureRequest, stack: str, tmp_path: Path) -> Path:
     return Path(shutil.copy(paths.LOCKS / stack / request.param, tmp_path))
 
 
-def test_the_first_lines_install_what_was_built(
+def test_the_first_lines_install_the_stack(
     user: Conda, address: str, stack: str, file: Path, verify: Callable[[Path], None]
 ) -> None:
-    commands, oldest = first_lines(file)
+    commands, oldest = read_first_lines(file)
     script = "\n".join(commands)
     assert script.count(EXAMPLE) == 1
     done = user(script.replace(EXAMPLE, address), file.parent)
@@ -33,7 +33,7 @@ def test_the_first_lines_install_what_was_built(
         return
     assert done.returncode == 0, done.stdout
     prefix = user.prefix(f"theano-{stack}")
-    assert installed(prefix) == set(locked(stack))
+    assert list_installed(prefix) == set(read_lock(stack))
     verify(prefix)
 
 
@@ -49,22 +49,22 @@ def elsewhere(tmp_path: Path) -> str:
     return f"file://{tmp_path}/elsewhere"
 
 
-def test_a_channel_of_condarc_adds_nothing(
+def test_a_channel_of_condarc_adds_no_package(
     user: Conda, channel: Path, elsewhere: str, tmp_path: Path
 ) -> None:
     (user.home / ".condarc").write_text(f"channels: [{elsewhere}]\n")
     file = shutil.copy(paths.LOCKS / "openblas" / "environment.yml", tmp_path)
     follow(user, Path(file), f"file://{channel}")
-    assert installed(user.prefix("theano-openblas")) == set(locked("openblas"))
+    assert list_installed(user.prefix("theano-openblas")) == set(read_lock("openblas"))
 
 
 def test_a_channel_of_condarc_that_cannot_be_reached(
     user: Conda, address: str, tmp_path: Path
 ) -> None:
     (user.home / ".condarc").write_text("channels: [http://127.0.0.1:1/nowhere]\n")
-    _, create, verify = page("Install")
+    _, create, verify = read_page("Install")
     user.run(create.replace(EXAMPLE, address), tmp_path)
-    assert installed(user.prefix("theano-openblas")) == set(locked("openblas"))
+    assert list_installed(user.prefix("theano-openblas")) == set(read_lock("openblas"))
     assert " 0 failed" in user.run(verify, tmp_path)
 
 
@@ -72,24 +72,24 @@ def test_a_channel_of_condarc_that_cannot_be_reached(
 def wrong(tmp_path: Path) -> str:
     """Write a lock file with a wrong hash to ``tmp_path``; return the file name of the package."""
     text = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text()
-    name = next(name for name in locked("openblas") if name.startswith("zlib-"))
-    (tmp_path / envs.LOCK_NAME).write_text(text.replace(locked("openblas")[name], "0" * 64))
+    name = next(name for name in read_lock("openblas") if name.startswith("zlib-"))
+    (tmp_path / envs.LOCK_NAME).write_text(text.replace(read_lock("openblas")[name], "0" * 64))
     return name
 
 
 def test_over_http_a_wrong_hash_is_refused(
     user: Conda, served: str, wrong: str, tmp_path: Path
 ) -> None:
-    commands, _ = first_lines(tmp_path / envs.LOCK_NAME)
+    commands, _ = read_first_lines(tmp_path / envs.LOCK_NAME)
     done = user("\n".join(commands).replace(EXAMPLE, served), tmp_path)
     assert done.returncode != 0
-    assert f"actual sha256: {locked('openblas')[wrong]}" in done.stdout
+    assert f"actual sha256: {read_lock('openblas')[wrong]}" in done.stdout
 
 
 def test_with_file_a_command_detects_a_wrong_hash(
     user: Conda, channel: Path, wrong: str, tmp_path: Path
 ) -> None:
-    compare = page("Install")[0].replace(EXAMPLE.removeprefix("file://"), str(channel))
+    compare = read_page("Install")[0].replace(EXAMPLE.removeprefix("file://"), str(channel))
     differences = user(compare, tmp_path)
     assert differences.returncode != 0
     assert f"{wrong}: FAILED" in differences.stdout
@@ -100,6 +100,6 @@ def test_with_file_a_command_detects_a_wrong_hash(
 
 
 def test_the_channel_has_the_locks_bytes(stack: str, channel: Path) -> None:
-    for name, digest in locked(stack).items():
+    for name, digest in read_lock(stack).items():
         (file,) = channel.glob(f"*/{name}")
         assert hashlib.sha256(file.read_bytes()).hexdigest() == digest, name

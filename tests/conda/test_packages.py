@@ -1,4 +1,4 @@
-"""No package contains files that conda cannot install, or that conda changes."""
+"""Check that no package contains files that conda cannot install or that conda changes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import zstandard
-from commands import locked
+from commands import read_lock
 
 from builder.package import solver
 
 
-def members(package: Path) -> Iterator[tarfile.TarInfo]:
+def list_members(package: Path) -> Iterator[tarfile.TarInfo]:
     """Return the files that a package installs."""
     with zipfile.ZipFile(package) as archive:
         (name,) = (name for name in archive.namelist() if name.startswith("pkg-"))
@@ -27,9 +27,9 @@ def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
     """conda copies the target of such a link, and fails if it is a directory."""
     links = {
         f"{file}: {member.name} -> {member.linkname}"
-        for file in locked(stack)
+        for file in read_lock(stack)
         for package in channel.glob(f"*/{file}")
-        for member in members(package)
+        for member in list_members(package)
         if member.issym() and member.linkname.startswith("/")
     }
     assert links == set()

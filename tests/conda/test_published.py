@@ -6,23 +6,23 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from commands import EXAMPLE, Conda, installed, page
+from commands import EXAMPLE, Conda, list_installed, read_page
 
 from builder.environment import envs
 
 
-def test_a_stack_by_its_name(
+def test_a_stack_is_installed_by_its_name(
     user: Conda, published: tuple[Path, str], tmp_path: Path, verify: Callable[[Path], None]
 ) -> None:
     directory, address = published
-    create = page("Install")[1].replace(EXAMPLE, address)
+    create = read_page("Install")[1].replace(EXAMPLE, address)
     user.run(create, tmp_path)
     prefix = user.prefix("theano-openblas")
-    assert installed(prefix) == {file.name for file in directory.glob("*/*.conda")}
+    assert list_installed(prefix) == {file.name for file in directory.glob("*/*.conda")}
     verify(prefix)
 
 
-def test_its_lock_needs_no_address(
+def test_a_published_lock_has_the_address(
     user: Conda, published: tuple[Path, str], tmp_path: Path
 ) -> None:
     directory, address = published
@@ -30,7 +30,7 @@ def test_its_lock_needs_no_address(
     user.run(f"conda create --yes --name locked --file {lock}", tmp_path)
     urls = re.findall(r"^(\S+)/\w[\w-]+/\S+#sha256:", lock.read_text(), re.MULTILINE)
     assert set(urls) == {address}
-    assert len(installed(user.prefix("locked"))) == len(urls)
+    assert len(list_installed(user.prefix("locked"))) == len(urls)
 
 
 def test_descriptions_of_a_package(

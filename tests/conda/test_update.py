@@ -1,4 +1,4 @@
-"""Update an environment of conda's to a package that was built again."""
+"""Update a conda environment to a package with a higher build number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from commands import EXAMPLE, Conda, follow, installed, locked, page
+from commands import EXAMPLE, Conda, follow, list_installed, read_lock, read_page
 
 from builder.common import paths
 from builder.environment import envs
@@ -21,7 +21,7 @@ from builder.package import solver
 NAME = "theano-openblas"
 
 
-def rebuilt(package: Path, target: Path) -> str:
+def rebuild_package(package: Path, target: Path) -> str:
     """Write the package again with a higher build number; return its file name."""
     with zipfile.ZipFile(package) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -53,9 +53,11 @@ def rebuilt(package: Path, target: Path) -> str:
 
 
 @pytest.mark.parametrize("name", [envs.LOCK_NAME, "environment.yml"])
-def test_a_newer_build_is_taken(user: Conda, channel: Path, name: str, tmp_path: Path) -> None:
+def test_update_installs_a_newer_build(
+    user: Conda, channel: Path, name: str, tmp_path: Path
+) -> None:
     served = tmp_path / "channel"
-    before = set(locked("openblas"))
+    before = set(read_lock("openblas"))
     for subdir in ("linux-64", "noarch"):
         (served / subdir).mkdir(parents=True)
         for file in (channel / subdir).glob("*.conda"):
@@ -66,13 +68,13 @@ def test_a_newer_build_is_taken(user: Conda, channel: Path, name: str, tmp_path:
     file = shutil.copy(paths.LOCKS / "openblas" / name, tmp_path)
     follow(user, Path(file), address)
     prefix = user.prefix(NAME)
-    assert installed(prefix) == before
-    (update,) = page("Update")
+    assert list_installed(prefix) == before
+    (update,) = read_page("Update")
     user.run(update.replace(EXAMPLE, address), tmp_path)
-    assert installed(prefix) == before
+    assert list_installed(prefix) == before
 
     (old,) = (file for file in before if file.startswith("zlib-"))
-    new = rebuilt(served / "linux-64" / old, served / "linux-64")
+    new = rebuild_package(served / "linux-64" / old, served / "linux-64")
     solver.call("index", channel=str(served))
     user.run(update.replace(EXAMPLE, address), tmp_path)
-    assert installed(prefix) == before - {old} | {new}
+    assert list_installed(prefix) == before - {old} | {new}

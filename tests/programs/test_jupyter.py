@@ -1,4 +1,4 @@
-"""A notebook computes with Theano, shows graphs and plots inline, and continues after an interrupt.
+"""Run notebooks: they compute with Theano, show graphs and plots, and continue after an interrupt.
 
 It runs in an environment with Jupyter: ./invoke build --stack=openblas --with=jupyter
 """
@@ -68,7 +68,7 @@ def test_graphs_and_plots_are_shown(kernel):
     assert "image/png" in run(PLOT)[1]
 
 
-def test_an_interrupted_call_leaves_everything_usable(kernel):
+def test_variables_stay_usable_after_an_interrupted_call(kernel):
     run, interrupt = kernel
     assert run(LONG)[0]["status"] == "ok"
     run("f([1.0])[0]")
@@ -77,7 +77,7 @@ def test_an_interrupted_call_leaves_everything_usable(kernel):
         assert run("round(float(f([1.0])[0]), 3)")[1] == {"text/plain": "1.105"}
 
 
-def test_an_interrupted_compilation_leaves_everything_usable(kernel):
+def test_variables_stay_usable_after_an_interrupted_compilation(kernel):
     run, interrupt = kernel
     new = LONG + "theano.config.cmodule.warn_no_version = False\n"
     compiles = new + "for i in range(10**9): theano.function([x], T.exp(x + i) * T.cos(x))"

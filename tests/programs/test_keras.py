@@ -1,4 +1,4 @@
-"""Keras on Theano computes like NumPy code and learns, and a saved model computes the same.
+"""Compare Keras on Theano with NumPy code, train models, and load saved models.
 
 It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras, or keras-2.2
 """
@@ -58,14 +58,14 @@ def case(request):
     return model, by_hand, RNG.standard_normal((8, *model.input_shape[1:]))
 
 
-def test_by_hand(case):
+def test_results_equal_numpy(case):
     model, by_hand, x = case
     weights = [RNG.standard_normal(w.shape) / 2 for w in model.get_weights()]
     model.set_weights(weights)
     np.testing.assert_allclose(model.predict(x), by_hand(x, *weights), rtol=1e-4, atol=1e-5)
 
 
-def test_it_learns_and_is_read_again(case, tmp_path):
+def test_training_and_saved_model(case, tmp_path):
     model, _, x = case
     target = model.predict(x) + 0.3 * RNG.standard_normal(model.predict(x).shape)
     losses = model.fit(x, target, epochs=30, verbose=0).history["loss"]
@@ -78,8 +78,8 @@ def test_it_learns_and_is_read_again(case, tmp_path):
     np.testing.assert_allclose(again.get_weights()[0], model.get_weights()[0], rtol=1e-5)
 
 
-def test_two_strands_share_layers(tmp_path):
-    """As in DeepVirFinder: the mean of the outputs for a sequence and its reverse complement."""
+def test_two_inputs_share_layers(tmp_path):
+    """Compute the mean output for a sequence and its reverse complement, like DeepVirFinder."""
     shared = [
         layers.Conv1D(6, 4, activation="relu"),
         layers.GlobalMaxPooling1D(),
@@ -110,7 +110,7 @@ def test_two_strands_share_layers(tmp_path):
 
 
 def test_weights_of_tensorflow_are_read(tmp_path):
-    """TensorFlow's convolutions do not flip their kernels."""
+    """Load weights of TensorFlow, whose convolutions do not flip their kernels."""
     model = models.Sequential([layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3))])
     model.save(str(tmp_path / "model.h5"))
     with h5py.File(str(tmp_path / "model.h5"), "a") as file:

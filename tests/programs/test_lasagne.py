@@ -1,6 +1,6 @@
-"""Lasagne's perceptron and convolutional network compute like NumPy code, and learn.
+"""Compare Lasagne's perceptron and convolutional network with NumPy code, and train them.
 
-A Neural Turing Machine of its layers learns to copy.
+Also train a Neural Turing Machine of Lasagne's layers to copy.
 
 It runs in an environment with Lasagne: ./invoke build --stack=openblas --with=lasagne
 """
@@ -22,21 +22,21 @@ def softmax(x):
     return exponentials / exponentials.sum(1, keepdims=True)
 
 
-def mlp(incoming):
+def build_mlp(incoming):
     hidden = layers.DenseLayer(layers.dropout(incoming, 0.2), 16)
     return layers.DenseLayer(hidden, CLASSES, nonlinearity=lasagne.nonlinearities.softmax)
 
 
-def mlp_by_hand(images, w, b, v, c):
+def compute_mlp(images, w, b, v, c):
     return softmax(np.maximum(images.reshape(len(images), -1) @ w + b, 0) @ v + c)
 
 
-def cnn(incoming):
+def build_cnn(incoming):
     pooled = layers.MaxPool2DLayer(layers.Conv2DLayer(incoming, 3, 3), 2)
     return layers.DenseLayer(pooled, CLASSES, nonlinearity=lasagne.nonlinearities.softmax)
 
 
-def cnn_by_hand(images, kernels, b, v, c):
+def compute_cnn(images, kernels, b, v, c):
     """Compute true convolutions, which flip the kernels."""
     kernels = kernels[:, :, ::-1, ::-1]
     made = np.zeros((len(images), 3, SIZE - 2, SIZE - 2))
@@ -48,7 +48,7 @@ def cnn_by_hand(images, kernels, b, v, c):
     return softmax(pooled.reshape(len(images), -1) @ v + c)
 
 
-def data(count):
+def make_data(count):
     """Make noisy images; the position of a bright corner is the class."""
     classes = RNG.randint(CLASSES, size=count)
     images = RNG.standard_normal((count, 1, SIZE, SIZE))
@@ -58,12 +58,14 @@ def data(count):
     return images.astype(theano.config.floatX), classes.astype("int32")
 
 
-@pytest.mark.parametrize(("network", "by_hand"), [(mlp, mlp_by_hand), (cnn, cnn_by_hand)])
-def test_by_hand_and_it_learns(network, by_hand):
+@pytest.mark.parametrize(
+    ("network", "by_hand"), [(build_mlp, compute_mlp), (build_cnn, compute_cnn)]
+)
+def test_results_equal_numpy_and_training_works(network, by_hand):
     images, classes = tensor.tensor4(), tensor.ivector()
     top = network(layers.InputLayer((None, 1, SIZE, SIZE), images))
     predict = theano.function([images], layers.get_output(top, deterministic=True))
-    seen, target = data(500)
+    seen, target = make_data(500)
     weights = [RNG.standard_normal(w.shape) / 3 for w in layers.get_all_param_values(top)]
     layers.set_all_param_values(top, [w.astype(theano.config.floatX) for w in weights])
     np.testing.assert_allclose(predict(seen), by_hand(seen, *weights), rtol=1e-4, atol=1e-6)
@@ -75,12 +77,12 @@ def test_by_hand_and_it_learns(network, by_hand):
     for _ in range(20):
         for at in range(0, len(seen), 50):
             train(seen[at : at + 50], target[at : at + 50])
-    unseen, target = data(500)
+    unseen, target = make_data(500)
     assert np.mean(predict(unseen).argmax(1) == target) > 0.95
 
 
-def test_a_step_by_hand():
-    """A step of softmax regression, whose gradient has a closed form."""
+def test_a_training_step_equals_numpy():
+    """Compare a step of softmax regression with the closed form of its gradient."""
     x, y = tensor.matrix(), tensor.ivector()
     top = layers.DenseLayer(
         layers.InputLayer((None, 5), x), CLASSES, nonlinearity=lasagne.nonlinearities.softmax
@@ -105,7 +107,7 @@ def test_a_step_by_hand():
 BITS, CELLS, WIDTH, UNITS = 4, 10, 6, 32
 
 
-def address(weighting, memory, head):
+def compute_address(weighting, memory, head):
     """Compute a head's addresses in a Neural Turing Machine: by content, then by location."""
     key, shift, *columns = head
     strength, gate, sharpness = (tensor.addbroadcast(column, 1) for column in columns)
@@ -118,7 +120,7 @@ def address(weighting, memory, head):
     return sharp / sharp.sum(1, keepdims=True)
 
 
-def turing_machine(inputs):
+def build_turing_machine(inputs):
     """Return the outputs and parameters of a machine with a read head and a write head.
 
     Inputs are (time, batch, BITS + 1).
@@ -142,11 +144,11 @@ def turing_machine(inputs):
         hidden, *parts = layers.get_output(
             [controller, *heads], {seen: tensor.concatenate([x, read], axis=1)}
         )
-        write_at = address(write_at, memory, parts[5:10])
+        write_at = compute_address(write_at, memory, parts[5:10])
         erase, add = (vector[:, None] for vector in parts[10:])
         at = write_at[:, :, None]
         memory = memory * (1 - at * erase) + at * add
-        read_at = address(read_at, memory, parts[:5])
+        read_at = compute_address(read_at, memory, parts[:5])
         read = (read_at[:, :, None] * memory).sum(1)
         output = layers.get_output(
             answer, {memory_layer: tensor.concatenate([hidden, read], axis=1)}
@@ -165,7 +167,7 @@ def turing_machine(inputs):
 def test_a_turing_machine_copies():
     lasagne.random.set_rng(np.random.RandomState(1))
     inputs, targets = tensor.tensor3(), tensor.tensor3()
-    outputs, parameters = turing_machine(inputs)
+    outputs, parameters = build_turing_machine(inputs)
     outputs = outputs[-targets.shape[0] :]
     loss = lasagne.objectives.binary_crossentropy(outputs.clip(1e-6, 1 - 1e-6), targets).mean()
     slopes = lasagne.updates.total_norm_constraint(theano.grad(loss, parameters), 5)

@@ -1,4 +1,4 @@
-"""Theano's MPI ops and the example of docs/clusters.md run on this machine's MPI.
+"""Run Theano's MPI ops and the example of docs/clusters.md on this machine's MPI.
 
 It runs in an environment with mpi4py: ./invoke build --stack=openblas --with=mpi4py
 """
@@ -41,7 +41,7 @@ def run(*command, **env):
 
 
 def start(number, program):
-    """Run a program in so many processes; return its output."""
+    """Run a program in a number of processes; return its output."""
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not on PATH (apt-get install openmpi-bin)")
     # Open MPI needs options for root and for more processes than CPUs.
@@ -54,7 +54,7 @@ def test_ops_send_and_receive():
     assert "[0, 1, 2, 3]" in start(4, RING)
 
 
-def test_processes_have_the_losses_of_one():
+def test_processes_have_the_losses_of_one_process():
     program = CLUSTERS.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
     one, four = (
         np.array([line.split() for line in start(number, program).splitlines()], float)
@@ -65,6 +65,6 @@ def test_processes_have_the_losses_of_one():
     np.testing.assert_allclose(four, one, rtol=1e-12)
 
 
-def test_without_a_library_theano_goes_on():
+def test_without_an_mpi_library_theano_works():
     program = "import theano.tensor.io; print(theano.tensor.io.mpi_enabled)"
     assert run(sys.executable, "-c", program, MPI4PY_LIBMPI="/none/libmpi.so") == "False\n"

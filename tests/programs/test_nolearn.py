@@ -1,4 +1,4 @@
-"""nolearn trains Lasagne's networks as scikit-learn's estimators, also inside scikit-learn's tools.
+"""Train Lasagne's networks with nolearn as estimators, also in tools of scikit-learn.
 
 It runs in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
 """
@@ -14,7 +14,7 @@ RNG = np.random.RandomState(1)
 X = RNG.standard_normal((300, 4)).astype("float32")
 
 
-def network(**settings):
+def make_network(**settings):
     return NeuralNet(
         [
             (layers.InputLayer, {"shape": (None, 4)}),
@@ -29,7 +29,7 @@ def network(**settings):
 def test_a_linear_regression_is_least_squares():
     coefficients = np.array([1, -2, 0.5, 3])
     y = (X @ coefficients + 0.1 * RNG.standard_normal(300))[:, None].astype("float32")
-    net = network(
+    net = make_network(
         output={"num_units": 1, "nonlinearity": None},
         regression=True,
         objective_loss_function=squared_error,
@@ -45,7 +45,7 @@ def test_a_linear_regression_is_least_squares():
 @pytest.mark.parametrize("stratify", [True, False])
 def test_classes_and_folds(stratify):
     y = (X[:, 0] > X[:, 1]).astype("int32")
-    net = network(
+    net = make_network(
         output={"num_units": 2, "nonlinearity": nonlinearities.softmax},
         train_split=TrainSplit(0.2, stratify=stratify),
         max_epochs=20,

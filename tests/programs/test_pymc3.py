@@ -1,4 +1,4 @@
-"""PyMC3's models agree with NumPy and closed forms, and its saved traces load unchanged.
+"""Compare PyMC3's models with NumPy and closed forms, and load saved traces.
 
 It runs in an environment with PyMC3: ./invoke build --stack=openblas --with=pymc3, pymc3-3.7 or
 pymc3-3.11
@@ -20,7 +20,7 @@ X = np.column_stack([np.ones(200), RNG.standard_normal((200, 2))])
 Y = X @ [1.0, -2.0, 0.5] + NOISE * RNG.standard_normal(len(X))
 
 of_3_11 = pytest.mark.skipif(
-    not pm.__version__.startswith("3.11"), reason="it is written for PyMC3 3.11"
+    not pm.__version__.startswith("3.11"), reason="the test is written for PyMC3 3.11"
 )
 
 
@@ -33,14 +33,14 @@ def regression():
     return model
 
 
-def least_squares():
+def compute_least_squares():
     """Return the estimate and its standard errors."""
     covariance = np.linalg.inv(X.T @ X) * NOISE**2
     return covariance @ X.T @ Y / NOISE**2, np.sqrt(np.diag(covariance))
 
 
 def test_nuts_in_two_processes(regression, tmp_path):
-    estimate, errors = least_squares()
+    estimate, errors = compute_least_squares()
     with regression:
         start = {"beta": np.zeros(X.shape[1])}
         trace = pm.sample(1000, tune=500, chains=2, cores=2, start=start, **DRAWS)
@@ -63,7 +63,7 @@ def test_nuts_in_two_processes(regression, tmp_path):
 
 
 def test_advi(regression):
-    estimate, errors = least_squares()
+    estimate, errors = compute_least_squares()
     with regression:
         approximation = pm.fit(
             8000, obj_optimizer=pm.adam(learning_rate=0.02), start={"beta": estimate}, **DRAWS
@@ -108,7 +108,7 @@ def test_minibatches_are_rows_of_the_data(kept):
 
 
 def test_mixture():
-    """Two normal distributions far apart: each fits its half of the data."""
+    """Fit a mixture of two normal distributions far apart to two halves of the data."""
     halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
     with pm.Model():
         w = pm.Dirichlet("w", np.ones(2))
@@ -123,7 +123,7 @@ def test_mixture():
 
 
 def test_a_climate_without_its_trend(tmp_path):
-    """As in ATTRICI: temperatures without the rise of the global mean."""
+    """Remove the rise of the global mean from temperatures, like ATTRICI."""
     years = np.arange(0, 3, 1 / 73)
     warming = years / 3
     season = np.column_stack([np.sin(2 * np.pi * years), np.cos(2 * np.pi * years)])
@@ -157,7 +157,7 @@ def test_a_climate_without_its_trend(tmp_path):
 
 
 def test_plots(regression):
-    """A trace is drawn, and the mode of integers."""
+    """Draw a trace, and the mode of integers."""
     with regression:
         trace = pm.sample(20, tune=20, chains=1, cores=1, **DRAWS)
         assert pm.traceplot(trace).shape[1] == 2
@@ -167,7 +167,7 @@ def test_plots(regression):
 
 @of_3_11
 def test_glm():
-    """A logistic regression's mode is the maximum of the likelihood."""
+    """Compare the mode of a logistic regression with the maximum of the likelihood."""
     x = RNG.standard_normal(300)
     y = (RNG.uniform(size=300) < 1 / (1 + np.exp(1 - 2 * x))).astype(int)
     with pm.Model():
@@ -186,7 +186,7 @@ def test_glm():
 
 @of_3_11
 def test_hierarchical():
-    """Means of groups shrink to the common mean by the ratio of the variances."""
+    """Check that means of groups shrink to the common mean by the ratio of the variances."""
     groups, size, spread = 6, 5, 1.0
     group = np.repeat(np.arange(groups), size)
     y = RNG.normal(0, spread, groups)[group] + NOISE * RNG.standard_normal(groups * size)
@@ -205,7 +205,7 @@ def test_hierarchical():
 
 @of_3_11
 def test_advi_with_minibatches():
-    """The approximation of a mean from minibatches is the posterior of all the data."""
+    """Compare the approximation of a mean from minibatches with the posterior of all data."""
     data = RNG.normal(2, 1, 1000)
     with pm.Model():
         mu = pm.Normal("mu", 0, 10)
@@ -224,7 +224,7 @@ def test_advi_with_minibatches():
 
 @of_3_11
 def test_ode():
-    """Exponential decay and its derivatives equal the closed form."""
+    """Compare exponential decay and its derivatives with the closed form."""
     times = np.linspace(0.5, 3, 6)
     decay = pm.ode.DifferentialEquation(
         func=lambda y, t, p: [-p[0] * y[0]], times=times, n_states=1, n_theta=1, t0=0
@@ -243,7 +243,7 @@ def test_ode():
 
 @of_3_11
 def test_smc():
-    """Sequential Monte Carlo finds the posterior and the evidence of a normal mean."""
+    """Compare sequential Monte Carlo with the posterior and the evidence of a normal mean."""
     y = RNG.normal(1, 1, 10)
     with pm.Model():
         mu = pm.Normal("mu", 0, 2)
@@ -293,7 +293,7 @@ class Derivative(theano.Op):
 
 @of_3_11
 def test_op_of_a_user():
-    """Sampling with Ops in Theano-PyMC's signatures finds the posterior of a normal mean."""
+    """Sample a normal mean with Ops in Theano-PyMC's signatures; compare with the posterior."""
     assert issubclass(LogLikelihood, theano.graph.op.Op)
     data = RNG.normal(1, 1, 50)
     with pm.Model():

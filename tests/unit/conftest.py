@@ -1,4 +1,4 @@
-"""A unit test fails if it starts a program or opens a connection: none may build or download."""
+"""Fail a unit test that starts a program or opens a connection: it must not build or download."""
 
 from __future__ import annotations
 

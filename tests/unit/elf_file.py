@@ -10,7 +10,7 @@ RW, RWE = 6, 7
 BASE = 0x10000
 
 
-def library(  # noqa: PLR0913 (each is something that a library has or not)
+def make_library(  # noqa: PLR0913 (one parameter for each optional part of a library)
     *,
     stack: int | None = RW,
     needed: Collection[str] = (),
@@ -21,16 +21,17 @@ def library(  # noqa: PLR0913 (each is something that a library has or not)
     entries: Collection[tuple[int, int]] = (),
     sections: bool = True,
 ) -> bytes:
-    """A library for x86-64.
+    """Make a library for x86-64.
 
     Args:
-        stack: the flags of PT_GNU_STACK, or none.
-        search: a search path, and which of its two tags is before it.
-        versions: of each library the versions that are needed, and of each the symbols.
-        weak: those of the versions that are to be had or not.
+        stack: the flags of PT_GNU_STACK; None omits the header.
+        needed: the names of the needed libraries.
+        search: a tag, DT_RPATH or DT_RUNPATH, and the search path.
+        versions: the symbols, by needed library and version.
+        weak: the versions whose references are weak.
         levels: GNU_PROPERTY_X86_ISA_1_NEEDED.
-        entries: more of the dynamic section.
-        sections: whether it has section headers.
+        entries: more entries of the dynamic section.
+        sections: whether the library has section headers.
     """
     strings = bytearray(b"\0")
 

@@ -1,4 +1,4 @@
-"""pytest collects every folder of tests, although it skips some names by default."""
+"""Check that pytest collects every folder of tests, although it skips some names by default."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from builder.common import paths
 
 
-def test_no_folder_is_left_out(request: pytest.FixtureRequest) -> None:
+def test_every_folder_is_collected(request: pytest.FixtureRequest) -> None:
     patterns = request.config.getini("norecursedirs")
     files = (paths.ROOT / "tests").rglob("test_*.py")
     folders = {part for file in files for part in file.relative_to(paths.ROOT).parts[:-1]}

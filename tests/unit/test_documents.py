@@ -1,4 +1,4 @@
-"""Links, paths and commands in the documents exist."""
+"""Check that links, paths and commands in the documents exist."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ TASK = re.compile(rf"\./invoke{WORDS}")
 COMMAND = re.compile(rf"(?<![\w:-])theano-fast{WORDS}")
 
 
-def prose(document: Path) -> str:
+def read_prose(document: Path) -> str:
     """Return a document without code blocks, whose comments look like headings."""
     return re.sub(r"^```.*?^```$", "", document.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
-def links(document: Path) -> list[str]:
+def find_links(document: Path) -> list[str]:
     """Return the relative links of a document."""
-    targets = re.findall(r"\]\(([^)\s]+)\)", prose(document))
+    targets = re.findall(r"\]\(([^)\s]+)\)", read_prose(document))
     return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
 
-def anchors(document: Path) -> set[str]:
+def find_anchors(document: Path) -> set[str]:
     """Return the anchors that GitHub gives to the headings."""
-    headings = re.findall(r"^#+ (.*)$", prose(document), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", read_prose(document), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def broken(document: Path) -> list[str]:
+def find_broken_links(document: Path) -> list[str]:
     """Return the relative links of a document that lead to no file or heading."""
     broken_links = []
-    for link in links(document):
+    for link in find_links(document):
         name, _, anchor = link.partition("#")
         file = document.parent / name if name else document
-        if not file.is_file() or (anchor and anchor not in anchors(file)):
+        if not file.is_file() or (anchor and anchor not in find_anchors(file)):
             broken_links.append(link)
     return broken_links
 
 
-def code(document: Path) -> Iterator[str]:
+def find_code(document: Path) -> Iterator[str]:
     """Yield a document's code blocks, without comments and continued lines, and its code spans."""
     text = document.read_text(encoding="utf-8")
     blocks = re.compile(r"^ *```.*?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
@@ -71,10 +71,10 @@ def code(document: Path) -> Iterator[str]:
         yield " ".join(span.split())
 
 
-def missing_paths(document: Path) -> list[str]:
+def find_missing_paths(document: Path) -> list[str]:
     """List the paths of the checkout that a document names and that do not exist."""
     missing = []
-    for text in code(document):
+    for text in find_code(document):
         for word in re.split(r"[\s'\",:=()]+", text):
             path = word.rstrip(".")
             if not PATH.fullmatch(path) or PLACEHOLDER.search(path) or path in CREATED:
@@ -84,19 +84,21 @@ def missing_paths(document: Path) -> list[str]:
     return missing
 
 
-def wrong_tasks(document: Path) -> list[str]:
+def find_wrong_tasks(document: Path) -> list[str]:
     """List the ``./invoke`` commands of a document whose task or flag does not exist."""
-    doors = {value.name: value for value in vars(tasks).values() if isinstance(value, tasks.Door)}
+    builder_tasks = {
+        value.name: value for value in vars(tasks).values() if isinstance(value, tasks.BuilderTask)
+    }
     wrong = []
-    for text in code(document):
+    for text in find_code(document):
         for words in map(str.split, TASK.findall(text)):
             if not words or words[0].startswith("--") or PLACEHOLDER.match(words[0]):
                 continue
-            if words[0] not in doors:
+            if words[0] not in builder_tasks:
                 wrong.append(" ".join(words))
                 continue
             flags = {"--help"}
-            for argument in doors[words[0]].get_arguments():
+            for argument in builder_tasks[words[0]].get_arguments():
                 flags |= {f"--{name}" for name in argument.names}
                 flags |= {f"--no-{name}" for name in argument.names if argument.default is True}
             wrong += [
@@ -107,14 +109,14 @@ def wrong_tasks(document: Path) -> list[str]:
     return wrong
 
 
-def wrong_commands(document: Path) -> list[str]:
+def find_wrong_commands(document: Path) -> list[str]:
     """List the ``theano-fast`` commands of a document whose name or option does not exist."""
-    parsers = parsers_by_words()
+    parsers = map_options()
     wrong = []
-    for text in code(document):
+    for text in find_code(document):
         for words in map(str.split, COMMAND.findall(text)):
             own = list(words)
-            # The arguments of a program are its own.
+            # Do not check the arguments of a program.
             for number, word in enumerate(words):
                 if word.endswith(".py"):
                     own = words[:number]
@@ -127,7 +129,7 @@ def wrong_commands(document: Path) -> list[str]:
             if not name or (group and not default and len(own) > 1):
                 wrong.append(" ".join(own))
                 continue
-            # `profile PROGRAM` and `record PROGRAM` are `run PROGRAM`.
+            # `profile PROGRAM` and `record PROGRAM` mean `run PROGRAM`.
             options = parsers[name] | parsers.get(f"{name} run", set())
             wrong += [
                 f"{name} {word}"
@@ -137,7 +139,7 @@ def wrong_commands(document: Path) -> list[str]:
     return wrong
 
 
-def parsers_by_words() -> dict[str, set[str]]:
+def map_options() -> dict[str, set[str]]:
     """Map each command of ``theano-fast``, such as "cache warm", to its options."""
     whole, *others = reference.make_parsers()
     by_name = {parser.prog: parser for parser in others}
@@ -156,9 +158,9 @@ def parsers_by_words() -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_paths_and_commands_exist(document: Path) -> None:
-    assert missing_paths(document) == []
-    assert wrong_tasks(document) == []
-    assert wrong_commands(document) == []
+    assert find_missing_paths(document) == []
+    assert find_wrong_tasks(document) == []
+    assert find_wrong_commands(document) == []
 
 
 def test_wrong_paths_and_commands_are_found(tmp_path: Path) -> None:
@@ -171,19 +173,19 @@ def test_wrong_paths_and_commands_are_found(tmp_path: Path) -> None:
         "theano-fast cache cool\n```\n",
         encoding="utf-8",
     )
-    assert missing_paths(document) == ["builder/none.py"]
-    assert wrong_tasks(document) == ["build --none=1", "none", "test --nones"]
-    assert wrong_commands(document) == ["verify --nil", "cache cool"]
+    assert find_missing_paths(document) == ["builder/none.py"]
+    assert find_wrong_tasks(document) == ["build --none=1", "none", "test --nones"]
+    assert find_wrong_commands(document) == ["verify --nil", "cache cool"]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_links_lead_to_files_and_headings(document: Path) -> None:
-    assert broken(document) == []
+    assert find_broken_links(document) == []
 
 
 def test_the_index_leads_to_every_page_and_readme_to_it() -> None:
-    assert {page.name for page in PAGES} <= {INDEX.name, *links(INDEX)}
-    assert "docs/index.md" in links(README)
+    assert {page.name for page in PAGES} <= {INDEX.name, *find_links(INDEX)}
+    assert "docs/index.md" in find_links(README)
 
 
 def test_a_broken_link_is_found(tmp_path: Path) -> None:
@@ -194,4 +196,4 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
         "[f](pages.md) [g](page.md#none) [h](#there)\n",
         encoding="utf-8",
     )
-    assert broken(document) == ["pages.md", "page.md#none", "#there"]
+    assert find_broken_links(document) == ["pages.md", "page.md#none", "#there"]

@@ -6,7 +6,7 @@ from builder import image_pipeline
 from builder.options import Options
 
 
-def test_images_of_all_stacks_means_python_3(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_images_with_python_3_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     monkeypatch.setattr(image_pipeline, "build_image", lambda name, *_: made.append(name))
     image_pipeline.build_all_images(Options())

@@ -1,4 +1,4 @@
-"""Modules import only modules before them in LAYERS."""
+"""Check that modules import only modules before them in LAYERS."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ LAYERS = {
     "proof": (
         "nvidia",
         "opencl",
-        "lent_packages",
+        "linked_packages",
         "pytest_results",
         "expected_failures",
         "pytest_events",
@@ -109,6 +109,7 @@ LAYERS = {
         "audit",
         "patches",
         "theano_changes",
+        "compilers",
         "patch_states",
         "python_profile",
         "checks",
@@ -126,7 +127,7 @@ MODULES = {
 }
 
 
-def imported(file: Path) -> set[str]:
+def find_imports(file: Path) -> set[str]:
     names = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "builder":
@@ -144,11 +145,11 @@ def test_every_module_has_a_layer() -> None:
 
 @pytest.mark.parametrize("name", ORDER)
 def test_imports_go_downward(name: str) -> None:
-    assert imported(MODULES[name]) <= set(ORDER[: ORDER.index(name)])
+    assert find_imports(MODULES[name]) <= set(ORDER[: ORDER.index(name)])
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_only_a_few_start_programs(name: str) -> None:
+def test_only_some_modules_start_programs(name: str) -> None:
     if name in ("common/processes", "package/engine"):
         return
     assert "import subprocess" not in MODULES[name].read_text(encoding="utf-8")

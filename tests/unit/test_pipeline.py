@@ -56,7 +56,7 @@ def test_locks_with_amds_library_stay_out_of_the_repository(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = stacks.load("openblas-amdlibm")
-    stack = stacks.with_amdlibm(stack, archive) if archive else stack
+    stack = stacks.replace_amdlibm(stack, archive) if archive else stack
     monkeypatch.setattr(paths, "LOCKS", tmp_path / "envs")
     monkeypatch.setattr(paths, "OWN_LOCKS", tmp_path / "build" / "locks")
     monkeypatch.setattr(Build, "build_packages", lambda _: [])
@@ -113,11 +113,11 @@ def test_timings_are_not_in_the_report_of_the_stack(
     stack, plan = stacks.load("openblas"), Plan((), {"zlib": frozenset()}, {}, {})
     silent, verbose = Build(stack, plan, Options()), Build(stack, plan, Options(timings=True))
     verbose._report_timings([])
-    assert capsys.readouterr().out == "nothing was built here yet\n"
+    assert capsys.readouterr().out == "no build times are recorded in this checkout\n"
     silent._report_timings([Span("zlib", 0.0, 2.0, 3.0)])
     assert capsys.readouterr().out == ""
     assert report.read(tmp_path / "openblas-timings.json")["chain"] == ["zlib"]
     verbose._report_timings([])
     output = capsys.readouterr().out
-    assert output.startswith("of the last build:\nrecipe")
+    assert output.startswith("times of the last build:\nrecipe")
     assert "zlib   *   0:00   0:02      3  100%" in output

@@ -19,7 +19,7 @@ def test_the_second_build_gets_amds_archive(
     archive = tmp_path / "aocl.tar.gz"
     archive.touch()
     options = Options(amdlibm_archive=archive)
-    stack = stacks.with_amdlibm(stacks.load("openblas-amdlibm"), "ab" * 32)
+    stack = stacks.replace_amdlibm(stacks.load("openblas-amdlibm"), "ab" * 32)
     calls: list[tuple[object, ...]] = []
 
     def rebuild(*arguments: object) -> list[rebuilds.Comparison]:

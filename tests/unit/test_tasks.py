@@ -28,7 +28,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return int(ended.value.code or 0), streams.out + streams.err
 
 
-def imports(file: Path) -> set[str]:
+def find_imports(file: Path) -> set[str]:
     """Return the modules that a file imports at its top level."""
     return {
         (node.module or "") if isinstance(node, ast.ImportFrom) else alias.name
@@ -38,11 +38,11 @@ def imports(file: Path) -> set[str]:
     }
 
 
-def test_reading_the_tasks_needs_nothing_but_invoke() -> None:
+def test_the_tasks_import_only_invoke() -> None:
     allowed = {*sys.stdlib_module_names, "invoke", "builder"}
     files = {FILE}
     for file in (FILE, *(paths.ROOT / f"builder/{name}.py" for name in ("options",))):
-        modules = imports(file)
+        modules = find_imports(file)
         assert {module.partition(".")[0] for module in modules} <= allowed
         files |= {
             paths.ROOT / f"{module.replace('.', '/')}.py"
@@ -189,13 +189,13 @@ def test_quiet_and_verbose_exclude_each_other(
 @pytest.mark.parametrize(
     ("words", "function", "hint"),
     [
-        ("build --stack=openblas", "pipeline.build_stack", "; run again to go on from here"),
-        ("fetch --stack=openblas", "pipeline.fetch_stack", "; run again to go on from here"),
+        ("build --stack=openblas", "pipeline.build_stack", "; run again to continue"),
+        ("fetch --stack=openblas", "pipeline.fetch_stack", "; run again to continue"),
         ("test --unit", "maintenance.checks.run_tests", ""),
         ("rebuild --stack=openblas", "second_build.rebuild_packages", ""),
     ],
 )
-def test_only_resumable_tasks_say_so_when_interrupted(
+def test_only_resumable_tasks_print_the_hint(
     words: str,
     function: str,
     hint: str,
@@ -217,7 +217,7 @@ def test_only_resumable_tasks_say_so_when_interrupted(
 
 
 def test_resumable_tasks_exist() -> None:
-    names = {value.name for value in vars(tasks).values() if isinstance(value, tasks.Door)}
+    names = {value.name for value in vars(tasks).values() if isinstance(value, tasks.BuilderTask)}
     assert set(tasks.RESUMABLE) <= names
 
 

@@ -1,7 +1,7 @@
-"""Programs in the style of public ones give stock Theano's results, and no optimizer fails.
+"""Compare the results of programs with stock Theano's results; no optimizer may fail.
 
-They run in a stack's environment. stock.json contains stock Theano's results; beside_stock.py
-writes it, and runs programs on both.
+The programs resemble public programs and run in a stack's environment. compare_with_stock.py runs
+them on stock Theano too and writes its results to stock.json.
 """
 
 import sys
@@ -11,10 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import beside_stock
+import compare_with_stock
 import programs
 
-RECORD = beside_stock.record()
+RECORD = compare_with_stock.record()
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
@@ -23,7 +23,9 @@ def test_results_equal_stocks(name, tmp_path, seconds_to_first_result):
     values = programs.run(name, tmp_path)
     seconds_to_first_result[name] = values["seconds"]
     assert values["failures"] == []
-    assert RECORD[name]["digest"] == beside_stock.digest(name), "run beside_stock.py: it changed"
+    assert RECORD[name]["digest"] == compare_with_stock.digest(name), (
+        "run compare_with_stock.py: it changed"
+    )
     for number, (here, stock) in enumerate(zip(values["results"], RECORD[name]["results"])):
         assert programs.agree(here, stock), f"result {number}: {here}, not {stock}"
     assert len(values["results"]) == len(RECORD[name]["results"])

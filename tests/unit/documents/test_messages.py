@@ -8,7 +8,7 @@ import pytest
 from builder.documents import messages
 
 
-def said(code: str) -> str:
+def make_message(code: str) -> str:
     call = ast.parse(code).body[0].value  # type: ignore[attr-defined]
     return messages.make_template(call.args[:1])
 
@@ -25,22 +25,22 @@ def said(code: str) -> str:
     ],
 )
 def test_a_message_has_words_for_values(code: str, text: str) -> None:
-    assert said(code) == text
+    assert make_message(code) == text
 
 
-def test_messages_are_by_exit_code_with_what_to_do() -> None:
+def test_messages_and_hints_are_grouped_by_exit_code() -> None:
     rows = messages.find_builder_messages()
-    assert ("--quiet and --verbose exclude each other", "leave one of them out") in rows[2]
+    assert ("--quiet and --verbose exclude each other", "omit one of them") in rows[2]
     assert ("there is no python3", "put Python 3.10 or newer on PATH") in rows[6]
     assert len(rows) > 14
 
 
-def test_those_of_environments_are_by_file(tmp_path: Path) -> None:
+def test_messages_of_environments_are_grouped_by_file(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('raise AError(f"{x} is not that")\nraise AError("name")\n')
     assert messages.find_environment_messages(tmp_path) == {"a.py": ["X is not that"]}
 
 
-def test_what_to_do_is_known_for_every_exit_code_and_of_files_that_are_there() -> None:
+def test_every_exit_code_has_a_remedy_and_every_remedy_a_file() -> None:
     mends = messages.read_remedies()
     codes = {str(kind.exit_code) for kind in messages.KINDS}
     assert set(mends["exit-codes"]) == codes

@@ -6,26 +6,28 @@ import tasks
 from builder.documents import reference
 
 
-def test_every_task_and_flag_is_told() -> None:
-    doors = [value for value in vars(tasks).values() if isinstance(value, tasks.Door)]
-    page = reference.format_tasks_page(doors, tasks.FOR_USERS)
-    assert len(doors) == page.count("\n### ./invoke ")
-    for door in doors:
-        section = page.partition(f"### ./invoke {door.name}\n")[2].partition("\n### ")[0]
-        flags = {f"--{argument.names[0]}" for argument in door.get_arguments()}
+def test_every_task_and_flag_is_on_the_page() -> None:
+    builder_tasks = [
+        value for value in vars(tasks).values() if isinstance(value, tasks.BuilderTask)
+    ]
+    page = reference.format_tasks_page(builder_tasks, tasks.FOR_USERS)
+    assert len(builder_tasks) == page.count("\n### ./invoke ")
+    for builder_task in builder_tasks:
+        section = page.partition(f"### ./invoke {builder_task.name}\n")[2].partition("\n### ")[0]
+        flags = {f"--{argument.names[0]}" for argument in builder_task.get_arguments()}
         assert all(flag in section or flag.replace("--", "--no-") in section for flag in flags)
     assert "`--amdlibm-archive=AMDLIBM-ARCHIVE`" in page
     assert "(default: rattler-build)" in page
     assert "`--no-manual`" in page
 
 
-def test_every_command_of_the_environment_is_told() -> None:
+def test_every_command_of_the_environment_is_on_the_page() -> None:
     page = reference.format_commands_page(reference.make_parsers())
     for name in ("verify", "doctor", "cache warm", "profile compare"):
         assert f"# theano-fast {name}\n" in page
 
 
-def test_commands_below_commands() -> None:
+def test_subcommands_are_on_the_page() -> None:
     parser = argparse.ArgumentParser(prog="p", description="Of `p`.")
     commands = parser.add_subparsers()
     inner = commands.add_parser("a", help="a|b <c> of `d*`").add_subparsers().add_parser("in")

@@ -25,7 +25,7 @@ def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_links_lead_to_where_pages_are_in_the_site(documents: Path) -> None:
+def test_links_are_rewritten_to_the_pages_of_the_site(documents: Path) -> None:
     source = documents / "source"
     source.mkdir()
     pages = site.gather_pages({"tasks.md": "# Tasks: x\n"}, source)
@@ -38,7 +38,7 @@ def test_links_lead_to_where_pages_are_in_the_site(documents: Path) -> None:
     assert "- [Tasks: x](tasks.md)" in pages["index.md"]
 
 
-def test_the_margin_has_the_lists_of_the_index(documents: Path) -> None:
+def test_the_margin_contains_the_lists_of_the_index(documents: Path) -> None:
     index = "# I\n\n## Of A\n\n- Why? [R](readme.md)\n\n## Of B\n\n- [P q](page.md), [S](s-t.md)\n"
     margin = site.format_contents(index)
     assert ":caption: Of A\n\nR <readme>\n```\n" in margin

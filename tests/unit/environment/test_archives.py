@@ -7,14 +7,14 @@ from pathlib import Path
 from builder.environment import archives
 
 
-def test_links_are_files_wherever_they_lead(tmp_path: Path) -> None:
+def test_links_are_listed_as_files(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib64").symlink_to("lib")
     (tmp_path / "lib" / "gone").symlink_to("nothing")
     assert archives.list_files(tmp_path) == [tmp_path / "lib" / "gone", tmp_path / "lib64"]
 
 
-def test_an_archive_depends_on_the_files_contents_only(tmp_path: Path) -> None:
+def test_an_archive_depends_only_on_the_contents_of_its_files(tmp_path: Path) -> None:
     for name, time, mode in (("a", 1, 0o700), ("b", 2, 0o755)):
         root = tmp_path / name
         (root / "bin").mkdir(parents=True)

@@ -39,14 +39,14 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "envs"
 
 
-def test_the_spec_asks_for_this_stacks_build() -> None:
+def test_the_spec_selects_the_build_of_the_stack() -> None:
     [wanted] = envs.make_specs(STACK, METAPACKAGE)
     assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
     other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
     assert not MatchSpec(wanted).matches(other.record)
 
 
-def test_programs_are_asked_for_beside_it() -> None:
+def test_programs_are_among_the_specs() -> None:
     stack = replace(STACK, name="openblas+p", programs=("p ==2.0", "q"))
     wanted = envs.make_specs(stack, METAPACKAGE)
     assert wanted[1:] == stack.programs
@@ -55,13 +55,13 @@ def test_programs_are_asked_for_beside_it() -> None:
     assert text.startswith("# Written by: invoke lock --stack=openblas+p\n")
 
 
-def test_what_is_pinned_is_this_stack_of_whichever_build() -> None:
+def test_the_pin_allows_any_build_of_the_stack() -> None:
     pinned = MatchSpec(envs.format_pin(LOCK).strip())
     assert pinned.matches(Output("theano-stack", "1.0.6", "7_openblas", ()).record)
     assert not pinned.matches(Output("theano-stack", "1.0.5", "0_mkl", ()).record)
 
 
-def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
+def test_the_explicit_lock_has_hashes_and_no_path_of_the_host() -> None:
     text = envs.format_explicit(LOCK)
     assert "@EXPLICIT\n" in text
     assert f"CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in text
@@ -72,7 +72,8 @@ def test_the_explicit_lock_has_hashes_and_no_path_of_this_machine() -> None:
 def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
     text = envs.format_environment_yml(LOCK)
     assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
-    # Neither a name that conda must map, nor nodefaults, which is a name since conda 26.7.
+    # The channels are neither a name that conda must map, nor nodefaults, which conda 26.7 regards
+    # as a name.
     assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
 
 
@@ -88,7 +89,7 @@ def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
         ("environment.yml", envs.format_environment_yml, "25.9", "conda env create --file"),
     ],
 )
-def test_the_first_lines_say_how_to_install(
+def test_the_first_lines_are_the_commands_to_install(
     name: str, make: Callable[[Lock], str], conda: str, install: str
 ) -> None:
     lines = make(LOCK).splitlines()
@@ -99,7 +100,7 @@ def test_the_first_lines_say_how_to_install(
     assert f"conda {conda} or newer" in lines[1]
 
 
-def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
+def test_writing_an_unchanged_lock_does_not_touch_the_files(tmp_path: Path) -> None:
     envs.write_lock(LOCK, tmp_path / "out")
     before = {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()}
     assert len(before) == 2
@@ -107,7 +108,7 @@ def test_writing_a_lock_again_touches_nothing(tmp_path: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
 
 
-def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
+def test_packages_that_differ_from_the_lock_are_named(tmp_path: Path) -> None:
     envs.write_lock(LOCK, tmp_path)
     envs.check_lock(LOCK, tmp_path)
     other = Lock(LOCK.stack, LOCK.specs, (replace(PACKAGE, sha256="cd" * 32),))
@@ -117,7 +118,7 @@ def test_other_bytes_than_the_locks_are_named(tmp_path: Path) -> None:
     assert f"+CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'cd' * 32}\n" in str(failure.value)
 
 
-def test_no_lock_is_another_lock(tmp_path: Path) -> None:
+def test_a_missing_lock_differs(tmp_path: Path) -> None:
     with pytest.raises(NotReproducible, match=r"(?s)\+CHANNEL/.*invoke lock --stack=openblas"):
         envs.check_lock(LOCK, tmp_path)
 
@@ -148,7 +149,7 @@ def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert envs.read_installed_digest("openblas") == LOCK.digest
 
 
-def test_a_half_made_environment_is_made_anew(
+def test_an_incomplete_environment_is_installed_again(
     monkeypatch: pytest.MonkeyPatch, environments: Path
 ) -> None:
     def fail(verb: str, *, prefix: str, **_: object) -> None:
@@ -169,7 +170,7 @@ def test_a_half_made_environment_is_made_anew(
     assert [entry.name for entry in environments.iterdir()] == ["openblas"]
 
 
-def installed_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
+def hash_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
     (prefix / "conda-meta").mkdir(parents=True)
     (prefix / "conda-meta" / "x-1.0-0.json").write_text(
         json.dumps({"files": ["x", "link"], "url": str(prefix)})
@@ -180,23 +181,25 @@ def installed_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
     return envs.hash_environment(prefix)
 
 
-def test_a_tree_is_its_files_paths_modes_and_contents(tmp_path: Path) -> None:
-    first = installed_tree(tmp_path / "a")
-    assert installed_tree(tmp_path / "b") == first
-    assert installed_tree(tmp_path / "c", content="y") != first
-    assert installed_tree(tmp_path / "d", mode=0o755) != first
+def test_the_digest_depends_on_paths_modes_and_contents(tmp_path: Path) -> None:
+    first = hash_tree(tmp_path / "a")
+    assert hash_tree(tmp_path / "b") == first
+    assert hash_tree(tmp_path / "c", content="y") != first
+    assert hash_tree(tmp_path / "d", mode=0o755) != first
     (tmp_path / "a" / "written-later").touch()
     assert envs.hash_environment(tmp_path / "a") == first
 
 
-def test_a_lock_with_amds_own_library_says_so() -> None:
+def test_a_lock_with_amds_library_names_the_flag() -> None:
     lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
     flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
     assert envs.format_explicit(lock).startswith(flags)
     assert envs.format_environment_yml(lock).startswith(flags)
 
 
-def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stack_that_is_not_built_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
     with pytest.raises(EnvironmentFailed, match="mkl is not built"):
         envs.require_installed("mkl")
@@ -204,7 +207,7 @@ def test_what_is_not_built_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     envs.require_installed("mkl")
 
 
-def test_files_with_an_address_can_be_used_as_they_are(tmp_path: Path) -> None:
+def test_files_with_an_address_have_no_placeholder(tmp_path: Path) -> None:
     envs.write_lock(LOCK, tmp_path, "https://channel.example/theano")
     lock, environment = ((tmp_path / name).read_text() for name in FILES)
     assert lock.splitlines()[:2] == ["# platform: linux-64", "@EXPLICIT"]

@@ -5,22 +5,22 @@ from builder.environment import history
 ONE, TWO = "1" * 64, "2" * 64
 
 
-def line(file: str, sha256: str) -> str:
+def make_lock_line(file: str, sha256: str) -> str:
     return f"CHANNEL/linux-64/{file}.conda#sha256:{sha256}\n"
 
 
-def test_a_file_that_stood_for_other_bytes_is_found() -> None:
-    committed = f"-{line('zlib-1-h0_0', ONE)}+{line('zlib-1-h0_0', TWO)}"
-    assert history.find_reused(line("zlib-1-h0_0", TWO), committed) == [
+def test_a_file_name_with_two_hashes_is_found() -> None:
+    committed = f"-{make_lock_line('zlib-1-h0_0', ONE)}+{make_lock_line('zlib-1-h0_0', TWO)}"
+    assert history.find_reused(make_lock_line("zlib-1-h0_0", TWO), committed) == [
         "linux-64/zlib-1-h0_0.conda"
     ]
 
 
-def test_what_is_not_committed_counts() -> None:
-    committed = f"+{line('zlib-1-h0_0', ONE)}"
-    assert history.find_reused(line("zlib-1-h0_0", TWO), committed)
+def test_an_uncommitted_lock_counts() -> None:
+    committed = f"+{make_lock_line('zlib-1-h0_0', ONE)}"
+    assert history.find_reused(make_lock_line("zlib-1-h0_0", TWO), committed)
 
 
-def test_a_raised_number_and_files_of_the_past_are_right() -> None:
-    committed = f"-{line('zlib-1-h0_0', ONE)}+{line('zlib-1-h0_0', TWO)}"
-    assert history.find_reused(line("zlib-1-h0_1", ONE), committed) == []
+def test_a_raised_build_number_is_accepted() -> None:
+    committed = f"-{make_lock_line('zlib-1-h0_0', ONE)}+{make_lock_line('zlib-1-h0_0', TWO)}"
+    assert history.find_reused(make_lock_line("zlib-1-h0_1", ONE), committed) == []

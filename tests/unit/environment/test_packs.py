@@ -36,7 +36,7 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return file
 
 
-def test_an_archive_lists_what_is_to_have_its_path(archive: Path) -> None:
+def test_an_archive_lists_the_files_with_the_placeholder(archive: Path) -> None:
     with tarfile.open(archive) as tar:
         assert {name.partition("/")[0] for name in tar.getnames()} == {TOP}
         script = tar.getmember(f"{TOP}/{packs.UNPACK}")
@@ -48,14 +48,14 @@ def test_an_archive_lists_what_is_to_have_its_path(archive: Path) -> None:
     assert len(bytes(packs.PLACEHOLDER)) == 255
 
 
-def test_an_archive_has_the_same_bytes_each_time(archive: Path) -> None:
+def test_an_archive_is_reproducible(archive: Path) -> None:
     before = archive.read_bytes()
     packs.write_archive(LOCK, "2.36", archive)
     assert archive.read_bytes() == before
     assert list(archive.parent.iterdir()) == [archive]
 
 
-def test_an_archive_proves_itself_unpacked(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_unpacked_archive_is_verified(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[list[str]] = []
 
     def run(argv: list[str | Path], *, check: bool = True, **_: object) -> Finished:

@@ -16,11 +16,15 @@ from builder.package.channel import Package
 SITE = "lib/python3.11/site-packages"
 
 
-def package(name: str, digest: str = "ab") -> Package:
+def make_package(name: str, digest: str = "ab") -> Package:
     return Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", digest * 32, 5)
 
 
-LOCK = Lock("openblas", "x", (package("numpy"), package("theano-fast"), package("theano-stack")))
+LOCK = Lock(
+    "openblas",
+    "x",
+    (make_package("numpy"), make_package("theano-fast"), make_package("theano-stack")),
+)
 
 
 @pytest.fixture
@@ -61,14 +65,18 @@ def installed(
     return calls
 
 
-def names(archive: Path) -> set[str]:
+def list_names(archive: Path) -> set[str]:
     with tarfile.open(archive) as tar:
         return {member.name for member in tar if not member.isdir()}
 
 
-def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_path: Path) -> None:
+def test_the_layers_contain_each_file_once_with_its_bytecode(
+    installed: list[str], tmp_path: Path
+) -> None:
     build_context.write_context(LOCK, tmp_path / "openblas")
-    first, last = (names(tmp_path / "openblas" / f"{it}.tar") for it in ("dependencies", "stack"))
+    first, last = (
+        list_names(tmp_path / "openblas" / f"{it}.tar") for it in ("dependencies", "stack")
+    )
     assert installed == ["/opt/theano-fast"]
     assert first == {
         "opt/theano-fast/conda-meta/numpy-1.0-h0_0.json",
@@ -84,7 +92,7 @@ def test_the_layers_hold_each_file_once_and_compiled(installed: list[str], tmp_p
     ]
 
 
-def test_no_record_tells_where_it_was_installed_from(installed: list[str], tmp_path: Path) -> None:
+def test_records_contain_no_path_of_the_host(installed: list[str], tmp_path: Path) -> None:
     build_context.write_context(LOCK, tmp_path / "openblas")
     with tarfile.open(tmp_path / "openblas" / "stack.tar") as tar:
         stream = tar.extractfile("opt/theano-fast/conda-meta/theano-stack-1.0-h0_0.json")
@@ -94,22 +102,26 @@ def test_no_record_tells_where_it_was_installed_from(installed: list[str], tmp_p
     assert "extracted_package_dir" not in record
 
 
-def test_a_change_in_the_last_packages_leaves_the_dependencies(
+def test_a_change_in_the_stack_packages_keeps_the_dependencies_archive(
     installed: list[str], tmp_path: Path
 ) -> None:
     build_context.write_context(LOCK, tmp_path / "openblas")
     archive = tmp_path / "openblas" / "dependencies.tar"
     archive.write_bytes(b"as it was")
-    changed = (package("numpy"), package("theano-fast", "cd"), package("theano-stack"))
+    changed = (
+        make_package("numpy"),
+        make_package("theano-fast", "cd"),
+        make_package("theano-stack"),
+    )
     build_context.write_context(Lock("openblas", "x", changed), tmp_path / "openblas")
     assert archive.read_bytes() == b"as it was"
     build_context.write_context(
-        Lock("openblas", "x", (package("numpy", "cd"),)), tmp_path / "openblas"
+        Lock("openblas", "x", (make_package("numpy", "cd"),)), tmp_path / "openblas"
     )
     assert archive.read_bytes() != b"as it was"
 
 
-def test_a_failed_installation_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_installation_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*_: object, **__: object) -> None:
         raise CommandFailed("no room")
 

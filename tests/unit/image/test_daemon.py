@@ -26,14 +26,16 @@ from builder.image import daemon
         ("E: Could not get lock /x: open (13: Permission denied)", errors.ImageFailed, "the cause"),
     ],
 )
-def test_each_cause_has_its_error(output: str, error: type[Exception], hint: str) -> None:
+def test_each_message_of_docker_has_its_error(
+    output: str, error: type[Exception], hint: str
+) -> None:
     with pytest.raises(error, match="it failed") as caught, daemon.translate_errors("it failed"):
         raise DockerException(["docker"], 1, b"", output.encode())
     assert output in str(caught.value)
     assert hint in str(caught.value)
 
 
-def test_a_host_without_docker_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_host_without_docker_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(errors.HostToolMissing, match="not on PATH"):
         daemon.connect()

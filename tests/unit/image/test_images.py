@@ -17,7 +17,7 @@ LOCK = Lock(
 )
 
 
-def test_an_image_says_what_it_is_made_of() -> None:
+def test_labels_describe_the_image() -> None:
     labels = images.make_labels(LOCK, BASE)
     assert labels["org.opencontainers.image.version"] == "0.1.0"
     assert labels["org.opencontainers.image.base.name"] == "debian:bookworm-slim"
@@ -26,13 +26,13 @@ def test_an_image_says_what_it_is_made_of() -> None:
     assert "security" not in labels["org.opencontainers.image.description"]
 
 
-def test_an_image_with_python_2_says_that_it_is_unmaintained() -> None:
+def test_the_label_of_a_python_2_image_warns() -> None:
     python = Package(Path("/c/python-2.7.18-h_0.conda"), "linux-64", "cd" * 32, 5)
     labels = images.make_labels(replace(LOCK, packages=(*LOCK.packages, python)), BASE)
     assert "no security fixes since 2020" in labels["org.opencontainers.image.description"]
 
 
-def test_the_dockerfile_is_every_stacks() -> None:
+def test_the_dockerfile_names_no_stack() -> None:
     text = paths.DOCKERFILE.read_text(encoding="utf-8")
     names = "|".join(stack.name for stack in stacks.load_all())
     assert not re.search(rf"\b({names})\b", text)

@@ -12,7 +12,7 @@ FIRST, SECOND = b"first layer", b"second layer"
 NAME, EPOCH = "theano-fast:openblas", 1595894400
 
 
-def sha256(content: bytes) -> str:
+def compute_sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
@@ -31,7 +31,7 @@ def unpack(file: Path) -> dict[str, bytes]:
         return {name: content.read() for name, content in members if content}
 
 
-def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
+def save_image(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
     """Write an archive of Docker 20.10; with ``blobs`` as prefix of its paths, of Docker 25."""
     config = {
         "os": "linux",
@@ -49,8 +49,8 @@ def saved(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
     return pack(tmp_path / f"saved-{built}.tar", members)
 
 
-def test_each_directory_comes_before_what_is_in_it(tmp_path: Path) -> None:
-    oci.convert_archive(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
+def test_each_directory_comes_before_its_contents(tmp_path: Path) -> None:
+    oci.convert_archive(save_image(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
     with tarfile.open(tmp_path / "oci.tar") as tar:
         seen = {"."}
         for member in tar:
@@ -58,19 +58,19 @@ def test_each_directory_comes_before_what_is_in_it(tmp_path: Path) -> None:
             seen.add(member.name)
 
 
-def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
-    digest = oci.convert_archive(saved(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
+def test_the_path_of_every_blob_is_its_digest(tmp_path: Path) -> None:
+    digest = oci.convert_archive(save_image(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
     members = unpack(tmp_path / "oci.tar")
     [descriptor] = json.loads(members["index.json"])["manifests"]
     assert descriptor["digest"] == digest
     assert descriptor["annotations"]["org.opencontainers.image.ref.name"] == NAME
     manifest = json.loads(members[f"blobs/sha256/{digest.removeprefix('sha256:')}"])
-    layers = [sha256(content) for content in (FIRST, SECOND, FIRST)]
+    layers = [compute_sha256(content) for content in (FIRST, SECOND, FIRST)]
     assert [layer["digest"] for layer in manifest["layers"]] == [f"sha256:{it}" for it in layers]
     assert [layer["size"] for layer in manifest["layers"]] == [len(FIRST), len(SECOND), len(FIRST)]
     for name, content in members.items():
         if name.startswith("blobs/"):
-            assert name == f"blobs/sha256/{sha256(content)}"
+            assert name == f"blobs/sha256/{compute_sha256(content)}"
     [loaded] = json.loads(members["manifest.json"])
     assert loaded["RepoTags"] == [NAME]
     assert [members[name] for name in loaded["Layers"]] == [FIRST, SECOND, FIRST]
@@ -79,15 +79,15 @@ def test_every_blob_lies_where_its_digest_says(tmp_path: Path) -> None:
     assert config["created"] == config["history"][0]["created"] == "2020-07-28T00:00:00Z"
 
 
-def test_the_time_of_the_build_changes_nothing(tmp_path: Path) -> None:
+def test_the_digest_does_not_depend_on_the_build_time(tmp_path: Path) -> None:
     for year in ("2026", "2027"):
-        oci.convert_archive(saved(tmp_path, built=year), tmp_path / f"{year}.tar", NAME, EPOCH)
+        oci.convert_archive(save_image(tmp_path, built=year), tmp_path / f"{year}.tar", NAME, EPOCH)
     assert (tmp_path / "2026.tar").read_bytes() == (tmp_path / "2027.tar").read_bytes()
 
 
-def test_what_a_later_docker_saves_gives_the_same(tmp_path: Path) -> None:
+def test_archives_of_two_docker_versions_give_the_same_bytes(tmp_path: Path) -> None:
     digests = {
-        oci.convert_archive(saved(tmp_path, blobs=blobs), tmp_path / "oci.tar", NAME, EPOCH)
+        oci.convert_archive(save_image(tmp_path, blobs=blobs), tmp_path / "oci.tar", NAME, EPOCH)
         for blobs in ("", "blobs/sha256/")
     }
     assert len(digests) == 1

@@ -9,7 +9,7 @@ from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.image import sif
 
 
-def test_without_apptainer_there_is_a_definition_and_what_to_do(
+def test_without_apptainer_the_definition_and_the_command_remain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sif.shutil, "which", lambda _: None)
@@ -19,7 +19,7 @@ def test_without_apptainer_there_is_a_definition_and_what_to_do(
     assert definition.read_text().startswith("Bootstrap: oci-archive\nFrom: a.tar\n")
 
 
-def test_a_sif_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_leaves_no_sif(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(argv: Sequence[str | Path], **_: object) -> None:
         Path(argv[-2]).write_text("sif")
         if fails:

@@ -1,4 +1,4 @@
-"""Measurements ask git for the commit; unit tests start no processes."""
+"""Replace git's commit in measurements, because unit tests start no processes."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from builder.measure import provenance
 
 @pytest.fixture(autouse=True)
 def _no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provenance, "commit", lambda: "")
+    monkeypatch.setattr(provenance, "read_commit", lambda: "")

@@ -17,12 +17,12 @@ def draw() -> ET.Element:
     )
 
 
-def bars(svg: ET.Element) -> list[ET.Element]:
+def find_bars(svg: ET.Element) -> list[ET.Element]:
     """Return the rectangles of the bars; the legend's rectangles are square."""
     return [bar for bar in svg.iter(f"{NAMESPACE}rect") if bar.get("height") != bar.get("width")]
 
 
-def test_names_and_totals_are_written() -> None:
+def test_the_picture_has_names_and_totals() -> None:
     texts = [element.text for element in draw().iter(f"{NAMESPACE}text")]
     assert {"Title", "a <b> & c", "d", "stock", "ours", "jax", "4.0 s", "1.0 s", "2.0 s"} <= {
         *texts
@@ -30,20 +30,20 @@ def test_names_and_totals_are_written() -> None:
 
 
 def test_lengths_are_in_proportion_within_a_group() -> None:
-    widths = [float(bar.get("width", 0)) for bar in bars(draw())]
+    widths = [float(bar.get("width", 0)) for bar in find_bars(draw())]
     quarter = bar_chart.BAR / 4
     assert widths == [quarter, 3 * quarter, quarter / 2, quarter / 2, bar_chart.BAR]
 
 
 def test_phases_follow_one_another_in_their_own_colours() -> None:
-    first, second, *_ = bars(draw())
+    first, second, *_ = find_bars(draw())
     assert float(first.get("x", 0)) + float(first.get("width", 0)) == float(second.get("x", 0))
     assert [first.get("fill"), second.get("fill")] == list(bar_chart.COLOURS[:2])
 
 
-def test_nothing_is_drawn_outside() -> None:
+def test_no_bar_exceeds_the_picture() -> None:
     svg = draw()
     height, width = float(svg.get("height", 0)), float(svg.get("width", 0))
-    for bar in bars(svg):
+    for bar in find_bars(svg):
         assert float(bar.get("y", 0)) + float(bar.get("height", 0)) <= height
         assert float(bar.get("x", 0)) + float(bar.get("width", 0)) <= width

@@ -11,7 +11,7 @@ from builder.measure import bench, references
 from builder.options import Options
 
 
-def test_references_are_made_and_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_references_are_installed_and_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
     def create(name: str, options: Options) -> Path:
@@ -29,7 +29,7 @@ def test_references_are_made_and_come_first(monkeypatch: pytest.MonkeyPatch) -> 
     assert made == ["stock", "jax"]
 
 
-def test_a_stack_is_not_built_for_a_measurement(
+def test_a_measurement_requires_a_built_stack(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path)
@@ -39,7 +39,7 @@ def test_a_stack_is_not_built_for_a_measurement(
         bench.prepare_environments(["stock"], [])
 
 
-def test_a_measured_program_sees_no_settings_of_the_users(
+def test_the_users_settings_do_not_reach_a_measured_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)

@@ -14,7 +14,7 @@ from builder.measure.benchmark_of_2017 import Row
 from builder.stack import stacks
 
 
-def row(calls: float = 10.0, loss: float = 0.5) -> Row:
+def make_row(calls: float = 10.0, loss: float = 0.5) -> Row:
     return {
         "calls": calls,
         "compile": 40.0,
@@ -27,50 +27,50 @@ def row(calls: float = 10.0, loss: float = 0.5) -> Row:
     }
 
 
-def by_axes(blas: str, libm: str) -> str:
+def find_stack(blas: str, libm: str) -> str:
     """Return the stack of 2017 with these values."""
     named = map(stacks.load, benchmark_of_2017.list_old_stacks())
     return next(stack.name for stack in named if (stack.blas, stack.libm) == (blas, libm))
 
 
 def test_each_measurement_of_2017_has_a_stack() -> None:
-    assert {by_axes(*axes) for axes in benchmark_of_2017.MEASURED_IN_2017} < set(
+    assert {find_stack(*axes) for axes in benchmark_of_2017.MEASURED_IN_2017} < set(
         benchmark_of_2017.list_old_stacks()
     )
     assert "openblas" not in benchmark_of_2017.list_old_stacks()
 
 
-def test_ratios_are_shown_beside_those_of_2017() -> None:
-    first, other = by_axes("numpy", "system"), by_axes("mkl", "system")
+def test_ratios_are_shown_with_the_ratios_of_2017() -> None:
+    first, other = find_stack("numpy", "system"), find_stack("mkl", "system")
     head, lines = benchmark_of_2017.make_table(
-        {first: row(), other: row(9.0), "openblas": row(2.0)}
+        {first: make_row(), other: make_row(9.0), "openblas": make_row(2.0)}
     )
     assert head == ["seconds", first, other, "openblas"]
     cells = {line[0]: line[1:] for line in lines}
     assert cells["calls"] == ["10.00 1.000 (1.000)", "9.00 0.900 (0.883)", "2.00 0.200"]
     assert cells["Dot22"][1] == "1.00 Py 1.000 (0.560)"
-    faster = row(2.0)
+    faster = make_row(2.0)
     faster["ops"] = {"Gemv": [0.5, "C"]}
-    _, lines = benchmark_of_2017.make_table({first: row(), "openblas": faster})
+    _, lines = benchmark_of_2017.make_table({first: make_row(), "openblas": faster})
     cells = {line[0]: line[1:] for line in lines}
     assert cells["Dot22"][1] == "-"
     assert cells["Gemv"] == ["-", "0.50 C"]
 
 
-def test_the_parts_of_the_picture_are_the_calls() -> None:
-    [bars] = benchmark_of_2017.make_bars({"openblas": row()}).values()
+def test_the_phases_of_the_chart_sum_to_the_calls() -> None:
+    [bars] = benchmark_of_2017.make_bars({"openblas": make_row()}).values()
     assert sum(bars["openblas"].values()) == pytest.approx(10.0)
     assert bars["openblas"]["products"] == 1.0
 
 
-def test_environments_with_other_losses_are_told_once_all_is_written(
+def test_different_losses_are_an_error_after_the_report_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(
         benchmark_of_2017,
         "measure_one",
-        lambda name, *_, **__: row(loss=0.6 if name == "mkl" else 0.5),
+        lambda name, *_, **__: make_row(loss=0.6 if name == "mkl" else 0.5),
     )
     assert benchmark_of_2017.measure(["openblas", "cuda"], "small", 100).exists()
     with pytest.raises(VerifyFailed, match=r"mkl: \[0\.6, 0\.25\], not \[0\.5"):
@@ -91,7 +91,7 @@ def test_the_fastest_calls_of_a_small_machine_count(
         asked.append((name, empty))
         if empty:
             both.wait()
-        return {**row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
+        return {**make_row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(benchmark_of_2017, "measure_one", measure_one)
@@ -107,7 +107,7 @@ def test_the_fastest_calls_of_a_small_machine_count(
     }
 
 
-def test_a_measurement_begins_on_an_empty_cache(
+def test_a_measurement_starts_with_an_empty_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
@@ -117,7 +117,7 @@ def test_a_measurement_begins_on_an_empty_cache(
     def run(command: list[object], **_: object) -> Finished:
         assert command[-3:] == ["small", "7", tmp_path / "2017.turns"]
         assert not kept.exists()
-        return Finished(0, "a warning\n" + json.dumps(row()))
+        return Finished(0, "a warning\n" + json.dumps(make_row()))
 
     monkeypatch.setattr(bench, "run", run)
     assert benchmark_of_2017.measure_one("openblas", "small", 7, empty=True)["calls"] == 10.0

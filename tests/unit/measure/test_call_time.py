@@ -77,7 +77,7 @@ def test_times_are_compared_with_stock() -> None:
     ]
 
 
-def test_means_are_geometric_and_of_elementwise_calls_alone() -> None:
+def test_geometric_means_are_of_elementwise_calls_only() -> None:
     _, lines = call_time.make_table(BEST)
     assert lines[len(BEST["stock"]) :] == [
         ["float32 1e+05, geometric mean", "1.00x", "6.00x"],

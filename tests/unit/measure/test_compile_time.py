@@ -13,7 +13,7 @@ from builder.measure import bench, compile_time
 from builder.measure.compile_time import Row
 
 
-def row(seconds: float = 1.0) -> Row:
+def make_row(seconds: float = 1.0) -> Row:
     return {
         "phases": {"import": 0.5, "graph": seconds, "first call": 0.25},
         "cpu": 2.0,
@@ -34,14 +34,14 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
 
     def measure(environment: str, graph: str, cache: str) -> Row:
         calls.append((graph, cache, environment))
-        return row(len(calls))
+        return make_row(len(calls))
 
     monkeypatch.setattr(compile_time, "measure_one", measure)
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     return calls
 
 
-def test_environments_take_turns(measured: list[tuple[str, str, str]]) -> None:
+def test_environments_alternate(measured: list[tuple[str, str, str]]) -> None:
     compile_time.measure(["stock", "openblas"], ["mlp"], quick=False)
     assert measured == [
         ("mlp", "empty", "stock"),
@@ -51,12 +51,12 @@ def test_environments_take_turns(measured: list[tuple[str, str, str]]) -> None:
     ]
 
 
-def test_quick_leaves_out_the_slow(measured: list[tuple[str, str, str]]) -> None:
+def test_quick_omits_the_slow_graphs(measured: list[tuple[str, str, str]]) -> None:
     compile_time.measure(["stock", "openblas"], ["ntm"], quick=True)
     assert {name for _, _, name in measured} == {"openblas"}
 
 
-def test_a_graph_that_a_peer_cannot_express_is_left_out(
+def test_a_graph_that_a_peer_cannot_run_is_omitted(
     measured: list[tuple[str, str, str]],
 ) -> None:
     compile_time.measure(["pytensor"], ["conv", "mlp"], quick=False)
@@ -71,7 +71,7 @@ def test_only_stock_theano_may_fail(
     def fail(environment: str, graph: str, cache: str) -> Row:
         if environment == failing:
             raise CommandFailed("exit status 1\n  ImportError: dgemm_")
-        return row()
+        return make_row()
 
     monkeypatch.setattr(compile_time, "measure_one", fail)
     failing = "stock"
@@ -83,17 +83,17 @@ def test_only_stock_theano_may_fail(
         compile_time.measure(["stock", "jax"], ["mlp"], quick=False)
 
 
-def test_a_row_replaces_its_own_only(measured: list[tuple[str, str, str]]) -> None:
+def test_a_measurement_replaces_only_its_own_row(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock"], ["mlp"], quick=False)
     compile_time.measure(["openblas"], ["mlp", "conv"], quick=False)
     compile_time.measure(["openblas"], ["mlp"], quick=False)
     rows = report.read(file)["rows"]
-    assert rows["mlp"]["stock"]["empty"] == row(1)
-    assert rows["mlp"]["openblas"]["empty"] == row(7)
-    assert rows["conv"]["openblas"]["warm"] == row(6)
+    assert rows["mlp"]["stock"]["empty"] == make_row(1)
+    assert rows["mlp"]["openblas"]["empty"] == make_row(7)
+    assert rows["conv"]["openblas"]["warm"] == make_row(6)
 
 
-def test_another_machines_rows_are_not_kept(measured: list[tuple[str, str, str]]) -> None:
+def test_rows_of_another_machine_are_dropped(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock"], ["mlp"], quick=False)
     report.write({**report.read(file), "machine": {"processor": "another", "cpus": 64}}, file)
     compile_time.measure(["openblas"], ["mlp"], quick=False)
@@ -118,7 +118,7 @@ def test_an_unknown_graph_is_refused(graph: str) -> None:
         compile_time.measure(["stock"], [graph], quick=False)
 
 
-def test_other_sizes_are_measured_and_stand_last(measured: list[tuple[str, str, str]]) -> None:
+def test_other_sizes_are_measured_and_come_last(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp200", "mlp40", "tiny"], quick=False)
     assert ("mlp200", "empty", "stock") not in measured
     _, lines = compile_time.make_table(report.read(file)["rows"])
@@ -126,9 +126,7 @@ def test_other_sizes_are_measured_and_stand_last(measured: list[tuple[str, str, 
     assert compile_time.describe_graph("mlp200") == "200 dense layers"
 
 
-def test_an_empty_cache_is_a_home_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_cache_is_a_new_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
     monkeypatch.setenv("THEANO_FLAGS", "optimizer=None")
     seen: list[tuple[list[str], bool]] = []
@@ -139,11 +137,11 @@ def test_an_empty_cache_is_a_home_made_anew(
         kept = (cwd / "compiled").exists()
         (cwd / "compiled").touch()
         seen.append(([str(part) for part in argv[-2:]], kept))
-        return Finished(0, "a warning\n" + json.dumps(row()) + "\n")
+        return Finished(0, "a warning\n" + json.dumps(make_row()) + "\n")
 
     monkeypatch.setattr(bench, "run", run)
     for cache in ("empty", "warm", "empty"):
-        assert compile_time.measure_one("stock", "mlp", cache)["phases"] == row()["phases"]
+        assert compile_time.measure_one("stock", "mlp", cache)["phases"] == make_row()["phases"]
     compile_time.measure_one("jax", "mlp", "empty")
     assert seen == [
         (["theano", "mlp"], False),

@@ -13,14 +13,14 @@ def test_documents_have_the_tables_of_the_results() -> None:
     document_tables.check()
     named = {
         name
-        for file in document_tables.documents()
+        for file in document_tables.list_documents()
         for _, name, _ in document_tables.MARKED.findall(file.read_text(encoding="utf-8"))
     }
     assert named == set(document_tables.TABLES)
 
 
 def test_no_row_mixes_days() -> None:
-    _, *rows = document_tables.first_calls("compile-epyc", ("stock", "openblas"))
+    _, *rows = document_tables.make_first_calls("compile-epyc", ("stock", "openblas"))
     assert all(row[3:].count(document_tables.MISSING) == 1 for row in rows)
 
 

@@ -9,7 +9,7 @@ import pytest
 from builder.common import paths
 from builder.common.errors import CommandFailed
 from builder.measure import provenance
-from builder.measure.provenance import commit
+from builder.measure.provenance import read_commit
 
 
 def test_an_environment_is_described_by_the_builds_of_its_packages(
@@ -32,4 +32,4 @@ def test_a_checkout_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch) -
         raise CommandFailed("git exited with status 128")
 
     monkeypatch.setattr(provenance, "run", fail)
-    assert commit() == ""
+    assert read_commit() == ""

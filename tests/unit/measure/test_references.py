@@ -33,7 +33,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
     return started
 
 
-def test_what_is_there_is_not_made_again(commands: list[list[str]]) -> None:
+def test_an_installed_reference_is_kept(commands: list[list[str]]) -> None:
     prefix = references.install_reference("stock", Options())
     made = len(commands)
     (prefix / "kept").touch()
@@ -42,7 +42,7 @@ def test_what_is_there_is_not_made_again(commands: list[list[str]]) -> None:
     assert (prefix / "kept").exists()
 
 
-def test_a_half_made_environment_is_made_anew(
+def test_an_incomplete_environment_is_installed_again(
     commands: list[list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: list[object]) -> Finished:
@@ -59,7 +59,7 @@ def test_a_half_made_environment_is_made_anew(
     assert commands
 
 
-def test_other_pins_make_it_anew(
+def test_changed_pins_install_the_reference_again(
     commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     references.install_reference("stock", Options())
@@ -72,7 +72,7 @@ def test_other_pins_make_it_anew(
     assert len(commands) == 2 * made
 
 
-def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> None:
+def test_pip_requires_hashes(commands: list[list[str]]) -> None:
     references.install_reference("jax", Options())
     _, pinned = commands
     assert {"--require-hashes", "--no-build-isolation", str(paths.REFERENCES / "jax.txt")} <= {
@@ -80,7 +80,7 @@ def test_pip_takes_only_what_is_pinned_by_hash(commands: list[list[str]]) -> Non
     }
 
 
-def test_offline_pip_looks_into_the_given_directory_only(
+def test_offline_pip_uses_only_the_sources_directory(
     commands: list[list[str]], tmp_path: Path
 ) -> None:
     references.install_reference("stock", Options(sources=tmp_path, offline=True))
@@ -109,6 +109,6 @@ def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
     lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
     assert lines == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
-    # The same script builds it: a change of the script causes a new build.
+    # The script of recipes/python builds it: a change of the script causes a new build.
     script = paths.RECIPES / "python" / "build.sh"
     assert script in plans["stock"].recipes[-1].project_paths

@@ -36,19 +36,19 @@ def test_a_shard_is_one_of_n(shard: str) -> None:
         conformance.make_selection("full", shard)
 
 
-def test_an_unknown_suite_lists_the_known() -> None:
+def test_an_unknown_suite_lists_all_suites() -> None:
     with pytest.raises(UsageError, match="quick, full"):
         conformance.make_selection("half", "1/1")
 
 
-def selected(suite: str, shard: str) -> list[tuple[str, str, slice]]:
+def select_parts(suite: str, shard: str) -> list[tuple[str, str, slice]]:
     parts = conformance.make_parts(TABLE, ["a", "b"], conformance.make_selection(suite, shard))
     return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in parts]
 
 
-def test_full_runs_everything_the_longest_first() -> None:
+def test_full_runs_all_parts_the_longest_first() -> None:
     everything = slice(0, None, 1)
-    assert selected("full", "1/1") == [
+    assert select_parts("full", "1/1") == [
         ("c", "b", everything),
         ("c", "a", everything),
         ("python", "a", everything),
@@ -56,10 +56,10 @@ def test_full_runs_everything_the_longest_first() -> None:
 
 
 def test_quick_runs_a_sample_of_long_files() -> None:
-    assert {file: part.step for _, file, part in selected("quick", "1/1")} == {"a": 2, "b": 20}
+    assert {file: part.step for _, file, part in select_parts("quick", "1/1")} == {"a": 2, "b": 20}
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
+def test_a_pattern_without_a_file_is_an_error() -> None:
     everything = conformance.make_selection("full", "1/1")
     with pytest.raises(ConfigurationError, match="python: no file matches a"):
         conformance.make_parts(TABLE, ["b"], everything)
@@ -68,11 +68,11 @@ def test_a_file_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("suite", conformance.SUITES)
 def test_shards_make_up_the_suite(suite: str) -> None:
     tests = range(100)
-    whole = {(c, f, n) for c, f, part in selected(suite, "1/1") for n in tests[part]}
+    whole = {(c, f, n) for c, f, part in select_parts(suite, "1/1") for n in tests[part]}
     shards = [
         (c, f, n)
         for shard in ("1/3", "2/3", "3/3")
-        for c, f, part in selected(suite, shard)
+        for c, f, part in select_parts(suite, shard)
         for n in tests[part]
     ]
     assert len(shards) == len(set(shards))
@@ -95,7 +95,7 @@ def test_a_run_locks_the_packages_of_tests_too(monkeypatch: pytest.MonkeyPatch) 
     assert lock.specs == (*build.stack.programs, "keras-tests", "theano-tests")
 
 
-def test_each_program_has_a_table_of_its_own() -> None:
+def test_each_program_has_its_own_table() -> None:
     assert conformance.find_table("openblas") == paths.CONFORMANCE
     for name in ("keras-2.2", "pymc3", "pymc3-3.7", "pymc3-3.11"):
         assert conformance.find_table(f"openblas+{name}").parent.name == name
@@ -115,11 +115,11 @@ def test_each_program_has_a_table_of_its_own() -> None:
         ("/site/keras/utils/test_utils.py", False),
     ],
 )
-def test_files_of_tests_are_known_by_their_names(file: str, is_one: bool) -> None:
+def test_test_files_are_recognized_by_their_names(file: str, is_one: bool) -> None:
     assert bool(conformance.TESTS.search(file)) == is_one
 
 
-def test_a_run_goes_on_only_with_the_same_inputs(
+def test_a_run_is_resumed_only_with_the_same_inputs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = tmp_path / "conformance.toml"
@@ -139,7 +139,7 @@ def test_a_run_goes_on_only_with_the_same_inputs(
     assert not is_left("b")
 
 
-def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_locks_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
     quick, full = (conformance.make_selection(suite, "1/1") for suite in conformance.SUITES)
     with conformance._lock_run("openblas", quick, "a") as directory:
@@ -155,7 +155,7 @@ def test_a_run_has_its_directory_to_itself(tmp_path: Path, monkeypatch: pytest.M
         pass
 
 
-def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
     probed = []
     monkeypatch.setattr(opencl, "make_environ", lambda directory: {"NAMES": str(directory)})
@@ -174,7 +174,7 @@ def test_a_device_is_set_up_and_named(tmp_path: Path, monkeypatch: pytest.Monkey
     assert probed == [str(tmp_path / "opencl")]
 
 
-def test_a_gpu_is_used_where_it_is_asked_for() -> None:
+def test_a_gpu_is_used_only_with_the_flag() -> None:
     usual, gpu = (conformance.make_selection("full", "1/1", gpu) for gpu in (False, True))
     assert conformance._choose_device("openblas", usual) == "cpu"
     assert conformance._choose_device("cuda", usual) == "opencl"
@@ -186,7 +186,7 @@ def test_a_gpu_is_used_where_it_is_asked_for() -> None:
     assert str(usual) != str(gpu)
 
 
-def test_the_reference_makes_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_environment_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     def create(name: str, _: Options) -> Path:
         raise EnvironmentFailed(f"{name} could not be installed")
 

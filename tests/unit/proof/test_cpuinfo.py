@@ -27,8 +27,8 @@ def cpuid(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
     return eax, ebx, ecx, edx
 
 
-def test_every_processor_has_the_facts_that_linux_shows() -> None:
-    text = cpuinfo.text(cpuid, 2)
+def test_every_processor_has_an_entry() -> None:
+    text = cpuinfo.format_cpuinfo(cpuid, 2)
     assert text.count("model name\t: Intel Core i7 9xx (Nehalem Class Core i7)\n") == 2
     first = dict(line.split("\t: ") for line in text.split("\n\n")[0].splitlines())
     assert first["vendor_id"] == "GenuineIntel"
@@ -38,14 +38,14 @@ def test_every_processor_has_the_facts_that_linux_shows() -> None:
     assert not {"avx", "avx2", "bmi1"} & {*flags}
 
 
-def test_what_a_leaf_beyond_the_largest_says_is_no_feature() -> None:
+def test_a_leaf_beyond_the_largest_has_no_features() -> None:
     bits = {**NEHALEM, (0x0, 0): (0x6, 0, 0, 0), (0x7, 0): (0, 0x20, 0, 0)}
-    flags = [*cpuinfo.flags(lambda leaf, subleaf: bits.get((leaf, subleaf), (0, 0, 0, 0)))]
+    flags = [*cpuinfo.list_flags(lambda leaf, subleaf: bits.get((leaf, subleaf), (0, 0, 0, 0)))]
     assert "avx2" not in flags
     assert "sse2" in flags
 
 
-def test_the_machine_code_asks_the_processor_that_runs_it() -> None:
-    _, *vendor = cpuinfo.own()(0, 0)
+def test_the_machine_code_reads_this_processor() -> None:
+    _, *vendor = cpuinfo.load_cpuid()(0, 0)
     name = struct.pack("<3I", vendor[0], vendor[2], vendor[1]).decode("ascii")
     assert f"vendor_id\t: {name}" in Path("/proc/cpuinfo").read_text("utf-8")

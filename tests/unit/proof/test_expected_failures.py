@@ -20,7 +20,7 @@ FAILED = Outcome("failed", 1.0, "AssertionError: 1 == 2")
 LISTED = Failure((TEST,), ("c",), "ragged arrays", "ValueError", stock=True)
 
 
-def complaints(outcome: Outcome, failure: Failure | None, stock: Outcome | None = None) -> str:
+def find_deviations(outcome: Outcome, failure: Failure | None, stock: Outcome | None = None) -> str:
     results = Results({("c", TEST): outcome}, {("c", FILE): (TEST,)})
     reference = {("c", TEST): stock} if stock else {}
     return "\n".join(
@@ -28,40 +28,43 @@ def complaints(outcome: Outcome, failure: Failure | None, stock: Outcome | None 
     )
 
 
-def test_as_expected() -> None:
-    assert complaints(PASSED, None) == ""
-    assert complaints(FAILED, LISTED) == ""
-    assert complaints(FAILED, LISTED, stock=FAILED) == ""
+def test_expected_failures_are_no_deviations() -> None:
+    assert find_deviations(PASSED, None) == ""
+    assert find_deviations(FAILED, LISTED) == ""
+    assert find_deviations(FAILED, LISTED, stock=FAILED) == ""
 
 
-def test_a_failure_that_is_not_listed() -> None:
-    assert complaints(FAILED, None) == f"c: {TEST}: failed: AssertionError: 1 == 2"
+def test_an_unlisted_failure_is_a_deviation() -> None:
+    assert find_deviations(FAILED, None) == f"c: {TEST}: failed: AssertionError: 1 == 2"
     elsewhere = Failure((TEST,), ("python",), "", "", stock=False)
-    assert "failed" in complaints(FAILED, elsewhere)
+    assert "failed" in find_deviations(FAILED, elsewhere)
 
 
-def test_a_listed_test_that_passes() -> None:
-    assert complaints(PASSED, LISTED) == f"c: {TEST}: passed, but is listed: ragged arrays"
+def test_a_listed_test_that_passes_is_a_deviation() -> None:
+    assert (
+        find_deviations(PASSED, LISTED)
+        == f"c: {TEST}: passed, but is listed as failing: ragged arrays"
+    )
 
 
-def test_a_listed_test_that_is_not_there() -> None:
+def test_a_listed_test_that_does_not_exist_is_a_deviation() -> None:
     gone = Failure((f"{FILE}::test_gone",), ("c",), "", "", stock=False)
-    assert "there is no such test" in complaints(PASSED, gone)
+    assert "does not exist" in find_deviations(PASSED, gone)
     # A file that did not run says nothing about its tests.
     other = Failure(("theano/tests/test_b.py::test_gone",), ("c",), "", "", stock=False)
-    assert complaints(PASSED, other) == ""
+    assert find_deviations(PASSED, other) == ""
 
 
-def test_evidence_that_the_reference_contradicts() -> None:
-    assert "stock = true, but it passed there" in complaints(FAILED, LISTED, stock=PASSED)
+def test_contradicted_evidence_is_a_deviation() -> None:
+    assert "stock = true, but it passed on stock" in find_deviations(FAILED, LISTED, stock=PASSED)
 
 
-def test_quick_runs_as_many_tests_of_a_file_as_take_the_same_time() -> None:
+def test_quick_samples_slow_files() -> None:
     table = expected_failures.Expectations({}, 8, {"fast": 8, "slow": 9, "slower": 80}, ())
     assert [table.step(file) for file in ("fast", "slow", "slower", "unknown")] == [1, 2, 10, 1]
 
 
-def test_a_device_has_configurations_of_its_own() -> None:
+def test_each_device_has_its_own_configurations() -> None:
     table = expected_failures.load_expectations(paths.CONFORMANCE)
     devices = {stack.device for stack in stacks.load_all()} | {"opencl"}
     names = {value: set(table.on(value).configurations) for value in devices}
@@ -71,7 +74,7 @@ def test_a_device_has_configurations_of_its_own() -> None:
     assert table.on("cpu").failures == table.failures
 
 
-def test_the_table_is_read_and_each_test_is_listed_once() -> None:
+def test_each_test_is_listed_once() -> None:
     table = expected_failures.load_expectations(paths.CONFORMANCE)
     keys = [
         (configuration, test)

@@ -24,8 +24,8 @@ from fuzz.program import Input, Program, Value
 NAN, INF = math.nan, math.inf
 
 
-def a_program(**changes: Any) -> Program:
-    """Make a program of two inputs and three statements; only the second one matters."""
+def make_program(**changes: Any) -> Program:
+    """Make a program of two inputs and three statements; only the second statement matters."""
     vector = Value("float64", (2,), (1.0, -2.5))
     return replace(
         Program(
@@ -56,8 +56,8 @@ def test_a_program_depends_on_seed_category_and_number_alone(category: str) -> N
 def test_a_program_reads_only_what_is_defined(category: str) -> None:
     for number in range(60):
         made = generator.generate(2, category, number)
-        ast.parse(made.graph())
-        ast.parse(made.function(made.mode))
+        ast.parse(made.format_graph())
+        ast.parse(made.format_function(made.mode))
         known_names = {*program.IMPORTS, *dir(builtins)}
         known_names |= {variable.name for variable in made.inputs} | {
             name for name, _ in made.shared
@@ -74,30 +74,30 @@ def test_a_program_reads_only_what_is_defined(category: str) -> None:
                 for node in ast.walk(ast.parse(text))
                 if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             }
-            assert program.read(text) <= known_names | bound
-            known_names |= set(program.targets(target))
+            assert program.find_names(text) <= known_names | bound
+            known_names |= set(program.find_targets(target))
         assert made.outputs
         assert set(made.outputs) <= known_names
         assert all(len(values) == len(made.inputs) for values in made.calls)
 
 
-def test_a_shared_variable_is_given_for_an_input() -> None:
+def test_givens_replace_an_input_by_a_shared_variable() -> None:
     programs = [generator.generate(2, "elementwise", number) for number in range(100)]
     made = next(program for program in programs if program.givens)
     ((replaced, shared),) = made.givens
-    assert f"givens=[({replaced}, {shared})]" in made.function("fast_run")
+    assert f"givens=[({replaced}, {shared})]" in made.format_function("fast_run")
     assert replaced not in [variable.name for variable in made.inputs]
-    assert f"{shared} = theano.shared(" in made.graph()
+    assert f"{shared} = theano.shared(" in made.format_graph()
 
 
-def test_values_are_of_their_type() -> None:
+def test_elements_fit_their_type() -> None:
     for category in ("elementwise", "subtensors"):
         for number in range(100):
             for values in generator.generate(1, category, number).calls:
                 for value in values:
                     assert len(value.data) == math.prod(value.shape)
                     if value.dtype in types.INTEGERS:
-                        bits = types.bits(value.dtype)
+                        bits = types.count_bits(value.dtype)
                         low = -(2 ** (bits - 1)) if value.dtype in types.SIGNED else 0
                         assert all(low <= element < low + 2**bits for element in value.data)
 
@@ -114,7 +114,7 @@ def test_values_are_of_their_type() -> None:
         (("uint16", "uint8"), "uint16"),
     ],
 )
-def test_types_are_converted_as_by_numpy(pair: tuple[str, str], common: str) -> None:
+def test_upcast_agrees_with_numpy(pair: tuple[str, str], common: str) -> None:
     assert types.upcast(*pair) == common
     assert types.upcast(*pair[::-1]) == common
 
@@ -130,13 +130,13 @@ def test_types_are_converted_as_by_numpy(pair: tuple[str, str], common: str) -> 
         (Value("complex64", (1,), ((1.0, -0.5),)), "np.array([complex(1.0, -0.5)], 'complex64')"),
     ],
 )
-def test_a_value_is_written(value: Value, text: str) -> None:
-    assert value.source() == text
+def test_a_value_is_formatted_as_source(value: Value, text: str) -> None:
+    assert value.format_source() == text
 
 
-def test_a_program_is_written() -> None:
-    made = a_program(updates=(("s0", "v0"),), shared=(("s0", Value("float64", (), (1.0,))),))
-    assert made.graph().splitlines() == [
+def test_a_program_is_formatted_as_source() -> None:
+    made = make_program(updates=(("s0", "v0"),), shared=(("s0", Value("float64", (), (1.0,))),))
+    assert made.format_graph().splitlines() == [
         "import numpy as np",
         "import theano",
         "import theano.tensor as T",
@@ -147,13 +147,13 @@ def test_a_program_is_written() -> None:
         "v1 = T.exp(v0 * 2)",
         "v2 = T.maximum(v1, x1 - 3)",
     ]
-    assert made.function("fast_run") == (
+    assert made.format_function("fast_run") == (
         "theano.function([x0, x1], [v2, v0], updates=[(s0, v0)], on_unused_input='ignore')"
     )
 
 
-def test_a_script_stands_alone() -> None:
-    text = program.script(a_program(), "value", ["assert found[0][0] == 1"], "A comment.")
+def test_a_script_runs_without_the_fuzzer() -> None:
+    text = program.make_script(make_program(), "value", ["assert found[0][0] == 1"], "A comment.")
     tree = ast.parse(text)
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert names == ["unaligned", "compiled", "test_same"]
@@ -163,7 +163,7 @@ def test_a_script_stands_alone() -> None:
 
 
 def test_a_script_that_expects_an_exception_fails_without_one() -> None:
-    text = program.script(a_program(), "returned", [], "A comment.")
+    text = program.make_script(make_program(), "returned", [], "A comment.")
     names: dict[str, Any] = {}
     imports = "import"
     lines = [line for line in text.splitlines() if not line.startswith(imports)]
@@ -189,9 +189,9 @@ def test_a_script_that_expects_an_exception_fails_without_one() -> None:
 
 
 def test_unread_statements_are_removed() -> None:
-    made = program.live(a_program(outputs=("v0",)))
+    made = program.remove_unused(make_program(outputs=("v0",)))
     assert made.statements == (("v0", "x0 + x1"),)
-    alone = program.live(a_program(outputs=("v0",), statements=(("v0", "x1 * 2"),)))
+    alone = program.remove_unused(make_program(outputs=("v0",), statements=(("v0", "x1 * 2"),)))
     assert [variable.name for variable in alone.inputs] == ["x1"]
     assert [len(values) for values in alone.calls] == [1, 1]
 
@@ -203,25 +203,25 @@ def test_a_program_is_shrunk_to_its_relevant_part() -> None:
     def differs(candidate: Program) -> bool:
         return any("T.exp(" in text for _, text in candidate.statements)
 
-    result = shrinker.shrink(a_program(), differs, 1000)
+    result = shrinker.shrink(make_program(), differs, 1000)
     assert [text for _, text in result.statements] == ["T.exp(x0)"]
     assert [variable.name for variable in result.inputs] == ["x0"]
     assert result.situations == ()
     assert [value.shape for values in result.calls for value in values] == [(0,)]
 
 
-def test_values_and_shapes_are_shrunk_as_far_as_the_difference_stays() -> None:
+def test_values_and_shapes_are_shrunk_while_the_difference_remains() -> None:
     def differs(candidate: Program) -> bool:
         return any(-2.5 in value.data for values in candidate.calls for value in values[:1])
 
-    result = shrinker.shrink(a_program(), differs, 1000)
+    result = shrinker.shrink(make_program(), differs, 1000)
     assert len(result.calls) == 1
     assert -2.5 in result.calls[0][0].data
     assert sum(element != 0 for value in result.calls[0] for element in value.data) == 1
 
 
-def test_the_relevant_situation_stays() -> None:
-    result = shrinker.shrink(a_program(), lambda candidate: "copy" in candidate.situations, 1000)
+def test_the_relevant_situation_is_kept() -> None:
+    result = shrinker.shrink(make_program(), lambda candidate: "copy" in candidate.situations, 1000)
     assert result.situations == ("copy",)
 
 
@@ -232,14 +232,14 @@ def test_shrinking_ends_after_its_attempts() -> None:
         asked.append(candidate)
         return len(candidate.calls) == 1
 
-    result = shrinker.shrink(a_program(), differs, 3)
+    result = shrinker.shrink(make_program(), differs, 3)
     assert len(asked) == 3
     assert len(result.calls) == 1
 
 
-def test_a_body_of_a_scan_is_shrunk() -> None:
+def test_the_body_of_a_scan_is_shrunk() -> None:
     text = "theano.scan(lambda a, p: [a * p + 1, a - p], sequences=x0, outputs_info=[x1, None])[0]"
-    start = a_program(statements=(("v0", text),), outputs=("v0",))
+    start = make_program(statements=(("v0", text),), outputs=("v0",))
     result = shrinker.shrink(
         start,
         lambda candidate: any("scan" in t and "p + 1" in t for _, t in candidate.statements),
@@ -249,7 +249,7 @@ def test_a_body_of_a_scan_is_shrunk() -> None:
     assert "a - p" not in statement[1]
 
 
-def test_cutting_keeps_the_elements_that_stay() -> None:
+def test_cutting_keeps_the_remaining_elements() -> None:
     value = Value("int64", (2, 3), (0, 1, 2, 3, 4, 5))
     assert shrinker.cut(value, 3, 2) == Value("int64", (2, 2), (0, 1, 3, 4))
     assert shrinker.cut(value, 2, 1, 0) == Value("int64", (1, 3), (0, 1, 2))
@@ -258,15 +258,15 @@ def test_cutting_keeps_the_elements_that_stay() -> None:
 # -- differences -------------------------------------------------------------------------------
 
 
-def ran(*outputs: list[Any], **more: Any) -> dict[str, Any]:
+def make_answer(*outputs: list[Any], **more: Any) -> dict[str, Any]:
     """Make a worker's answer for one call."""
     call = {"outputs": list(outputs), **more}
     return {"runs": {"plain": {"calls": [call], "shared": []}}, "logged": []}
 
 
-def difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str | None:
+def find_difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str | None:
     """Return the kind of the difference of two values."""
-    difference_ = differences.compare(ran(old), ran(new), tolerance)
+    difference_ = differences.compare(make_answer(old), make_answer(new), tolerance)
     return difference_.kind if difference_ else None
 
 
@@ -289,13 +289,13 @@ def difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str |
     ],
 )
 def test_differences_of_values(old: list[Any], new: list[Any], kind: str | None) -> None:
-    assert difference(old, new) == kind
+    assert find_difference(old, new) == kind
 
 
 def test_without_a_tolerance_floats_are_equal() -> None:
     pair = ["float64", [], [1.0]], ["float64", [], [1.0 + 1e-15]]
-    assert difference(*pair, tolerance=0.0) == "value"
-    assert difference(*pair, tolerance=1e-8) is None
+    assert find_difference(*pair, tolerance=0.0) == "value"
+    assert find_difference(*pair, tolerance=1e-8) is None
 
 
 def kind(old: dict[str, Any], new: dict[str, Any]) -> str | None:
@@ -304,7 +304,7 @@ def kind(old: dict[str, Any], new: dict[str, Any]) -> str | None:
 
 
 def test_differences_of_runs() -> None:
-    one = ran(["int64", [], [1]])
+    one = make_answer(["int64", [], [1]])
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}], "shared": []}}}
     failed["logged"] = []
     assert kind(one, {"died": "SIGSEGV"}) == "died plain"
@@ -318,12 +318,12 @@ def test_differences_of_runs() -> None:
     assert kind(refused, one) == "compiled plain"
     assert kind(refused, refused) is None
     assert kind(one, {**one, "logged": ["Optimization failure"]}) == "logged plain"
-    assert kind(one, ran(["int64", [], [1]], changed=[0])) == "changed plain"
-    assert kind(one, ran(["int64", [], [1]], overwritten=[])) == "overwritten plain"
+    assert kind(one, make_answer(["int64", [], [1]], changed=[0])) == "changed plain"
+    assert kind(one, make_answer(["int64", [], [1]], overwritten=[])) == "overwritten plain"
 
 
 def test_every_situation_is_compared_with_the_plain_run() -> None:
-    one, two = ran(["int64", [], [1]]), ran(["int64", [], [2]])
+    one, two = make_answer(["int64", [], [1]]), make_answer(["int64", [], [2]])
     both = {"runs": {**one["runs"], "copy": two["runs"]["plain"]}, "logged": []}
     assert kind(one, both) == "value copy"
     raised = {"runs": {**one["runs"], "copy": {"raised": "KeyError"}}, "logged": []}
@@ -331,7 +331,7 @@ def test_every_situation_is_compared_with_the_plain_run() -> None:
 
 
 def test_calls_after_a_failed_update_are_not_compared() -> None:
-    one, two = ran(), ran()
+    one, two = make_answer(), make_answer()
     one["runs"]["plain"]["shared"] = [["int64", [], [1]]]
     two["runs"]["plain"]["shared"] = [["int64", [], [2]]]
     assert kind(one, two) == "shared plain"
@@ -345,44 +345,47 @@ def test_only_values_of_numpy_are_compared() -> None:
     one, two, none = ["int64", [], [1]], ["int64", [], [2]], cast("list[Any]", None)
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}]}}}
     refused = {"refused": "TypeError: no", "logged": []}
-    assert differences.compare_values(ran(one), ran(one), 0) is None
-    assert differences.compare_values(ran(none), ran(two), 0) is None
-    assert differences.compare_values(ran(one), failed, 0) is None
-    assert differences.compare_values(ran(one), refused, 0) is None
-    result = differences.compare_values(ran(none, one), ran(two, two), 0)
+    assert differences.compare_values(make_answer(one), make_answer(one), 0) is None
+    assert differences.compare_values(make_answer(none), make_answer(two), 0) is None
+    assert differences.compare_values(make_answer(one), failed, 0) is None
+    assert differences.compare_values(make_answer(one), refused, 0) is None
+    result = differences.compare_values(make_answer(none, one), make_answer(two, two), 0)
     assert result is not None
     assert (result.kind, result.call, result.output) == ("value", 0, 1)
 
 
 def test_numpys_answer_may_have_a_larger_tolerance() -> None:
     one, two = (["float64", [], [value]] for value in (1.0, 1.1))
-    assert differences.compare_values(ran(one), ran(two), 0) is not None
-    assert differences.compare_values({**ran(one), "tolerance": 0.2}, ran(two), 0) is None
+    assert differences.compare_values(make_answer(one), make_answer(two), 0) is not None
+    assert (
+        differences.compare_values({**make_answer(one), "tolerance": 0.2}, make_answer(two), 0)
+        is None
+    )
 
 
 # -- oracles ---------------------------------------------------------------------------------
 
 
-def workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
+def make_workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
     return Workers(stack, {"again": stack}, oracle, stock, stock)
 
 
 def wrong_exp(question: dict[str, Any]) -> dict[str, Any]:
     """Answer like a Theano with a wrong exponential."""
     optimized = "unoptimized" not in question["function"] and "None)" not in question["function"]
-    return ran(["int64", [], [1 if "T.exp" in question["graph"] and optimized else 0]])
+    return make_answer(["int64", [], [1 if "T.exp" in question["graph"] and optimized else 0]])
 
 
 def right(_: dict[str, Any]) -> dict[str, Any]:
-    return ran(["int64", [], [0]])
+    return make_answer(["int64", [], [0]])
 
 
 def test_a_difference_is_shrunk() -> None:
-    finding = oracles.investigate(a_program(), workers(wrong_exp, right), (), 500, 60)
+    finding = oracles.investigate(make_program(), make_workers(wrong_exp, right), (), 500, 60)
     assert finding is not None
     assert finding.cause == "unknown"
     assert [text for _, text in finding.program.statements] == ["T.exp(x0)"]
-    assert oracles.investigate(a_program(), workers(right, right), (), 500, 60) is None
+    assert oracles.investigate(make_program(), make_workers(right, right), (), 500, 60) is None
 
 
 def test_numpy_is_the_last_oracle() -> None:
@@ -390,41 +393,45 @@ def test_numpy_is_the_last_oracle() -> None:
 
     def numpy(question: dict[str, Any]) -> dict[str, Any]:
         asked.append(question)
-        return ran(["int64", [], [0]])
+        return make_answer(["int64", [], [0]])
 
     def wrong(_: dict[str, Any]) -> dict[str, Any]:
-        return ran(["int64", [], [1]])
+        return make_answer(["int64", [], [1]])
 
-    agreed = replace(workers(wrong, wrong, wrong), numpy=numpy)
-    finding = oracles.investigate(a_program(), agreed, (), 50, 60)
+    agreed = replace(make_workers(wrong, wrong, wrong), numpy=numpy)
+    finding = oracles.investigate(make_program(), agreed, (), 50, 60)
     assert finding is not None
     assert (finding.oracle, finding.cause) == (oracles.NUMPY, "stock's")
     assert asked[0]["statements"][0] == ("v0", "x0 + x1")
     asked.clear()
-    differing = replace(workers(wrong_exp, right), numpy=numpy)
-    finding = oracles.investigate(a_program(), differing, (), 50, 60)
+    differing = replace(make_workers(wrong_exp, right), numpy=numpy)
+    finding = oracles.investigate(make_program(), differing, (), 50, 60)
     assert finding is not None
     assert finding.oracle == oracles.UNOPTIMIZED
     assert not asked
 
 
 def test_numpy_gets_no_statements_with_givens() -> None:
-    assert a_program().evaluation()["outputs"] == ["v2", "v0"]
-    assert a_program(givens=(("x0", "v0"),)).evaluation()["statements"] == []
+    assert make_program().make_evaluation()["outputs"] == ["v2", "v0"]
+    assert make_program(givens=(("x0", "v0"),)).make_evaluation()["statements"] == []
 
 
 def test_stock_theano_gets_copies_of_repeated_rows() -> None:
     value = Value("float64", (2,), (1.0, 2.0), "repeated")
-    question = a_program(calls=((value, value),)).question("fast_run", ())
+    question = make_program(calls=((value, value),)).make_question("fast_run", ())
     assert question["calls"][0][0].startswith("repeated(np.array(")
     assert oracles.copy_repeated_rows(question)["calls"][0][0].startswith("spread(np.array(")
 
 
 def test_stock_theano_determines_the_cause() -> None:
-    stack_only = oracles.investigate(a_program(), workers(wrong_exp, right, right), (), 500, 60)
-    both = oracles.investigate(a_program(), workers(wrong_exp, right, wrong_exp), (), 500, 60)
+    stack_only = oracles.investigate(
+        make_program(), make_workers(wrong_exp, right, right), (), 500, 60
+    )
+    both = oracles.investigate(
+        make_program(), make_workers(wrong_exp, right, wrong_exp), (), 500, 60
+    )
     slow = Workers(wrong_exp, {}, right, lambda _: {"died": "hangs"}, None)
-    unknown = oracles.investigate(a_program(), slow, (), 500, 60)
+    unknown = oracles.investigate(make_program(), slow, (), 500, 60)
     assert stack_only is not None
     assert both is not None
     assert unknown is not None
@@ -437,20 +444,22 @@ def test_a_row_matches_all_its_properties() -> None:
         ("value",), r"T\.exp", "", True, ("plain",), True, "because"
     )
     difference_ = Difference("value", "plain")
-    assert row.matches(a_program(), difference_, True)
-    assert row.matches(a_program(), difference_, None)
-    assert not row.matches(a_program(), difference_, False)
-    assert not row.matches(a_program(), replace(difference_, kind="shape"), True)
-    assert not row.matches(a_program(), replace(difference_, situation="copy"), True)
-    assert not row.matches(a_program(statements=()), difference_, True)
-    assert not replace(row, message="-1").matches(a_program(), difference_, True)
-    assert replace(row, message="-1").matches(a_program(), replace(difference_, actual="-1"), True)
+    assert row.matches(make_program(), difference_, True)
+    assert row.matches(make_program(), difference_, None)
+    assert not row.matches(make_program(), difference_, False)
+    assert not row.matches(make_program(), replace(difference_, kind="shape"), True)
+    assert not row.matches(make_program(), replace(difference_, situation="copy"), True)
+    assert not row.matches(make_program(statements=()), difference_, True)
+    assert not replace(row, message="-1").matches(make_program(), difference_, True)
+    assert replace(row, message="-1").matches(
+        make_program(), replace(difference_, actual="-1"), True
+    )
     rare = replace(row, finite=False)
-    assert not rare.matches(a_program(), difference_, True)
-    assert rare.matches(a_program(), replace(difference_, finite=False), True)
+    assert not rare.matches(make_program(), difference_, True)
+    assert rare.matches(make_program(), replace(difference_, finite=False), True)
 
 
-def test_the_list_can_be_read(tmp_path: Path) -> None:
+def test_rows_of_known_differences_are_checked(tmp_path: Path) -> None:
     assert all(row.reason and row.kinds for row in fuzzing.load_known(fuzzing.KNOWN))
     file = tmp_path / "known.toml"
     file.write_text("[[known]]\nkinds = ['value']\n")
@@ -479,8 +488,10 @@ def test_a_stack_must_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_programs_are_the_same_however_many_run() -> None:
-    few = list(fuzzing._programs(fuzzing.Limits(0, 5), 3, list(generator.CATEGORIES), 0.0))
-    many = list(fuzzing._programs(fuzzing.Limits(0, 40), 3, list(generator.CATEGORIES), 0.0))
+    few = list(fuzzing._generate_programs(fuzzing.Limits(0, 5), 3, list(generator.CATEGORIES), 0.0))
+    many = list(
+        fuzzing._generate_programs(fuzzing.Limits(0, 40), 3, list(generator.CATEGORIES), 0.0)
+    )
     assert str(many[:5]) == str(few)
     assert {made.category for made in many} == set(generator.CATEGORIES)
 

@@ -9,12 +9,12 @@ from builder.options import Options
 from builder.proof import hosts
 
 
-def test_an_unknown_release_is_told() -> None:
+def test_an_unknown_release_is_an_error() -> None:
     with pytest.raises(UsageError, match="unknown release 'bulseye'"):
         hosts.verify_on_hosts("openblas", ["trixie", "bulseye"], Options())
 
 
-def test_a_user_is_told_that_it_takes_root(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_user_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     with pytest.raises(HostToolMissing, match="root"):
         hosts.verify_on_hosts("openblas", ["trixie"], Options())

@@ -1,4 +1,4 @@
-"""A test fails if Theano logs the failure of an optimizer."""
+"""Fail a test if Theano logs the failure of an optimizer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 import pytest
 from fail_on_logged import pytest_runtest_call
 
-from conformance.logged_failures import LoggedFailures, optimizer
+from conformance.logged_failures import LoggedFailures, get_optimizer_name
 
 LOGGER = logging.getLogger("theano.gof.opt")
 
@@ -27,7 +27,7 @@ def test_a_line_names_the_optimizer_and_the_first_line_of_the_error() -> None:
     log_a_failure("after")
     [line] = failures.lines
     assert line == "Optimization failure due to: <local> raised ValueError: no such axis"
-    assert optimizer(line) == "Optimization failure due to: <local>"
+    assert get_optimizer_name(line) == "Optimization failure due to: <local>"
 
 
 def test_other_records_are_no_failures() -> None:

@@ -11,7 +11,7 @@ from builder.common.processes import Finished
 from builder.proof import nvidia
 
 
-def answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def set_answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(_: object, *, env: dict[str, str], **__: object) -> Finished:
         assert env["THEANO_FLAGS"] == "device=cpu"
         return Finished(status, output)
@@ -20,7 +20,7 @@ def answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    answer(0, "a warning\nNVIDIA T4\n", monkeypatch)
+    set_answer(0, "a warning\nNVIDIA T4\n", monkeypatch)
     assert nvidia.find_gpu(Path("python"), {"THEANO_FLAGS": "device=cuda"}) == "NVIDIA T4"
 
 
@@ -28,9 +28,9 @@ def test_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     ("status", "output", "reason"),
     [(1, "a warning\nthere is no driver\n", "there is no driver"), (-11, "", "exit status -11")],
 )
-def test_no_gpu_is_an_error_that_says_why(
+def test_a_missing_gpu_is_an_error_with_its_reason(
     status: int, output: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(status, output, monkeypatch)
-    with pytest.raises(HostToolMissing, match=f"used: {reason}\n.*leave out --gpu"):
+    set_answer(status, output, monkeypatch)
+    with pytest.raises(HostToolMissing, match=f"used: {reason}\n.*omit --gpu"):
         nvidia.find_gpu(Path("python"), {})

@@ -18,14 +18,14 @@ LISTING = """4 libs found in cache `/etc/ld.so.cache'
 """
 
 
-def answer(listing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def set_listing(listing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opencl.processes, "run", lambda _: Finished(0, listing))
 
 
-def test_libraries_get_the_names_that_are_opened(
+def test_libraries_are_linked_under_the_opened_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(LISTING, monkeypatch)
+    set_listing(LISTING, monkeypatch)
     # Files of an interrupted run.
     for _ in range(2):
         variables = opencl.make_environ(tmp_path)
@@ -37,10 +37,10 @@ def test_libraries_get_the_names_that_are_opened(
     assert variables["LD_PRELOAD"] == "/lib/x86_64-linux-gnu/libstdc++.so.6"
 
 
-def test_a_missing_library_is_named_and_its_package(
+def test_the_error_names_a_missing_library_and_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answer(LISTING.replace("libclblast.so.1", "libclblast.so.2"), monkeypatch)
+    set_listing(LISTING.replace("libclblast.so.1", "libclblast.so.2"), monkeypatch)
     with pytest.raises(HostToolMissing, match=r"no libclblast\.so\.1\n.*apt-get .* libclblast1"):
         opencl.make_environ(tmp_path)
 
@@ -65,7 +65,7 @@ def test_a_device_that_does_not_compute_is_an_error(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("statuses", [[0], [-11, 0]])
-def test_one_crash_is_not(statuses: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_crash_is_not_an_error(statuses: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     device = Device(*statuses)
     monkeypatch.setattr(opencl.processes, "run", device.run)
     opencl.check_device(Path("python"), {})

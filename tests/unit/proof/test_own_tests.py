@@ -1,4 +1,4 @@
-"""Run the project's tests, with a process in pytest's place."""
+"""Run the project's tests, with fake pytest processes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Does = Callable[..., list[list[str]]]
 Shown = pytest.CaptureFixture[str]
 
 
-def ended(test: str, outcome: str = "passed", reason: str = "") -> Event:
+def make_end_event(test: str, outcome: str = "passed", reason: str = "") -> Event:
     return {"id": test, "outcome": outcome, "seconds": 0, "reason": reason}
 
 
 class Process:
-    """Ends with ``status`` after so many polls."""
+    """A fake process that ends with ``status`` after ``looks`` polls."""
 
     pid = 4711
 
@@ -75,10 +75,8 @@ def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
     return tell
 
 
-def test_the_plan_is_told_and_later_with_the_time_that_it_took(
-    pytest_does: Does, capsys: Shown
-) -> None:
-    pytest_does(ended("a"))
+def test_the_plan_is_printed_with_estimated_times(pytest_does: Does, capsys: Shown) -> None:
+    pytest_does(make_end_event("a"))
     absent = Suite("tests/cuda", 60, "cuda", absent="build it")
     with Run([UNITS, PATCHES, absent], "") as tests:
         plan = capsys.readouterr().out.splitlines()
@@ -92,15 +90,13 @@ def test_the_plan_is_told_and_later_with_the_time_that_it_took(
         tests.run(UNITS)
     capsys.readouterr()
     Run([UNITS], "")
-    assert "about 0 s in all, like the last run here" in capsys.readouterr().out
+    assert "about 0 s in all, as in the last run" in capsys.readouterr().out
     Run([UNITS, PATCHES], "")
     assert "about 2 min in all, on 2 cores" in capsys.readouterr().out
 
 
-def test_a_part_of_the_tests_tells_nothing_of_the_time_of_all(
-    pytest_does: Does, capsys: Shown
-) -> None:
-    pytest_does(ended("a"))
+def test_selected_tests_do_not_change_the_estimate(pytest_does: Does, capsys: Shown) -> None:
+    pytest_does(make_end_event("a"))
     with Run([UNITS], "scan") as tests:
         tests.run(UNITS)
     Run([UNITS], "")
@@ -112,7 +108,7 @@ def test_a_part_of_the_tests_tells_nothing_of_the_time_of_all(
     ("status", "select", "passes"),
     [(0, "", True), (5, "", False), (5, "scan", True), (1, "scan", False), (-9, "scan", False)],
 )
-def test_only_what_is_selected_may_be_absent(
+def test_a_suite_without_selected_tests_passes(
     status: int, select: str, passes: bool, pytest_does: Does
 ) -> None:
     commands = pytest_does(status=status)
@@ -129,19 +125,17 @@ def test_only_what_is_selected_may_be_absent(
     assert (commands[0][-2:] == ["-k", select]) == bool(select)
 
 
-def test_the_end_counts_and_tells_what_was_skipped_and_what_failed(
-    pytest_does: Does, capsys: Shown
-) -> None:
-    skipped = ended("s", "skipped", "Skipped: no daemon\n  -> start it")
-    failed = ended("tests/test_a.py::test_b[c d]", "failed", "AssertionError")
+def test_the_summary_lists_skip_reasons_and_failures(pytest_does: Does, capsys: Shown) -> None:
+    skipped = make_end_event("s", "skipped", "Skipped: no daemon\n  -> start it")
+    failed = make_end_event("tests/test_a.py::test_b[c d]", "failed", "AssertionError")
     message = r"^failed: tests/patches in openblas \(1\)$"
     with (
         pytest.raises(CommandFailed, match=message),
         Run([UNITS, PATCHES], "") as tests,
     ):
-        pytest_does(ended("a"), skipped, output="..")
+        pytest_does(make_end_event("a"), skipped, output="..")
         tests.run(UNITS)
-        pytest_does(ended("b"), skipped, failed, status=1)
+        pytest_does(make_end_event("b"), skipped, failed, status=1)
         tests.run(PATCHES)
         capsys.readouterr()
     _, *lines = capsys.readouterr().out.splitlines()
@@ -158,7 +152,7 @@ def test_the_end_counts_and_tells_what_was_skipped_and_what_failed(
 
 
 @pytest.mark.parametrize("heading", ["=== FAILURES ===", "\x1b[33m== warnings summary ==\x1b[0m"])
-def test_of_pytests_output_only_failures_and_warnings_are_shown(
+def test_only_failures_and_warnings_of_pytest_are_printed(
     heading: str, pytest_does: Does, capsys: Shown
 ) -> None:
     pytest_does(output=f"....\n{heading}\ntext")
@@ -171,8 +165,8 @@ def test_of_pytests_output_only_failures_and_warnings_are_shown(
     assert capsys.readouterr().out == "tests/unit: 0 passed, 0 failed, 0 skipped, 0:00\n"
 
 
-def test_a_test_that_ends_its_process_failed(pytest_does: Does, capsys: Shown) -> None:
-    events = [{"collected": ["a", "b"]}, {"started": "a"}, ended("a"), {"started": "b"}]
+def test_a_crashed_test_is_a_failure(pytest_does: Does, capsys: Shown) -> None:
+    events = [{"collected": ["a", "b"]}, {"started": "a"}, make_end_event("a"), {"started": "b"}]
     pytest_does(*events, status=-11, output=".Fatal Python error")
     with pytest.raises(CommandFailed), Run([UNITS], "") as tests:
         tests.run(UNITS)
@@ -182,7 +176,7 @@ def test_a_test_that_ends_its_process_failed(pytest_does: Does, capsys: Shown) -
     assert lines[-1] == "1 passed, 1 failed, 0 skipped"
 
 
-def test_an_interruption_ends_pytest_as_ctrl_c_does_and_is_counted(
+def test_an_interruption_is_passed_to_pytest_and_counted(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     sent = []
@@ -193,14 +187,14 @@ def test_an_interruption_ends_pytest_as_ctrl_c_does_and_is_counted(
 
     monkeypatch.setattr(own_tests.time, "sleep", interrupt)
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
-    pytest_does(ended("a"), ended("b", "failed"), looks=3, status=2)
+    pytest_does(make_end_event("a"), make_end_event("b", "failed"), looks=3, status=2)
     with pytest.raises(KeyboardInterrupt), Run([UNITS, PATCHES], "") as tests:
         tests.run(UNITS)
     assert sent == [(Process.pid, signal.SIGINT)]
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"
 
 
-def test_a_pytest_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_pytest_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = []
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
     own_tests._interrupt(Process.pid, lambda: None)
@@ -209,12 +203,12 @@ def test_a_pytest_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -
 
 UNDER_WAY = (
     {"collected": ["a", "b", "c"]},
-    *({"started": "a"}, ended("a"), {"started": "b"}, ended("b", "failed")),
+    *({"started": "a"}, make_end_event("a"), {"started": "b"}, make_end_event("b", "failed")),
 )
 LINE = "1/2 tests/unit: 2 of 3 tests, 1 failed, about 3 min left"
 
 
-def test_a_terminal_shows_one_line_that_goes(
+def test_on_a_terminal_the_progress_line_is_removed(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     screen = io.StringIO()
@@ -229,7 +223,7 @@ def test_a_terminal_shows_one_line_that_goes(
 
 
 @pytest.mark.parametrize(("pace", "lines"), [(0, [LINE] * 2), (30, [])])
-def test_elsewhere_plain_lines_come_now_and_then(
+def test_without_a_terminal_progress_lines_are_printed(
     pace: int,
     lines: list[str],
     pytest_does: Does,
@@ -251,10 +245,10 @@ def test_elsewhere_plain_lines_come_now_and_then(
     ("done", "elapsed", "remaining"),
     [(0, 0, "3 min"), (1, 60, "2 min"), (1, 80, "5 min"), (3, 9, "2 min")],
 )
-def test_time_left_is_the_rest_of_the_plans_or_what_the_tests_done_took(
+def test_the_time_left_follows_the_plan_or_the_pace(
     done: int, elapsed: int, remaining: str, pytest_does: Does
 ) -> None:
-    pytest_does({"collected": ["a", "b", "c"]}, *map(ended, "abc"[:done]))
+    pytest_does({"collected": ["a", "b", "c"]}, *map(make_end_event, "abc"[:done]))
     tests = Run([UNITS, PATCHES], "")
     tests.run(UNITS)
     assert tests._format_line([UNITS], elapsed).endswith(
@@ -262,11 +256,11 @@ def test_time_left_is_the_rest_of_the_plans_or_what_the_tests_done_took(
     )
 
 
-def test_suites_beside_each_other_are_counted_once(
+def test_concurrent_suites_count_once(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     monkeypatch.setattr(own_tests, "LINE_INTERVAL", 0)
-    commands = pytest_does({"collected": ["a", "b"]}, ended("a"), looks=1)
+    commands = pytest_does({"collected": ["a", "b"]}, make_end_event("a"), looks=1)
     with Run([UNITS, PATCHES, INTEGRATION], "") as tests:
         assert tests.groups == [[UNITS], [PATCHES, INTEGRATION]]
         assert "about 3 min in all" in capsys.readouterr().out
@@ -280,10 +274,10 @@ def test_suites_beside_each_other_are_counted_once(
     assert len(commands) == 2
 
 
-def test_a_line_that_is_half_written_is_read_later(
+def test_an_incomplete_line_is_read_later(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest_does(ended("a"), looks=1)
+    pytest_does(make_end_event("a"), looks=1)
     read = own_tests.pytest_events.read_events
     monkeypatch.setattr(own_tests.pytest_events, "read_events", lambda *_: json.loads('{"coll'))
     monkeypatch.setattr(

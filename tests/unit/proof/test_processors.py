@@ -1,4 +1,4 @@
-"""The rule by which the kernel runs programs in QEMU, and the messages if it cannot."""
+"""Test the binfmt_misc rule that starts programs in QEMU, and the errors of emulation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00"
 X86_64, AARCH64 = ELF + b"\x3e\x00", ELF + b"\xb7\x00"
 
 
-def matches(header: bytes) -> bool:
+def is_matched(header: bytes) -> bool:
     """Return whether binfmt_misc's comparison matches the rule with a program."""
     magic, mask = (
         part.decode("unicode_escape").encode("latin-1")
@@ -25,26 +25,26 @@ def matches(header: bytes) -> bool:
     return all(not (a ^ b) & c for a, b, c in zip(header, magic, mask, strict=True))
 
 
-def test_the_rule_takes_programs_for_x86_64_that_are_not_marked(tmp_path: Path) -> None:
-    assert matches(X86_64)
-    assert not matches(AARCH64)
+def test_the_rule_matches_unmarked_x86_64_programs(tmp_path: Path) -> None:
+    assert is_matched(X86_64)
+    assert not is_matched(AARCH64)
     program, copy = tmp_path / "program", tmp_path / "copy"
     program.write_bytes(X86_64)
     processors.mark(program, copy)
-    assert not matches(copy.read_bytes())
+    assert not is_matched(copy.read_bytes())
     assert copy.stat().st_mode & 0o111 == 0o111
 
 
-def test_a_host_without_qemu_is_told_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_the_package_of_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with (
         pytest.raises(HostToolMissing, match="qemu-user-static"),
-        processors.emulated("Nehalem"),
+        processors.emulate("Nehalem"),
     ):
         pass
 
 
-def test_kernels_are_those_of_each_blas() -> None:
+def test_the_kernels_of_each_blas_are_named() -> None:
     document = {"facts": {"blas": [{"kernels": "Nehalem"}, {"error": "it does not answer"}]}}
-    assert processors.kernels(document) == "Nehalem, -"
-    assert processors.kernels({}) == "-"
+    assert processors.format_kernels(document) == "Nehalem, -"
+    assert processors.format_kernels({}) == "-"

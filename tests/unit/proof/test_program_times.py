@@ -23,7 +23,7 @@ OWN = {*program_times.LENT["keras"], "Keras-2.3.1.dist-info"}
 def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Set the outcome of each test; stock's environment and a stack's exist."""
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
-    monkeypatch.setattr(program_times.lent_packages, "link_packages", lambda *_: None)
+    monkeypatch.setattr(program_times.linked_packages, "link_packages", lambda *_: None)
     ended: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
 
     def run(self: Run, parts: list[Any]) -> None:
@@ -41,7 +41,9 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return ended
 
 
-def test_stock_is_lent_the_programs_own_code(outcome: dict[str, Any], tmp_path: Path) -> None:
+def test_stock_theano_runs_the_stacks_copy_of_a_program(
+    outcome: dict[str, Any], tmp_path: Path
+) -> None:
     lender = tmp_path / "openblas+keras"
     for prefix in (tmp_path / PROGRAMS, lender):
         kept = paths.BENCHES / prefix.name / "program-keras" / "compiledir"
@@ -54,7 +56,7 @@ def test_stock_is_lent_the_programs_own_code(outcome: dict[str, Any], tmp_path: 
         assert lent == (set() if prefix == lender else OWN)
 
 
-def test_a_test_that_fails_is_told(
+def test_a_failed_test_is_reported(
     outcome: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outcome |= {"outcome": "failed", "reason": "AssertionError: 1"}

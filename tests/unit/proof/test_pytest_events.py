@@ -14,14 +14,14 @@ TESTS = [f"{PART.file}::test_{number}" for number in range(4)]
 SKIPPED: dict[str, object] = {"outcome": "skipped", "seconds": 0, "reason": "no GPU"}
 
 
-def happened(directory: Path, *lines: dict[str, object]) -> pytest_events.Events:
+def record_events(directory: Path, *lines: dict[str, object]) -> pytest_events.Events:
     file = pytest_events.event_file(directory, PART)
     file.parent.mkdir(parents=True)
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return pytest_events.read_events(directory, PART)
 
 
-def test_nothing_happened(tmp_path: Path) -> None:
+def test_a_part_without_events_is_empty(tmp_path: Path) -> None:
     assert pytest_events.read_events(tmp_path, PART) == pytest_events.Events(
         (), {}, "", complete=False
     )
@@ -34,20 +34,20 @@ def test_a_test_is_open_until_it_has_an_outcome(tmp_path: Path) -> None:
         {"id": TESTS[1], **SKIPPED},
         {"started": TESTS[3]},
     ]
-    events = happened(tmp_path, *lines)
+    events = record_events(tmp_path, *lines)
     assert events.outcomes == {TESTS[1]: Outcome("skipped", 0, "no GPU")}
     assert events.open == TESTS[3]
     assert not events.complete
 
 
 def test_a_file_that_skips_itself_is_complete(tmp_path: Path) -> None:
-    events = happened(tmp_path, {"id": PART.file, **SKIPPED}, {"collected": []})
+    events = record_events(tmp_path, {"id": PART.file, **SKIPPED}, {"collected": []})
     assert events.complete
     assert list(events.outcomes) == [PART.file]
 
 
 def test_the_same_file_in_two_configurations(tmp_path: Path) -> None:
-    happened(tmp_path, {"collected": TESTS}, {"id": TESTS[1], **SKIPPED})
+    record_events(tmp_path, {"collected": TESTS}, {"id": TESTS[1], **SKIPPED})
     other = Part("python", "cxx=", PART.file, 0, 1)
     results = pytest_events.collect_results(tmp_path, [PART, other])
     assert list(results.outcomes) == [("c", TESTS[1])]

@@ -1,4 +1,4 @@
-"""Count, keep and compare outcomes."""
+"""Count, store and compare outcomes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ SKIPPED = Outcome("skipped", 0.0, "no GPU")
 FILE = "theano/tests/test_a.py"
 
 
-def key(test: str) -> tuple[str, str]:
+def make_key(test: str) -> tuple[str, str]:
     return "c", f"{FILE}::{test}"
 
 
 RESULTS = Results(
-    outcomes={key("one"): PASSED, key("two"): FAILED, key("three"): FAILED, key("four"): SKIPPED},
-    collected={("c", FILE): tuple(key(t)[1] for t in ("one", "two", "three", "four", "five"))},
+    outcomes={
+        make_key("one"): PASSED,
+        make_key("two"): FAILED,
+        make_key("three"): FAILED,
+        make_key("four"): SKIPPED,
+    },
+    collected={("c", FILE): tuple(make_key(t)[1] for t in ("one", "two", "three", "four", "five"))},
 )
 
 
 def test_each_test_is_counted_once() -> None:
-    assert pytest_results.count_outcomes(RESULTS, [key("two"), key("one")]) == {
+    assert pytest_results.count_outcomes(RESULTS, [make_key("two"), make_key("one")]) == {
         "passed": 1,
         "failed": 1,
         "expected failures": 1,
@@ -41,24 +46,29 @@ def test_a_file_that_skips_itself_is_counted_as_one_test() -> None:
     assert sum(counts.values()) == 1
 
 
-def test_what_is_kept_can_be_read(tmp_path: Path) -> None:
+def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(json.dumps(pytest_results.make_document(RESULTS)))
     assert pytest_results.read_reports([file]) == RESULTS.outcomes
 
 
 def test_only_tests_that_ran_on_both_sides_are_compared() -> None:
-    reference = {key("one"): PASSED, key("two"): PASSED, key("three"): FAILED, key("six"): PASSED}
+    reference = {
+        make_key("one"): PASSED,
+        make_key("two"): PASSED,
+        make_key("three"): FAILED,
+        make_key("six"): PASSED,
+    }
     assert pytest_results.compare_by_file(reference, RESULTS.outcomes) == [
         ["c", FILE, "2/1/0", "1/2/0", "1"]
     ]
 
 
-def test_files_are_summed_up() -> None:
+def test_outcomes_are_counted_by_file() -> None:
     assert pytest_results.make_document(RESULTS)["files"] == {
         "c": {FILE: {"passed": 1, "failed": 2, "skipped": 1, "seconds": 2.5}}
     }
 
 
-def test_reasons_of_what_was_skipped() -> None:
+def test_skip_reasons_are_counted() -> None:
     assert pytest_results.count_skip_reasons(RESULTS.outcomes) == [("no GPU", 1)]

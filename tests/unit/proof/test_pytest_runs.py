@@ -1,4 +1,4 @@
-"""Schedule test runs, with a process in pytest's place."""
+"""Schedule test runs, with fake pytest processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write(file: Path, *events: dict[str, object]) -> None:
         stream.writelines(json.dumps(event) + "\n" for event in events)
 
 
-def passed(test: str) -> dict[str, object]:
+def make_event(test: str) -> dict[str, object]:
     return {"id": test, "outcome": "passed", "seconds": 1.0, "reason": ""}
 
 
@@ -60,9 +60,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
     return start
 
 
-def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_path: Path) -> None:
+def test_a_part_is_complete_if_its_tests_have_outcomes(run: Start, tmp_path: Path) -> None:
     def pytest_process(events: Path) -> None:
-        write(events, {"collected": TESTS}, passed(TESTS[0]), passed(TESTS[2]))
+        write(events, {"collected": TESTS}, make_event(TESTS[0]), make_event(TESTS[2]))
 
     [environ] = run(pytest_process)
     assert environ["LANG"] == "C"
@@ -74,12 +74,12 @@ def test_a_part_is_complete_when_its_own_tests_have_an_outcome(run: Start, tmp_p
     assert results.collected == {("c", PART.file): tuple(TESTS)}
 
 
-def test_python_2_runs_them_by_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_2_runs_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nose(command: list[object], **_: object) -> Process:
         assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
         events = Path(str(command[command.index("--events") + 1]))
         # nose knows the list of tests only at the end.
-        write(events, passed(TESTS[0]), passed(TESTS[2]), {"collected": TESTS})
+        write(events, make_event(TESTS[0]), make_event(TESTS[2]), {"collected": TESTS})
         return Process()
 
     monkeypatch.setattr(pytest_runs.processes, "start", nose)
@@ -88,12 +88,10 @@ def test_python_2_runs_them_by_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert pytest_events.read_events(tmp_path, PART).complete
 
 
-def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
-    run: Start, tmp_path: Path
-) -> None:
+def test_other_tests_continue_after_a_crash(run: Start, tmp_path: Path) -> None:
     run(
         lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
-        lambda events: write(events, {"collected": TESTS}, passed(TESTS[2])),
+        lambda events: write(events, {"collected": TESTS}, make_event(TESTS[2])),
     )
     assert pytest_events.read_events(tmp_path, PART).outcomes == {
         TESTS[0]: Outcome("failed", 0, "its process ended with -11"),
@@ -101,7 +99,7 @@ def test_a_test_that_ends_its_process_failed_and_the_others_go_on(
     }
 
 
-def test_a_file_that_ends_its_process_failed(run: Start, tmp_path: Path) -> None:
+def test_a_file_that_crashes_is_a_failure(run: Start, tmp_path: Path) -> None:
     run(lambda events: None)
     reason = "its process ended with -11, before its first test"
     assert pytest_events.read_events(tmp_path, PART).outcomes == {
@@ -122,9 +120,7 @@ def test_a_test_that_hangs_is_killed(
     assert outcome == Outcome("failed", 0, "took longer than 0 s")
 
 
-def test_nothing_keeps_running_after_an_interruption(
-    run: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interruption_kills_all_processes(run: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[object] = []
 
     def interrupt(_: float) -> None:

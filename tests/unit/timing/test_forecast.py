@@ -10,29 +10,29 @@ from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast
 
 
-def recipe(name: str, *sources: Source) -> Recipe:
+def make_recipe(name: str, *sources: Source) -> Recipe:
     return Recipe(name.partition("-")[0], Path(name), (), sources, (), ())
 
 
-def test_every_cost_is_of_a_recipe_or_stage() -> None:
+def test_every_cost_belongs_to_a_recipe_or_stage() -> None:
     directories = {file.parent.name for file in paths.RECIPES.glob("*/recipe.yaml")}
-    costs = forecast._costs()
+    costs = forecast._read_costs()
     assert set(costs["recipes"]) <= directories
     assert set(costs["packages"]) <= directories
     assert set(costs["stages"]) == set(forecast.STAGES)
 
 
 def test_measurements_take_precedence() -> None:
-    stored = forecast.estimate_cpu_seconds([recipe("scipy"), recipe("none")])
+    stored = forecast.estimate_cpu_seconds([make_recipe("scipy"), make_recipe("none")])
     assert stored == {
-        "scipy": forecast._costs()["recipes"]["scipy"],
+        "scipy": forecast._read_costs()["recipes"]["scipy"],
         "none": forecast.DEFAULT_CPU_SECONDS,
     }
     forecast.record_measurement("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
     forecast.record_measurement("stages", "verification", 12.0)
-    assert forecast.estimate_cpu_seconds([recipe("scipy")]) == {"scipy": 77.0}
+    assert forecast.estimate_cpu_seconds([make_recipe("scipy")]) == {"scipy": 77.0}
     # A recipe of the same name for another Python has its own estimate.
-    assert forecast.estimate_cpu_seconds([recipe("scipy-0.19")])["scipy"] not in (
+    assert forecast.estimate_cpu_seconds([make_recipe("scipy-0.19")])["scipy"] not in (
         77.0,
         stored["scipy"],
     )
@@ -49,11 +49,11 @@ def test_a_damaged_file_of_measurements_is_ignored(content: str) -> None:
     assert forecast.estimate_stage_seconds("environment") == 1
 
 
-def test_sources_by_their_names_up_to_the_version() -> None:
+def test_sizes_of_sources_are_estimated_by_name() -> None:
     names = ("numpy-9.9.tar.gz", "python3.11_3.11.2.orig.tar.gz", "unheard-of_1.orig.tar.gz")
     names += ("python3.11_3.11.2-6.debian.tar.xz",)
     sources = [Source(name, "ab" * 32) for name in names]
-    costs = forecast._costs()["sources"]
+    costs = forecast._read_costs()["sources"]
     assert forecast.estimate_megabytes(sources) == costs["numpy"] + costs["python3.11"]
     cached_path(sources[0]).parent.mkdir(parents=True)
     cached_path(sources[0]).touch()
@@ -61,9 +61,9 @@ def test_sources_by_their_names_up_to_the_version() -> None:
 
 
 def test_disk_space_includes_downloads_packages_and_work() -> None:
-    small = forecast.estimate_disk_megabytes([recipe("zlib")], 1)
+    small = forecast.estimate_disk_megabytes([make_recipe("zlib")], 1)
     assert forecast.SMALL_WORK < small < forecast.SMALL_WORK + 10
     assert (
-        forecast.estimate_disk_megabytes([recipe("zlib"), recipe("scipy")], 57)
+        forecast.estimate_disk_megabytes([make_recipe("zlib"), make_recipe("scipy")], 57)
         > forecast.LARGE_WORK + 57
     )

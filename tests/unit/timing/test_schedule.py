@@ -16,7 +16,7 @@ NEEDS = {
 SECONDS = {**dict.fromkeys(NEEDS, 1.0), "wanted": 5.0, "python": 50.0, "numpy": 100.0}
 
 
-def test_chains_are_ordered_by_length_not_by_dependents() -> None:
+def test_recipes_are_ordered_by_chain_length() -> None:
     chains = schedule.compute_longest_chains(NEEDS, SECONDS)
     assert chains["stack"] == 1
     assert chains["numpy"] == 101
@@ -38,7 +38,7 @@ def test_one_core_takes_as_long_as_all_recipes_together() -> None:
 def test_other_recipes_use_the_idle_cpus() -> None:
     needs = {"chain": (), "other": ()}
     seconds = {"chain": 160.0, "other": 40.0}
-    # Alone on 2 CPUs, the chain uses 1.6 of them.
+    # Alone on 2 CPUs, the chain uses 1.6 CPUs.
     assert schedule.estimate_duration({"chain": ()}, {"chain": 160.0}, 2, 2) == pytest.approx(100)
     assert schedule.estimate_duration(needs, seconds, 2, 2) == pytest.approx(100)
     assert schedule.estimate_duration(needs, seconds, 1, 2) == pytest.approx(125)

@@ -28,7 +28,7 @@ def test_the_chart_is_ascii_text_of_80_columns() -> None:
     assert rows["b"].split()[1:6] == ["*", "0:00", "0:20", "15", "17%"]
     assert rows["c"].count("#") > 2 * rows["b"].count("#") > 0
     assert rows["a"].count("-") > 0
-    # A build of less than a column has a bar too.
+    # A build that is shorter than a column has a bar too.
     assert rows["d"].count("#") == 1
     assert lines[5] == "* critical path: 75 of 90 CPU s"
     assert lines[6] == "1:21 on 2 CPUs, of which the builds used 56%"

@@ -1,4 +1,4 @@
-"""Lend packages to an interpreter that does not have them."""
+"""Link packages for an interpreter that does not have them."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from builder.proof import lent_packages
+from builder.proof import linked_packages
 from builder.source.sources import cached_path, sha256
 from builder.stack.recipes import Source
 
 
 def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
-    lent_packages.link_packages(tmp_path, "pluggy", "py")
+    linked_packages.link_packages(tmp_path, "pluggy", "py")
     assert (tmp_path / "pluggy" / "__init__.py").exists()
     assert (tmp_path / "py.py").exists()
     assert list(tmp_path.glob("pluggy-*.dist-info/METADATA"))
     assert all(entry.is_symlink() for entry in tmp_path.iterdir())
 
 
-def test_nose_is_the_pinned_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nose_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wheel = tmp_path / "nose.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("nose/__init__.py", "")
     source = Source(wheel.name, sha256(wheel))
     cached_path(source).parent.mkdir(parents=True)
     wheel.rename(cached_path(source))
-    monkeypatch.setattr(lent_packages, "NOSE", (source,))
-    lent_packages.unpack_nose(tmp_path)
+    monkeypatch.setattr(linked_packages, "NOSE", (source,))
+    linked_packages.unpack_nose(tmp_path)
     assert (tmp_path / "nose" / "__init__.py").exists()

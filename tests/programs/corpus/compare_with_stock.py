@@ -1,11 +1,11 @@
-"""Run programs on stock Theano and on a stack, both from an empty compile directory; record both.
+"""Run programs on stock Theano and on a stack, from empty compile directories; record the results.
 
 From the root of the repository, after ``./invoke references`` and ``./invoke build``:
 
-    python3 tests/programs/corpus/beside_stock.py [NAME...]
+    python3 tests/programs/corpus/compare_with_stock.py [NAME...]
 
-It writes the results of stock Theano to stock.json, with which test_corpus.py compares, and prints
-the seconds to the first result.
+The program writes the results of stock Theano to stock.json and prints the seconds to the first
+result. test_corpus.py compares with stock.json.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Lend pytest and nose to an interpreter without them, through a directory on PYTHONPATH."""
+"""Provide pytest and nose to an interpreter without them, through a directory on PYTHONPATH."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from builder.source import sources
 from builder.stack.recipes import Source
 
-# pytest with its dependencies, and the other dependency of Theano's tests.
+# pytest with its dependencies, and another dependency of Theano's tests.
 PYTEST = (
     *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"),
     "parameterized",
@@ -34,7 +34,7 @@ def link_packages(directory: Path, *names: str) -> None:
         assert module is not None
         assert module.origin is not None
         file = Path(module.origin)
-        # A package is its directory, a module its file.
+        # Link the directory of a package, or the file of a module.
         path = file.parent if file.name == "__init__.py" else file
         # pytest also reads its own and pluggy's metadata.
         for part in (path, *path.parent.glob(f"{name}-*.dist-info")):
@@ -45,8 +45,8 @@ def unpack_nose(directory: Path) -> None:
     """Unpack nose into ``directory``, for a PYTHONPATH of Python 2.7.
 
     Raises:
-        SourceUnavailable: it cannot be downloaded.
-        HashMismatch: the file has not the pinned SHA-256.
+        SourceUnavailable: nose cannot be downloaded.
+        HashMismatch: the file does not have the pinned SHA-256.
     """
     for wheel in sources.fetch(NOSE):
         with zipfile.ZipFile(wheel) as archive:
