@@ -146,12 +146,12 @@ static void run_fibers(void) {
   }
   for (size_t i = 0; i < threads.size(); i++)
     fibers[i]->ended = false;
-  for (size_t left = threads.size(); left;)
+  for (size_t running = threads.size(); running > 0;)
     for (size_t i = 0; i < threads.size(); i++)
       if (!fibers[i]->ended) {
         threadIdx = threads[i];
         resume(fibers[i]);
-        left -= fibers[i]->ended;
+        running -= fibers[i]->ended;
       }
 }
 

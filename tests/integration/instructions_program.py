@@ -3,9 +3,9 @@
     instructions_program.py GRAPH instructions|others
 
 With ``instructions``, the program forks a process that exits at once at the end of each phase, so
-that Cachegrind reports the instructions up to this point. It prints the process IDs as JSON. With
-``others``, it prints the number of modules in the compile directory and of NumPy's allocations per
-call.
+that Cachegrind reports the instructions up to this point. It prints, as JSON, the calls of the last
+phase and the process IDs. With ``others``, it prints the number of modules in the compile directory
+and of NumPy's allocations per call.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ if sys.argv[2] == "instructions":
     end_phase("warm")
     call_step()
     end_phase("called")
-    print(json.dumps(phases))
+    print(json.dumps({"calls": CALLS, "phases": phases}))
 else:
     counts = {
         "modules": len([*Path(theano.config.compiledir).glob("*/*.so")]),
