@@ -11,7 +11,6 @@ import collections.abc
 import fractions
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import inspect
 import math
 import os
@@ -23,6 +22,8 @@ from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any
+
+from theano_fast import import_hooks
 
 VARIABLE = "THEANO_FAST_OLD_NAMES"
 ArgSpec = collections.namedtuple("ArgSpec", "args varargs keywords defaults")
@@ -165,6 +166,14 @@ def add(module: object, names: Mapping[str, Any]) -> None:
             setattr(module, name, value)
 
 
+def add_lacking_names(module: ModuleType) -> None:
+    """Compute and add the names of PACKAGES that a package lacks."""
+    lacking = {
+        name: value for name, value in PACKAGES[module.__name__].items() if name not in vars(module)
+    }
+    add(module, {name: value(module) for name, value in lacking.items()})
+
+
 class Alias(importlib.abc.Loader):
     """Load a module of MODULES as an alias of the module with the current name."""
 
@@ -190,21 +199,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if fullname not in self.awaited:
             return None
         self.awaited.remove(fullname)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_add(module: ModuleType) -> None:
-                execute(module)
-                lacking = {
-                    name: value
-                    for name, value in PACKAGES[fullname].items()
-                    if name not in vars(module)
-                }
-                add(module, {name: value(module) for name, value in lacking.items()})
-
-            spec.loader.exec_module = execute_and_add  # type: ignore[method-assign]
-        return spec
+        return import_hooks.find_spec_and_run(fullname, add_lacking_names)
 
 
 def main() -> None:

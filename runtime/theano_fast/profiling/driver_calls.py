@@ -6,7 +6,6 @@ and after each call of a function.
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import mmap
 import struct
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from theano_fast import stack
+from theano_fast import import_hooks, stack
 
 COMPILER = "x86_64-conda-linux-gnu-g++"
 SOURCE = Path(__file__).with_suffix(".cpp")
@@ -156,17 +155,11 @@ class CountAtImport(importlib.abc.MetaPathFinder):
         if fullname != self.MODULE:
             return None
         sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
+        return import_hooks.find_spec_and_run(fullname, self._wrap_calls)
 
-            def execute_and_wrap(module: ModuleType) -> None:
-                execute(module)
-                function = module.Function
-                function.__call__ = self.counter.wrap(function.__call__, self.name_of)
-
-            spec.loader.exec_module = execute_and_wrap  # type: ignore[method-assign]
-        return spec
+    def _wrap_calls(self, module: ModuleType) -> None:
+        function = module.Function
+        function.__call__ = self.counter.wrap(function.__call__, self.name_of)
 
 
 def render(counts: Mapping[str, Any]) -> list[str]:

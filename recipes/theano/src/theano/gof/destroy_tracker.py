@@ -125,7 +125,7 @@ class DestroyTracker:
         return self.roots
 
     def select_destroyed(self, variables: Iterable[Variable]) -> list[Variable]:
-        """Return those of the variables that a node destroys, itself or a view of it."""
+        """Return the variables that a node destroys directly or through a view."""
         root_of = self.refresh()[0]
         return [variable for variable in variables if variable in root_of]
 
@@ -224,10 +224,10 @@ class DestroyTracker:
         for app in self.changed:
             last = -1.0
             for parent in _list_parents(app, waits, self.parents):
-                place = position.get(parent)
-                if place is None:
+                parent_position = position.get(parent)
+                if parent_position is None:
                     return False
-                last = max(last, place)
+                last = max(last, parent_position)
             if position.setdefault(app, last + STEP) <= last:
                 return False
         return True
@@ -253,7 +253,7 @@ def _list_parents(
     orderings: Mapping[Apply, Collection[Apply]],
     parents_of: dict[Apply, list[Apply]],
 ) -> list[Apply]:
-    """Return the nodes that a node waits for; the arguments are those of contains_cycle."""
+    """Return the nodes that must run before a node; contains_cycle describes the arguments."""
     parents = parents_of.get(node)
     if parents is None:
         parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]

@@ -224,7 +224,7 @@ class KernelWriter:
         ndim = self.graph.count_dimensions(results[positions[0]])
         # The last dimension changes fastest.
         indices = tuple(f"x{number}_{axis}" for axis in range(ndim))
-        first = " + ".join(f"n{other}" for other in range(number)) or "0"
+        first = " + ".join(f"n{earlier}" for earlier in range(number)) or "0"
         self.lines.append(f"    if (i >= {first} && i < {first} + n{number}) {{")
         scope = Scope(self.lines, "        ")
         scope.add(f"ga_size remainder = i - ({first});")

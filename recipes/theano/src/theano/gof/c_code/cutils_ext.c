@@ -11,8 +11,8 @@ static PyObject *return_none(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(argu
     Py_RETURN_NONE;
 }
 
-/* Append the nodes of variables to a list, except those of inputs or of sorted nodes.
- */
+/* Append the nodes that compute variables to a list, unless a node is sorted or its
+ * variable is an input. */
 static int append_missing(PyObject *variables, PyObject *inputs, PyObject *sorted,
                           PyObject *missing, PyObject *owner_name) {
     PyObject *items =

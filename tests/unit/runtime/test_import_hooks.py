@@ -1,0 +1,21 @@
+"""The action runs once, on the executed module; a missing module has no spec."""
+
+import importlib.util
+
+import pytest
+from theano_fast import import_hooks
+
+
+def test_the_action_sees_the_executed_module(monkeypatch, tmp_path):
+    (tmp_path / "hooked.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    values = []
+    spec = import_hooks.find_spec_and_run("hooked", lambda module: values.append(module.value))
+    assert values == []
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert values == [1]
+
+
+def test_a_missing_module_has_no_spec():
+    assert import_hooks.find_spec_and_run("theano_fast_missing", pytest.fail) is None
