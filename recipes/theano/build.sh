@@ -1,22 +1,22 @@
 #!/bin/bash
 set -euo pipefail
 
-# theano-nose: nose does not run on this Python.
+# Remove theano-nose, because nose does not run on this Python.
 rm bin/theano_nose.py
-# scan_steps.c replaces them.
+# scan_steps.c replaces these files.
 rm theano/scan_module/{scan_perform_ext.py,c_code/scan_perform.c}
-# Stubs for mypy only, which checks src without the rest of Theano.
+# Remove the stubs. Only mypy uses them, because it checks src without the rest of Theano.
 find theano -name '*.pyi' -delete
 
 cp "$RECIPE_DIR/conftest.py" theano/
 
-# Theano calls it only on processors with AVX2 and fused multiply-add.
+# Theano calls this library only on processors with AVX2 and fused multiply-add.
 mkdir -p "$PREFIX/lib"
 g++ -O3 -mavx2 -mfma -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Werror \
     -fPIC -shared -nostdlib -Wl,-soname,libtheano_functions.so \
     theano/gof/c_code/theano_functions.cpp -o "$PREFIX/lib/libtheano_functions.so"
 
-# Through a wheel, because an installation from the directory would record the path.
+# Install through a wheel, because an installation from the directory would record the path.
 pip="$PYTHON -m pip --no-cache-dir"
 $pip wheel . --no-deps --no-index --no-build-isolation --wheel-dir dist
 $pip install Theano --no-deps --no-index --no-compile --find-links dist

@@ -1,6 +1,6 @@
 """Pytest plugin for Theano's own tests, which were written for nose.
 
-It is installed with them. Stock Theano's tests run with it as well, on pytest 8 or newer.
+It is installed with the tests. Stock Theano's tests also run with it, on pytest 8 or newer.
 """
 
 import functools
@@ -20,7 +20,7 @@ def pytest_configure():
 
 
 def _supply_nose():
-    """The parts of nose that the tests use; nose has not been developed since 2015."""
+    """Supply the parts of nose that the tests use; nose has not been developed since 2015."""
     case = unittest.TestCase()
 
     def raises(*exceptions):
@@ -57,7 +57,7 @@ def _supply_nose():
 
 
 def _supply_decorators():
-    """The parts of numpy.testing.dec that the tests use; NumPy 1.25 removed it."""
+    """Supply the parts of numpy.testing.dec that the tests use; NumPy 1.25 removed it."""
 
     def skipif(condition, reason):
         return unittest.skipIf(condition() if callable(condition) else condition, reason)
@@ -71,7 +71,7 @@ def _supply_decorators():
 
 
 class Case(pytest.Item):
-    """One case of a yield test, run on the instance that its generator ran on."""
+    """A case of a yield test. It runs on the same instance as its generator."""
 
     def __init__(self, check, instance, **kwargs):
         super().__init__(**kwargs)
@@ -79,7 +79,7 @@ class Case(pytest.Item):
         self.instance = instance
 
     def setup(self):
-        """Run setUp, which pytest leaves to unittest's classes."""
+        """Run setUp; pytest itself runs setUp of unittest's classes only."""
         getattr(self.instance, "setUp", lambda: None)()
 
     def runtest(self):
@@ -89,18 +89,18 @@ class Case(pytest.Item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item):
-    """Run setUp of classes that are not unittest's, as nose did."""
+    """Run setUp of classes that do not derive from unittest.TestCase, as nose did."""
     if isinstance(item, pytest.Function) and not isinstance(item.instance, unittest.TestCase):
         getattr(item.instance, "setUp", lambda: None)()
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
-    """Collect like nose: yield tests, no class with an underscore, classes made by a function."""
+    """Collect as nose did: yield tests, and classes made by a function; no class ``_NAME``."""
     if inspect.isclass(obj) and issubclass(obj, unittest.TestCase):
         if name.startswith("_"):
             return []
         if not hasattr(sys.modules[obj.__module__], name):
-            # Where it can be found: test_basic.makeTester's classes look for themselves.
+            # The classes of test_basic.makeTester look themselves up in their module.
             obj.__module__ = collector.obj.__name__
     if name.startswith("test") and inspect.isgeneratorfunction(obj):
         return [

@@ -1,26 +1,26 @@
 """Print the constants of src/theano/gof/c_code/theano_functions.cpp; needs mpmath.
 
-``PYTHONPATH=recipes/amdlibm python recipes/theano/functions_constants.py``: the polynomials are
-powf_constants.fit's.
+``PYTHONPATH=recipes/amdlibm python recipes/theano/functions_constants.py``: powf_constants.fit
+computes the polynomials.
 """
 
 from mpmath import atan, atanh, expm1, floor, log, mp, mpf, sqrt
 from powf_constants import fit, rounded
 
 mp.prec = 300
-# Of exponents, which are below 2^11 and 2^8, the products with LN2_SHORT are not rounded.
+# The products of LN2_SHORT and exponents, which are below 2^11 and 2^8, are exact.
 FORMATS = (("float", 24, 16, 5, 2), ("double", 53, 42, 10, 8))
 # s = (m - 1) / (m + 1) is greatest at sqrt 2.
 REACH = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2
 
 
 def exp_series(r):
-    """(e^r - 1 - r) / r^2"""
+    """Compute (e^r - 1 - r) / r^2."""
     return (expm1(r) - r) / r**2
 
 
 def log_series(z):
-    """(atanh s / s - 1 - z / 3) / z^2, of z = s^2"""
+    """Compute (atanh s / s - 1 - z / 3) / z^2 for z = s^2."""
     s = sqrt(abs(z))
     return ((atanh(s) if z > 0 else atan(s)) / s - 1 - z / 3) / z**2
 

@@ -1,4 +1,4 @@
-"""Theano builds functions in C, without a warning, and they compute what numpy computes."""
+"""Theano builds functions in C, without a warning, and they compute numpy's results."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ os.environ["THEANO_FLAGS"] = f"blas.ldflags=-L{sys.prefix}/lib -l:libblas.so.3"
 import numpy as np
 import theano
 from theano import tensor
-from theano.scan_module import scan_steps  # The C code of Scan: no Python takes its place.
+from theano.scan_module import scan_steps  # The C code of Scan; no Python code replaces it.
 
 
 def uses_only_c(function):

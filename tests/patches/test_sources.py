@@ -15,7 +15,8 @@ import theano
 
 SOURCES = Path(__file__).parents[2] / "recipes" / "theano" / "src" / "theano"
 THUNKS = SOURCES / "tensor" / "c_code"
-# By file name extension. Modules that g++ compiles at run time include the headers.
+# The compiler and its flags, by file name extension. Modules that g++ compiles at run time include
+# the headers.
 COMPILERS = {
     ".c": ("gcc", "-x", "c", "-std=c11"),
     ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),
@@ -23,7 +24,7 @@ COMPILERS = {
 }
 # Compile into assembly: -fsyntax-only does not warn about unused functions.
 WHOLE = ("-S", "-o", "/dev/null")
-# Parts of a C file of Theano's, and the sections of an op's C code.
+# Parts of Theano's own C file, and sections of an op's C code.
 PARTS = ("lazylinker_in_order.h", "dimshuffle_view.c")
 UNITS = sorted(
     file
@@ -61,12 +62,12 @@ def compiled(suffix, code, *options):
 
 
 @pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
-def test_no_warnings(file):
+def test_code_compiles_without_warnings(file):
     written, _ = compiled(file.suffix, f'#include "{file}"\n', *WHOLE)
     assert written == ""
 
 
-def test_all_parts_are_of_the_unit():
+def test_the_translation_unit_includes_all_parts():
     _, rule = compiled(".cpp", f'#include "{THUNKS / "thunks_ext.cpp"}"\n', "-MM")
     included = {Path(word) for word in rule.replace("\\\n", " ").split()}
     parts = set((THUNKS / "thunks").iterdir())
@@ -75,7 +76,7 @@ def test_all_parts_are_of_the_unit():
 
 
 @pytest.mark.parametrize("suffix", COMPILERS)
-def test_a_warning_is_seen(suffix):
+def test_a_warning_is_detected(suffix):
     written, _ = compiled(suffix, "static int first(int second) { return 0; }\n", *WHOLE)
     assert "unused parameter" in written
     assert "defined but not used" in written

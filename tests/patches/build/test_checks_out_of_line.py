@@ -45,7 +45,7 @@ GOOD = np.ones((2, 2))
         ),
     ],
 )
-def test_messages(add, value, error, message):
+def test_invalid_arrays_raise_the_same_messages(add, value, error, message):
     with pytest.raises(error, match=message):
         add(GOOD, value)
 
@@ -69,7 +69,7 @@ def test_the_messages_are_not_in_the_module():
     assert "std::sort" not in code
 
 
-def test_returned_arrays_stay(add):
+def test_returned_arrays_stay_unchanged(add):
     """Returned arrays and their views stay unchanged when the next output is computed."""
     values = np.random.RandomState(0).normal(size=(4, 6))
     kept = []

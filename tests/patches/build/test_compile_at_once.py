@@ -1,6 +1,6 @@
 """build/compile-at-once.patch compiles several modules of a function in parallel and in batches.
 
-Without the patch, modules are compiled one after another, each in a run of g++ of its own.
+Without the patch, modules are compiled one after another, each in a separate run of g++.
 """
 
 import shutil
@@ -54,7 +54,7 @@ def log(compiler):
 
 
 def runs(compiler):
-    """Return the logged runs that compile modules, not those that only query the compiler."""
+    """Return the logged runs that compile modules, without runs that only query the compiler."""
     return [line for line in log(compiler) if line.startswith("start") and "-shared" in line]
 
 
@@ -113,7 +113,7 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
     assert modules == len(list(tmp_path.glob("compiled/*/tmp*/key.pkl"))) >= len(FUNCTIONS)
 
 
-def test_each_run_has_as_much_code():
+def test_modules_are_split_evenly_by_code_size():
     modules = [(None, {"src_code": size * "x"}) for size in (1, 9, 5, 2, 4, 3)]
     runs = compilation.CompilationPool.split_evenly(modules, 2)
     assert [[len(own["src_code"]) for _, own in run] for run in runs] == [[9, 3], [5, 4, 2, 1]]
@@ -171,7 +171,7 @@ x = theano.tensor.dscalar()
 print(theano.function([x], [Scale(by)(x) for by in (2, 3, 5)])(1.0))
 """
 GUARDED = "#ifndef BY\n#define BY NUMBER\n#endif\n"
-# In one file, the second op's overload would fit the call better than the first op's.
+# If both codes were in one source, the first op's call would resolve to the second op's overload.
 OVERLOADED = (
     "struct Of_NUMBER { Of_NUMBER(int) {} };\nstatic int by(Of_NUMBER) { return NUMBER; }\n"
 )

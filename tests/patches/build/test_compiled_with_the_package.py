@@ -16,7 +16,7 @@ print(type(function.fn).__name__, function([1, 2, 3]))
 """
 
 
-def test_nothing_but_the_functions_modules(run_python, tmp_path):
+def test_extensions_are_not_compiled_into_the_cache(run_python, tmp_path):
     result = run_python(PROGRAM, flags=f"base_compiledir={tmp_path}/compiled")
     assert result.stdout.split() == ["CVM", "6.0"], result.stderr
     extensions = ("cutils_ext", "lazylinker_ext", "scan_steps")

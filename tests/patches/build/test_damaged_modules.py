@@ -1,6 +1,6 @@
 """build/damaged-modules.patch compiles damaged modules again, and works on a full disk.
 
-Without the patch, an empty library is an ImportError in every process until somebody removes it,
+Without the patch, an empty library raises ImportError in every process until somebody removes it,
 half a library ends the process, and a changed key can load a wrong module.
 """
 
@@ -111,7 +111,7 @@ def test_other_files_in_a_modules_directory_are_ignored(run, compiled):
     assert run() == (0, "")
 
 
-def test_one_line_at_debug_level(run_python, compiled):
+def test_a_damaged_module_is_logged_at_debug_level(run_python, compiled):
     code = """
 import logging
 import theano, theano.tensor as tt
@@ -164,7 +164,7 @@ def test_a_compiledir_that_is_moved(run, compiled):
     assert not compiled.exists()
 
 
-# On a separate file system without free space.
+# This code runs on a separate file system without free space.
 FULL = """
 mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 { cat /dev/zero > "$1/filling" || true; } 2> /dev/null && "$3" -c "$4" && "$3" -c "$5"
@@ -172,7 +172,7 @@ mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 MORE = ", tt.sin(x) + 2, tt.tan(y) - 2"
 
 
-def test_on_a_full_disk_it_serves_what_it_has(run, compiled, variables, tmp_path):
+def test_a_full_disk_serves_existing_modules(run, compiled, variables, tmp_path):
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     probe = [*unshare, "mount", "-t", "tmpfs", "none", "/tmp"]
     if subprocess.run(probe, check=False, capture_output=True).returncode:
@@ -220,7 +220,7 @@ def test_a_disk_that_is_full_while_compiling(run_python, compiled):
     assert list(compiled.glob("tmp*")) == []
 
 
-def test_where_there_is_room_errors_are_errors(run_python, compiled):
+def test_compiler_errors_are_raised_if_the_disk_has_space(run_python, compiled):
     fail = FAIL.format(error="RuntimeError('no such header')")
     done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
     assert done.returncode == 1
@@ -232,7 +232,7 @@ def test_where_there_is_room_errors_are_errors(run_python, compiled):
 KILLS = int(os.environ.get("THEANO_FAST_KILLS", "12"))
 
 
-def test_killed_at_any_moment(run, compiled, variables):
+def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, variables):
     environ = {
         **variables,
         "TMPDIR": str(compiled.parent),

@@ -20,9 +20,9 @@ SKYLAKE_X = HASWELL + "AVX512F AVX512CD AVX512BW AVX512DQ AVX512VL AVX512_SKX "
 ICELAKE = SKYLAKE_X + (
     "AVX512VNNI AVX512IFMA AVX512VBMI AVX512VBMI2 AVX512BITALG AVX512VPOPCNTDQ AVX512_ICL "
 )
-# Processors, NumPy's names of their features beyond SSE3, and their level. The names are by the
-# bits of CPUID that `qemu-x86_64 -cpu MODEL` of QEMU 7.2 emulates (marked Q) or an Intel Xeon of
-# model 207 has (X); otherwise by the instructions that gcc's manual lists for -march=.
+# Maps a processor to NumPy's names of its features beyond SSE3, and its level. The features are the
+# CPUID bits that `qemu-x86_64 -cpu MODEL` of QEMU 7.2 emulates (marked Q) or that an Intel Xeon of
+# model 207 has (X). Without a mark, they are the instructions in gcc's manual for -march=.
 PROCESSORS = {
     "qemu64, kvm64 (Q)": ("", "x86-64"),
     "Opteron of 2007 (Q: Opteron_G3)": ("POPCNT", "x86-64"),
@@ -53,7 +53,8 @@ PROCESSORS = {
     "Sapphire Rapids (X)": (ICELAKE + "AVX512FP16 AVX512_SPR", "avx512"),
     "a later one": (ICELAKE + "AVX1024F", "avx512"),
 }
-# What g++ defines for the instructions of each level, with NumPy's names of them.
+# The macros that g++ defines for the instructions of each level, by NumPy's names of the
+# instructions.
 MACROS = {
     **{f"__{name}__": name for name in ("SSSE3", "AVX", "F16C", "AVX2", "FMA4", "XOP")},
     **{"__SSE4_1__": "SSE41", "__SSE4_2__": "SSE42", "__POPCNT__": "POPCNT", "__FMA__": "FMA3"},
@@ -187,7 +188,7 @@ def test_native_means_this_processor(run):
     assert not any("native" in argument for argument in native)
 
 
-def test_another_march_is_left_alone(run):
+def test_another_march_flag_is_not_changed(run):
     arguments, _, warnings = run("gcc.cxxflags=-march=x86-64")
     assert [
         argument for argument in arguments if argument.startswith(("-march", "-mavx", "-msse"))
@@ -208,13 +209,13 @@ def test_hidden_features_in_one_compiledir(run, tmp_path):
     assert run(flags)[0] == every
 
 
-def test_hidden_features_have_another_compiledir(run):
+def test_hidden_features_change_the_compiledir(run):
     _, first, _ = run()
     _, second, _ = run(hide=HIDDEN["sse4.2"])
     assert (first == second) == (not cpu.levels)
 
 
-def test_one_line_says_what_is_slow(run):
+def test_one_warning_names_the_slow_functions(run):
     _, _, warnings = run(hide=HIDDEN["fma"])
     (line,) = warnings.splitlines()
     assert "not vectorized" in line

@@ -1,7 +1,7 @@
 """build/inner-functions-ahead.patch optimizes graphs of Scans while g++ compiles other modules.
 
-Without the patch, each inner graph is optimized in the turn of its node, after a wait for the
-modules of the nodes before it, while g++ is idle.
+Without the patch, each inner graph is optimized when its node is compiled, after the modules of
+earlier nodes, while g++ is idle.
 """
 
 import copy
@@ -49,7 +49,7 @@ results = [theano.scan(outer, outputs_info=x, n_steps=2)[0], tt.exp(x).sum(), tt
 
 
 @pytest.mark.parametrize("graph", [SIDE_BY_SIDE, ONE_IN_ANOTHER], ids=["side by side", "nested"])
-def test_all_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
+def test_inner_graphs_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
     result = run_python(EVENTS.format(graph=graph), flags=f"base_compiledir={tmp_path}")
     assert result.returncode == 0, result.stderr
     events = result.stdout.split()
@@ -60,7 +60,7 @@ def test_all_are_optimized_before_the_first_wait(run_python, tmp_path, graph):
     assert set(events[first_wait:]) == {"wait"}
 
 
-def test_the_largest_first(monkeypatch):
+def test_the_largest_inner_graph_is_optimized_first(monkeypatch):
     """The modules of the largest inner graph are compiled while the others are optimized."""
     sizes = []
     optimize = Scan.optimize_inner
@@ -85,7 +85,7 @@ def scanned(x):
     return results, tt.exp(x).sum() + tt.cosh(x).prod()
 
 
-def test_values():
+def test_nested_scans_have_right_values():
     x = tt.dvector()
     value = last = np.array([0.1, 0.2])
     expected = []
@@ -97,7 +97,7 @@ def test_values():
     assert np.isclose(total, np.exp(value).sum() + np.cosh(value).prod())
 
 
-def test_failures_leave_nothing_behind(monkeypatch):
+def test_a_failed_optimization_leaves_no_state(monkeypatch):
     def refuse(_):
         raise ValueError("refused")
 

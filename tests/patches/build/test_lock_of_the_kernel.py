@@ -52,7 +52,7 @@ def start(start_python, tmp_path):
     return functools.partial(start_python, flags=f"base_compiledir={tmp_path}/compiled")
 
 
-def test_a_killed_process_holds_nothing(start):
+def test_a_killed_process_releases_the_lock(start):
     holder = start(HOLD)
     assert holder.stdout.readline() == "locked\n"
     waiting = start(COMPILE.format(number=1))
@@ -77,7 +77,7 @@ def test_nested_locks_are_not_written_again(tmp_path, monkeypatch):
             lock_files.write_holder(file)
 
 
-def test_one_at_a_time(start, tmp_path):
+def test_one_process_at_a_time_holds_the_lock(start, tmp_path):
     file = tmp_path / "count"
     file.write_text("0")
     processes = [start(COUNT.format(file=str(file))) for _ in range(3)]
@@ -135,7 +135,7 @@ def test_a_refused_lock_is_a_file(refused):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_one_at_a_time_without_locks(start, tmp_path, number):
+def test_one_process_at_a_time_holds_a_lock_file(start, tmp_path, number):
     file = tmp_path / "count"
     file.write_text("0")
     code = REFUSED.format(number=number) + COUNT.format(file=str(file))
@@ -158,7 +158,7 @@ def test_eight_processes_compile_at_once_without_locks(start):
     assert reports
 
 
-def test_a_killed_process_holds_no_file(start):
+def test_a_killed_process_releases_the_lock_file(start):
     refused = REFUSED.format(number="ENOSYS")
     holder = start(refused + HOLD)
     assert holder.stdout.readline() == "locked\n"
@@ -192,7 +192,7 @@ def test_heartbeats_of_another_host_keep_the_lock(refused, monkeypatch):
     thread.join()
 
 
-def test_numbers_of_processes_are_used_again(refused):
+def test_a_reused_process_number_does_not_hold_the_lock(refused):
     refused.mkdir()
     other = f"{os.getpid()} 1 {lock_files._here()} host"
     (refused / "lock.held").write_text(other)
@@ -213,7 +213,7 @@ def test_one_message_names_the_holder_and_refused_locks(refused, monkeypatch, ca
             free.join()
     assert [record.getMessage() for record in caplog.records] == [
         f"Waiting for the compile lock {lock}.held, held by process 1 1 elsewhere/ host",
-        f"{lock} cannot be locked (No locks available): the file {lock}.held is the lock",
+        f"{lock} cannot be locked (No locks available): the file {lock}.held replaces the lock",
     ]
 
 
@@ -228,7 +228,7 @@ def test_short_waits_are_quiet(start):
 
 
 @pytest.mark.parametrize("refused", ["", REFUSED.format(number="ENOSYS")])
-def test_unlock_lets_the_next_one_pass(start, refused):
+def test_force_unlock_releases_the_lock(start, refused):
     holder = start(refused + HOLD)
     assert holder.stdout.readline() == "locked\n"
     unlocked = start("from theano.gof.compilelock import force_unlock; force_unlock()")

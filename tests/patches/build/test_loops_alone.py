@@ -1,6 +1,6 @@
 """build/loops-alone.patch compiles the loops of an Elemwise without Python's and NumPy's headers.
 
-Without the patch, each module includes the headers and contains a thunk of its own.
+Without the patch, each module includes the headers and contains its own thunk.
 """
 
 import gc
@@ -48,7 +48,7 @@ def test_the_headers_are_not_read():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_every_op_compiles(dtype):
+def test_every_scalar_op_compiles(dtype):
     """All names in the code of Theano's own scalar ops are in the header."""
     inputs, outputs = [], []
     for op, arity in itertools.product(scalar_ops(), (1, 2, 3)):
@@ -69,7 +69,7 @@ def test_every_op_compiles(dtype):
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (3, 4), (2, 1, 3), (2, 3, 4, 5)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
-def test_values(shape, dtype):
+def test_values_are_right_for_any_memory_order(shape, dtype):
     """Arrays in any memory order, slices of them and broadcast arrays have the right values."""
     values = np.random.RandomState(0).randint(1, 9, size=(2, *shape)).astype(dtype)
     x, y = (tt.TensorType(dtype, [False] * len(shape))() for _ in range(2))
@@ -90,8 +90,8 @@ def test_broadcast_inputs(shape):
     assert np.array_equal(function(np.arange(12.0).reshape(3, 4), value), expected)
 
 
-def test_in_place(thunk_of):
-    """The output is written into the input's array, whatever storage held before."""
+def test_in_place_output_is_the_input_array(thunk_of):
+    """The output is written into the input's array, for any earlier content of the storage."""
     x, y = tt.dvectors("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
     assert is_alone(output)
@@ -103,7 +103,7 @@ def test_in_place(thunk_of):
     assert array.tolist() == [-1, 0, 1]
 
 
-def test_several_outputs():
+def test_an_op_of_several_outputs_computes_all():
     x, y = scalar.float64(), scalar.float64()
     op = Elemwise(scalar.Composite([x, y], [x + y, x * y]))
     a, b = tt.dmatrices("a", "b")
@@ -115,7 +115,7 @@ def test_several_outputs():
     assert (total.tolist(), product.tolist()) == ([[4, 6]], [[3, 8]])
 
 
-def test_an_output_is_computed_into_again(thunk_of):
+def test_an_output_array_is_reused(thunk_of):
     x, y = tt.dvectors("x", "y")
     thunk, storages, result = thunk_of([x, y], x + y)
     for storage in storages:
@@ -216,7 +216,7 @@ def test_division_by_zero(thunk_of, dimensions):
     assert [sys.getrefcount(storage[0]) for storage in (first, second)] == references
 
 
-def test_nothing_is_leaked(thunk_of):
+def test_a_thunk_leaks_no_reference(thunk_of):
     x = tt.dvector()
     thunk, (storage,), result = thunk_of([x], tt.exp(x))
     storage[0] = np.ones(3)
@@ -241,7 +241,7 @@ class OfPython(scalar.UnaryScalarOp):
         return f"{outputs[0]} = {inputs[0]} + PyLong_AsLong(Py_False) + 1;"
 
 
-def test_ops_that_need_headers_are_compiled_as_before():
+def test_ops_that_need_headers_include_pythons_header():
     x, z = tt.dvector(), tt.zvector()
     own = Elemwise(OfPython(scalar.same_out))(x)
     for output in (own, z + z, Elemwise(scalar.add, openmp=True)(x, x)):
@@ -252,7 +252,7 @@ def test_ops_that_need_headers_are_compiled_as_before():
     assert "Python.h" in theano.gof.CLinker().accept(graph).get_dynamic_module().code()
 
 
-def test_other_ops_are_compiled_as_before():
+def test_other_ops_include_pythons_header():
     assert Op.c_linker is Elemwise.c_linker
     x = tt.dmatrix()
     assert "Python.h" in code_of(tt.nnet.softmax(x))

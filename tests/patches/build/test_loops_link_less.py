@@ -1,6 +1,6 @@
 """build/loops-alone.patch links modules of loops to the C library only.
 
-Without the patch, ld reads the C++ library in each run, though loops use nothing of it.
+Without the patch, ld reads the C++ library in each run, although loops do not use it.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ from theano import tensor as tt
 from theano.gof import cc
 
 
-def test_libraries():
+def test_loops_link_only_with_the_c_library():
     x = tt.fvector("x")
     outputs = [tt.log2(x), tt.arctan2(x, 3)]
     theano.function([x], outputs, mode=theano.Mode("cvm", None))([1])
@@ -24,7 +24,7 @@ def test_libraries():
         assert "libstdc++" not in listing
 
 
-def test_other_modules_keep_theirs():
+def test_other_modules_link_with_all_libraries():
     x, y = tt.dmatrices("x", "y")
     node = tt.nnet.softmax_op(x).owner
     assert "-nodefaultlibs" not in node.op.c_linker(node, []).compile_arguments()["preargs"]

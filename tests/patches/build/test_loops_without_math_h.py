@@ -46,7 +46,7 @@ def module(code, *support_code):
 def same_with_and_without(inputs, outputs, arguments):
     """Assert that modules of loops compute the same bits as a module with <math.h>.
 
-    Both call the C library's functions, because whole modules have no others.
+    Both call the C library's functions, because whole modules have no other functions.
     """
     with theano.change_flags({"gcc.cxxflags": "-DTHEANO_LIBM"}):
         alone, whole = (
@@ -61,14 +61,14 @@ def same_with_and_without(inputs, outputs, arguments):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_functions_of_one_number(dtype):
+def test_functions_of_one_number_compute_the_same_bits(dtype):
     x = tt.TensorType(dtype, (False,))("x")
     outputs = [op(x) for op in UNARY + FLOATS * dtype.startswith("float")]
     same_with_and_without([x], outputs, [values(dtype)])
 
 
 @pytest.mark.parametrize(("first", "second"), itertools.product(DTYPES[1:], repeat=2))
-def test_functions_of_two_numbers(first, second):
+def test_functions_of_two_numbers_compute_the_same_bits(first, second):
     x, y = tt.TensorType(first, (False, True))("x"), tt.TensorType(second, (True, False))("y")
     same_with_and_without(
         [x, y], [op(x, y) for op in BINARY], [values(first)[:, None], values(second)[None, 1:]]
@@ -101,11 +101,11 @@ def test_the_header_is_read_for_other_functions():
     "code",
     ["y = other(x);", "y = other (x);", "y = M_PI;", "y = NAN;", "y = HUGE_VALF;"],
 )
-def test_words_that_need_the_header(code):
+def test_names_that_need_the_header(code):
     assert "<math.h>" in module(code).includes
     assert "<math.h>" in module("", code).includes
 
 
-def test_modules_with_and_without_are_not_merged():
+def test_modules_with_and_without_the_header_are_not_merged():
     with_header, without, another = (module(code) for code in ("other(x)", "exp(x)", "log(x)"))
     assert with_header.shared_prefix() != without.shared_prefix() == another.shared_prefix()

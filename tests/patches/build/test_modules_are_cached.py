@@ -11,7 +11,7 @@ from theano.gof.cmodule import KeyData
 
 FUNCTION = f"""{COMPILED}
 x = tt.dmatrix()
-# Ops without properties, and one whose C code is in a file.
+# Use ops without properties, and an op whose C code is in a file.
 outputs = [tt.dot(x, x), tt.alloc(x[0, 0], 3), x.dimshuffle(1, 0) + 0, tt.nnet.softmax(x)]
 theano.function([x], outputs)
 """
@@ -31,7 +31,7 @@ class Failing:
         raise OSError("no room")
 
 
-def test_a_key_is_written_whole_or_not(tmp_path):
+def test_a_key_file_is_written_completely_or_not_at_all(tmp_path):
     file = tmp_path / "key.pkl"
     data = KeyData({"key"}, "hash", str(file), str(tmp_path / "module.so"))
     data.save_pkl()

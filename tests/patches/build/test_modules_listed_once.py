@@ -1,4 +1,4 @@
-"""build/modules-are-cached.patch lists the cache's modules only when there may be new ones.
+"""build/modules-are-cached.patch lists the cache only if it may have new modules.
 
 Without the patch, each function with a profile and each compilation opens all modules.
 """
@@ -10,7 +10,7 @@ from recording import COMPILED
 from theano.gof.cmodule import ModuleCache
 
 
-def test_second_function_does_not_list_again(monkeypatch):
+def test_a_second_function_does_not_list_the_cache(monkeypatch):
     x = tt.dvector()
     profile = theano.compile.ProfileStats(atexit_print=False)
     theano.function([x], x + 1, profile=profile)
@@ -68,7 +68,7 @@ def run(run_python, tmp_path):
     return run
 
 
-def test_what_this_process_adds_is_not_looked_for(run):
+def test_the_cache_is_not_listed_after_own_additions(run):
     run(
         """
 del listings[:]
@@ -78,11 +78,11 @@ assert not listings
     )
 
 
-def test_what_another_process_adds_is_found(run):
+def test_a_module_of_another_process_is_found(run):
     run("in_another_process('tt.tan'); assert compile(tt.tan) and not compiled")
 
 
-def test_what_another_process_removes_is_compiled(run):
+def test_a_removed_module_is_compiled_again(run):
     run(
         "in_another_process('tt.tan'); compile(tt.sinh); remove(); compile(tt.tan); assert compiled"
     )
@@ -103,6 +103,6 @@ class Doubled(theano.Op):
 '''
 
 
-def test_what_can_be_read_by_now_is_found(run):
+def test_a_key_that_became_readable_is_found(run):
     run(f"{OF_MAIN}\nassert compile(Doubled()) == [0.5] and compiled")
     run(f"compile(tt.sinh)\n{OF_MAIN}\nassert compile(Doubled()) == [0.5] and not compiled")

@@ -24,7 +24,7 @@ def computed(monkeypatch):
     return nodes
 
 
-def test_alike(computed):
+def test_equal_nodes_compute_one_key(computed):
     inputs = [tt.dmatrix() for _ in range(6)]
     # The environment does not ship loops of this op.
     function = theano.function(inputs, [tt.cosh(variable) for variable in inputs])
@@ -33,7 +33,7 @@ def test_alike(computed):
     assert np.allclose(function(*values), np.cosh(values))
 
 
-def test_alike_nodes_have_one_linker(monkeypatch):
+def test_equal_nodes_have_one_linker(monkeypatch):
     made = []
     accept = CLinker.accept
     monkeypatch.setattr(
@@ -87,7 +87,7 @@ def test_params_of_a_node_are_its_own():
     assert theano.function([x], outputs, mode=mode)(5.0) == [10.0, 15.0, 10.0]
 
 
-def test_what_differs(computed):
+def test_different_nodes_have_their_own_modules(computed):
     x, y, z = tt.dvector(), tt.dvector(), tt.fvector()
     outputs = [x * y, x * x, x * z, z * z, x + y, x * 2, x * 3, 2 * x, y * 3]
     mode = (
@@ -138,7 +138,7 @@ class Nothing(theano.Op):
         outputs[0][0] = "something"
 
 
-def test_unhashable_types():
+def test_types_without_a_hash():
     # An output of a function without inputs is copied, by an op that has C code for other types.
     assert theano.function([], Nothing()())() == "something"
 

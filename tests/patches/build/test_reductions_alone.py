@@ -15,7 +15,7 @@ from theano.tensor import elemwise
 from theano.tensor.linkers import LoopsModule
 
 PLAIN = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None)
-# For each reduction, NumPy's computation along the last dimension, element by element.
+# NumPy's computation of each reduction along the last dimension, element by element.
 OPS = {
     "sum": (elemwise.Sum, lambda x, dtype: x.cumsum(-1, dtype)[:, -1]),
     "prod": (elemwise.Prod, lambda x, dtype: x.cumprod(-1, dtype)[:, -1]),
@@ -61,7 +61,7 @@ def values(dtype):
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
-def test_values(name, dtype):
+def test_elements_are_accumulated_in_c_order(name, dtype):
     """Elements are accumulated in C order, in the accumulator's type, to the last bit."""
     x = tt.TensorType(dtype, (False,) * 3)()
     build, reference = OPS[name]
@@ -90,7 +90,7 @@ def test_values(name, dtype):
             assert result.tobytes() == expected.tobytes()
 
 
-def test_of_nothing():
+def test_empty_reductions():
     """A reduction of no elements is the identity, or an error that names the axis."""
     x = tt.matrix()
     for name, expected in (("sum", 0), ("prod", 1)):
@@ -106,7 +106,7 @@ def test_of_nothing():
     assert function(np.zeros((0, 2), x.dtype)).tolist() == []
 
 
-def test_not_a_number():
+def test_nan_is_the_maximum_and_the_minimum():
     """nan is the maximum and the minimum, as the first or the last element."""
     x = tt.matrix()
     functions = [theano.function([x], OPS[n][0](0)(x), mode=PLAIN) for n in ("max", "min")]
@@ -115,7 +115,7 @@ def test_not_a_number():
         assert np.isnan(function(value)).tolist() == [True, True, False, False]
 
 
-def test_memory_is_used_again(thunk_of):
+def test_output_memory_is_reused(thunk_of):
     x = tt.dmatrix()
     output = elemwise.Sum(0)(x)
     thunk, (storage,), result = thunk_of([x], output)
@@ -129,13 +129,13 @@ def test_memory_is_used_again(thunk_of):
     assert result[0].tolist() == [3, 3]
 
 
-def test_what_needs_headers():
+def test_reductions_that_need_headers():
     """Complex types, and reductions along no axis, need the headers."""
     for op, x in ((elemwise.Sum(0), tt.zmatrix()), (elemwise.Sum(()), tt.matrix())):
         assert type(module(op(x).owner)) is not LoopsModule
 
 
-def test_code_is_small():
+def test_the_module_includes_only_the_loops_header():
     """The module includes no header that takes longer to parse than the loops take to compile."""
     code = module(elemwise.Sum(0)(tt.matrix()).owner).code()
     assert "theano_loops.h" in code

@@ -24,7 +24,7 @@ def power(x, steps=3):
     return results[-1]
 
 
-def test_no_thunks(no_thunks):
+def test_theano_scan_makes_no_thunks(no_thunks):
     x = tt.dvector()
     theano.scan(power, outputs_info=x, n_steps=2)
     # Constant folding makes a thunk, and an AssertionError always ends the optimization.

@@ -88,7 +88,7 @@ def use(run):
     return lambda program=USE, flags="": json.loads(run(program, flags))
 
 
-def test_index_and_libraries(run, directory):
+def test_the_index_names_the_libraries(run, directory):
     run(WRITE)
     index = json.loads((directory / f"{LEVEL}.json").read_text())
     assert len(index) == 2
@@ -97,7 +97,7 @@ def test_index_and_libraries(run, directory):
     assert all(name.startswith(LEVEL) for name in libraries)
 
 
-def test_written_twice_alike(run, directory):
+def test_writing_twice_gives_the_same_bytes(run, directory):
     run(WRITE)
     first = {path.name: path.read_bytes() for path in directory.iterdir()}
     run(WRITE)
@@ -105,7 +105,7 @@ def test_written_twice_alike(run, directory):
 
 
 @pytest.mark.skipif(not is_of_level(), reason=REASON)
-def test_found(run, use, directory):
+def test_shipped_modules_are_used(run, use, directory):
     assert use() == [[], 1, [[11]]]
     run(WRITE)
     hits, compiled, product = use(flags="compiledir_format=other")
@@ -115,7 +115,7 @@ def test_found(run, use, directory):
 
 @pytest.mark.skipif(not is_of_level(), reason=REASON)
 @pytest.mark.parametrize("flags", ["gcc.cxxflags=-Wno-c++11-narrowing -w", "openmp=True"])
-def test_found_with_flags_that_change_no_module(run, use, flags):
+def test_shipped_modules_are_used_with_irrelevant_flags(run, use, flags):
     run(WRITE)
     assert use(flags=flags)[1:] == [0, [[11]]]
 
@@ -144,12 +144,12 @@ def test_loops_of_common_operations(run, use, directory):
     ],
     ids=["compiler flag", "processor", "no directory", "header", "code"],
 )
-def test_other_loops_compile(run, use, change, flags):
+def test_other_loops_are_compiled(run, use, change, flags):
     run(WRITE_LOOPS)
     assert use(change + USE_LOOPS, flags=flags)[0] == (1 if "Exp" in change else 3)
 
 
-def test_loops_are_of_the_level_whatever_this_processor(run, directory):
+def test_loops_do_not_depend_on_this_processor(run, directory):
     run(WRITE_LOOPS)
     (path,) = directory.iterdir()
     first = path.read_bytes()
@@ -158,8 +158,8 @@ def test_loops_are_of_the_level_whatever_this_processor(run, directory):
     assert path.read_bytes() == first
 
 
-def test_cache_comes_first(run, use):
-    """A module in the user's cache is not searched for among the shipped modules."""
+def test_the_users_cache_comes_first(run, use):
+    """If the user's cache has the module, the shipped modules are not searched."""
     use()
     run(WRITE)
     assert use() == [[], 0, [[11]]]
@@ -170,7 +170,7 @@ def test_cache_comes_first(run, use):
     ["gcc.cxxflags=-O1", "gcc.cxxflags=-march=x86-64", "cmodule.shipped=", "blas.ldflags="],
     ids=["compiler flag", "processor", "no directory", "no BLAS"],
 )
-def test_other_flags_compile(run, use, flags):
+def test_flags_that_change_modules_disable_shipped_modules(run, use, flags):
     run(WRITE)
     hits, compiled, _ = use(flags=flags)
     assert hits == []
@@ -185,7 +185,7 @@ def test_other_flags_compile(run, use, flags):
     ],
     ids=["header", "numpy"],
 )
-def test_other_surroundings_compile(run, use, change):
+def test_other_versions_disable_shipped_modules(run, use, change):
     run(WRITE)
     assert use(change + USE) == [[], 1, [[11]]]
 

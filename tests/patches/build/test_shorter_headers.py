@@ -30,13 +30,13 @@ def source(function):
     return CLinker().accept(graph).get_src_code()
 
 
-def test_only_code_that_uses_it_has_it():
+def test_only_code_that_uses_iostream_includes_it():
     x = tt.dvector()
     assert "<iostream>" not in source(theano.function([x], tt.exp(x)))
     assert "#include <iostream>" in source(theano.function([x], Printing()(x)))
 
 
-def test_a_word_that_only_begins_so():
+def test_names_that_begin_with_std_need_no_iostream():
     module = cmodule.DynamicModule()
     module.add_support_code('fprintf(stderr, "stdout")')
     assert "#include <iostream>" not in module.include_lines()
@@ -48,7 +48,7 @@ def standards():
     return [flag for flag in GCC_compiler.compile_args() if flag.startswith("-std=")]
 
 
-def test_the_standard_of_the_user_counts():
+def test_the_users_standard_takes_precedence():
     assert standards() == ["-std=gnu++14"]
     with theano.change_flags([("gcc.cxxflags", "-O2 -std=gnu++17")]):
         assert standards() == ["-std=gnu++14", "-std=gnu++17"]
@@ -72,7 +72,7 @@ print(int(theano.function([x], Standard()(x))(0)))
         assert result.stdout.split() == [standard], result.stderr
 
 
-def test_functions_are_those_of_cpp(run_python, tmp_path):
+def test_functions_are_cpp_overloads(run_python, tmp_path):
     """Calls resolve to C++'s overloads, not to C's functions of integers."""
     program = """
 import theano

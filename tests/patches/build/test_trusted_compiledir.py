@@ -1,7 +1,7 @@
 """build/trusted-compiledir.patch ignores files that other users could have written.
 
-Without the patch, modules and graphs of a compiledir that everyone may write to are loaded, and
-theano cannot be imported if this user may not write to it.
+Without the patch, Theano loads modules and graphs from a compiledir to which everyone may write,
+and theano cannot be imported if this user may not write to it.
 """
 
 import ctypes
@@ -87,7 +87,7 @@ def only(pattern, directory):
 
 
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077])
-def test_whatever_the_umask_its_own_is_loaded(run, made, umask):
+def test_own_modules_are_loaded_for_any_umask(run, made, umask):
     compiled, first, log = run(umask=umask)
     assert (compiled, log) == (1, "")
     assert run(umask=umask) == (0, first, "")
@@ -99,7 +99,7 @@ def test_whatever_the_umask_its_own_is_loaded(run, made, umask):
 
 
 def check_refused(run, first, *words):
-    """Check that nothing in the compiledir is loaded, and that one warning contains the words."""
+    """Check that nothing in the compiledir is loaded, and that one warning has the words."""
     before = sorted(first.rglob("*"))
     compiled, used, log = run()
     assert compiled == 1
@@ -121,7 +121,7 @@ def test_compiledir_writable_by_everyone_is_not_used(run):
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o775, True)])
-def test_the_directory_above(run, made, mode, used):
+def test_a_writable_base_compiledir(run, made, mode, used):
     _, first, _ = run()
     # Another user replaced the directory.
     made.parent.chmod(0o777)
@@ -171,7 +171,7 @@ def test_compiledir_of_another_user_is_used_only_if_named(run):
 
 
 @pytest.mark.parametrize("pattern", ["tmp*", "tmp*/key.pkl", "tmp*/*.so", "optimized_graphs"])
-def test_one_file_that_others_could_have_written(run, pattern):
+def test_a_file_that_others_could_have_written_is_ignored(run, pattern):
     _, first, _ = run()
     file = only(pattern, first)
     file.chmod(0o777)
@@ -191,7 +191,7 @@ def test_unreachable_compiledir_is_used(run):
 
 @root
 @pytest.mark.parametrize("pattern", ["tmp*/key.pkl", "tmp*/*.so", "optimized_graphs/*"])
-def test_one_file_of_another_user(run, pattern):
+def test_a_file_of_another_user_is_ignored(run, pattern):
     _, first, _ = run()
     os.chown(only(pattern, first), NOBODY, NOBODY)
     compiled, _, log = run()
@@ -237,7 +237,7 @@ def open_again(directory):
         file.chmod(file.stat().st_mode | 0o200)
 
 
-def test_read_only_it_serves_what_it_has(run):
+def test_a_read_only_compiledir_serves_its_modules(run):
     _, first, _ = run()
     close(first)
     before = sorted(first.rglob("*"))
@@ -264,7 +264,7 @@ def test_unreadable_files_are_ignored(run):
         (first / directory).chmod(0o700)
 
 
-def test_compiledir_that_cannot_be_made(run, made):
+def test_a_compiledir_that_cannot_be_made_is_replaced(run, made):
     made.parent.mkdir()
     made.parent.chmod(0o555)
     compiled, used, log = run()
@@ -278,7 +278,7 @@ def test_compiledir_that_cannot_be_made(run, made):
 
 
 @root
-def test_compiledir_of_root_serves_others(run):
+def test_roots_compiledir_serves_other_users(run):
     nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     if not all(parent.stat().st_mode & 0o001 for parent in Path(sys.executable).resolve().parents):
         pytest.skip("others may not use this environment")
@@ -305,7 +305,7 @@ def contents(directory):
     return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-def test_a_seed_serves_and_stays_as_it_is(run, made, seed):
+def test_a_seed_is_used_and_not_changed(run, made, seed):
     before = contents(seed)
     flags = f"cmodule.seeds=/missing:{seed.parent}"
     compiled, used, log = run(flags=flags)
@@ -331,7 +331,7 @@ def test_a_seeds_key_is_not_written(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_seed_that_others_could_have_written_is_passed_over(run, made, seed):
+def test_a_seed_that_others_could_have_written_is_ignored(run, made, seed):
     seed.chmod(0o777)
     compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
     assert (compiled, used.parent) == (1, made)
@@ -373,11 +373,11 @@ def test_loading_updates_access_times(monkeypatch, tmp_path):
     assert time.time() - library.stat().st_atime < 60 * 60
 
 
-def test_where_nothing_is_named_nobody_is_trusted():
+def test_nobody_is_trusted_by_default():
     assert config.cmodule.trusted == ""
 
 
-def test_kernels_that_others_could_have_written(run_python, tmp_path):
+def test_a_kernel_cache_that_others_could_have_written_is_refused(run_python, tmp_path):
     kernels = tmp_path / "above" / "kernels"
     code = """
 import pathlib

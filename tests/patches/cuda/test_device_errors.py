@@ -1,4 +1,4 @@
-"""cuda/device-errors.patch: the error says in words why a device cannot be used.
+"""cuda/device-errors.patch: the error names the reason why a device cannot be used.
 
 Without the patch, it contains only the name of a failed call.
 """
@@ -58,7 +58,7 @@ def test_a_device_of_today_is_used(check):
 
 
 @pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="there is a driver")
-def test_no_driver(run_python):
+def test_a_missing_driver(run_python):
     done = run_python(CHECK.format(device="cuda", nvrtc=""))
     assert "there is no NVIDIA driver (libcuda.so.1" in done.stdout
 
@@ -71,7 +71,7 @@ def test_a_driver_older_than_the_libraries(check):
     assert "supports CUDA 12.4, and the libraries are of CUDA 13.0" in check(version=12040)
 
 
-def test_a_device_that_cuda_has_left_behind(check):
+def test_a_device_that_cuda_no_longer_supports(check):
     assert "compute capability 7.0, and this CUDA compiles for 7.5" in check(capability=70)
 
 
@@ -79,11 +79,11 @@ def test_a_device_that_libgpuarray_does_not_know(check):
     assert "compute capability 10.0, and libgpuarray supports" in check(capability=100)
 
 
-def test_a_device_that_is_not_there(check):
+def test_a_missing_device(check):
     assert "there is no device 2: the NVIDIA driver has 1" in check("cuda2")
 
 
-def test_an_nvrtc_that_is_not_there(run_python, check, tmp_path):
+def test_a_missing_nvrtc(run_python, check, tmp_path):
     check()
     code = CHECK.format(device="cuda0", nvrtc=str(tmp_path / "libnvrtc.so"))
     done = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
@@ -91,7 +91,7 @@ def test_an_nvrtc_that_is_not_there(run_python, check, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("pygpu") is not None, reason="there is pygpu")
-def test_no_pygpu(run_python):
+def test_a_missing_pygpu(run_python):
     done = run_python("import theano", flags="device=cuda")
     assert done.returncode == 0
     [said] = done.stderr.splitlines()

@@ -6,7 +6,7 @@ from theano.tensor import AdvancedSubtensor1
 
 
 def test_a_program_derives_from_an_op_and_the_base_of_kernels():
-    """GRU4Rec derives a class like this one, on every stack; it needs no device."""
+    """GRU4Rec derives such a class, on every stack; the class needs no device."""
 
     class Rows(GpuKernelBase, GpuAdvancedSubtensor1):
         pass

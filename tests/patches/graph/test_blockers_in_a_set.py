@@ -28,7 +28,7 @@ def chain(length):
     return variables, [Counted(theano.tensor.dscalar) for _ in range(length)]
 
 
-def test_searches_do_not_compare():
+def test_searches_do_not_compare_variables():
     variables, blockers = chain(100)
     Counted.comparisons = 0
     ancestors = graph.ancestors(variables[-1:], blockers)
@@ -38,7 +38,7 @@ def test_searches_do_not_compare():
     assert Counted.comparisons < 300  # 30000 without a set
 
 
-def test_blockers_block():
+def test_a_search_stops_at_blockers():
     variables, _ = chain(10)
     assert variables[4] not in graph.ancestors(variables[-1:], [variables[5]])
     assert variables[5] in graph.ancestors(variables[-1:], [variables[5]])

@@ -1,7 +1,7 @@
 """graph/cheap-tries.patch reduces the overhead of trying an optimizer on a node.
 
-Without the patch, each try hashes the optimizer in Python, asks seven pairs of functions whether
-they are inverse, and makes a node of the scalar op of each Elemwise. Most tries change nothing.
+Without the patch, each try hashes the optimizer in Python, compares the op with seven pairs of
+inverse functions, and makes a node of the scalar op of each Elemwise. Most tries change nothing.
 """
 
 import itertools
@@ -26,7 +26,7 @@ def chain(length):
     return x, y
 
 
-def test_tries_do_not_hash(monkeypatch):
+def test_a_try_does_not_hash_the_optimizer(monkeypatch):
     hashes, tries = [], []
     count_hash, process = gof_opt.LocalOptimizer.__hash__, gof_opt.NavigatorOptimizer.process_node
     monkeypatch.setattr(
@@ -71,7 +71,7 @@ def test_the_profile_tells_the_time_of_each_optimizer():
     assert sum(sum(seconds.values()) for _, seconds in nodes) > 0
 
 
-def test_inverses(monkeypatch):
+def test_inverse_functions_cancel(monkeypatch):
     """Inverse functions are found as before, but only invertible functions are examined."""
     x = tt.dvector()
     for function, inverse in ((tt.tanh, tt.arctanh), (tt.arctanh, tt.tanh), (tt.neg, tt.neg)):
@@ -99,7 +99,7 @@ def test_a_composite_in_place_has_the_same_graph():
     assert pickle.loads(pickle.dumps(in_place)) == op
 
 
-def test_no_subtensor_of_a_shape_is_made_to_be_looked_at(monkeypatch):
+def test_a_try_of_reshape_makes_no_subtensor(monkeypatch):
     made = []
     make_node = tt.Subtensor.make_node
     monkeypatch.setattr(
@@ -124,7 +124,7 @@ def test_no_subtensor_of_a_shape_is_made_to_be_looked_at(monkeypatch):
             assert flat.op.ndim == 2
 
 
-def test_nobody_is_told_of_variables_after_an_optimizer_raised():
+def test_a_failed_optimizer_leaves_no_observer():
     """Gemm cannot write into an operand that it reads."""
     x, y = tt.dmatrices("x", "y")
     function = theano.function([x, y], tt.dot(tt.exp(x), y) + tt.exp(x))
@@ -140,7 +140,7 @@ def test_an_elemwise_makes_no_node_of_its_scalar_op(monkeypatch):
 
 
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
-def test_dtypes_are_those_of_the_node(float_x):
+def test_output_dtypes_equal_the_nodes_dtypes(float_x):
     """The types are right for each scalar op, and for inputs that it refuses."""
     ops = {op for op in vars(scalar).values() if isinstance(op, scalar.ScalarOp)}
     x, y = scalar.float32("x"), scalar.int8("y")
@@ -167,7 +167,7 @@ def test_dtypes_are_those_of_the_node(float_x):
 
 
 def expressions():
-    """Return expressions that the optimizers of rewrite_conditions change, and others."""
+    """Return expressions; the optimizers of rewrite_conditions change some of them."""
     x, y, z = tt.dmatrix("x"), tt.dmatrix("y"), tt.dvector("z")
     n, b = tt.lscalar("n"), tt.bmatrix("b")
     zeros = tt.zeros_like(x)
@@ -194,7 +194,7 @@ def expressions():
 @pytest.mark.parametrize(
     "query", [("ShapeOpt", "canonicalize", "stabilize", "specialize"), ("useless",)]
 )
-def test_optimizers_change_nothing_that_fails_their_conditions(monkeypatch, query):
+def test_optimizers_change_no_node_that_fails_their_conditions(monkeypatch, query):
     """The condition is compared with a try for each optimizer that it skips."""
     find_for_op, find = rewrite_conditions.find_op_condition, rewrite_conditions.find_condition
     skipped, changed = set(), set()

@@ -21,14 +21,14 @@ def test_each_node_is_copied_once(monkeypatch):
     assert graph.inputs([cloned]) == [y]
 
 
-def test_replacements_that_depend_on_what_is_replaced():
+def test_a_replacement_may_depend_on_the_replaced_variable():
     x, y = tt.dscalars("x", "y")
     swapped = theano.clone([x - y, x], replace={x: y * 2, y: x * 3})
     function = theano.function([x, y], swapped, mode="FAST_COMPILE")
     assert [float(value) for value in function(1, 10)] == [17, 20]
 
 
-def test_a_replaced_output_of_a_node_with_several():
+def test_one_of_several_outputs_is_replaced():
     x, y = tt.dvectors("x", "y")
     first, second = tt.split(x, [1, 1], 2)
     cloned = theano.clone([first, second], replace={first: y})
@@ -42,7 +42,7 @@ def test_inputs_are_shared_or_not():
     assert graph.inputs([theano.clone(x + 1, share_inputs=False)])[0] is not x
 
 
-def test_deep_graphs():
+def test_a_deep_graph_is_cloned():
     x = tt.dscalar("x")
     out = x
     for _ in range(5000):

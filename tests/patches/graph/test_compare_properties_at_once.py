@@ -36,7 +36,7 @@ def test_no_python_code_for_each_property():
     assert calls == ["__eq__"]
 
 
-def test_equality_and_hashes():
+def test_equal_ops_have_equal_hashes():
     assert Op(5) == Op(5)
     assert Op(5) != Op(6)
     assert hash(Op(5)) == hash((Op, (1, 2, 3, 4, 5)))

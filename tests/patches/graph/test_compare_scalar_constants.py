@@ -1,7 +1,7 @@
 """graph/compare-scalar-constants.patch compares scalar constants as Python's numbers.
 
-Without the patch, NumPy searches each constant for nan and sums it. The results must be equal to
-those of arrays.
+Without the patch, NumPy searches each constant for nan and sums it. The results must equal the
+results for arrays.
 """
 
 import itertools
@@ -14,7 +14,7 @@ NUMBERS = (0.0, -0.0, 1.5, float("nan"), -float("nan"), float("inf"), -float("in
 
 
 @pytest.mark.parametrize(("left", "right"), itertools.product(NUMBERS, repeat=2))
-def test_equal_where_arrays_of_one_element_are(left, right):
+def test_scalars_compare_like_arrays_of_one_element(left, right):
     one, other = (tensor.constant(number, dtype="float64").signature() for number in (left, right))
     in_arrays = [tensor.constant(np.array([number])).signature() for number in (left, right)]
     assert (one == other) == (in_arrays[0] == in_arrays[1])
@@ -22,12 +22,12 @@ def test_equal_where_arrays_of_one_element_are(left, right):
         assert hash(one) == hash(other)
 
 
-def test_types_differ():
+def test_constants_of_different_types_differ():
     assert tensor.constant(1, dtype="int8").signature() != tensor.constant(1.0).signature()
     assert tensor.constant(np.array([1.0])).signature() != tensor.constant(1.0).signature()
 
 
-def test_without_numpy(monkeypatch):
+def test_numpy_is_not_called(monkeypatch):
     monkeypatch.setattr(np, "isnan", lambda _: pytest.fail("NumPy was asked"))
     one, other = tensor.constant(2.5).signature(), tensor.constant(2.5).signature()
     assert one == other

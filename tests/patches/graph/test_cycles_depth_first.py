@@ -81,7 +81,7 @@ def change(fgraph, random, op):
         ({3: [1], 0: [1]}, True),
     ],
 )
-def test_what_is_a_cycle(orderings, cyclic):
+def test_orderings_can_close_a_cycle(orderings, cyclic):
     fgraph, nodes = graph(4)
     waiting = {nodes[one]: [nodes[other] for other in all] for one, all in orderings.items()}
     assert contains_cycle(fgraph, waiting, {}) is cyclic
@@ -104,7 +104,7 @@ def test_variables_are_not_counted():
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_as_by_sorting(seed):
+def test_a_graph_with_a_cycle_cannot_be_sorted(seed):
     """A graph with orderings has a cycle if and only if it cannot be sorted."""
     random = np.random.RandomState(seed)
     fgraph = random_graph(random, 2, 1, Step)
@@ -162,9 +162,9 @@ def test_destroyed_variables_stay_up_to_date(seed):
     for _ in range(60):
         change(fgraph, random, op)
         if random.randint(3):
-            anew = outcome(DestroyTracker(fgraph.destroy_handler).refresh)
-            assert outcome(fgraph.destroy_handler.refresh_droot_impact) == anew
-            consistent += not isinstance(anew, str)
+            recomputed = outcome(DestroyTracker(fgraph.destroy_handler).refresh)
+            assert outcome(fgraph.destroy_handler.refresh_droot_impact) == recomputed
+            consistent += not isinstance(recomputed, str)
     assert consistent
 
 
@@ -184,7 +184,7 @@ def test_parents_stay_up_to_date(seed):
         }
 
 
-def test_a_change_that_destroys_nothing_leaves_it(monkeypatch):
+def test_a_change_that_destroys_nothing_keeps_the_record(monkeypatch):
     x = tensor.dvector()
     fgraph = FunctionGraph([x], [InPlace(destroys=True)(Step()(Step()(x)))], clone=False)
     fgraph.attach_feature(DestroyHandler())
@@ -213,7 +213,7 @@ def accepts(fgraph):
     return not isinstance(outcome(fgraph.validate), str)
 
 
-def test_validations_are_as_by_sorting():
+def test_a_graph_is_valid_if_it_can_be_sorted():
     """Some changes are undone; some invalid graphs stay, and become valid later."""
     ops = *[InPlace()] * 6, InPlace(views=True), InPlace(destroys=True)
     answers = []
@@ -236,7 +236,7 @@ def test_validations_are_as_by_sorting():
 
 
 def test_one_more_node_in_place_needs_no_search(monkeypatch):
-    """Each of 50 nodes becomes in-place; the last one must not, because a node reads its input."""
+    """Each of 50 nodes becomes in-place; the last node must not, because a node reads its input."""
     x = tensor.dvector()
     variables = [Step()(x)]
     for _ in range(50):

@@ -21,18 +21,18 @@ def layers():
     return x, weights, hidden
 
 
-def test_gradients(layers):
+def test_gradients_of_deep_graphs(layers):
     x, weights, hidden = layers
     slopes = theano.grad(hidden.sum(), [x, *weights])
     assert [slope.type for slope in slopes] == [variable.type for variable in (x, *weights)]
 
 
-def test_of_a_product_with_a_vector(layers):
+def test_gradient_of_a_product_with_a_vector(layers):
     x, _, hidden = layers
     assert theano.tensor.Rop(hidden, x, x).type == x.type
 
 
-def test_functions(layers):
+def test_functions_of_deep_graphs(layers):
     x, weights, hidden = layers
     f = theano.function([x], hidden, mode=theano.Mode("py", None))
     expected = np.eye(2)

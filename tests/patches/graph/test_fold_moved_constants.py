@@ -37,13 +37,13 @@ def no_compiler(monkeypatch):
 
 @pytest.mark.parametrize("build", [*FOLDED.values()], ids=FOLDED)
 @pytest.mark.filterwarnings("error")
-def test_folded_in_python(build, no_compiler):
+def test_constants_are_folded_in_python(build, no_compiler):
     (constant,) = constant_folding.transform(build().owner)
     assert isinstance(constant, theano.Constant)
 
 
 @pytest.mark.parametrize("build", [*FOLDED.values()], ids=FOLDED)
-def test_as_in_c(build, monkeypatch):
+def test_folded_constants_equal_c_results(build, monkeypatch):
     (folded,) = constant_folding.transform(build().owner)
     monkeypatch.setattr(theano.tensor.opt, "moving_ops", ())
     monkeypatch.setattr(tt.Elemwise, "python_constant_folding", lambda *_: False)

@@ -1,7 +1,7 @@
 """graph/cycles-depth-first.patch predicts which nodes may work in place.
 
 Without the patch, the graph is validated after each node that works in place. In a graph of more
-than 500 nodes, one invalid node undoes nine valid ones.
+than 500 nodes, one invalid node undoes nine valid nodes.
 """
 
 import numpy as np
@@ -78,7 +78,7 @@ def validated(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(150))
 @pytest.mark.parametrize("feature", [None, toolbox.NoOutputFromInplace])
-def test_as_where_each_change_is_validated(seed, feature, validated, monkeypatch):
+def test_predictions_equal_separate_validations(seed, feature, validated, monkeypatch):
     fgraph, other = (made(seed, *[make() for make in [feature] if make]) for _ in range(2))
     del validated[:]
     work_in_place(Elemwise, fgraph)
@@ -103,7 +103,7 @@ def changed(seed):
     return fgraph
 
 
-def test_as_many_in_a_large_graph(monkeypatch):
+def test_a_large_graph_has_as_many_in_place_nodes(monkeypatch):
     result = [patterns(changed(seed)) for seed in range(20)]
     monkeypatch.setattr(inplace_elemwise, "LARGE", 0)
     assert [patterns(changed(seed)) for seed in range(20)] == result
@@ -115,7 +115,7 @@ def test_unforeseen_conflicts_are_undone(monkeypatch):
     assert [patterns(changed(seed)) for seed in range(20)] == result
 
 
-def test_no_input_in_the_memory_of_what_is_overwritten():
+def test_an_overwritten_input_shares_memory_with_no_other():
     x = tt.dmatrix("x")
     y = x * 2
     mode = theano.Mode(linker="py", optimizer="fast_run").excluding("fusion")
@@ -125,7 +125,7 @@ def test_no_input_in_the_memory_of_what_is_overwritten():
     np.testing.assert_array_equal(function(value), 2 * value + 2 * value.T)
 
 
-def test_fast_cycle_detection(monkeypatch):
+def test_fast_cycle_detection_validates_the_graph(monkeypatch):
     monkeypatch.setattr(theano.config, "cycle_detection", "fast")
     for seed in range(20):
         changed(seed).validate()

@@ -1,7 +1,7 @@
 """graph/push-out-in-one-pass.patch: a Scan's gradient computes nothing twice and is searched once.
 
 Without the patch, its graph repeats shared computations for each gradient. Each copy is searched
-for each output that later steps read; an output computed from another one is missed.
+for each output that later steps read; an output that is computed from another output is missed.
 """
 
 import numpy as np
@@ -26,10 +26,10 @@ def cost(x, weights):
     return sum(state[-1].sum() for state in states)
 
 
-def test_no_node_twice():
+def test_the_gradient_computes_no_node_twice():
     variables = [tt.dvector(), tt.dmatrix()]
     nodes = io_toposort(variables, tt.grad(cost(*variables), variables))
-    # The last Scan is the gradient's.
+    # The last Scan computes the gradient.
     scan = [node.op for node in nodes if isinstance(node.op, scan_op.Scan)][-1]
     seen = set()
     for node in io_toposort(scan.inputs, scan.outputs):
@@ -41,14 +41,14 @@ def test_no_node_twice():
         seen.add((node.op, inputs))
 
 
-def test_right_gradients():
+def test_gradients_are_right():
     random = np.random.RandomState(0)
     theano.gradient.verify_grad(
         cost, [random.normal(size=4), random.normal(size=(4, 4))], rng=random, mode="FAST_COMPILE"
     )
 
 
-def test_constants_and_outputs():
+def test_equal_constants_are_merged_and_outputs_kept():
     x = tt.dvector("x")
     one = [tt.constant(1.0) for _ in range(2)]
     first, second = (tt.exp(x) + pair.dimshuffle("x") for pair in one)
@@ -58,12 +58,13 @@ def test_constants_and_outputs():
     assert merged[2] is x
 
 
-def test_shared_computations_stay_shared():
+def test_shared_computations_remain_shared():
     x, y, z = tt.dvectors("x", "y", "z")
     exponential = tt.exp(x)
     common = exponential * 2
     outputs = [common + 1, tt.sin(common), x - y, tt.cos(tt.exp(x))]
-    # The last output's computation contains the first's. Computations without inputs are kept.
+    # The computation of the last output contains the computation of the first output. Computations
+    # without inputs are kept.
     replaced = replace_computations(outputs, [exponential, x, tt.cos(exponential)], [y, z, z])
     assert [node.op for node in ops([x, y, z], replaced)].count(tt.mul) == 1
     function = theano.function([x, y, z], replaced, mode="FAST_COMPILE")

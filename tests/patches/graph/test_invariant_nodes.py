@@ -1,4 +1,4 @@
-"""graph/invariant-nodes.patch computes nodes that are equal in all steps of a scan once in a call.
+"""graph/invariant-nodes.patch computes nodes that are equal in all steps of a scan once per call.
 
 Without the patch, every step transposes weights for BLAS, computes their shapes, and so on.
 """
@@ -6,7 +6,7 @@ Without the patch, every step transposes weights for BLAS, computes their shapes
 import numpy as np
 import theano
 from theano import tensor
-from theano.scan_module import steps
+from theano.scan_module import replay
 from theano.scan_module.scan_op import Scan
 
 
@@ -39,7 +39,12 @@ def scan_of(step, **arguments):
     return weight, function, node.op
 
 
-def test_once_in_a_call():
+def invariant_nodes(scan):
+    """Return the nodes that only the first step of a Scan computes."""
+    return replay.find_invariant_nodes(scan, replay.find_roots(scan.fn.fn.nodes))
+
+
+def test_an_invariant_node_runs_once_per_call():
     count = Count()
     sequence = tensor.ones((5, 3))
     weight, function, _ = scan_of(lambda w, x: x + count(w), sequences=sequence)
@@ -50,14 +55,14 @@ def test_once_in_a_call():
     assert count.calls == 2
 
 
-def test_only_while_steps_are_repeated():
+def test_the_repeated_mode_ends_with_the_call():
     _, function, op = scan_of(lambda w, x: x + Count()(w), sequences=tensor.ones((5, 3)))
     function()
-    assert any(op.fn.fn.invariant)
+    assert op.fn.fn.replay
     assert not op.fn.fn.repeated
 
 
-def test_not_overwritten_results():
+def test_overwritten_results_are_not_invariant():
     count = Count()
     _, function, op = scan_of(
         lambda w, x: tensor.inc_subtensor(count(w)[:1], x[:1]) ** 2, sequences=tensor.ones((4, 3))
@@ -69,13 +74,13 @@ def test_not_overwritten_results():
     assert node.inputs[0].owner.op == count
 
 
-def test_not_an_output():
+def test_outputs_are_not_invariant():
     count = Count()
     _, function, _ = scan_of(lambda w, x: [x + 1, count(w)], sequences=tensor.ones((4, 3)))
     assert function()[1].tolist() == [[0, 2, 4]] * 4
 
 
-def test_weights_for_blas():
+def test_transposed_weights_follow_the_shared_variable():
     matrix = theano.shared(np.eye(3) * 2)
     values, _ = theano.scan(lambda x: tensor.dot(x, matrix), tensor.ones((4, 3)))
     state, _ = theano.scan(
@@ -89,11 +94,11 @@ def test_weights_for_blas():
             expected = np.tanh(expected * factor + factor)
             np.testing.assert_allclose(row, expected, rtol=1e-14)
     scans = [n.op for n in function.maker.fgraph.toposort() if isinstance(n.op, Scan)]
-    names = {type(node.op).__name__ for op in scans for node in steps.invariant_nodes(op)}
+    names = {type(node.op).__name__ for op in scans for node in invariant_nodes(op)}
     assert "AllocEmpty" in names
 
 
-def test_an_error_ends_it():
+def test_an_error_ends_the_repeated_mode():
     count = Count()
     _, function, op = scan_of(
         lambda w, x, i: count(w)[i] + x[0], sequences=[tensor.ones((4, 3)), tensor.arange(4)]
@@ -106,7 +111,7 @@ def test_an_error_ends_it():
         raise AssertionError
 
 
-def test_not_what_is_overwritten_through_a_view():
+def test_results_overwritten_through_a_view_are_not_invariant():
     """A node whose result, or a view of it, is overwritten is computed in each step."""
     for view in (lambda x: x[::-1], lambda x: x.dimshuffle(0, "x").T[0]):
         count = Count()
@@ -134,7 +139,7 @@ class Halves(theano.Op):
         outputs[0][0], outputs[1][0] = inputs[0], inputs[0] / 2
 
 
-def test_not_one_of_two_outputs():
+def test_a_node_with_one_invariant_output_is_not_invariant():
     """One output is the step's output or is overwritten; the other is read."""
     _, function, _ = scan_of(
         lambda w, x: [x + Halves()(w)[0], Halves()(w)[1], tensor.exp(x)],
@@ -150,7 +155,7 @@ def test_not_one_of_two_outputs():
     assert function().tolist() == [[1, 2.5, 3]] * 3
 
 
-def test_not_what_steps_update():
+def test_updated_variables_are_not_invariant():
     """A shared variable that each step updates, and computations from it, are not invariant."""
     count, state = Count(), theano.shared(np.ones(2))
     values, updates = theano.scan(
@@ -164,7 +169,7 @@ def test_not_what_steps_update():
     assert count.calls == 6
 
 
-def test_other_values_after_an_error():
+def test_values_of_a_failed_call_are_not_reused():
     """The next call does not use values that a failed call computed."""
     count, w, x = Count(), tensor.dvector(), tensor.lvector()
     values, _ = theano.scan(lambda i, w: count(w)[i], x, non_sequences=[w], mode=MODE)

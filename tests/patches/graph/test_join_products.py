@@ -70,7 +70,8 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
     state = np.random.RandomState(1).normal(size=shape if first else shape[::-1]).astype(dtype)
     call, function = compiled(step(first), state, weights(first, dtype))
     other, without = compiled(step(first), state, weights(first, dtype), ["scanOp_join_products"])
-    # Three products become one: of the state, of its gradient, and for both results.
+    # Three products are joined in three places: products of the state, of its gradient, and for
+    # both results.
     assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
     assert count(function, "Split") >= 2
     assert count(function, "JoinAs") == 2
@@ -83,9 +84,10 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
 @pytest.mark.parametrize(
     ("new_state", "dots"),
     [
-        # The same weights twice: one product of two matrices, one part of which is read twice.
+        # The same weights occur twice: the joined product has two parts, one of which is read
+        # twice.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(h, a)) + tt.exp(tt.dot(h, b)), 1),
-        # The state is the first factor in some products and the second in others.
+        # The state is the first factor in some products and the second factor in others.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(b, h)), 2),
         (lambda h, a, b: tt.dot(h, a) + tt.dot(b, tt.sin(h)), 2),
         # The sum of two products is one more term.
@@ -102,7 +104,7 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
         (lambda h, a, b: ifelse(tt.gt(h.sum(), 0), tt.dot(h, a), tt.dot(h, b)), 2),
     ],
 )
-def test_which_are_joined(new_state, dots):
+def test_the_expected_products_are_joined(new_state, dots):
     random = np.random.RandomState(2)
     state, *matrices = random.normal(0, 0.3, (3, N, N))
     call, function = compiled(new_state, state, matrices, cost=None)
@@ -111,7 +113,7 @@ def test_which_are_joined(new_state, dots):
     np.testing.assert_allclose(call(), other(), rtol=1e-12, atol=1e-12)
 
 
-def test_products_that_others_read_are_no_terms():
+def test_a_product_with_another_reader_is_no_term():
     """A product that another node reads is computed in any case."""
 
     def new_state(h, a, b):
@@ -125,7 +127,7 @@ def test_products_that_others_read_are_no_terms():
     assert np.isfinite(call()).all()
 
 
-def test_a_vector_of_weights_stays():
+def test_a_vector_of_weights_is_not_joined():
     call, function = compiled(
         lambda h, a, b: h * tt.dot(h, a[0]) + tt.dot(h, b[0]),
         np.ones(N),
@@ -138,7 +140,7 @@ def test_a_vector_of_weights_stays():
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("rows", [(), (2,)])
-def test_lengths_are_compared(first, rows):
+def test_separate_lengths_are_checked(first, rows):
     """The joined product alone would accept wrong lengths whose sum is right."""
     matrices = [np.ones((N, N)), np.ones((1, N))]
     state = np.ones((*rows, N))
@@ -157,7 +159,7 @@ def test_lengths_are_compared(first, rows):
 
 
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "FAST_RUN"])
-def test_join_as(mode):
+def test_join_as_checks_lengths(mode):
     x, y, lengths = tt.dmatrix(), tt.dmatrix(), tt.lvector()
     function = theano.function([lengths, x, y], JoinAs(1)(lengths, x, y), mode=mode)
     one, other = np.arange(6.0).reshape(2, 3), np.arange(4.0).reshape(2, 2)

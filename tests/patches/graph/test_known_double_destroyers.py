@@ -26,7 +26,7 @@ def undone(monkeypatch):
     return reasons
 
 
-def test_nothing_is_merged_in_vain(undone):
+def test_no_merge_is_undone(undone):
     # Each product writes into its own AllocEmpty, and all of them are equal.
     x = tt.dmatrix("x")
     vectors = [tt.dvector() for _ in range(4)]

@@ -64,7 +64,7 @@ def expression(random, size):
 
 
 def values(random, n):
-    """Yield arguments for INPUTS: small ones, and the bounds of their types."""
+    """Yield arguments for INPUTS: small numbers, and the bounds of their types."""
     for _ in range(n):
         ints = [np.iinfo(variable.dtype) for variable in INPUTS[1:]]
         yield (
@@ -74,7 +74,7 @@ def values(random, n):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_true(seed):
+def test_proofs_hold_for_random_values(seed):
     """Every statement about a random expression and its parts holds for all values."""
     random = np.random.RandomState(seed)
     expressions = [expression(random, 12) for _ in range(20)]
@@ -114,7 +114,7 @@ N, M = SHAPES
         (tt.le(tt.switch(tt.lt(ANY, N), ANY, N), N), 1),
         (tt.lt(tt.maximum(tt.minimum(ANY, N), 0), N + 1), 1),
         (tt.switch(tt.and_(tt.lt(ANY, N), tt.lt(N, ANY)), 0, M), M),
-        # The order is unknown: there is no answer.
+        # The order is unknown: find_equal returns None.
         (tt.lt(N - 1, 0), None),
         (tt.lt(ANY, 0), None),
         (tt.lt(N, M), None),
@@ -131,7 +131,7 @@ N, M = SHAPES
         (tt.maximum(tt.minimum(ANY, N) - ANY, 0), None),
     ],
 )
-def test_known(expression, expected):
+def test_expected_results_are_proved(expression, expected):
     bounds = Order().find_equal(expression)
     if isinstance(expected, tt.TensorVariable):
         assert equal_computations([bounds], [expected])
@@ -140,7 +140,7 @@ def test_known(expression, expected):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "uint64", "float64"])
-def test_possible_overflows(dtype):
+def test_sums_that_may_overflow_are_not_compared(dtype):
     """Sums of narrow integers may overflow; other variables are compared unchanged."""
     x = tt.scalar("x", dtype)
     one = tt.constant(1, dtype=dtype)
@@ -148,7 +148,7 @@ def test_possible_overflows(dtype):
     assert Order().find_equal(tt.ge(tt.cast(x, "int64") - 1, -1)) is None
 
 
-def test_many_cases_end():
+def test_a_proof_of_many_cases_ends():
     """The proof ends after a bounded number of steps."""
     x = ANY
     for bound in tt.lscalars(30):
@@ -163,7 +163,7 @@ def operations(variable):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_simplest_is_equal(seed):
+def test_the_simplest_formula_is_equal(seed):
     random = np.random.RandomState(seed)
     expressions = [expression(random, 8) for _ in range(20)]
     simplest = [Order().simplest(expression) for expression in expressions]
@@ -185,7 +185,8 @@ def test_simplest_is_equal(seed):
         (tt.minimum(1, N) + tt.minimum(1, N - tt.minimum(1, N)), tt.minimum(2, N)),
         (N - tt.maximum(N - 3, 0), tt.minimum(N, 3)),
         (M + (N - M), N),
-        # Expressions of one length, whose values for the shortest lengths are not on the line.
+        # Each expression depends on one length. Its values for the shortest lengths are not on the
+        # line of the other values.
         (tt.switch(tt.lt(N - 1, 0), N + N, N - 1), tt.maximum(N - 1, 0)),
         (tt.maximum(N - 2, -N) + tt.eq(N, 0), tt.switch(tt.lt(N, 1), 1, tt.maximum(N, 1) - 2)),
         (tt.switch(tt.lt(N, 0), N, 4) + 1, 5),
@@ -194,7 +195,7 @@ def test_simplest_is_equal(seed):
         (tt.minimum(ANY, N) - ANY, None),
     ],
 )
-def test_simplest(expression, expected):
+def test_the_simplest_formula_is_as_expected(expression, expected):
     simplest = Order().simplest(expression)
     if expected is None:
         assert simplest is expression
@@ -206,7 +207,7 @@ def test_simplest(expression, expected):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_tables(seed, monkeypatch):
+def test_tables_and_formulas_are_equal(seed, monkeypatch):
     """For expressions of one length, the table and the formula give equal integers."""
     monkeypatch.setitem(globals(), "SHAPES", (N,))
     monkeypatch.setitem(globals(), "INPUTS", (MATRIX,))
@@ -232,8 +233,8 @@ def test_tables(seed, monkeypatch):
     + [(getattr(tt, name), getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq")]
     + [(tt.neq, operator.ne)],
 )
-def test_where_lines_meet(op, python):
-    """Also between two table entries, the table follows the larger of two lines."""
+def test_a_table_follows_the_larger_line(op, python):
+    """The table follows the larger of two lines, also between two table entries."""
     for slope in (-3, -2, 1, 2, 3):
         for offset in range(-6, 7):
             table = LengthTables().of(op(N * slope + offset, N))
@@ -265,7 +266,7 @@ def chain(array, slices):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_chains(seed):
+def test_chains_of_slices_select_numpys_elements(seed):
     """Slices of slices select the elements that NumPy selects."""
     random = np.random.RandomState(seed)
     ends = (None, None, 0, 1, 2, 3, -1, -2, 7)
@@ -285,7 +286,7 @@ def test_chains(seed):
 
 
 @pytest.mark.parametrize("ends", [(slice(1, None),), (slice(1, None), slice(None, -1))])
-def test_long_chain(ends):
+def test_a_long_chain_of_slices_has_few_operations(ends):
     """200 slices need only the last bounds; without the patch, 1,001 operations or an error."""
     x = tt.lvector()
     function = theano.function([x], chain(x, ends * (200 // len(ends))))
@@ -310,7 +311,7 @@ def layers(x, n):
     return x
 
 
-def test_scans():
+def test_layers_of_scans_have_few_integer_operations():
     """Layers of scans and their gradient have the same values with few integer operations."""
     x = tt.matrix()
     last = layers(x, 3)[-1].sum()
@@ -330,7 +331,7 @@ def test_scans():
     assert len(integers) < 60
 
 
-def test_all_steps():
+def test_a_slice_of_all_steps_keeps_all_steps():
     """A slice up to the length needs all steps, even if another slice needs few."""
     x = tt.matrix()
     hidden = layers(x, 1)
@@ -358,7 +359,7 @@ def test_shapes_of_scans_in_scans():
     np.testing.assert_allclose(function(np.ones(3, w.dtype), 2), 4 * np.eye(3))
 
 
-def test_each_output_of_an_op():
+def test_two_outputs_of_an_op_are_not_equal():
     """Two outputs of an op are not equal to each other."""
     numbers = [scalar.int64() for _ in range(2)]
     op = Elemwise(scalar.Composite(numbers, [sum(numbers), numbers[0] - numbers[1]]))
@@ -372,7 +373,7 @@ LONGEST = 2**48
 
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
-def test_longest_dimensions(length):
+def test_dimensions_longer_than_the_memory(length):
     """Arrays of stride 0 may be longer than the memory."""
     x = tt.TensorType("int8", (False,))()
     n = x.shape[0]

@@ -31,7 +31,7 @@ def test_a_file_is_read_once(monkeypatch):
 
 
 def test_a_file_that_changed_is_read_again(tmp_path):
-    """Also within one tick of the kernel's clock, in which the modification time stays the same."""
+    """The modification time stays the same within one tick of the kernel's clock."""
     file = tmp_path / "code.c"
     file.write_text(CODE.format("first"))
     time = file.stat().st_mtime_ns

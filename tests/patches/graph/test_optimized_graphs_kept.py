@@ -31,7 +31,7 @@ def counting(self, fgraph, *args):
 opt.SeqOptimizer.apply = counting
 def tell(function, *values):
     graph = theano.printing.debugprint(function, file="str", ids="int")
-    # Nodes that do not need each other may change places.
+    # Independent nodes may change places.
     graph = re.sub(r"'[^']*'   \\d+", "", graph)
     results = [np.asarray(result).tolist() for result in function(*values)]
     print(json.dumps([len(optimized), graph, results]))
@@ -80,7 +80,7 @@ def test_another_process_finds_the_graph(tell):
     assert still_kept == kept
 
 
-def test_same_process_finds_it(tell):
+def test_the_same_process_finds_the_graph(tell):
     compile_twice = """
     for value in (1.0, 2.0):
         x, w = tt.dvector(), theano.shared(value)
@@ -253,7 +253,7 @@ tell(theano.function([x], [output], mode=mode), [1.0, 2.0])
         "profile=True,profile_optimizer=True",
     ],
 )
-def test_flags_to_watch_optimization(tell, flags):
+def test_flags_that_observe_optimization_disable_the_cache(tell, flags):
     program = """
 x = tt.dvector()
 x.tag.test_value = np.ones(2)
@@ -307,7 +307,7 @@ def rewrite(content):
         lambda content: rewrite(zlib.compress(b"cmissing\nthing\n.")),
     ],
 )
-def test_damaged_file(tell, tmp_path, damage):
+def test_a_damaged_file_is_replaced(tell, tmp_path, damage):
     (first, _), _ = tell(TRAINING)
     for file in (tmp_path / "compiled" / "optimized_graphs").iterdir():
         file.write_bytes(damage(file.read_bytes()))
@@ -338,7 +338,7 @@ print(theano.function([x], 2 * x)([1.0]))
     assert line.startswith("DEBUG")
 
 
-def test_a_moved_compiledir_keeps_them(tell, tmp_path):
+def test_a_moved_compiledir_keeps_graphs(tell, tmp_path):
     tell(SIMPLE, flags="")
     (tmp_path / "compiled").rename(tmp_path / "moved")
     ((optimized, _, results),), _ = tell(SIMPLE, flags=f"compiledir={tmp_path}/moved")
@@ -357,7 +357,7 @@ def test_graphs_that_others_could_have_written_are_not_loaded(tell, tmp_path):
     assert optimized == 0
 
 
-def test_time_that_cannot_be_written(tell):
+def test_an_unwritable_access_time_is_ignored(tell):
     tell(SIMPLE)
     fail = """
 import os
@@ -369,14 +369,14 @@ os.utime = utime
     assert (optimized, results) == (0, [[2.0]])
 
 
-def test_cannot_be_written(tell, tmp_path):
+def test_an_unwritable_cache_is_ignored(tell, tmp_path):
     (tmp_path / "compiled").mkdir()
     (tmp_path / "compiled" / "optimized_graphs").symlink_to("/proc")
     ((optimized, _, results),), _ = tell(SIMPLE)
     assert (optimized > 0, results) == (True, [[2.0]])
 
 
-def test_old_ones_are_removed(tell, tmp_path):
+def test_old_graphs_are_removed(tell, tmp_path):
     code = "x = tt.dvector(); tell(theano.function([x], [{number} * x]), [1.0])"
     tell(code.format(number=2), flags="")
     (old,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
@@ -386,7 +386,7 @@ def test_old_ones_are_removed(tell, tmp_path):
     assert kept == 1
 
 
-def test_all_together_are_bounded(tmp_path, monkeypatch):
+def test_the_total_size_is_bounded(tmp_path, monkeypatch):
     graphs = tmp_path / "optimized_graphs"
     graphs.mkdir()
     for number, name in enumerate(["oldest", "old", "new"]):
@@ -401,7 +401,7 @@ def test_all_together_are_bounded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "remaining"), [("clear", 0), ("cleanup", 1)])
-def test_theano_cache(tell, run_python, tmp_path, command, remaining):
+def test_theano_cache_removes_graphs(tell, run_python, tmp_path, command, remaining):
     tell("x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])")
     done = run_python(
         f"import sys; sys.argv[1:] = [{command!r}]\n"
@@ -423,7 +423,7 @@ tell(function)
 """
 
 
-def test_what_is_in_a_file_is_read_in_each_call(tell):
+def test_a_file_is_read_in_each_call(tell):
     """Only the first process reads the file, once, if its content is treated as a constant."""
     for value in (1.0, 5.0):
         output, kept = tell(LOADING.format(value=value))
@@ -444,7 +444,7 @@ print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
 
 
 @pytest.mark.parametrize("mutable", [False, True])
-def test_updates(tell, mutable):
+def test_updates_of_equal_variables_are_not_exchanged(tell, mutable):
     """Updates of equal variables are not exchanged."""
     choices = (
         "[(a, a + x), (b, b * 2)]",
@@ -508,7 +508,7 @@ def holder(start):
     return process
 
 
-def test_others_wait_for_the_holder_of_the_claim(start, holder):
+def test_other_processes_wait_for_the_holder_of_the_claim(start, holder):
     first = "theano.function([x], tt.sin(x))"
     waiting = [start(first=first) for _ in range(3)]
     for process in waiting:
@@ -519,7 +519,7 @@ def test_others_wait_for_the_holder_of_the_claim(start, holder):
         assert process.communicate(timeout=100)[0] == "[0.] 0\n"
 
 
-def test_functions_that_others_made_meanwhile_are_found(start):
+def test_a_function_made_by_another_process_is_found(start):
     late = start(first='theano.function([x], tt.sin(x)); print("making", flush=True); input()')
     assert late.stdout.readline() == "making\n"
     assert start().communicate(timeout=100)[0] == "[0.] 2\n"
@@ -532,7 +532,7 @@ def test_nobody_waits_for_another_function(start, holder):
     assert holder.poll() is None
 
 
-def test_one_process_replaces_a_killed_one(start, holder):
+def test_one_process_replaces_a_killed_process(start, holder):
     waiting = [start() for _ in range(3)]
     for process in waiting:
         assert WAITING in process.stderr.readline()
@@ -541,7 +541,7 @@ def test_one_process_replaces_a_killed_one(start, holder):
     assert outputs == ["[0.] 0\n"] * 2 + ["[0.] 2\n"]
 
 
-def test_where_the_graph_is_not_kept_one_is_waited_for(start):
+def test_without_a_cached_graph_processes_wait_for_one_process(start):
     # Graphs whose optimization logs a warning are not cached either.
     before = "from theano.gof.graph_cache.files import Entry\nEntry.store = lambda *_: None\n"
     holder = start("slowly", before=before)
@@ -550,13 +550,13 @@ def test_where_the_graph_is_not_kept_one_is_waited_for(start):
     for process in waiting:
         assert WAITING in process.stderr.readline()
     holder.communicate("\n")
-    # Neither process waits for the other, because the other waits for this one.
+    # Neither process may wait for the other: this would be a deadlock.
     assert all(select.select([process.stdout], [], [], 100)[0] for process in waiting)
     modules = [process.communicate("\n", timeout=100)[0] for process in waiting]
     assert [line.split()[-2:] for line in modules] == [["[0.]", "0"]] * 2
 
 
-def test_where_locks_are_refused_each_makes_its_own(start, holder):
+def test_without_locks_each_process_makes_its_function(start, holder):
     refuse = "import fcntl\ndef refuse(*_): raise OSError(37, 'No locks')\nfcntl.lockf = refuse\n"
     output, log = start(before=refuse).communicate(timeout=100)
     assert output == "[0.] 2\n", log

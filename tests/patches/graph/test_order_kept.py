@@ -37,7 +37,7 @@ def fresh(fgraph):
     return graph.io_toposort(fgraph.inputs, fgraph.outputs)
 
 
-def test_kept(fgraph, sorts):
+def test_optimizers_reuse_the_order(fgraph, sorts):
     first = fgraph.toposort()
     assert first == fresh(fgraph)
     sorts.clear()
@@ -51,13 +51,13 @@ def test_kept(fgraph, sorts):
     assert not sorts
 
 
-def test_each_own(fgraph):
-    """A caller that changes its list does not change the lists of others."""
+def test_each_caller_gets_its_own_list(fgraph):
+    """A caller that changes its list does not change other callers' lists."""
     fgraph.toposort().clear()
     assert fgraph.toposort() == fresh(fgraph)
 
 
-def test_changes(fgraph):
+def test_changes_invalidate_the_order(fgraph):
     """The graph is sorted again after a change of an input or output, and after undoing it."""
     order = fgraph.toposort()
     adding, before = fgraph.outputs[0].owner, fgraph.outputs[1]
@@ -72,7 +72,7 @@ def test_changes(fgraph):
     assert fgraph.toposort() == fresh(fgraph)
 
 
-def test_orderings(fgraph):
+def test_orderings_are_requested_each_time(fgraph):
     """The orderings of features are requested each time."""
     order = fgraph.toposort()
     one, other = (output.owner for output in fgraph.outputs)
@@ -89,7 +89,7 @@ def test_orderings(fgraph):
     assert fgraph.toposort() == order
 
 
-def test_pickled(fgraph):
+def test_a_pickle_does_not_contain_the_order(fgraph):
     fgraph.toposort()
     loaded = pickle.loads(pickle.dumps(fgraph))
     assert loaded.sorted_nodes is None
@@ -97,7 +97,7 @@ def test_pickled(fgraph):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_changes(seed):
+def test_random_changes_have_the_right_order(seed):
     """Random changes, undone changes and a copy have the right order."""
     random = np.random.RandomState(seed)
     x = tt.dvector("x")
@@ -153,7 +153,7 @@ class Several(theano.Op):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_order_is_that_of_python(seed):
+def test_the_order_equals_pythons_order(seed):
     """Some variables that nodes compute are inputs, and some constants are inputs of nodes."""
     random = np.random.RandomState(seed)
     variables = [tt.dvector(), tt.dvector(), tt.constant([1.0])]
@@ -170,7 +170,7 @@ def test_the_order_is_that_of_python(seed):
     assert graph.io_toposort(set(inputs), outputs) == expected
 
 
-def test_what_has_no_nodes_is_an_error():
+def test_an_object_without_nodes_is_an_error():
     with pytest.raises(AttributeError, match="owner"):
         graph.io_toposort([], [3])
 

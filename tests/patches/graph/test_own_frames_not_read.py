@@ -26,13 +26,13 @@ def read(monkeypatch):
     return files
 
 
-def test_lines_of_the_program_alone_are_read(read):
+def test_only_lines_of_the_program_are_read(read):
     x = tt.dvector()
     y = tt.exp(x)
     assert read
     assert not [file for file in read if "/theano/gof/" in file or "/theano/tensor/" in file]
     *_, (file, number, function, line) = y.tag.trace[0]
-    assert (file, function, line) == (__file__, "test_lines_of_the_program_alone_are_read",
+    assert (file, function, line) == (__file__, "test_only_lines_of_the_program_are_read",
                                       "y = tt.exp(x)")  # fmt: skip
     assert number == sys._getframe().f_code.co_firstlineno + 2
 
@@ -41,7 +41,7 @@ def test_lines_of_the_program_alone_are_read(read):
     ("file", "skipped"),
     [("/a/theano/gof/op.py", True), ("/a/theano/gof/tests/op.py", False), ("/a/b.py", False)],
 )
-def test_what_is_skipped(file, skipped):
+def test_theanos_own_frames_are_skipped(file, skipped):
     """Theano's own files, without its tests, are skipped up to the first other file."""
     scope = {"extract": utils.simple_extract_stack}
     exec(compile("def outer(call): return call()", "/b/theano/gof/outer.py", "exec"), scope)
@@ -51,13 +51,13 @@ def test_what_is_skipped(file, skipped):
     assert names[names.index("program") :] == ["program", *([] if skipped else ["outer", "call"])]
 
 
-def test_frames_are_not_looked_at_where_none_is_kept(monkeypatch):
+def test_no_frame_is_examined_with_a_limit_of_0(monkeypatch):
     monkeypatch.setattr(frames, "is_skipped", lambda *_: pytest.fail("a frame was looked at"))
     with theano.change_flags({"traceback.limit": 0}):
         assert tt.exp(tt.dvector()).tag.trace == []
 
 
-def test_all_frames_on_demand():
+def test_compile_limit_keeps_theanos_frames():
     with theano.change_flags({"traceback.compile_limit": 5}):
         x = tt.exp(tt.dvector())
     assert any("theano/" in file for file, *_ in x.tag.trace[0])

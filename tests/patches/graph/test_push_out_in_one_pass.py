@@ -22,7 +22,7 @@ gradients = tt.grad(tt.sqr(states[-1]).sum(), weights)
 """
 
 
-def test_one_new_scan(run_python):
+def test_all_products_make_one_new_scan(run_python):
     result = run_python(
         NETWORK
         + """
@@ -38,7 +38,7 @@ function = theano.function([x], gradients)
 assert sum(node is not None for node in passes) == 1
 scans = [node.op for node in function.maker.fgraph.toposort() if isinstance(node.op, scan_op.Scan)]
 assert len(scans) == 2
-# The state and nothing else goes from step to step: the sums have left.
+# Only the state passes from step to step: the scan no longer computes the sums.
 assert max(scan.n_sit_sot + scan.n_mit_mot for scan in scans) < WEIGHTS
 """,
         # Only the optimizer is tested: compile no C code.
@@ -47,7 +47,7 @@ assert max(scan.n_sit_sot + scan.n_mit_mot for scan in scans) < WEIGHTS
     assert result.returncode == 0, result.stderr
 
 
-def test_same_gradients_as_without(run_python):
+def test_gradients_equal_gradients_without_the_optimizer(run_python):
     result = run_python(
         NETWORK
         + """

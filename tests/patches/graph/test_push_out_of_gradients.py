@@ -1,8 +1,8 @@
 """graph/push-out-in-one-pass.patch moves computations of sequences out of a gradient.
 
 Without the patch, each step of the gradient computes again parts of the recurrence. Only
-elementwise operations are moved, and among them cheap ones that a fused loop computes faster than
-it reads results.
+elementwise operations are moved, including cheap operations that a fused loop computes faster than
+it reads their results.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from theano.tensor.subtensor import AdvancedSubtensor1, Subtensor
 N = 4
 INDICES = np.array([2, 0, 0, 3])
 
-# For each kind of op that is moved: an expression of a state and weights, the number of dimensions
-# of the state, and the op.
+# Maps a kind of moved op to an expression of a state and weights, the number of dimensions of the
+# state, and the op.
 COMPUTED = {
     "vector by matrix": (tt.dot, 1, tt.Dot),
     "matrix by vector": (lambda h, w: tt.dot(w, h), 1, tt.Dot),
@@ -96,7 +96,7 @@ def steps_of_gradient(function):
     [({}, 1e-11), ({"truncate_gradient": 3}, 1e-11), ({"dtype": "float32"}, 1e-4)],
     ids=["whole", "truncated", "float32"],
 )
-def test_same_gradients(name, options, tolerance):
+def test_gradients_equal_gradients_without_the_optimizer(name, options, tolerance):
     functions = [
         gradient(name, excluded, **options) for excluded in ([], ["scanOp_pushout_gradients"])
     ]
@@ -112,7 +112,7 @@ def test_same_gradients(name, options, tolerance):
 
 
 @pytest.mark.parametrize("name", COMPUTED)
-def test_it_leaves(name):
+def test_each_kind_of_op_is_moved_out(name):
     kind = COMPUTED[name][2]
     kept, inside = (
         sum(isinstance(node.op, kind) for node in steps_of_gradient(gradient(name, excluded)))
@@ -130,7 +130,7 @@ def test_it_leaves(name):
         lambda h: tt.tanh(tt.dot(tt.outer(h, h), tt.outer(h, h))).sum(axis=1),
     ],
 )
-def test_results_larger_than_the_operands_stay(computed):
+def test_results_larger_than_the_operands_are_not_moved(computed):
     h = tt.dvector()
     states, _ = theano.scan(lambda h: h + computed(h), outputs_info=[h], n_steps=5)
     function = theano.function([h], tt.grad(states.sum(), h))
@@ -158,7 +158,7 @@ def test_rows_of_a_sequence_of_indices():
     np.testing.assert_allclose(*(function(*values) for function in functions), rtol=1e-12)
 
 
-def test_an_elemwise_of_several_outputs_stays(monkeypatch):
+def test_an_elemwise_of_several_outputs_is_not_moved(monkeypatch):
     monkeypatch.setattr(theano.config, "on_opt_error", "raise")
     a, b = scalar.float64("a"), scalar.float64("b")
     both = tt.Elemwise(scalar.Composite([a, b], [a * b, a + b]))
@@ -174,7 +174,7 @@ def test_an_elemwise_of_several_outputs_stays(monkeypatch):
     ]
 
 
-def test_arithmetic_of_results_stays():
+def test_arithmetic_of_results_is_not_moved():
     h = tt.dvector()
     states, _ = theano.scan(
         lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5
@@ -189,7 +189,7 @@ def test_arithmetic_of_results_stays():
 @pytest.mark.parametrize("length", range(4))
 @pytest.mark.parametrize("first", range(3))
 @pytest.mark.parametrize("last", range(3))
-def test_backwards(length, first, last):
+def test_a_buffer_is_reversed_by_one_slice(length, first, last):
     buffer = np.arange(length)
     expected = buffer[first : max(length - last, 0)][::-1]
     assert backwards(buffer, first, last).tolist() == expected.tolist()

@@ -23,7 +23,7 @@ def threshold():
 
 
 class Probe(theano.gof.Optimizer):
-    """Records the threshold in the middle of a compilation, and raises if asked."""
+    """Records the threshold during a compilation, and raises an error if requested."""
 
     def __init__(self, error=None):
         self.error = error
@@ -39,14 +39,14 @@ def compile_with(probe):
     theano.function([x], 2 * x, mode=theano.Mode("py", probe))
 
 
-def test_rare_while_compiling(threshold):
+def test_the_threshold_is_higher_while_compiling(threshold):
     probe = Probe()
     compile_with(probe)
     assert probe.threshold[0] == rare_collections.threshold
     assert gc.get_threshold() == threshold
 
 
-def test_restored_after_an_error(threshold):
+def test_the_threshold_is_restored_after_an_error(threshold):
     with pytest.raises(ZeroDivisionError):
         compile_with(Probe(ZeroDivisionError()))
     assert gc.get_threshold() == threshold
@@ -59,7 +59,7 @@ def test_a_collector_that_is_off_stays_off():
     assert probe.threshold[0] == gc.get_threshold()[0] == 0
 
 
-def test_nested_and_in_threads(threshold):
+def test_contexts_can_be_nested_and_in_threads(threshold):
     inside, leave = threading.Event(), threading.Event()
 
     def other():

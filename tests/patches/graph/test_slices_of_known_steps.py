@@ -35,7 +35,7 @@ def operations(outputs):
 
 @pytest.mark.parametrize("is_set", list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("step", STEPS)
-def test_canonical(step, is_set):
+def test_canonical_slices_select_numpys_elements(step, is_set):
     """0 <= start <= stop <= length, and the slice selects the elements that NumPy selects."""
     length = tt.lscalar()
     chosen, variables = ends(is_set, *tt.lscalars("start", "stop"))
@@ -54,7 +54,7 @@ def test_canonical(step, is_set):
 
 @pytest.mark.parametrize("first", STEPS)
 @pytest.mark.parametrize("second", STEPS)
-def test_merged(first, second):
+def test_merged_slices_select_numpys_elements(first, second):
     random = np.random.RandomState(0)
     before, after = tt.lscalars("before", "after")
     for is_set in itertools.product([False, True], repeat=4):
@@ -83,7 +83,7 @@ def test_merged(first, second):
         (slice("a", "b", 1), slice("c", "d", -1), 56),
     ],
 )
-def test_few_operations(first, second, most):
+def test_a_merge_adds_few_operations(first, second, most):
     before, after = tt.lscalars("before", "after")
 
     def symbolic(number):
@@ -99,7 +99,7 @@ def test_few_operations(first, second, most):
     assert operations([merged.start, merged.stop, merged.step]) <= most
 
 
-def test_in_a_graph():
+def test_slices_are_merged_in_a_graph():
     """Merge slices of constant and of unknown lengths."""
     x = tt.dvector()
     fixed = tt.alloc(x[0], 6)
@@ -115,7 +115,7 @@ def test_in_a_graph():
 
 
 @pytest.mark.parametrize("step", [None, 1, -1, -2, "unknown"])
-def test_ends_that_are_the_greatest_integers(step):
+def test_a_stop_of_sys_maxsize(step):
     """Backwards, a stop of sys.maxsize selects nothing, unlike a missing stop."""
     ends = (None, 0, -1, 2**63 - 1, -(2**63))
     x, by = tt.lvector(), tt.lscalar()

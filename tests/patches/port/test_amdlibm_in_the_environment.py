@@ -17,7 +17,7 @@ HEADER = """
 #endif
 extern "C" void amd_vrda_exp(long n, const double *x, double *z);
 """
-# Not an exponential: the value shows which library's function was called.
+# This function does not compute the exponential: its value shows that it was called.
 LIBRARY = """
 void amd_vrda_exp(long n, const double *x, double *z)
 {

@@ -19,7 +19,7 @@ def test_search_for_a_blas(run_python):
         """,
         "-W",
         "error",
-        # If no theanorc sets the flags, the search at import is another one.
+        # If no theanorc sets the flags, Theano searches for a BLAS at import.
         flags="blas.ldflags=",
     )
     assert result.returncode == 0, result.stderr
@@ -67,10 +67,10 @@ def test_libraries_without_a_directory_are_the_environments(multiply, flags):
     said, used = multiply(flags)
     assert used == OWN
     assert len(said.splitlines()) == 1
-    assert f"blas.ldflags={flags}: the BLAS is this environment's, -l" in said
+    assert f"blas.ldflags={flags}: Theano uses this environment's BLAS, -l" in said
 
 
-def test_the_environments_own_by_its_name(multiply):
+def test_the_environments_own_blas_by_its_name(multiply):
     assert multiply("-lmkl_rt" if "mkl" in OWN else "-lopenblas") == ("", OWN)
 
 
@@ -101,12 +101,12 @@ def test_flags_of_another_compiler(run_python):
     """
     done = run_python(code, flags="gcc.cxxflags=-O2 -fbracket-depth=16000 -Wno-c++11-narrowing")
     assert done.stdout == "-O2 -Wno-c++11-narrowing\n", done.stderr
-    assert done.stderr.endswith("does not know -fbracket-depth=16000: left out\n")
+    assert done.stderr.endswith("does not know -fbracket-depth=16000: the flag is ignored\n")
     assert len(done.stderr.splitlines()) == 1
     assert run_python(code, flags="gcc.cxxflags=-Wno-c++11-narrowing").stderr == ""
 
 
-def test_an_op_changes_the_flags_of_no_other():
+def test_an_op_does_not_change_other_ops_flags():
     blas.ldflags(libs=False, flags=True).append("-fopenmp")
     assert "-fopenmp" not in blas.ldflags(libs=False, flags=True)
 
@@ -114,10 +114,10 @@ def test_an_op_changes_the_flags_of_no_other():
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("device=gpu0", "device=gpu0 is of the old GPU back end, and means cuda0 now"),
-        ("init_gpu_device=gpu", "init_gpu_device=gpu is of the old GPU back end, and means cuda"),
-        ("dnn.conv.workmem=small", "today it is dnn.conv.algo_fwd"),
-        ("dnn.conv.algo_bwd=none", "today it is dnn.conv.algo_bwd_filter"),
+        ("device=gpu0", "device=gpu0 names the old GPU back end; Theano uses cuda0"),
+        ("init_gpu_device=gpu", "init_gpu_device=gpu names the old GPU back end; Theano uses cuda"),
+        ("dnn.conv.workmem=small", "the current flag is dnn.conv.algo_fwd"),
+        ("dnn.conv.algo_bwd=none", "the current flag is dnn.conv.algo_bwd_filter"),
     ],
 )
 def test_flags_of_before_theano_1(run_python, flags, said):

@@ -26,7 +26,7 @@ def floatx(result):
     return result.stdout.strip()
 
 
-def test_environment_is_read(run_python, prefix):
+def test_the_environments_theanorc_is_read(run_python, prefix):
     assert floatx(run_python(SHOW_FLOATX.format(prefix=prefix))) == "float16"
 
 
@@ -41,7 +41,7 @@ def test_theanorc_variable_overrides_environment(run_python, prefix, tmp_path):
     assert floatx(run_python(SHOW_FLOATX.format(prefix=prefix), THEANORC=str(other))) == "float32"
 
 
-def test_flags_override_all(run_python, prefix, tmp_path):
+def test_theano_flags_override_all_files(run_python, prefix, tmp_path):
     (tmp_path / ".theanorc").write_text("[global]\nfloatX = float32\n")
     result = run_python(SHOW_FLOATX.format(prefix=prefix), flags="floatX=float64")
     assert floatx(result) == "float64"

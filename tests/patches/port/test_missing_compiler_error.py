@@ -17,7 +17,7 @@ print(theano.config.linker)
 """
 
 
-def test_no_compiler(run_python):
+def test_a_missing_compiler_is_an_error(run_python):
     result = run_python(IMPORT, PATH="/nonexistent")
     assert result.returncode != 0
     error = result.stderr.splitlines()[-1]
@@ -26,7 +26,7 @@ def test_no_compiler(run_python):
     assert "THEANO_FLAGS=cxx=" in error
 
 
-def test_compiler_that_is_not_there(run_python):
+def test_a_compiler_that_does_not_exist_is_an_error(run_python):
     result = run_python(IMPORT, flags="cxx=/nonexistent/g++")
     assert result.returncode != 0
     assert "cxx names no executable: /nonexistent/g++" in result.stderr.splitlines()[-1]
@@ -38,7 +38,7 @@ def test_compiler_that_is_not_executable(run_python, tmp_path):
     assert "cxx names no executable" in result.stderr.splitlines()[-1]
 
 
-def test_python_mode_for_those_who_ask_for_it(run_python):
+def test_an_empty_cxx_selects_python_mode(run_python):
     result = run_python(IMPORT, "-W", "error", PATH="/nonexistent", flags="cxx=")
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip() == "vm"
@@ -59,7 +59,7 @@ def test_compiler_off_the_path(run_python):
 
 @pytest.mark.parametrize(("version", "message"), [(9999, True), (1, False)])
 def test_a_compiler_with_a_newer_library_is_reported(run_python, tmp_path, version, message):
-    """The compiler is used, with a warning; the environment's own compiler causes none."""
+    """Theano uses the compiler with a warning, but the environment's own without a warning."""
     own, _ = old_flags.from_theanorc("global", "cxx")
     if not own:
         pytest.skip("this environment has no compiler of its own")

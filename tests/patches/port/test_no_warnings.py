@@ -45,7 +45,7 @@ def test_hex_digest_of_an_array(run_python):
     assert result.returncode == 0, result.stderr
 
 
-def test_logged_warning(run_python, tmp_path):
+def test_the_warning_about_a_compiler_is_logged(run_python, tmp_path):
     """Logger.warn is deprecated: the warning about an unknown compiler was an error itself."""
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nexec g++ "$@"\n')
@@ -60,7 +60,7 @@ def test_logged_warning(run_python, tmp_path):
     assert "OPTIMIZATION WARNING" in result.stderr
 
 
-def test_sparse_plus_dense(run_python):
+def test_a_sparse_and_a_dense_matrix_are_added(run_python):
     """An optimization asked numpy for the type of a variable instead of its elements' type."""
     result = run_python(
         """

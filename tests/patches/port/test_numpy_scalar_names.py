@@ -20,7 +20,7 @@ def test_cast_in_python_code(dtype):
 
 
 @pytest.mark.parametrize("value", [True, 3, 2.5, 1 + 2j])
-def test_shared_scalar(value):
+def test_a_scalar_can_be_shared(value):
     shared = scalar.sharedvar.shared(value)
     assert shared.get_value() == value
 
@@ -34,6 +34,6 @@ def test_complex_scalars():
         scalar.mod_check(scalar.complex64(), scalar.complex64())
 
 
-def test_product_and_constants():
+def test_products_and_constants():
     assert scalar.mul.impl(2, 3, 4) == 24
     assert tensor.get_scalar_constant_value(theano.tensor.as_tensor_variable(3.5)) == 3.5

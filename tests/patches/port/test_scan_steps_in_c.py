@@ -75,7 +75,7 @@ def test_values_and_gradients(loop, layout):
     assert result[3].sum() == pytest.approx((beside[0] - beside[1]) / 2e-6, rel=1e-6)
 
 
-def test_file_in_memory(loop, tmp_path):
+def test_a_memory_mapped_sequence(loop, tmp_path):
     SEQUENCE.tofile(tmp_path / "sequence")
     value = np.memmap(tmp_path / "sequence", mode="r", shape=SEQUENCE.shape, dtype="float64")
     sequence = tensor.matrix()
@@ -83,7 +83,7 @@ def test_file_in_memory(loop, tmp_path):
     np.testing.assert_allclose(result[1], expected(SEQUENCE)[1], rtol=1e-13)
 
 
-def test_condition(loop):
+def test_a_scan_ends_by_its_condition(loop):
     def step(x, total):
         return total + x, theano.scan_module.until(total + x > 10)
 

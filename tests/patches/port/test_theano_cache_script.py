@@ -12,17 +12,17 @@ def scripts():
     return {script.name: script.value for script in entry_points.select(group="console_scripts")}
 
 
-def test_scripts():
+def test_theano_cache_is_the_only_script():
     assert scripts() == {"theano-cache": "theano.bin.theano_cache:main"}
 
 
-def test_nothing_is_called_bin():
+def test_no_top_level_package_is_called_bin():
     files = distribution("Theano").files
     assert files
     assert not [file for file in files if file.parts[0] == "bin"]
 
 
-def test_theano_cache(run_python, tmp_path):
+def test_commands_of_theano_cache(run_python, tmp_path):
     flags = f"base_compiledir={tmp_path}"
     command = "import sys; from theano.bin.theano_cache import main; sys.argv[1:] = {!r}; main()"
     build = "import theano; x = theano.tensor.dvector(); theano.function([x], x + 1)"
@@ -43,7 +43,7 @@ def test_theano_cache(run_python, tmp_path):
     assert not list(tmp_path.glob("*/tmp*"))
 
 
-def test_requirements():
+def test_setup_requires_supported_versions():
     required = distribution("Theano").requires
     # Releases of setuptools differ in the spaces that they write.
     specifiers = [line.split(";")[0].replace(" ", "") for line in required if "extra" not in line]

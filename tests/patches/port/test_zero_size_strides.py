@@ -1,7 +1,7 @@
 """port/current-numpy.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
 
-Without the patch, Gemm and Dot22 raise "some matrix has no unit stride" for them, and so does
-BatchedDot if the batch is not empty.
+Without the patch, Gemm, Dot22, and BatchedDot of a batch that is not empty raise "some matrix has
+no unit stride" for them.
 """
 
 import numpy as np

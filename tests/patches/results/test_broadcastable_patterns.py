@@ -18,7 +18,7 @@ ENDS = (None, 0, 1, -1, -2, 5)
 
 
 @pytest.mark.parametrize("step", [None, 1, 2, -1, -3])
-def test_slices(step):
+def test_slices_of_a_broadcastable_dimension(step):
     slices = [slice(start, stop, step) for start, stop in itertools.product(ENDS, ENDS)]
     function = theano.function([X], [X[index] * 2 for index in slices])
     x = np.arange(3).reshape(1, 3).astype(X.dtype)
@@ -27,14 +27,14 @@ def test_slices(step):
 
 
 @pytest.mark.parametrize("step", [-2, 2])
-def test_a_step_that_is_not_known(step):
+def test_a_symbolic_step(step):
     by = tt.lscalar()
     function = theano.function([X, by], X[0:2:by] * 2)
     x = np.arange(3).reshape(1, 3).astype(X.dtype)
     assert np.array_equal(function(x, step), x[0:2:step] * 2)
 
 
-def test_reshape():
+def test_a_reshape_that_lost_its_pattern():
     matrix, shape = tt.matrix(), tt.lvector()
     shuffled = matrix.dimshuffle("x", 0, "x", 1)
     reshaped = tt.patternbroadcast(tt.reshape(shuffled, (1, 6)), (True, False))
@@ -80,7 +80,7 @@ def test_a_slice_of_constants_is_folded():
 
 
 @pytest.mark.parametrize("pattern", [(True, True, False), (False,) * 3])
-def test_a_new_dimension_leaves_all_others(pattern):
+def test_a_new_dimension_keeps_other_dimensions(pattern):
     x = tt.TensorType("float64", pattern)("x")
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     outputs = [x[None], x[:, None], x[:, None, ::-1], x[0, None]]
@@ -119,7 +119,7 @@ ONE = tt.TensorType("float64", (True, True))("one")
     [(COLUMN, np.s_[:, None], 2), (ONE, np.s_[None], 1), (ONE, np.s_[0, None], 1)],
 )
 def test_newaxis_drops_broadcastable_dimensions(variable, index, ndim):
-    """As in Theano 1.0.5: nematus and its descendants index their masks with [:, None]."""
+    """Theano 1.0.5 does so too: nematus and its descendants index their masks with [:, None]."""
     with pytest.warns(UserWarning, match="numpy_newaxis") as warnings:
         indexed = variable[index]
     assert indexed.ndim == ndim

@@ -1,4 +1,4 @@
-"""results/copies-of-functions.patch: a copy of a function computes what the function does.
+"""results/copies-of-functions.patch: a copy of a function computes the function's results.
 
 Without the patch, an op of the copy can overwrite an array before another op reads it, a copy
 without updates writes to shared variables, and a copy with swapped variables cannot be copied
@@ -37,13 +37,13 @@ def updating():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in COPIES if kind not in ("pickle", "deepcopy")])
-def test_updates(kind):
+def test_a_copy_updates_shared_variables(kind):
     shared, function = updating()
     assert np.array_equal(COPIES[kind](function)(np.ones(2)), [[2, 2], [1, 1]])
     assert np.array_equal(shared.get_value(), [2, 2])
 
 
-def test_without_updates():
+def test_a_copy_without_updates_changes_no_shared_variable():
     shared, function = updating()
     alone = function.copy(delete_updates=True)
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_without_updates():
     assert np.array_equal(shared.get_value(), [1, 1])
 
 
-def test_swapped_again():
+def test_a_copy_with_swapped_variables_is_copied_again():
     shared, function = updating()
     one, other = theano.shared(np.full(2, 5.0)), theano.shared(np.full(2, 7.0))
     swapped = function.copy(swap={shared: one}).copy(swap={one: other})
@@ -62,7 +62,7 @@ def test_swapped_again():
 
 
 @pytest.mark.parametrize("use_cloop", [False, True])
-def test_returned_arrays_stay_if_storage_is_kept(use_cloop):
+def test_returned_arrays_stay_unchanged_with_allow_gc_false(use_cloop):
     linker = theano.gof.vm.VM_Linker(allow_gc=False, use_cloop=use_cloop)
     function = theano.function([X], X.shape.sum(), mode=theano.Mode(linker, "fast_run"))
     first = function(np.zeros(3))

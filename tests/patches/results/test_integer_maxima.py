@@ -22,7 +22,7 @@ def extremes(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", *INTEGERS])
-def test_reduced(dtype):
+def test_maximum_and_minimum_of_a_vector(dtype):
     x = tt.vector(dtype=dtype)
     function = theano.function([x], [tt.max(x), tt.min(x)])
     values = np.array([False, True]) if dtype == "bool" else extremes(dtype)
@@ -35,8 +35,8 @@ def test_reduced(dtype):
 @pytest.mark.parametrize(
     "types", [p for p in itertools.product(INTEGERS, repeat=2) if np.result_type(*p).kind in "iu"]
 )
-def test_of_two(types):
-    """Also for mixed types, of which C would treat the signed type as unsigned."""
+def test_maximum_and_minimum_of_two_numbers(types):
+    """Mixed types are included; C would treat the signed type as unsigned."""
     x, y = (tt.vector(dtype=dtype) for dtype in types)
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
     pairs = list(itertools.product(*map(extremes, types)))
@@ -47,7 +47,7 @@ def test_of_two(types):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_not_a_number(dtype):
+def test_nan_is_the_maximum_and_the_minimum(dtype):
     x, y = (tt.vector(dtype=dtype) for _ in range(2))
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
     values = np.array([np.nan, 1, -np.inf], dtype)
@@ -55,7 +55,7 @@ def test_not_a_number(dtype):
         assert np.isnan(result).tolist() == [True, False, True]
 
 
-def test_not_a_number_in_a_window():
+def test_nan_is_the_maximum_of_a_window():
     x = tt.tensor4()
     pooled = pool_2d(x, (2, 2), ignore_border=True)
     outputs = [pooled, tt.grad(pooled.sum(), x)]

@@ -39,17 +39,17 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_unoptimized(same_as_unoptimized, name):
+def test_results_equal_unoptimized_results(same_as_unoptimized, name):
     values = {X: VALUES, Y: np.array([7.0]), ONE: 1.0, OTHER: 2.0, SMALL: BYTES[0]}
     same_as_unoptimized(PROGRAMS[name], values, {"float64": 1e-10})
 
 
-def test_values_of_the_right_shape_are_not_repeated():
+def test_values_of_the_right_shape_are_not_broadcast():
     function = theano.function([X], tt.alloc(X * 2, X.shape[0]))
     assert not [n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, tt.Alloc)]
 
 
-def test_terms_of_what_is_set():
+def test_three_terms_of_an_increment():
     """Without the patch, the third term is lost if the indices are constant."""
     z = tt.dvector()
     output = tt.set_subtensor(X[[0, 2]], X[[0, 2]] + Y + z)
@@ -58,24 +58,24 @@ def test_terms_of_what_is_set():
 
 
 @pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (2, 2)])
-def test_vectors_of_indices(lengths):
+def test_shape_of_two_index_vectors(lengths):
     matrix, i, j = tt.dmatrix(), tt.lvector(), tt.lvector()
     function = theano.function([matrix, i, j], matrix[i, j].shape)
     places = [np.arange(length) for length in lengths]
     assert list(function(np.ones((3, 4)), *places)) == [max(lengths)]
 
 
-def test_differences():
+def test_shape_of_a_difference():
     assert list(theano.function([X], extra_ops.diff(X, n=5).shape)(VALUES)) == [0]
 
 
-def test_a_pseudo_inverse():
+def test_shape_of_a_pseudo_inverse():
     row = tt.drow()
     function = theano.function([row], nlinalg.pinv(row).shape)
     assert list(function(np.array([[1.0, 2]]))) == [2, 1]
 
 
-def test_negative_axes():
+def test_tensordot_with_negative_axes():
     cube = tt.dtensor3()
     function = theano.function([X, cube], tt.tensordot(X, cube, axes=[[-1], [-1]]))
     one, other = np.array([2.0]), np.arange(6.0).reshape(2, 3, 1)

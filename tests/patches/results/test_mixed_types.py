@@ -57,7 +57,7 @@ def values(dtype):
 
 @pytest.mark.parametrize("name", OPS)
 @pytest.mark.filterwarnings("ignore:overflow encountered")
-def test_as_in_python(name):
+def test_c_results_equal_pythons_results(name):
     variables, arguments, outputs = [], [], []
     for one, other in PAIRS:
         if name in ("or", "xor", "and", "pow") and (

@@ -22,7 +22,7 @@ def compare(x, y):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("power", [0, 1, 2, 3, 4, 6])
-def test_powers(dtype, power):
+def test_powers_of_narrow_integers(dtype, power):
     x = tt.scalar("x", dtype)
     compare(x, x**power)
 
@@ -36,6 +36,6 @@ def test_powers_of_a_narrow_float(power):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_truncated(dtype):
+def test_truncated_integers(dtype):
     x = tt.scalar("x", dtype)
     compare(x, tt.trunc(x))

@@ -31,7 +31,7 @@ OPS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["csc", "csr"])
 @pytest.mark.parametrize("name", OPS)
-def test_dense_operands(name, kind, layout):
+def test_dense_operands_of_any_layout(name, kind, layout):
     op, ndim = OPS[name]
     matrix = sparse.matrix(kind, dtype="float64")
     dense = tt.TensorType("float64", (False,) * ndim)()
@@ -48,7 +48,7 @@ def test_dense_operands(name, kind, layout):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-def test_a_sum_of_other_types(dtype):
+def test_a_sum_of_two_types(dtype):
     matrix, dense = sparse.csc_matrix(dtype="float32"), tt.matrix(dtype=dtype)
     values = scipy.sparse.random(4, 3, 0.7, "csc", "float32", np.random.RandomState(1))
     operand = np.asfortranarray(np.arange(12).reshape(4, 3).astype(dtype))
@@ -57,7 +57,7 @@ def test_a_sum_of_other_types(dtype):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_data_of_any_stride(name):
+def test_sparse_data_of_any_stride(name):
     op, ndim = OPS[name]
     data = tt.dvector()
     dense = tt.TensorType("float64", (False,) * ndim)()
@@ -75,7 +75,7 @@ def test_data_of_any_stride(name):
 
 
 @pytest.mark.parametrize("kind", ["csc", "csr"])
-def test_too_small_an_operand_is_refused(kind):
+def test_an_operand_that_is_too_small_is_refused(kind):
     matrix, dense = sparse.matrix(kind, dtype="float64"), tt.dmatrix()
     function = theano.function([matrix, dense], sparse.mul(matrix, dense))
     values = scipy.sparse.random(4, 3, 1.0, kind, "float64")
@@ -93,7 +93,7 @@ def test_dot_products_of_integers():
 
 
 @pytest.mark.parametrize("kind", ["columns", "rows", "windows"])
-def test_rows_that_overlap(kind):
+def test_products_with_overlapping_rows(kind):
     matrix, vector, other = tt.dmatrix(), tt.dvector(), tt.dmatrix()
     overlapping = {
         "columns": np.broadcast_to(np.arange(1.0, 4)[:, None], (3, 4)),
@@ -110,14 +110,14 @@ def test_rows_that_overlap(kind):
 
 
 @pytest.mark.parametrize("length", [1, 3])
-def test_a_vector_of_one_element_in_memory(length):
+def test_products_with_a_vector_of_stride_0(length):
     matrix, vector = tt.dmatrix(), tt.dvector()
     function = theano.function([matrix, vector], tt.dot(matrix, vector))
     values, operand = np.ones((3, length)), np.broadcast_to(2.0, (length,))
     np.testing.assert_allclose(function(values, operand), values @ operand)
 
 
-def test_batches_of_windows():
+def test_batched_products_with_overlapping_rows():
     one, other = tt.dtensor3(), tt.dtensor3()
     function = theano.function([one, other], tt.batched_dot(one, other))
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 4).reshape(2, 3, 4)
@@ -129,7 +129,7 @@ def test_batches_of_windows():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "complex128"])
-def test_batches_that_blas_has_no_routine_for(dtype):
+def test_batched_products_without_a_blas_routine(dtype):
     one, other = tt.tensor3(dtype=dtype), tt.tensor3(dtype=dtype)
     function = theano.function([one, other], tt.batched_dot(one, other))
     values = np.arange(12).reshape(2, 2, 3).astype(dtype), np.ones((2, 3, 2), dtype)

@@ -9,7 +9,7 @@ import theano
 from theano import tensor as tt
 
 
-def test_indices_that_are_not_known():
+def test_symbolic_indices():
     x, y, i = tt.dvector(), tt.dvector(), tt.lvector()
     function = theano.function([x, y, i], tt.set_subtensor(x[i], y)[i])
     assert list(function(np.zeros(3), np.array([1.0, 2, 3]), np.array([1, 1, 0]))) == [2, 2, 3]

@@ -1,8 +1,9 @@
 """results/scan-gradients.patch corrects gradients of scans, and the merging of scans.
 
 Without the patch, the gradient of a scan with until is shifted, second derivatives of scans with
-two taps are wrong, and higher ones raise. One of two scans with until may end with the other.
-Merged scans may need each other, which never ends. A single backward step reads the first element.
+two taps are wrong, and higher derivatives raise an error. A scan with until may stop at another
+scan's condition. Merged scans may depend on each other, and compilation never ends. A single
+backward step reads the first element.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ def differences(function, values):
 
 
 @pytest.mark.parametrize("of", ["last", "sum"])
-def test_until(of):
+def test_gradient_of_a_scan_with_until(of):
     x = tt.dvector()
     outputs, _ = theano.scan(
         lambda a, h: (h * 1.5 + a**2, until(h > 5)), sequences=x, outputs_info=np.float64(1)
@@ -34,7 +35,7 @@ def test_until(of):
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
-def test_derivatives(taps, order):
+def test_derivatives_of_any_order(taps, order):
     x = tt.dscalar()
     if taps == 1:
         outputs, _ = theano.scan(lambda a: a**2, outputs_info=[x], n_steps=3)
@@ -61,7 +62,7 @@ def test_a_hessian_of_two_taps():
     np.testing.assert_allclose(function(values), differences(slope, values), atol=1e-5)
 
 
-def test_scans_end_by_themselves():
+def test_each_scan_stops_at_its_own_condition():
     x, y, most, least = tt.dvector(), tt.dvector(), tt.dscalar(), tt.dscalar()
 
     def scan(sequence, threshold):
@@ -78,7 +79,7 @@ def test_scans_end_by_themselves():
     assert [list(row) for row in results] == [[1, 2, 3, 4, 5], [1, 2], [3, 6]]
 
 
-def test_scans_that_end_together_are_one():
+def test_scans_with_equal_conditions_are_merged():
     x = tt.dvector()
     outputs = [
         theano.scan(
@@ -94,7 +95,7 @@ def test_scans_that_end_together_are_one():
     assert [list(row) for row in function(np.ones(8))] == [[2] * 5, [3] * 5]
 
 
-def test_merged_scans_do_not_need_each_other(run_python):
+def test_merged_scans_do_not_depend_on_each_other(run_python):
     """The sort of their graph may never end: use a process with a time limit."""
     done = run_python(
         """
@@ -117,7 +118,7 @@ def test_merged_scans_do_not_need_each_other(run_python):
 
 
 @pytest.mark.parametrize("taps", [[0], [-1, 0], [0, 1], [-2], [2, 1]])
-def test_one_step_backwards(taps):
+def test_a_single_backward_step(taps):
     x = tt.dvector()
     sequence = {"input": x, "taps": taps}
     one, two = (

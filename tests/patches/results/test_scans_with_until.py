@@ -9,7 +9,7 @@ from theano import tensor as tt
 
 
 @pytest.mark.parametrize(("threshold", "steps"), [(2, 1), (8, 5)])
-def test_condition_without_sequences(threshold, steps):
+def test_a_condition_without_sequences(threshold, steps):
     x, limit = tt.dscalar("x"), tt.dscalar("limit")
     scanned, _ = theano.scan(
         lambda x, limit: (x * 2, theano.scan_module.until(x > limit)),

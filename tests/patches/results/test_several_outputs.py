@@ -19,18 +19,18 @@ def check(outputs, *expected):
         np.testing.assert_allclose(actual, wanted)
 
 
-def test_in_place():
+def test_an_in_place_elemwise_of_several_outputs():
     op = tt.Elemwise(scalar.Composite([A, B], [A * 2 + B, A - B, A * B]))
     u, v = np.exp(ONE), np.exp(OTHER)
     check(op(tt.exp(X), tt.exp(Y)), u * 2 + v, u - v, u * v)
 
 
-def test_an_output_twice():
+def test_a_composite_with_the_same_output_twice():
     op = tt.Elemwise(scalar.Composite([A, B], [A + B, A + B]))
     check(op(X, Y), ONE + OTHER, ONE + OTHER)
 
 
-def test_lifted_sunk_and_fused():
+def test_rewrites_keep_all_outputs():
     op = tt.Elemwise(scalar.Composite([A, B], [A * B, A + B]))
     product, total = op(X, Y)
     outputs = [total.dimshuffle("x", 0), product.dimshuffle(0, "x")]

@@ -1,6 +1,6 @@
 """results/slices-of-scans.patch: a slice of a Scan's result is right although fewer steps are kept.
 
-Without the patch, an empty slice is an IndexError, an index before the first element selects
+Without the patch, an empty slice raises IndexError, an index before the first element selects
 another element, and initial values reduced to one element by an optimizer lose the others.
 """
 
@@ -68,7 +68,7 @@ def test_slices_equal_slices_of_all_steps(seed):
                 assert np.array_equal(one, other)
 
 
-def test_one_output_of_several():
+def test_outputs_keep_their_order():
     """Outputs keep their order when others are removed."""
     made, _ = theano.scan(
         lambda a, p: [a + p, a + 1, a + 10, a + 100],
@@ -83,7 +83,7 @@ def test_one_output_of_several():
 
 
 @pytest.mark.parametrize("initial", [tt.zeros(3), tt.zeros((3, 2)), tt.row() * tt.ones((3, 1))])
-def test_initial_values_that_are_all_the_same(initial):
+def test_equal_initial_values_are_all_kept(initial):
     made, _ = theano.scan(
         lambda a, b: a + b + 1,
         outputs_info=[{"initial": initial, "taps": [-1, -3]}],
@@ -104,7 +104,7 @@ def test_initial_values_that_are_all_the_same(initial):
 
 @pytest.mark.parametrize("linker", ["cvm", "c|py"])
 @pytest.mark.parametrize("index", [2**32, -(2**32), 2**32 - 1, -(2**63) + 1])
-def test_an_index_is_out_of_range_whatever_its_last_bits(linker, index):
+def test_an_index_beyond_32_bits_is_out_of_range(linker, index):
     for output in (X[AT], tt.set_subtensor(X[AT], 1)):
         function = theano.function([X, AT], output, mode=theano.Mode(linker, "fast_run"))
         with pytest.raises(IndexError):

@@ -22,7 +22,7 @@ def test_the_inverse_of_a_cosine(value):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_psi(dtype):
+def test_psi_and_its_derivative(dtype):
     x = tt.vector(dtype=dtype)
     values = VALUES.astype(dtype)
     functions = [theano.function([x], op(x)) for op in (tt.psi, tt.tri_gamma)]
@@ -33,7 +33,7 @@ def test_psi(dtype):
         np.testing.assert_allclose(results, result, rtol=1e-7 if dtype == "float64" else 1e-5)
 
 
-def test_poles():
+def test_psi_at_its_poles():
     x = tt.dvector()
     poles = np.array([0.0, -1.0, -2.0])
     function = theano.function([x], [tt.psi(x), tt.tri_gamma(x)])
@@ -48,7 +48,7 @@ def test_the_gradient_of_a_gamma_function():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_quotients(dtype):
+def test_integer_quotients_of_floats(dtype):
     values = np.array([1, 0.1, -1, 5, -0.3, 0, np.inf, -np.inf, np.nan, 0.7, 1e30, -7, 0.2], dtype)
     pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
     x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
@@ -59,7 +59,7 @@ def test_quotients(dtype):
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 def test_incomplete_gamma_functions(name):
-    """In a fused loop without C code, and outside the functions' domains."""
+    """Test a fused loop without C code, and arguments outside the functions' domains."""
     k, x = tt.dvectors("kx")
     output = getattr(tt, name)(k, x) * 2
     expected = getattr(scipy.special, name)(2.0, 3.0) * 2
@@ -72,7 +72,7 @@ def test_incomplete_gamma_functions(name):
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammau", "gammal"])
 def test_incomplete_gamma_functions_of_all_positive_numbers(name):
-    """Also for infinity, and for a continued fraction that starts with 0."""
+    """Infinity, and a continued fraction that starts with 0, are included."""
     k, x = tt.dvectors("kx")
     numbers = [0.25, 0.5, 1, 2, 3, 5, 20]
     pairs = [grid.ravel() for grid in np.meshgrid(numbers, [0, *numbers, np.inf])]
@@ -108,7 +108,7 @@ def test_a_quotient_of_two_variables():
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_quotients(dtype):
-    """Also for operands so large that the square of the absolute value overflows."""
+    """Some operands are so large that the square of the absolute value overflows."""
     large = 1e30 if dtype == "complex64" else 1e200
     values = np.array([1 + 2j, large * (1 + 1j), (1 - 2j) / large, 1j, 2, 0.25 - 7j], dtype)
     pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
@@ -120,8 +120,8 @@ def test_complex_quotients(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_absolutes(dtype):
-    """Also for operands whose squares overflow or underflow, and with one infinite part."""
+def test_complex_absolute_values(dtype):
+    """Squares of some operands overflow or underflow; some operands have one infinite part."""
     large = 1e30 if dtype == "complex64" else 1e200
     infinite = complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)
     values = np.array([3 + 4j, large * (3 + 4j), (3 - 4j) / large, *infinite], dtype)

@@ -46,7 +46,7 @@ def in_threads(*functions):
 
 
 @pytest.mark.parametrize("kind", INNER)
-def test_copies(kind):
+def test_copies_in_two_threads(kind):
     function = theano.function([X], [INNER[kind]()])
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
     expected = [function(value)[0] for value in values]
@@ -59,14 +59,14 @@ def test_copies(kind):
     assert not in_threads(*(lambda i=i: calls(copies[i], values[i], expected[i]) for i in range(2)))
 
 
-def test_an_error_leaves_it_to_others():
+def test_an_error_releases_the_inner_function():
     function = theano.function([X], [INNER["Scan"]()])
     with pytest.raises(ValueError, match="mis-match"):
         function(np.ones((2, 5)))
     assert not in_threads(lambda: function.copy()(np.ones((2, 3))))
 
 
-def test_compilation(run_python, tmp_path):
+def test_compilation_in_two_threads(run_python, tmp_path):
     """The modules and graphs are not in the cache yet."""
     done = run_python(
         """

@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_as_unoptimized(same_as_unoptimized, name):
+def test_results_equal_unoptimized_results(same_as_unoptimized, name):
     values = {
         x: BYTES,
         y: BYTES[[7, 8, 3, 0, 2, 1, 6, 7, 8]],
@@ -123,7 +123,7 @@ def test_in_c_integers_wrap(dtype):
     np.testing.assert_array_equal(actual, expected)
 
 
-def test_cumulated_integers_are_of_their_type_without_c():
+def test_cumulative_sums_in_python_use_the_declared_type():
     for op in (tt.cumsum, tt.cumprod):
         result = theano.function([x], op(x), mode=PYTHON)(BYTES)
         assert result.dtype == "int8"
@@ -132,7 +132,7 @@ def test_cumulated_integers_are_of_their_type_without_c():
 
 @pytest.mark.parametrize("other", ["int8", "uint64", "float32"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int64", "uint64"])
-def test_fused_loops_in_python_compute_as_others(dtype, other):
+def test_fused_loops_in_python_use_the_declared_types(dtype, other):
     """Each operation computes in its own type, not with Python's numbers."""
     first, second = tt.vector(dtype=dtype), tt.vector(dtype=other)
     outputs = [

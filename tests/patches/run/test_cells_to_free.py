@@ -17,7 +17,7 @@ def make():
     return f
 
 
-def test_all_is_freed_but_constants():
+def test_free_empties_all_storages_except_constants():
     f = make()
     for _ in range(3):
         np.testing.assert_allclose(f([0.0, 1.0])[0], 3)

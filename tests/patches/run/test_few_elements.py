@@ -30,7 +30,7 @@ def code_of(output, *inputs):
     return CLinker().accept(graph).get_src_code()
 
 
-def test_numpy_is_called_last():
+def test_numpy_computes_the_other_cases():
     x, y = tensor.dmatrix(), tensor.dvector()
     assert "theano_update_few(1" in code_of(tensor.inc_subtensor(x[1], y), x, y)
     assert "theano_update_few(0" in code_of(tensor.set_subtensor(x[1], y), x, y)
@@ -52,7 +52,7 @@ def layouts(values):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("of_set", [False, True])
 @pytest.mark.parametrize("number", range(len(INDICES)))
-def test_parts(dtype, of_set, number):
+def test_parts_are_set_and_incremented(dtype, of_set, number):
     x, i = tensor.TensorType(dtype, (False, False))("x"), tensor.lscalar()
     part = x[INDICES[number](i)]
     y = tensor.TensorType(dtype, (False,) * part.ndim)("y")
@@ -77,7 +77,7 @@ def test_parts(dtype, of_set, number):
             np.testing.assert_array_equal(array, values)
 
 
-def test_in_place_in_a_shared_variable():
+def test_a_shared_variable_is_updated_in_place():
     state = theano.shared(np.zeros((3, 4)))
     i, value = tensor.lscalar(), tensor.dvector()
     function = theano.function([i, value], updates=[(state, tensor.inc_subtensor(state[i], value))])
@@ -132,7 +132,7 @@ def test_shapes_that_do_not_fit():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_alloc(dtype):
+def test_alloc_repeats_values(dtype):
     scalar = tensor.TensorType(dtype, ())("scalar")
     row = tensor.TensorType(dtype, (True, False))("row")
     n, m = tensor.lscalars("n", "m")

@@ -22,7 +22,7 @@ def code_of(function):
     return CLinker().accept(graph).get_src_code()
 
 
-def test_no_list_is_read():
+def test_thunks_read_no_storage_list():
     x = tensor.dmatrix()
     code = code_of(theano.function([x], tensor.sqrt(x)))
     assert "PyList_" not in code[code.index("int run(") : code.index("Module init")]
@@ -34,7 +34,7 @@ def test_parameters_are_in_the_struct():
 
 
 @pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm", "vm_nogc", "c|py", "c"])
-def test_storages_are_read_anew(linker):
+def test_changed_items_are_read_in_each_call(linker):
     x, y = tensor.dmatrices("x", "y")
     mode = theano.Mode(linker, "fast_run")
     function = theano.function([x, y], [tensor.sqrt(x).T + y, x.shape[0], x * 2], mode=mode)
@@ -50,7 +50,7 @@ def test_storages_are_read_anew(linker):
 
 
 @pytest.mark.parametrize("linker", ["cvm", "c"])
-def test_after_an_error(linker):
+def test_a_function_is_called_after_an_error(linker):
     x, y = tensor.dmatrices("x", "y")
     function = theano.function([x, y], tensor.sqrt(x + y), mode=theano.Mode(linker, "fast_run"))
     for _ in range(3):
@@ -72,7 +72,7 @@ def test_an_output_may_be_prepared():
     np.testing.assert_array_equal(prepared, np.sqrt(VALUES))
 
 
-def test_other_types_than_arrays_are_named():
+def test_an_input_that_is_no_array_is_an_error():
     x = tensor.dmatrix()
     function = theano.function([x], tensor.sqrt(x))
     function.input_storage[0].storage[0] = None
@@ -96,7 +96,7 @@ def items(function):
 
 
 @pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm"])
-def test_items_stay_where_they_are(linker):
+def test_items_keep_their_addresses(linker):
     """No operation on a function, its variables or its copies moves the items."""
     x, state, other = tensor.dmatrix(), theano.shared(VALUES), theano.shared(VALUES + 1)
     values, _ = theano.scan(lambda row, last: row + last, x, tensor.zeros(3))

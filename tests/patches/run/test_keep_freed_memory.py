@@ -59,5 +59,5 @@ def test_memory_is_kept_for_the_next_call():
         ("", {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=131072"}),
     ],
 )
-def test_unless_the_user_says_so(flags, environment):
+def test_the_users_malloc_settings_take_precedence(flags, environment):
     assert faults(flags, **environment) > PAGES / 2

@@ -19,7 +19,7 @@ from theano.tensor.join_as import JoinAs
 
 MATRIX = np.arange(12.0).reshape(3, 4)
 ROWS = np.array([2, 1, -1])
-# For each op, an expression of a matrix, and the expected value.
+# Maps an op to an expression of a matrix and its expected value.
 OPS = {
     "AdvancedIncSubtensor1": (
         lambda x: tt.inc_subtensor(x[ROWS], x[:1]),
@@ -50,7 +50,7 @@ FAST = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_values(op):
+def test_values_equal_numpys(op):
     x = tt.dmatrix("x")
     build, expected = OPS[op]
     function = theano.function([x], build(x), mode=FAST, on_unused_input="ignore")
@@ -155,7 +155,7 @@ def test_indices(seed, constant):
         (lambda x, i: tt.AllocEmpty("int8")(i - 1), ValueError, "negative dimensions"),
     ],
 )
-def test_errors(build, error, message):
+def test_errors_leak_no_reference(build, error, message):
     x, i = tt.dmatrix(), tt.lscalar()
     function = theano.function([x, i], build(x, i), mode=FAST, on_unused_input="ignore")
     array = MATRIX.copy()
@@ -168,7 +168,7 @@ def test_errors(build, error, message):
     assert len(references) == 1
 
 
-def test_in_place(thunk_of):
+def test_an_in_place_op_returns_its_input(thunk_of):
     x, y = tt.dmatrix(), tt.dvector()
     output = tt.set_subtensor(x[0], y, inplace=True)
     thunk, (to, value), result = thunk_of([x, y], output)
@@ -178,7 +178,7 @@ def test_in_place(thunk_of):
     assert to[0][0].tolist() == [1, 1, 1, 1]
 
 
-def test_memory_is_used_again(thunk_of):
+def test_output_memory_is_reused(thunk_of):
     x, n = tt.dscalar(), tt.lscalar()
     thunk, (value, size), result = thunk_of([x, n], tt.Alloc()(x, n))
     value[0], size[0] = np.array(3.0), np.array(4)
@@ -219,7 +219,7 @@ def test_subclasses_have_their_own_code():
     assert "Python.h" in node.op.c_linker(node, []).get_src_code()
 
 
-def test_numbers_are_no_arrays():
+def test_ops_of_scalars_keep_their_code():
     """Ops of scalar types keep their code."""
     x = scalar.float64()
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
@@ -235,7 +235,7 @@ def added(x, i, value):
 @pytest.mark.parametrize("inplace", [True, False])
 @pytest.mark.parametrize("change", [True, False], ids=["set", "add"])
 def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype):
-    """Arrays in any memory order, and broadcast values."""
+    """Arrays have any memory order, and values are broadcast."""
     x, rows = tt.tensor3(dtype=dtype), tt.vector(dtype=index)
     op = subtensor.AdvancedIncSubtensor1(inplace, change)
     random = np.random.RandomState(0)
@@ -312,7 +312,7 @@ def test_returned_operands_are_not_written_to():
     assert first.tolist() == [1, 2]
 
 
-def test_the_stride_of_one_row_is_any(thunk_of):
+def test_a_single_row_may_have_any_stride(thunk_of):
     x = tt.dmatrix()
     thunk, (storage,), result = thunk_of([x], x[tt.as_tensor([0, 0])])
     storage[0] = np.lib.stride_tricks.as_strided(np.arange(3.0), (1, 3), (9000, 8))
@@ -357,7 +357,7 @@ def test_elements_of_all_types(dtype):
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_lengths_and_indices_of_all_types(dtype):
-    """Also at the bounds of the types."""
+    """The bounds of the types are included."""
     x, i = tt.dvector(), tt.scalar(dtype=dtype)
     ends = np.iinfo(dtype)
     array = np.arange(5.0)

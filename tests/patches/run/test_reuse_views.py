@@ -66,7 +66,7 @@ def arrays():
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_object_stays(name):
+def test_the_view_object_is_reused(name):
     function = compiled(name)
     function(np.ones((2, 3)))
     storage = storage_of_view(function)
@@ -79,14 +79,14 @@ def test_the_object_stays(name):
 
 @pytest.mark.parametrize("linker", LINKERS)
 @pytest.mark.parametrize("name", VIEWS)
-def test_values(name, linker):
+def test_views_have_numpys_values(name, linker):
     function = compiled(name, linker)
     for array, _ in itertools.product(arrays(), range(2)):
         np.testing.assert_array_equal(function(array), VIEWS[name][1](array) * 2)
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_is_as_numpy_would_make_it(name):
+def test_views_have_numpys_flags_and_strides(name):
     """Flags and strides equal NumPy's, except for strides of dimensions of length 1."""
     function = compiled(name)
     for array in arrays():
@@ -109,7 +109,7 @@ def test_is_as_numpy_would_make_it(name):
     "hold", [lambda view: view, lambda view: view[...], weakref.ref, memoryview]
 )
 @pytest.mark.parametrize("name", VIEWS)
-def test_views_that_others_use_stay(name, hold):
+def test_views_with_other_references_stay_unchanged(name, hold):
     function = compiled(name)
     first, second = np.ones((2, 3)), np.full((2, 3), 5.0)
     function(first)
@@ -123,7 +123,7 @@ def test_views_that_others_use_stay(name, hold):
 
 @pytest.mark.parametrize("linker", LINKERS)
 @pytest.mark.parametrize("name", VIEWS)
-def test_outputs_are_the_users(name, linker):
+def test_outputs_belong_to_the_user(name, linker):
     x = tensor.dmatrix()
     view = theano.Out(VIEWS[name][0](x), borrow=True)
     mode = theano.Mode(LINKERS[linker](), "fast_run")
@@ -165,7 +165,7 @@ def test_a_chain_of_views():
             np.testing.assert_array_equal(function(array, index), expected)
 
 
-def test_in_a_loop():
+def test_views_inside_a_scan():
     x = tensor.dmatrix()
     outputs, _ = theano.scan(
         lambda row, state: [(row.dimshuffle(0, "x") * state).T[0], row[::-1]],
@@ -195,7 +195,7 @@ def test_an_old_pickle_gets_the_code():
     assert pickle.loads(pickle.dumps(op)).code_sections == op.code_sections
 
 
-def test_errors_stay():
+def test_errors_are_raised_as_before():
     x = tensor.dmatrix()
     function = theano.function([x], x.T * 2)
     function.input_storage[0].storage[0] = np.ones(3)

@@ -23,7 +23,7 @@ def chain(x, n):
 
 
 @pytest.mark.parametrize("n", [15, 200])
-def test_chain(n):
+def test_a_long_chain_is_fused_in_parts(n):
     x = tt.dvector()
     function = theano.function([x], chain(x, n))
     value = np.linspace(-1, 1, 5)
@@ -33,7 +33,7 @@ def test_chain(n):
     assert all(node.op.scalar_op.depth <= MAX_COMPOSITE_DEPTH for node in nodes)
 
 
-def test_depth():
+def test_independent_operations_are_fused_without_a_limit():
     """Independent operations are fused without a limit."""
     xs = tt.dvectors(60)
     product = tt.sin(xs[0])
@@ -72,7 +72,7 @@ def test_nothing_is_computed_twice():
     assert [type(node.op) for node in nodes] == [scalar.Exp, scalar.Identity]
 
 
-def test_zeros_of_both_signs_are_not_one():
+def test_zeros_of_both_signs_are_not_merged():
     x = scalar.float64("x")
     op = scalar.Composite([x], [scalar.switch(x, scalar.constant(0.0), scalar.constant(-0.0))])
     assert [np.signbit(op.impl(value)) for value in (1.0, 0.0)] == [False, True]
@@ -81,7 +81,7 @@ def test_zeros_of_both_signs_are_not_one():
     assert np.signbit(result).tolist() == [False, True]
 
 
-def test_one_composite_in_another():
+def test_a_composite_within_a_composite_is_inlined():
     x, y = scalar.float64("x"), scalar.float64("y")
     inner = scalar.Composite([x, y], [x * y + x])
     op = scalar.Composite([x], [inner(scalar.exp(x), x)])
@@ -91,7 +91,7 @@ def test_one_composite_in_another():
     assert inner.impl(2.0, 3.0) == 8
 
 
-def test_other_graphs_than_of_scalars_are_refused():
+def test_graphs_with_other_variables_are_refused():
     x, y, vector = scalar.float64("x"), scalar.float64("y"), tt.dvector()
     with pytest.raises(ValueError, match="exclusively composed of ScalarOp"):
         scalar.Composite([vector], [vector + 1])

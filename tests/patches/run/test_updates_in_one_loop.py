@@ -65,12 +65,12 @@ def trained(make, mode, calls=3):
 
 
 @pytest.mark.parametrize("make", [rmsprop, adam, momentum])
-def test_one_loop_computes_all(make):
+def test_one_loop_computes_all_updates(make):
     function, values = trained(make, None)
     _, expected = trained(make, APART)
     (node,) = [node for node in arrays(function) if len(node.outputs) > 1]
     updated = {i for i, _ in enumerate(function.maker.fgraph.outputs)} - {0}
-    # All updates except the number of steps, each in-place.
+    # The loop computes all updates except the number of steps, each in-place.
     assert len(node.outputs) == len(updated) - (make is adam)
     for output, overwritten in node.op.inplace_pattern.items():
         (index,) = [i for client, i in node.outputs[output].clients if client == "output"]
@@ -82,8 +82,8 @@ def test_one_loop_computes_all(make):
 
 
 @pytest.mark.parametrize("make", [rmsprop, adam, momentum])
-def test_as_many_in_place_in_a_large_graph(make, monkeypatch):
-    """In a large graph, ten changes are validated at a time."""
+def test_a_large_graph_has_as_many_in_place_updates(make, monkeypatch):
+    """In a large graph, Theano validates ten changes at a time."""
     small, _ = trained(make, None)
     monkeypatch.setattr(theano.config.tensor, "insert_inplace_optimizer_validate_nb", 10)
     large, _ = trained(make, None)
@@ -110,7 +110,7 @@ def test_an_input_is_read_before_it_is_overwritten():
         np.testing.assert_allclose(variable.get_value(), expected, rtol=1e-13)
 
 
-def test_updates_with_other_readers_stay_apart():
+def test_updates_with_other_readers_are_not_fused():
     """An update that needs another update through a sum cannot be in the same loop."""
     a, b = shared(0), shared(1)
     new = a * b + a
@@ -139,7 +139,7 @@ def test_different_shapes_are_detected():
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray])
 @pytest.mark.parametrize("shape", [(0, 4), (1, 1), (33,), (3, 5, 2)])
-def test_shapes_and_layouts(shape, layout):
+def test_updates_of_any_shape_and_layout(shape, layout):
     x = tt.TensorType("float64", [False] * len(shape))()
     parameter = shared(0, shape)
     value = layout(np.random.RandomState(3).uniform(-2, 2, shape))
@@ -154,7 +154,7 @@ def test_shapes_and_layouts(shape, layout):
         np.testing.assert_allclose(actual, other, rtol=1e-14)
 
 
-def test_many_types():
+def test_updates_of_different_types():
     """Each update is stored in its own type."""
     a, b = shared(0, dtype="float32"), shared(1)
     x = tt.fmatrix()
@@ -170,7 +170,7 @@ def test_many_types():
     np.testing.assert_allclose(b.get_value(), second + np.square(new), rtol=1e-5)
 
 
-def test_a_computation_that_is_long_when_written_out_stays_apart():
+def test_a_computation_with_many_repeated_operations_is_not_fused():
     """Each step of Newton's method reads the previous step three times."""
     a, b = shared(0), shared(1)
     root = a

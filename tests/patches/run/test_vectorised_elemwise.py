@@ -1,7 +1,7 @@
 """run/vectorised-loops.patch: g++ vectorises fused elementwise loops; values stay the same.
 
-Without the patch, g++ gives up on loops with many arrays, and on matrices that are broadcast or
-sliced: the first test finds no vectorised loop in the generated code.
+Without the patch, g++ does not vectorise loops with many arrays, or loops over broadcast or sliced
+matrices: the first test finds no vectorised loop in the generated code.
 """
 
 import itertools
@@ -27,8 +27,8 @@ def test_loops_with_many_arrays_are_vectorised(vectorised, operand, factor):
     )
 
 
-def test_of_long_tasks_only_whole_vectors_are(vectorised):
-    """g++ would take as long again for the elements after the last whole vector."""
+def test_long_tasks_have_no_vectorised_epilogue(vectorised):
+    """Code for the elements after the last whole vector would double the time of g++."""
     result = vectorised(
         """
         import theano
@@ -55,7 +55,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_choices_are_vectorised(vectorised, name):
+def test_conditionals_are_vectorised(vectorised, name):
     arguments = {"clip": "x, -1, 1", "sgn": "x"}.get(name, "x, y")
     assert vectorised(
         f"""
@@ -69,8 +69,8 @@ def test_choices_are_vectorised(vectorised, name):
 
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_choices_have_their_values(name, dtype):
-    """Also for nan, and for a result that overwrites an operand."""
+def test_conditionals_have_right_values(name, dtype):
+    """nan, and results that overwrite an operand, are included."""
     make, expected, count = CHOICES[name]
     special = [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 3, -3]
     pairs = np.array(list(itertools.product(special, special)), dtype).T
@@ -84,7 +84,7 @@ def test_choices_have_their_values(name, dtype):
     np.testing.assert_array_equal(results, expected(*values))
 
 
-def test_clip_to_ends_that_are_exchanged():
+def test_clip_to_exchanged_bounds():
     """Numbers less than the first bound become the first bound, in-place too."""
     x = tensor.dvector()
     function = theano.function([x], tensor.clip(x * 1.0 + 1, 10, 3))

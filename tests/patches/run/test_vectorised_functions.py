@@ -1,4 +1,4 @@
-"""run/vectorised-loops.patch: functions in loops are vectorised, and right at each position.
+"""run/vectorised-loops.patch: functions in loops are vectorised; positions do not change results.
 
 The C library's functions are not vectorised: with them, the first test finds no vectorised loop.
 """
@@ -21,7 +21,7 @@ SPECIAL = [0.0, 1, 2, 0.5, 3, 2.5, 1e4, 1e-40, 5e-324, 2**53 + 1.0, 1e308, np.in
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_they_are_vectorised(vectorised, name):
+def test_functions_are_vectorised(vectorised, name):
     assert vectorised(
         f"""
         import theano
@@ -64,7 +64,7 @@ def arguments(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", BOUNDS)
-def test_they_are_right(name, dtype):
+def test_functions_are_accurate(name, dtype):
     x, y = arguments(name, dtype)
     result = function(name, dtype)(x, y)
     exact = [value.astype(np.longdouble) for value in (x, y)]
@@ -95,7 +95,7 @@ def test_special_values(name, dtype):
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["exp", "tanh"])
-def test_results_that_are_exact(name, dtype):
+def test_exact_results(name, dtype):
     x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e4, -1e4, 1e-40, -1e-40], dtype)
     actual, expected = function(name, dtype)(x, x), getattr(np, name)(x)
     np.testing.assert_array_equal(actual, expected)
@@ -103,7 +103,7 @@ def test_results_that_are_exact(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_powers_that_are_numbers_are_exact(dtype):
+def test_integer_powers_are_exact(dtype):
     x, y = (grid.ravel().astype(dtype) for grid in np.mgrid[-10:11, 0:8])
     expected = [float(int(a) ** int(b)) for a, b in zip(x, y, strict=True)]
     np.testing.assert_array_equal(function("pow", dtype)(x, y), np.array(expected, dtype))
@@ -111,7 +111,7 @@ def test_powers_that_are_numbers_are_exact(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_an_element_is_the_same_wherever_it_is(name, dtype):
+def test_a_result_does_not_depend_on_the_position(name, dtype):
     compute = function(name, dtype)
     x, y = (array[::300] for array in arguments(name, dtype))
     together = compute(x, y)
@@ -122,7 +122,7 @@ def test_an_element_is_the_same_wherever_it_is(name, dtype):
         assert together[start:stop].tobytes() == compute(x[start:stop], y[start:stop]).tobytes()
 
 
-def test_next_to_another_function_they_are_the_librarys():
+def test_loops_with_other_functions_call_the_c_library():
     x = tensor.dvector()
     for output in (tensor.exp(x), tensor.log2(tensor.exp(x))):
         (node,) = theano.function([x], output).maker.fgraph.apply_nodes
@@ -130,7 +130,7 @@ def test_next_to_another_function_they_are_the_librarys():
         assert ("libm_exp(" in code) == ("log2(" in code)
 
 
-def test_a_flag_gives_the_librarys_back(run_python):
+def test_a_flag_selects_the_c_librarys_functions(run_python):
     code = """
         import math, numpy, theano
         from theano import tensor

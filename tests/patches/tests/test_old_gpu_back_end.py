@@ -1,9 +1,9 @@
-"""theano.sandbox.cuda says that it is gone, and names its replacement.
+"""theano.sandbox.cuda reports that it is absent, and names its replacement.
 
 The modules of Theano 0.6 to 0.9 that recipes/theano/src has under their old names are tested too.
 """
 
-# ruff: noqa: PLC0415 - an import is what is tested
+# ruff: noqa: PLC0415 - the tests test imports
 
 import pickle
 
@@ -19,7 +19,7 @@ def computed(output, *values):
     return theano.function([], output, mode=theano.Mode("py", None))(*values)
 
 
-def test_there_is_no_old_back_end():
+def test_the_old_back_end_is_reported_as_absent():
     from theano.sandbox import cuda
     from theano.sandbox.cuda.type import CudaNdarrayType
 
@@ -75,7 +75,7 @@ def test_a_program_compares_with_ops_and_derives_from_them():
     assert local_rewrite.transform(None) is False
 
 
-def test_transfers_leave_a_variable_of_the_cpu():
+def test_transfers_return_a_variable_of_the_cpu_unchanged():
     from theano.sandbox.cuda.basic_ops import gpu_contiguous, gpu_from_host, host_from_gpu
 
     if theano.gpuarray.pygpu_activated:
@@ -158,7 +158,7 @@ def test_modules_are_found_under_their_old_names():
         __import__("theano.sandbox.scan", fromlist=["scan"]).scan(None)
 
 
-def test_a_pickle_of_cudandarrays_says_how_to_read_it(monkeypatch):
+def test_the_error_of_an_old_pickle_names_the_flag(monkeypatch):
     from theano.sandbox.cuda import type as old
 
     values = np.arange(3, dtype="float32")
@@ -174,7 +174,7 @@ def test_a_pickle_of_cudandarrays_says_how_to_read_it(monkeypatch):
     np.testing.assert_array_equal(pickle.loads(text), values)
 
 
-def test_a_shared_variable_of_the_old_back_end_becomes_one_of_the_cpu(monkeypatch):
+def test_an_old_shared_variable_is_loaded_on_the_cpu(monkeypatch):
     from theano.sandbox.cuda import type as old
     from theano.sandbox.cuda import var
 

@@ -1,6 +1,6 @@
 """tests/without-nose.patch: theano.test() names the missing tests and packages.
 
-Without the patch, it finds no tests if none are installed, and does not say so.
+Without the patch, it reports nothing if no tests are installed.
 """
 
 

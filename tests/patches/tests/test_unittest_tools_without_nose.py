@@ -5,7 +5,7 @@ nose and parameterized, which no environment has.
 """
 
 
-def test_unittest_tools(run_python):
+def test_unittest_tools_need_no_nose(run_python):
     result = run_python(
         """
         import sys

@@ -1,4 +1,4 @@
-"""Name the flag profile to programs that use ProfileMode, of Theano 0.3 to 0.8."""
+"""Replace ProfileMode of Theano 0.3 to 0.8 by an error that names the flag profile."""
 
 from __future__ import annotations
 

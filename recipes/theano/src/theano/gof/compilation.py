@@ -19,7 +19,7 @@ from theano.misc.windows import output_subprocess_Popen
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# compile_str's arguments for a module, by name.
+# The arguments of compile_str for a module, by name.
 Arguments = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ class ModuleParts:
     functions: list[Any]
     print_methoddef: Callable[[TextIO], None]
     print_init: Callable[[TextIO], None]
-    # Whether the module needs a run of its own, because other code in the source could change the
+    # Whether the module needs a separate run, because other code in the source could change the
     # meaning of its code.
     alone = False
 
@@ -70,7 +70,7 @@ class ModuleParts:
         """Return one source for several finalized modules.
 
         Equal headers and support code occur once, as in a module of several ops. The functions of
-        each module have a namespace of their own.
+        each module have a separate namespace.
         """
         includes: list[str] = []
         support_code: list[str] = []
@@ -90,9 +90,9 @@ class ModuleParts:
     def shared_prefix(self) -> tuple[str, ...]:
         """Return the leading code that all modules of one source must share.
 
-        This is the support code up to the last macro that it leaves defined: the macro would change
-        the code of a module that does not begin with the same support code. Theano's own macros do
-        not count, because all modules define them alike.
+        This is the support code up to the last macro that stays defined, because such a macro would
+        change the code of a module with other support code. Theano's own macros do not count,
+        because all modules define them in the same way.
         """
         define = re.compile(
             r"^[ \t]*#[ \t]*(?:ifndef[ \t]+(\w+)\s*#[ \t]*)?define[ \t]+(\w+)", re.MULTILINE
@@ -110,7 +110,7 @@ class ModuleParts:
         return tuple(self.support_code[:end])
 
 
-# By module name: the run of g++ that compiles the module and started before the module was needed.
+# Maps a module's name to the run of g++ that compiles it and started before the module was needed.
 compilations: dict[str, Compilation] = {}
 
 
@@ -142,18 +142,18 @@ class Compilation:
         return p_out
 
     def warn_once(self) -> None:
-        """Warn, once for this run, that each of its modules now needs a run of its own."""
+        """Warn, once for this run, that each of its modules now needs a separate run."""
         if not self.warned:
             self.warned = True
             _logger.warning(
                 "g++ could not compile several modules in one run; each module is compiled in a "
-                "run of its own, which takes longer: %s",
+                "separate run, which takes longer: %s",
                 decode(self.future.result()[1]).strip(),
             )
 
 
 def run(cmd: list[str], lib_filename: str, module_name: str) -> tuple[bytes, bytes, int]:
-    """Run a command that compiles one module, or wait for the run that started early.
+    """Run a command that compiles a module, or wait for the module's run that started early.
 
     If the early run failed, a run for this module alone shows its errors, or succeeds.
 
@@ -238,7 +238,8 @@ class CompilationPool:
     def start(self, modules: Sequence[tuple[ModuleParts, Arguments]]) -> None:
         """Start one run of g++ for modules with equal compiler flags.
 
-        The libraries and linker flags may differ: the run links with those of all modules.
+        The libraries and linker flags may differ: the run uses the libraries and linker flags of
+        all modules.
         """
         names = [module.code_hash for module, _ in modules]
         location = tempfile.mkdtemp(dir=self.directory.name)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
     from theano.gof.graph import Apply, Variable
 
-# Three dictionaries. By destroyed variable or view of one: its root, the variable that owns the
-# memory. By root: the root with all its views, as the keys of a dictionary. By root: the node that
-# destroys it.
+# Three dictionaries. The first maps a destroyed variable, and each view of it, to its root: the
+# variable that owns the memory. The second maps a root to the root and all its views, as the keys
+# of a dictionary. The third maps a root to the node that destroys it.
 Roots = tuple[
     "dict[Variable, Variable]", "dict[Variable, dict[Variable, None]]", "dict[Variable, Apply]"
 ]
@@ -29,23 +29,24 @@ STEP = 2.0**-20
 
 
 class DestroyTracker:
-    """Track the variables that a graph's nodes destroy, and which nodes wait for which.
+    """Track the variables that a graph's nodes destroy, and the order that this requires.
 
     The record of destroyed variables is rebuilt only after their views change. A validation checks
-    the nodes that changed since the last valid graph: each must have a position behind the nodes
-    that it waits for. If one does not, it searches the whole graph for a cycle.
+    the nodes that changed since the last valid graph: each of these nodes must have a position
+    behind all nodes that it waits for. If a node has no such position, the validation searches the
+    whole graph for a cycle.
 
     Attributes:
         roots: the record, see Roots.
         new: the destroying nodes that `roots` does not contain yet.
         stale: whether `roots` must be rebuilt.
-        parents: by node: the nodes that compute its inputs, filled by contains_cycle.
-        waits: by destroying node: the nodes that must run before it destroys its inputs.
+        parents: maps a node to the nodes that compute its inputs; contains_cycle fills it.
+        waits: maps a destroying node to the nodes that must run before it destroys its inputs.
         unchecked: the destroying nodes whose entry in `waits` is missing or out of date.
         touched: the destroyed variables whose readers changed, so `waits` may be out of date.
         changed: the nodes that may have a position before a node that they wait for.
-        position: by node: its position in the order of computation of the last valid graph. Nodes
-            that do not wait for each other may have the same position.
+        position: maps a node to its position in the order of computation of the last valid graph.
+            Nodes that do not wait for each other may have the same position.
     """
 
     def __init__(self, handler: DestroyHandler) -> None:
@@ -150,7 +151,7 @@ class DestroyTracker:
             destroyer_of[root] = app
 
     def orderings(self, ordered: bool) -> dict[Apply, Any]:
-        """Return, by destroying node, the nodes that must run before it destroys its inputs.
+        """Map each destroying node to the nodes that must run before it destroys its inputs.
 
         Args:
             ordered: whether the nodes have an order that depends on the graph only; they are
@@ -272,9 +273,10 @@ def contains_cycle(
 
     Args:
         fgraph: the graph.
-        orderings: by node: the nodes that must run before it.
-        parents_of: a cache: by node, the nodes that compute its inputs. Missing nodes are added.
-        position: by node: its position in an order of computation. All nodes are added.
+        orderings: maps a node to the nodes that must run before it.
+        parents_of: a cache that maps a node to the nodes that compute its inputs. Missing nodes are
+            added.
+        position: maps a node to its position in an order of computation. All nodes are added.
     """
     # Depth first, from each node to the nodes that it waits for. A node that is entered but not
     # done waits, directly or not, for all nodes above it on the stack.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from theano.gof.cc import CLinker
     from theano.gof.graph import Apply, Variable
 
-# By node: the linker whose module compile_ahead started to compile, and the optimized but unlinked
-# function of a node with an inner graph.
+# The first maps a node to the linker whose module compile_ahead started to compile. The second maps
+# a node with an inner graph to its optimized but unlinked function.
 linkers: dict[Apply, CLinker] = {}
 inner_functions: dict[Apply, Any] = {}
 
@@ -67,9 +67,9 @@ Map = dict["Variable", list[Any]]
 def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> Iterator[None]:
     """Compile the modules of nodes in parallel.
 
-    Op.make_thunk compiles one module after another, when it needs it. Inside of this context, it
-    waits for the runs of g++ that the context started. Meanwhile the context optimizes inner graphs
-    and starts to compile their modules.
+    Outside of this context, Op.make_thunk compiles a module when it needs it, one after another.
+    Inside, it waits for the runs of g++ that the context started. Meanwhile the context optimizes
+    inner graphs and starts to compile their modules.
 
     Args:
         nodes: the nodes of a function, in the order of computation.
@@ -88,7 +88,7 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
             signature = module_signature(node)
             linker = first_linkers.get(signature)
         except TypeError:
-            # A type cannot be hashed: it has no C code either.
+            # A type cannot be hashed. Such a type has no C code.
             signature, linker = None, None
         if linker is None or not shares_params(linker, node):
             linker = node.op.c_linker(node, [])
@@ -156,7 +156,7 @@ def make_thunks(
         for node in nodes:
             start = time.time()
             with add_node_to_errors(node):
-                # The virtual machine empties storages in each call: nothing is in no_recycling.
+                # no_recycling is empty, because the virtual machine empties storages in each call.
                 thunk = node.op.make_thunk(node, storage_map, compute_map, [], impl=impl)
                 if not hasattr(thunk, "lazy"):
                     thunk.lazy = False

@@ -14,9 +14,9 @@ from theano import config
 from theano.gof import cmodule, shipped, utils
 from theano.gof.compilation import Arguments, ModuleParts
 
-# By class of op: the class of linker for its nodes; CLinker by default.
+# Maps a class of op to the class of linker for its nodes; the default is CLinker.
 linker_types: dict[type, type] = {}
-# By key of a module: the shipped module, or None.
+# Maps the key of a module to the shipped module, or to None.
 shipped_modules: dict[Any, ModuleType | None] = {}
 
 
@@ -93,7 +93,8 @@ class LinkerParts:
         A module that is cached, shipped or without C code is not missing.
 
         Args:
-            modules: by key of a missing module: the DynamicModule and compile_str's arguments.
+            modules: maps the key of a missing module to the DynamicModule and compile_str's
+                arguments.
         """
         try:
             if self.c_compiler() is not cmodule.GCC_compiler:

@@ -18,10 +18,11 @@ from typing import IO
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# In seconds: the wait for a lock after which a message is logged.
+# The seconds to wait for a lock before a message is logged.
 PATIENCE = 5
-# In seconds: the holder touches the file each BEAT. After SILENCE without a touch, others consider
-# the holder dead. A network file system may delay a touch by much more than BEAT.
+# The holder touches the file every BEAT seconds. After SILENCE seconds without a touch, other
+# processes consider the holder dead. A network file system may delay a touch by much more than
+# BEAT.
 BEAT = 10
 SILENCE = 120
 
@@ -29,11 +30,11 @@ SILENCE = 120
 def write_holder(file: IO[str]) -> None:
     """Write the holder's name into a file that the kernel locked, for waiting processes.
 
-    Does nothing if the disk is full.
+    Do nothing if the disk is full.
     """
     holder = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
     with contextlib.suppress(OSError):
-        # Most often this process was the previous holder too.
+        # Usually the file already names this process, which was the previous holder.
         if os.pread(file.fileno(), len(holder) + 1, 0) != holder:
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), holder)
@@ -75,13 +76,13 @@ def _text(path: str) -> str:
 def _started(process: int | str) -> str:
     """Return a process's start time, or "" if there is no such process.
 
-    It tells a process from a later process with the same number.
+    The start time distinguishes a process from a later process with the same number.
     """
     return " ".join(_text(f"/proc/{process}/stat").rpartition(")")[2].split()[19:20])
 
 
 def _here() -> str:
-    """Return an identifier of the process number space: of the host's boot and the container."""
+    """Return an identifier of the host's boot and container, where process numbers are unique."""
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -237,4 +238,6 @@ def fall_back(path: str, error: OSError) -> LockFile | NoLock:
 
 @functools.cache
 def _warn_of_refusal(path: str, reason: str) -> None:
-    _logger.warning("%s cannot be locked (%s): the file %s.held is the lock", path, reason, path)
+    _logger.warning(
+        "%s cannot be locked (%s): the file %s.held replaces the lock", path, reason, path
+    )

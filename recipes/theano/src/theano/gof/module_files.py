@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# In bytes: the size of a checksum, and the free space that a new module needs.
+# The size of a checksum, and the free space that a new module needs, in bytes.
 CHECKSUM_SIZE = 20
 ROOM = 2**23
 # In seconds.
@@ -35,12 +35,12 @@ A_DAY = 24 * 60 * 60
 
 # The paths of key files that could not be written and so differ from the keys in memory.
 unsaved: set[str] = set()
-# By path of a cache's directory: its state after the last complete refresh.
+# Maps the path of a cache's directory to its state after the last complete refresh.
 states: dict[str, tuple[int, ...]] = {}
 
 
 class Damaged(EOFError):
-    """Raised if a file's content differs from what was written."""
+    """Raised if a file's content differs from the written content."""
 
 
 def make_checksum(content: bytes) -> bytes:
@@ -118,7 +118,7 @@ def is_seed(path: str) -> bool:
 
 def add_seeds(cache: ModuleCache) -> None:
     """Add the modules of the seed caches to a cache; earlier seeds take precedence."""
-    # Not above: cmodule imports this module.
+    # Import it here, because cmodule imports this module.
     from theano.gof import cmodule  # noqa: PLC0415
 
     for key_pkl in (
@@ -294,7 +294,7 @@ def publish(cache: ModuleCache, location: str) -> None:
     """
     states[cache.dirname] = cache_state(cache)
     directory = Path(location)
-    # Permissions that this user may not change stay as they are.
+    # This user may not change some permissions; they stay unchanged.
     with contextlib.suppress(OSError):
         for file in directory.iterdir():
             mode = file.stat().st_mode

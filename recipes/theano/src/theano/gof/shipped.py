@@ -139,8 +139,8 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
         RuntimeError: g++ failed.
     """
     select_level(level)
-    # By shared arguments and shared prefix, as JSON: the library's name, compile_str's arguments,
-    # and the modules of the library.
+    # Maps shared arguments and a shared prefix, as JSON, to the library's name, compile_str's
+    # arguments, and the modules of the library.
     groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
     names: dict[str, str] = {}
     for linker in linkers:

@@ -1,4 +1,4 @@
-"""Local optimizers by class of op, with the time that each one takes."""
+"""Local optimizers by class of op, with the seconds that each optimizer takes."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class TimedOptimizers:
     A list contains the optimizer, its seconds, and its conditions on nodes and on ops, or None.
 
     Most tries of a local optimizer change nothing, and take no longer than looking up an optimizer
-    in a dictionary. Therefore a try finds the seconds beside the optimizer. An optimizer is tried
-    only on nodes that meet its conditions in theano/tensor/rewrite_conditions.py.
+    in a dictionary. Therefore the list stores an optimizer's seconds next to the optimizer. An
+    optimizer is tried only on nodes that meet its conditions in
+    theano/tensor/rewrite_conditions.py.
     """
 
     def __init__(self, equilibrium: Any) -> None:
@@ -49,7 +50,7 @@ class TimedOptimizers:
             key: self._select(lopts) for key, lopts in tracked if not isinstance(key, type)
         }
 
-        # By id of an op: the op, which keeps the id valid, and its lists.
+        # Maps the id of an op to the op, which keeps the id valid, and its lists.
         self.by_id: dict[int, tuple[Any, list[list[Any]]]] = {}
 
     def _select(self, lopts: list[Any]) -> list[list[Any]]:

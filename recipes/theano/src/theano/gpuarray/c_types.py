@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# By NumPy's name: libgpuarray's name.
+# libgpuarray's name of each type, by NumPy's name.
 NAMES = {
     "npy_bool": "ga_bool",
     "npy_int8": "ga_byte",

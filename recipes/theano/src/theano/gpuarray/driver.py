@@ -13,9 +13,8 @@ from pathlib import Path
 
 from theano.misc import trust
 
-# NVRTC 13 compiles for Turing (7.5) and newer. libgpuarray 0.7.6 truncates the version to two
-# digits, so that Blackwell's compute_100 becomes an unknown architecture.
-OLDEST, BEYOND = (7, 5), (10, 0)
+# NVRTC 13 compiles for Turing (7.5) and newer.
+OLDEST = (7, 5)
 
 # CUdevice_attribute
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
@@ -86,15 +85,10 @@ def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
         _attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
         _attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),
     )
-    has = f"device {ordinal} has compute capability {_dotted(capability)}"
     if capability < OLDEST:
         raise DeviceError(
-            f"{has}, and this CUDA compiles for {_dotted(OLDEST)} and newer. Use a newer device"
-        )
-    if capability >= BEYOND:
-        raise DeviceError(
-            f"{has}, and libgpuarray supports capabilities below {_dotted(BEYOND)}. Use a device "
-            "of the Hopper generation or older"
+            f"device {ordinal} has compute capability {_dotted(capability)}, and this CUDA"
+            f" compiles for {_dotted(OLDEST)} and newer. Use a newer device"
         )
 
 

@@ -1,4 +1,4 @@
-"""Rewrites that merge elementwise nodes of GPUs into GpuFusedLoops, and let results take memory."""
+"""Rewrites that merge elementwise nodes of GPUs into GpuFusedLoops, which may work in-place."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ MAX_PARAMETER_BYTES = 3200
 
 
 class InplaceFusedLoops(theano.gof.Optimizer):
-    """Let results of GpuFusedLoops take the memory of inputs: of their own old value, or of any."""
+    """Let results of GpuFusedLoops overwrite inputs, preferably the value that they update."""
 
     def add_requirements(self, fgraph: Any) -> None:
-        """Let the graph check that nothing reads destroyed memory."""
+        """Attach the check that nothing reads destroyed memory."""
         fgraph.attach_feature(theano.gof.destroyhandler.DestroyHandler())
 
     def apply(self, fgraph: Any) -> None:
@@ -78,14 +78,14 @@ class InplaceFusedLoops(theano.gof.Optimizer):
 
 
 class FuseLoops(theano.gof.Optimizer):
-    """Merge the elementwise nodes of a graph that wait for the same other nodes.
+    """Merge elementwise nodes of the same level.
 
-    A node's level is the number of other nodes, such as products, that precede it on a path.
-    Between two nodes of one level, there is no other node, so they can be one.
+    A node's level is the largest number of other nodes, such as products, on a path to it. No other
+    node is on a path between two nodes of the same level, so one kernel can compute both.
     """
 
     def add_requirements(self, fgraph: Any) -> None:
-        """Let the graph undo a replacement."""
+        """Attach validation of replacements."""
         fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: Any) -> None:
@@ -139,7 +139,7 @@ def is_increment(node: Apply) -> bool:
 
 
 def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
-    """Return the launches of a node; 0 if a kernel cannot compute it together with others.
+    """Return the launches of a node; 0 if one kernel cannot compute it together with other nodes.
 
     Args:
         node: any node.
@@ -151,7 +151,7 @@ def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
         return 1
     if is_join(node):
         return len(node.inputs) - 1
-    # An increment copies its array: only an array that the same kernel computes costs nothing.
+    # An increment copies its array, unless the same kernel computes the array.
     return 2 if is_increment(node) and node.inputs[0].owner in joined else 0
 
 
@@ -175,7 +175,7 @@ def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]
         )
         level = max(inside, outside)
         joined = [owner for owner in owners if owner in fusable and levels[owner] == level]
-        # An increment copies its array: only an array that the same kernel computes costs nothing.
+        # An increment copies its array, unless the same kernel computes the array.
         if launches := count_launches(node, joined):
             levels[node] = level
             fusable[node] = launches
@@ -183,7 +183,7 @@ def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]
                 if find(owner) is not find(node):
                     parents[find(owner)] = find(node)
         else:
-            # -1: no node of a kernel precedes it.
+            # No node of a kernel precedes a node of level -1.
             levels[node] = max((levels[owner] for owner in owners), default=-1)
     components: dict[Apply, list[Apply]] = {}
     for node in nodes:
@@ -223,7 +223,7 @@ def count_parameter_bytes(fgraph: Any, group: Sequence[Apply]) -> int:
 
 
 def find_borders(fgraph: Any, group: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
-    """Return the variables that a group of nodes reads, and its results that others read."""
+    """Return the variables that a group of nodes reads, and its results that other nodes read."""
     inside = set(group)
     inputs: dict[Variable, None] = {}
     outputs = []
@@ -265,7 +265,7 @@ def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
     program, own = make_program(group, inputs, outputs)
     if not any(isinstance(v.type, GpuArrayType) for v in own):
         return
-    # A literal is the axis of a join, or the index of an increment; others are arrays.
+    # The axis of a join must be a literal.
     if any(isinstance(step.op, GpuJoin) and step.arguments[0] >= 0 for step in program.steps):
         return
     op = GpuFusedLoops(program)
@@ -281,7 +281,7 @@ def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
 
 
 theano.compile.optdb.register(
-    # After the fusion of Theano's own, at 49, and before inplace operations.
+    # Register it after Theano's own fusion, at 49, and before in-place rewrites.
     "gpua_fused_loops",
     FuseLoops(),
     49.1,

@@ -1,6 +1,7 @@
 """Kernels of GpuFusedLoops: write the C code that computes elements of all results of a program.
 
-A thread computes a result that the kernel reads again instead of loading it from memory.
+If the kernel reads its own result, the thread computes the element again instead of loading it from
+memory.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Graph:
 
     Attributes:
         variables: the variable of each reference.
-        domains: the results by loop, as positions. The results of a loop normally have one shape.
+        domains: the positions of the results of each loop. The results of a loop normally have one
+            shape.
     """
 
     def __init__(self, program: Program, inputs: Sequence[Variable]) -> None:
@@ -197,7 +199,7 @@ class KernelWriter:
     """Write the kernel of a graph.
 
     Attributes:
-        reads: by input: the domains and indices in which the kernel reads it.
+        reads: maps an input to the domains and indices in which the kernel reads it.
         indexed: the domains that compare indices.
         support: C code before the kernel.
         lines: the statements of all domains.
@@ -300,7 +302,7 @@ class KernelWriter:
         node = step.op.scalar_op.make_node(*[get_scal(dtype)() for dtype in dtypes])
         code = node.op.c_code(node, name, values, [name], {"fail": "return;"})
         with contextlib.suppress(MethodNotDefined):
-            # Without continued lines: the kernel's source becomes a C string.
+            # Remove line continuations, because the kernel's source becomes a C string.
             self.support[node.op.c_support_code().replace("\\\n", " ")] = None
         kind = self.graph.get_type(reference)
         scope.add(f"{kind} {name};")
@@ -388,7 +390,7 @@ def make_literal(variable: Any) -> Literal | None:
     if value.dtype.kind == "f":
         text = repr(float(number))
     elif number == np.iinfo("int64").min:
-        # The least int64 is no literal of C.
+        # C has no literal for the least int64.
         return None
     else:
         text = repr(int(number)) + {"uint64": "ULL", "int64": "LL"}.get(str(value.dtype), "")

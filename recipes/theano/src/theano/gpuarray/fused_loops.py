@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Threads of a block, and blocks: the threads loop over further elements.
 THREADS, BLOCKS = 256, 4096
-# By kind of parameter: its type in the kernel.
+# Maps a kind of parameter to its type in the kernel.
 PARAMETERS = {
     "array": "GLOBAL_MEM char *",
     "size": "const ga_size ",
@@ -36,7 +36,7 @@ PARAMETERS = {
 class GpuFusedLoops(GpuKernelBase, Op):
     """Compute the results of a program.
 
-    ``inplace`` has pairs: the position of a result, and the input whose memory it takes.
+    ``inplace`` has pairs: the position of a result, and the input that it overwrites.
     """
 
     __props__ = ("program", "inplace")

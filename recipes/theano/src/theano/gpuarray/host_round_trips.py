@@ -68,7 +68,7 @@ def is_integer(variable: Variable) -> bool:
 
 
 def local_integers_on_host(node: Apply) -> list[Variable] | None:
-    """Compute an integer vector or scalar on the host, if all that it depends on is there.
+    """Compute an integer vector or scalar on the host if it depends only on values of the host.
 
     Theano moves the arithmetic of shapes and indices to the device, because an array depends on it.
     """
@@ -80,10 +80,11 @@ def local_integers_on_host(node: Apply) -> list[Variable] | None:
 def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
     """Return integers of the host with the value of integers of the device.
 
-    Returns None if the host cannot compute the value, or if it could differ from the device's.
+    Return None if the host cannot compute the value, or could compute a value other than the
+    device's.
 
     Args:
-        variable: on the device.
+        variable: a variable on the device.
         computed: the results of earlier calls.
     """
     if not isinstance(variable.type, GpuArrayType):
@@ -113,7 +114,7 @@ def _compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
 def is_exact(op: Any) -> bool:
     """Return whether a scalar op of integers has the same result on the host and on the device.
 
-    Not so are powers, which compute with floating-point numbers, and divisions by zero.
+    Powers, which are computed with floating-point numbers, and divisions by zero are not exact.
     """
     if isinstance(op, scalar.Composite):
         return all(
@@ -148,12 +149,12 @@ def make_host_op(op: Any) -> Any:
 
 
 def local_check_on_host(node: Apply) -> list[Variable] | None:
-    """Check indices on the host, if they are there, instead of reading an error flag."""
+    """Check indices that are on the host there, instead of reading the device's error flag."""
     checked: Any
     if type(node.op) is GpuTakeRows:
         checked = GpuTakeCheckedRows()
     elif type(node.op) is GpuAdvancedIncSubtensor1_dev20 and all(
-        # It runs in Python otherwise.
+        # For other inputs, the op runs in Python.
         variable.ndim == 2 and variable.dtype in ("float32", "float64")
         for variable in node.inputs[:2]
     ):
@@ -169,11 +170,11 @@ def local_check_on_host(node: Apply) -> list[Variable] | None:
 class IntegersToScans(opt.Optimizer):
     """Pass integer vectors and scalars to scans on the host, if they can be computed there.
 
-    The step may need them on the host, as shapes or bounds.
+    The scan's step may need them on the host, as shapes or bounds.
     """
 
     def add_requirements(self, fgraph: Any) -> None:
-        """Let the graph undo a replacement."""
+        """Attach validation of replacements."""
         fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: Any) -> None:
@@ -201,7 +202,8 @@ class IntegersToScans(opt.Optimizer):
         if not replaced:
             return
         outputs = theano.clone(outputs, replace=replaced)
-        # As when a scan moves to the device: its own hash does not describe arrays there.
+        # Hash the graph as Theano does when it moves a scan to the device: the scan's own hash does
+        # not describe arrays of the device.
         graph = theano.gof.FunctionGraph(*gpu_reconstruct_graph(inner, outputs), clone=True)
         info = {**node.op.info, "gpu_hash": hash(theano.gof.CLinker().cmodule_key_(graph, []))}
         op = Scan(inner, outputs, info, typeConstructor=_scan_type_infer(node))
@@ -219,7 +221,7 @@ REWRITES = (
 )
 
 theano.compile.optdb.register(
-    # After the transfers to the device, at 48.5, and before the fusion of loops, at 49.
+    # Register it after the transfers to the device, at 48.5, and before the fusion of loops, at 49.
     "gpua_host_round_trips",
     theano.gof.EquilibriumOptimizer(
         [

@@ -61,7 +61,8 @@ for (npy_intp k = 0; k < PyArray_DIM({indices}, 0); k++) {{
 class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
     """Select the rows of the first input that the second input, a vector of int64, lists.
 
-    A subclass, because programs derive from GpuAdvancedSubtensor1 and GpuKernelBase together.
+    It is a subclass, because programs derive classes from GpuAdvancedSubtensor1 and GpuKernelBase
+    together.
     """
 
     READ_FLAG = """
@@ -131,7 +132,7 @@ if (n > 0) {{
         status = take_scall(1, &n, 0, n, {strides}, {arrays}, errors);
     {self.READ_FLAG}
     if (status != GA_NO_ERROR) {{
-        PyErr_Format(PyExc_RuntimeError, "rows were not taken: %s",
+        PyErr_Format(PyExc_RuntimeError, "the rows could not be copied: %s",
                      gpucontext_error({context}->ctx, status));
         {fail}
     }}

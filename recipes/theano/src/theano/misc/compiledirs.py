@@ -1,4 +1,4 @@
-"""Choice of the compiledir: the configured directory or a private one, and the seed caches."""
+"""Choice of the compiledir (the configured or a private directory) and of the seed caches."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def private() -> str:
 private_directories: list[tuple[int, str]] = []
 
 
-# Registered early, so that it runs after other exit handlers, which may use the directories.
+# Register it early, so that it runs after other exit handlers, which may use the directories.
 @atexit.register
 def remove_private() -> None:
-    """Remove the private directories of this process, not those of the parent of a fork."""
+    """Remove the private directories of this process, not of the process that forked it."""
     for process, path in private_directories:
         if process == os.getpid():
             shutil.rmtree(path, ignore_errors=True)
 
 
 def choose(path: str) -> str:
-    """Return the compiledir: the configured directory, or a private one if it is unusable.
+    """Return the compiledir: the configured directory, or a private directory if it is unusable.
 
     A read-only directory is usable: its modules are loaded.
 
@@ -86,7 +86,7 @@ def seeds() -> tuple[Path, ...]:
 
     Unreadable directories are ignored; untrusted directories are ignored with a warning.
     """
-    # Not above: configdefaults imports this module.
+    # Import it here, because configdefaults imports this module.
     from theano.configdefaults import default_compiledirname  # noqa: PLC0415
 
     directories = []

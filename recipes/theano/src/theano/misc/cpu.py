@@ -1,8 +1,8 @@
 """Choice of g++'s flags for a processor, by the instructions that it offers.
 
-The name of a processor is not enough. g++ 10 mistakes newer processors for older ones (a Zen 4 for
-a Zen 2 with AVX-512) and tunes for those, and a virtual machine or an emulator hides instructions.
-Here each level of instructions adds flags, whatever the processor's name.
+The name of a processor is not enough. g++ 10 mistakes newer processors for older processors (a Zen
+4 for a Zen 2 with AVX-512) and tunes for these, and a virtual machine or an emulator hides
+instructions. In this module, each level of instructions adds flags, for any name of a processor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Level(NamedTuple):
-    """Instructions beyond the previous level's: their name, NumPy's names of them, g++'s flags."""
+    """The instructions that a level adds: their name, NumPy's names of them, and g++'s flags."""
 
     name: str
     features: frozenset[str]
@@ -45,7 +45,7 @@ LEVELS = (
         ),
     ),
 )
-# With these flags, g++ chooses itself, differently on the nodes of a cluster.
+# With these flags, g++ itself chooses, and its choice can differ between nodes of a cluster.
 NATIVE = frozenset({"-march=native", "--march=native", "-mtune=native"})
 
 
@@ -61,7 +61,7 @@ def join_flags(levels: Iterable[Level]) -> list[str]:
 
 
 def level_flags(name: str) -> list[str]:
-    """Return g++'s flags for the level of a name, and all previous ones."""
+    """Return g++'s flags for a level, by its name, and for all previous levels."""
     names = [level.name for level in LEVELS]
     return join_flags(LEVELS[: names.index(name) + 1])
 

@@ -11,7 +11,7 @@ from theano.configparser import AddConfigVar, BoolParam, IntParam, StrParam
 
 
 def add(name: str, text: str, parameter: Any) -> None:
-    """Add a flag that does not change compiled modules, and so is not in their keys."""
+    """Add a flag that does not change compiled modules; the modules' keys do not contain it."""
     AddConfigVar(name, text, parameter, in_c_key=False)
 
 
@@ -33,7 +33,7 @@ add(
 )
 add(
     "cmodule.trusted",
-    "Users and groups whose modules and graphs are loaded, besides your own and root's: names or"
+    "Users and groups, in addition to you and root, whose modules and graphs are loaded: names or"
     " numbers of users, and of groups with an @ before them, separated by colons.",
     StrParam(""),
 )
@@ -51,8 +51,8 @@ add(
 )
 add(
     "dnn.tf32",
-    "Let cuDNN round float32 inputs of convolutions and of recurrent networks to TF32, which has"
-    " the 10 bits of mantissa of float16, on devices that have it: faster, and less exact.",
+    "On devices with TF32, let cuDNN round float32 inputs of convolutions and of recurrent"
+    " networks to TF32: faster, but with 10 bits of mantissa, as in float16.",
     BoolParam(False),
 )
 add(
@@ -67,4 +67,10 @@ add(
     "Keep broadcastable dimensions after the last index of an expression with numpy.newaxis, as"
     " NumPy does. The default, False, drops them, as Theano 1.0.5 does.",
     BoolParam(False),
+)
+add(
+    "scan.replay",
+    "Record the work of a scan's second step, and replay it in later steps. It computes the same as"
+    " the virtual machine, in less time.",
+    BoolParam(True),
 )

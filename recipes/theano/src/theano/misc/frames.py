@@ -8,7 +8,7 @@ from types import FrameType
 from typing import Any
 
 Frame = tuple[str, int, str, "str | None"]
-# By file, line number and function: the frame, and linecache's entry of the file at that time.
+# Maps (file, line number, function) to the frame, and linecache's entry of the file at that time.
 _frames: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
 
 
@@ -43,7 +43,7 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
     """Return whether the innermost frames of a file are left out.
 
-    Frames of tests never are, because a test inside of Theano would have an empty trace.
+    Frames of tests are never left out, because a test inside of Theano would have an empty trace.
 
     Args:
         filename: the file of a frame.

@@ -1,6 +1,6 @@
 """Translation of flags that were written for another machine or for a Theano before 1.0.
 
-One warning says what a flag means here, and the program continues.
+Each translation logs one warning, and the program continues.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 _logger = logging.getLogger("theano.configdefaults")
 
-TRANSLATE = "theano-fast rc translate FILE writes a theanorc anew"
+TRANSLATE = "theano-fast rc translate FILE prints a theanorc with current flags"
 
 
 @functools.cache
@@ -31,11 +31,11 @@ def device(flag: str, value: str) -> str:
     """Return the current name of a device of the old GPU back end, with a warning.
 
     Args:
-        flag: the flag: "device" or another that names a device.
+        flag: the name of the flag: "device", or another flag whose value is a device.
         value: "gpu", or "gpu" and a number.
     """
     now = value.replace("gpu", "cuda", 1)
-    warn_once("%s=%s is of the old GPU back end, and means %s now: %s", flag, value, now, TRANSLATE)
+    warn_once("%s=%s names the old GPU back end; Theano uses %s: %s", flag, value, now, TRANSLATE)
     return now
 
 
@@ -47,7 +47,7 @@ def drop(flag: str, value: str, instead: str) -> None:
         value: its value.
         instead: the current flags that replace it.
     """
-    warn_once("%s=%s has no effect; today it is %s: %s", flag, value, instead, TRANSLATE)
+    warn_once("%s=%s has no effect; the current flag is %s: %s", flag, value, instead, TRANSLATE)
 
 
 def from_theanorc(
@@ -109,9 +109,9 @@ def _newest_interface(library: str) -> int:
 def blas(value: str, cxx: str) -> str:
     """Return the link flags to use for a value of `blas.ldflags`.
 
-    If the environment has a BLAS, it replaces libraries that are named without a directory: another
-    BLAS, such as the host's, would be a second one in the process. It also replaces a library that
-    is named with its directory but does not link.
+    If the environment has a BLAS, it replaces libraries that are named without a directory: the
+    process must not load a second BLAS, such as the host's. It also replaces a library that is
+    named with its directory but does not link.
 
     Args:
         value: the value of the flag.
@@ -124,15 +124,17 @@ def blas(value: str, cxx: str) -> str:
         if not any(name in value and name in own for name in ("mkl", "openblas")):
             named = " ".join(flag for flag in shlex.split(own) if flag.startswith("-l"))
             warn_once(
-                "blas.ldflags=%s: the BLAS is this environment's, %s; another needs its directory, "
-                "as in -L/DIRECTORY -lopenblas",
+                "blas.ldflags=%s: Theano uses this environment's BLAS, %s; to use another BLAS,"
+                " name its directory: -L/DIRECTORY -lopenblas",
                 value,
                 named,
             )
         return own
     program = 'extern "C" void dgemm_(); int main() { dgemm_(); }'
     if cxx and (why := _complaint(cxx, program, *shlex.split(value))):
-        warn_once("blas.ldflags=%s does not link (%s): the BLAS is this environment's", value, why)
+        warn_once(
+            "blas.ldflags=%s does not link (%s): Theano uses this environment's BLAS", value, why
+        )
         return own
     return value
 
@@ -150,7 +152,7 @@ def cxxflags(value: str, cxx: str) -> str:
         return value
     accepted = [flag for flag in flags if "unrecognized" not in _complaint(cxx, "", flag, "-c")]
     if rejected := [flag for flag in flags if flag not in accepted]:
-        warn_once("gcc.cxxflags: %s does not know %s: left out", cxx, " ".join(rejected))
+        warn_once("gcc.cxxflags: %s does not know %s: the flag is ignored", cxx, " ".join(rejected))
     return " ".join(accepted)
 
 

@@ -3,7 +3,7 @@
 Files are loaded if they belong to this user, to root, or to a user or group of the flag
 `cmodule.trusted`, and if nobody else may write to them. This applies to the compiledir and to its
 files. In addition, base_compiledir must not be writable by everyone. Directories further above are
-not checked: whoever may write there can only add files of their own.
+not checked: users who may write there can only add their own files.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
         try:
             numbers.add(int(name) if name.isdecimal() else find(name))
         except KeyError:
-            _logger.debug("cmodule.trusted: nobody is %s", name)
+            _logger.debug("cmodule.trusted: this host has no user or group %s", name)
     return frozenset(numbers)
 
 

@@ -15,18 +15,18 @@ _OLD = f"{__name__}."
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finder that answers for a module's old name with the module itself."""
+    """Import finder that returns today's module for its old name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return a spec for modules of the old package alone."""
+        """Return a spec for a module of the old package, otherwise None."""
         if not fullname.startswith(_OLD):
             return None
         return importlib.machinery.ModuleSpec(fullname, self)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put today's module in the place of the new, empty one."""
+        """Replace the new, empty module by today's module."""
         name = module.__name__
         sys.modules[name] = importlib.import_module(f"theano.gpuarray.{name.removeprefix(_OLD)}")
 

@@ -1,7 +1,7 @@
 """C code of the operands of scalar ops, converted to a type in which C computes right results.
 
-C computes with operands of two types in a type of its own choice, and takes a negative integer for
-a large one if the other operand is unsigned.
+C converts operands of two types to a common type. If one operand is unsigned, a negative integer
+may become a large number.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> Sequence[str]:
     """Return C code of operands, converted to a type that holds all of their values.
 
-    Any other type is the dtype of a reduction, which is the type of the result only: then the names
-    are returned.
+    If ``type`` is not the common type of the operands, it is the dtype of a reduction and applies
+    to the result only. Then, and for float16 and complex types, return the names.
     """
     if (
         type.dtype[:7] in ("float16", "complex")
@@ -39,6 +39,6 @@ def comparable(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str
     if type in basic.float_types and all(
         operand.type in basic.discrete_types for operand in inputs
     ):
-        # For int64 and uint64: x86's long double has 64 bits for the digits.
+        # These types are int64 and uint64. x86's long double has 64 bits for the digits.
         return [f"((long double)({name}))" for name in names]
     return in_type(inputs, names, type)

@@ -77,7 +77,7 @@ def merge_equal_nodes(inputs: Variables, outputs: Variables) -> FunctionGraph:
 
     def copy(variable: Variable) -> Variable:
         if variable not in copies and isinstance(variable, Constant):
-            # Bytes and not the value: 0 equals -0.
+            # Compare bytes, not values, because 0 equals -0.
             key = variable.type, np.asarray(variable.data).tobytes()
             copies[variable] = seen.setdefault(key, [variable.clone()])[0]
         # FunctionGraph rejects a variable that is neither computed nor a constant.

@@ -1,9 +1,9 @@
 """Dimensions that an index with numpy.newaxis does not mention: kept or dropped.
 
 NumPy keeps the dimensions after the last index: if x has shape (n, 1), x[:, None] has shape
-(n, 1, 1). Theano 1.0.5 drops them where all are broadcastable, so that x[:, None] has shape (n, 1),
-and programs such as nematus depend on it. Where one of them is not broadcastable, Theano 1.0.5
-raises an error, and this distribution follows NumPy.
+(n, 1, 1). If all of these dimensions are broadcastable, Theano 1.0.5 drops them: x[:, None] has
+shape (n, 1). Programs such as nematus depend on this. If one of these dimensions is not
+broadcastable, Theano 1.0.5 raises an error, and this distribution follows NumPy.
 """
 
 from __future__ import annotations

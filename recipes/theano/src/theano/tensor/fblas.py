@@ -13,7 +13,8 @@ DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "c
 
 
 def __getattr__(name: str) -> Any:
-    # Importing scipy.linalg.blas takes a tenth of the time of import theano. C code needs none.
+    # Importing scipy.linalg.blas takes a tenth of the time of import theano. C code does not need
+    # these functions.
     return getattr(importlib.import_module("scipy.linalg.blas"), name)
 
 

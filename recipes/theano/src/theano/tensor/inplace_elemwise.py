@@ -1,7 +1,7 @@
 """Optimizer that makes Elemwise nodes work in-place, with one validation of the whole graph.
 
-A validation takes time proportional to the graph's size. The optimizer tracks which nodes wait for
-which, and so predicts for each change whether the graph stays valid.
+A validation takes time proportional to the graph's size. The optimizer tracks the order in which
+nodes must run. It predicts for each change whether the graph stays valid.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from theano.gof.graph import Constant, io_toposort
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
-# Identifies a variable that is no view, also after its node was replaced: the variable itself, if
-# it has no owner; otherwise the number of its node and its index among the node's outputs.
+# The identity of a variable that is not a view; it stays valid if the variable's node is replaced.
+# A variable without owner is its own identity. The identity of a node's output is the node's number
+# and the output's index.
 Root = Any
 
 # Scalars are not computed in place in a graph of more nodes.
@@ -32,9 +33,9 @@ class Waiting:
     """The order of computation in a valid graph, and the overwritten variables.
 
     Attributes:
-        number: by node: its number.
-        before: by number of a node: a bit set of the numbers of all nodes that run before it.
-        destroyers: by root: the number of the node that overwrites it.
+        number: maps a node to its number.
+        before: maps a node's number to a bit set of the numbers of all nodes that run before it.
+        destroyers: maps a root to the number of the node that overwrites it.
         journal: functions that undo the changes since begin().
         protected: the roots that no node may overwrite.
     """
@@ -64,7 +65,7 @@ class Waiting:
         return variable
 
     def root(self, variable: Variable) -> Root:
-        """Return the root of a variable: of the variable itself or of the variable it views."""
+        """Return the root of a variable, or of the variable that it views."""
         variable = self._viewed(variable)
         return variable if variable.owner is None else (self.number[variable.owner], variable.index)
 
@@ -126,7 +127,7 @@ class Waiting:
         return True
 
     def is_overwriting(self, node: Apply | None, inputs: Iterable[Variable]) -> bool:
-        """Return whether a node overwrites one of the given inputs of the graph."""
+        """Return whether a node overwrites one of these inputs of the graph."""
         return node is not None and any(
             self.destroyers.get(self.root(x)) == self.number[node] for x in inputs
         )
@@ -190,7 +191,8 @@ class Changes:
         for node in list(io_toposort(self.fgraph.inputs, self.fgraph.outputs)):
             if (
                 type(node.op) is self.op_type
-                # A Composite's C code may write one output before it reads the inputs of another.
+                # A Composite's C code may write an output before it reads the inputs of another
+                # output.
                 and (len(node.outputs) == 1 or type(node.op.scalar_op) is not scalar.Composite)
                 and not (large and getattr(node.outputs[0].type, "ndim", -1) == 0)
             ):
@@ -215,7 +217,7 @@ class Changes:
             refused: pairs of an output and an input that validation rejected.
 
         Returns:
-            The new node, or the old one if no output can overwrite an input.
+            The new node, or the old node if no output can overwrite an input.
         """
         self.waiting.begin()
         chosen: dict[int, int] = {}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class JoinAs(gof.Op):
-    """Join tensors along an axis; raise an error if a length differs from the expected one.
+    """Join tensors along an axis; raise an error if a length differs from its expected value.
 
     The first input is the vector of expected lengths. A product of joined tensors only checks the
     sum of the lengths; the separate products would check each length.
@@ -35,7 +35,7 @@ class JoinAs(gof.Op):
         """Join the tensors.
 
         Raises:
-            ValueError: a tensor's length differs from the expected one.
+            ValueError: a tensor's length differs from its expected value.
         """
         lengths, *tensors = inputs
         for length, tensor in zip(lengths, tensors, strict=True):

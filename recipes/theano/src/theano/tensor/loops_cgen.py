@@ -9,17 +9,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-# For each dimension: whether an array is broadcast along it.
+# Whether an array is broadcast along each of its dimensions.
 Pattern = Sequence[bool]
 
-# By function of the C library that theano_functions.h replaces: its name for the C library's own.
+# Maps a function that theano_functions.h replaces to the name of the C library's own function.
 FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
 # The functions that compile to an instruction.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
 # The innermost strides. With "next to", elements are contiguous, or the array is broadcast.
 Strides = Literal["any", "next to", "both"]
 # For a task of more statements, g++ spends a third of its time on a vectorized epilogue of the
-# loop. It makes none if it is asked for a vector length that does not exist.
+# loop. A flag with a vector length that does not exist disables the epilogue.
 LONG_TASK = 30
 NO_LENGTH = " simdlen(256)"
 # The number of rows that a reduction accumulates at once.

@@ -1,7 +1,7 @@
 """Necessary conditions of local optimizers, which cost less than a try.
 
-Most tries of local optimizers change nothing. A condition here is false only for nodes that the
-optimizer leaves unchanged, so that it need not be tried.
+Most tries of local optimizers change nothing. A condition in this module is false only for nodes
+that the optimizer leaves unchanged. These nodes need no try.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Condition = Callable[["Apply"], bool]
 
-# By local optimizer: the classes of scalar ops that it changes, for an Elemwise.
+# Maps a local optimizer of Elemwise nodes to the classes of scalar ops that it changes.
 SCALAR_OPS: dict[Any, tuple[type, ...]] = {
     opt.local_useless_elemwise_comparison: (
         scalar.LT,
@@ -48,7 +48,7 @@ SCALAR_OPS: dict[Any, tuple[type, ...]] = {
     nnet.local_logsoftmax: (scalar.Log,),
 }
 
-# By local optimizer: the classes of ops that it changes. It is tried on all nodes.
+# Maps a local optimizer, which Theano tries on all nodes, to the classes of ops that it changes.
 OPS: dict[Any, tuple[type, ...]] = {
     opt.local_view_op: (compile.ops.ViewOp,),
     opt.local_track_shape_i: (compile.ops.Shape_i,),
@@ -59,7 +59,7 @@ PRODUCTS = scalar.Mul, scalar.TrueDiv, scalar.Inv
 
 
 def find_op_condition(lopt: Any) -> Callable[[Any], bool] | None:
-    """Return the function that returns False for ops of which an optimizer changes no node."""
+    """Return a function of an op: False if the optimizer changes no node of this op."""
     if lopt in SCALAR_OPS:
         scalar_ops = SCALAR_OPS[lopt]
         return lambda op: isinstance(getattr(op, "scalar_op", None), scalar_ops)

@@ -1,8 +1,8 @@
 """Fusion of the elementwise nodes of updates into one Elemwise with several outputs.
 
 Theano's own fusion makes Composites of one output, from nodes that no other node reads. But the new
-moments of a gradient and the new value of the parameter read the same arrays, and each other. One
-fused loop reads and writes each array once.
+moments of a gradient and the new value of the parameter read the same arrays, and intermediate
+results of each other. One fused loop reads and writes each array once.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
     for node in order:
         if node in chosen:
             groups[shapes.of(node.outputs[0])].append(node)
-    # The other nodes that depend on a chosen node, and the shapes of groups that read such a node
-    # or a node of another group.
+    # The unchosen nodes that depend on a chosen node; and the shapes of groups that read such a
+    # node or a node of another group.
     dependent: set[Apply] = set()
     excluded = set()
     for node in order:
@@ -118,7 +118,7 @@ class Shapes:
     """
 
     def __init__(self) -> None:
-        """Start with each variable in a set of its own."""
+        """Start with each variable in a separate set."""
         self.parent: dict[Variable, Variable] = {}
 
     def of(self, variable: Variable) -> Variable:
@@ -141,7 +141,7 @@ class Shapes:
 
 
 def is_fusible(node: Apply) -> bool:
-    """Return whether a node is an Elemwise with C code and one output, which is no scalar."""
+    """Return whether a node is an Elemwise with C code and one output that is not a scalar."""
     op = node.op
     if (
         type(op) is not Elemwise

@@ -35,7 +35,7 @@ static int append_missing(PyObject *variables, PyObject *inputs, PyObject *sorte
     return status;
 }
 
-/* Sort the last node of a list, or append the nodes that must run before it. */
+/* Sort the last node of a list, or append the nodes that must run before that node. */
 static int sort_last(PyObject *todo, PyObject *inputs, PyObject *sorted,
                      PyObject *order, PyObject *const *names) {
     Py_ssize_t last = PyList_GET_SIZE(todo) - 1;

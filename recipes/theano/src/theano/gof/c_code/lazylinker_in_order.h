@@ -4,6 +4,8 @@
 /* The part of lazylinker_c.c, which includes it, that calls thunks without recursion.
  */
 
+#include "theano_replay.h"
+
 /**
   Call a thunk whose inputs have been computed.
   */
@@ -24,26 +26,44 @@ static int call_thunk(CLazyLinker *self, Py_ssize_t owner_idx, int verbose) {
 }
 
 /**
-  Call all thunks in the order of the list; none is lazy.
+  Call a thunk for a replay.
+  */
+static int call_for_replay(void *self, Py_ssize_t owner_idx) {
+    return call_thunk(self, owner_idx, 0);
+}
+
+/**
+  Call all thunks in the order of the list; return the number of the thunk that fails,
+  or -1.
+  */
+static Py_ssize_t call_thunks(CLazyLinker *self) {
+    for (Py_ssize_t i = 0; i < self->n_applies; ++i) {
+        if (call_thunk(self, i, 0))
+            return i;
+    }
+    return -1;
+}
+
+/**
+  Compute all nodes in the order of the list; none is lazy.
   */
 static int call_in_order(CLazyLinker *self) {
-    const char *skip = NULL;
-    if (self->repeated && self->invariant && self->invariant != Py_None) {
-        if (!PyBytes_Check(self->invariant) ||
-            PyBytes_GET_SIZE(self->invariant) != self->n_applies) {
-            PyErr_SetString(PyExc_TypeError,
-                            "invariant must be bytes, one for each thunk");
+    Py_ssize_t failed;
+    if (self->replay && self->replay != Py_None) {
+        theano_replay *replay = PyCapsule_GetPointer(self->replay, THEANO_REPLAY);
+        if (!replay)
             return 1;
-        }
-        skip = PyBytes_AS_STRING(self->invariant);
+        failed = replay->run(replay,
+                             !self->repeated   ? THEANO_FIRST
+                             : self->do_timing ? THEANO_TIMED
+                                               : THEANO_REPEATED,
+                             self, call_for_replay);
+    } else {
+        failed = call_thunks(self);
     }
-    for (Py_ssize_t i = 0; i < self->n_applies; ++i) {
-        if (skip && skip[i])
-            continue;
-        if (call_thunk(self, i, 0)) {
-            set_position_of_error(self, i);
-            return 1;
-        }
+    if (failed >= 0) {
+        set_position_of_error(self, failed);
+        return 1;
     }
     for (Py_ssize_t i = 0; i < self->n_output_vars; ++i) {
         self->var_computed[self->output_vars[i]] = 1;

@@ -17,7 +17,8 @@ template <> struct format<double> {
     /* If |x| is larger, e^x is 0 or infinite. */
     static constexpr double LARGEST = 800;
     static constexpr double NORMAL = 0x1p-1022, ROOT_HALF = 0x1.6a09e667f3bcdp-1;
-    /* The lowest bits of n + SHIFT are n. For n >= 0, so are those of n + FIRST. */
+    /* The lowest bits of n + SHIFT are n. If n >= 0, the lowest bits of n + FIRST are n
+       too. */
     static constexpr double SHIFT = 0x1.8p52, FIRST = 0x1p52;
     static constexpr double LOG2_E = 0x1.71547652b82fep+0;
     static constexpr double LN2 = 0x1.62e42fefa39efp-1;

@@ -1,11 +1,12 @@
 #ifndef THEANO_FUNCTIONS_H
 #define THEANO_FUNCTIONS_H
 
-/* Replace five functions of the C library by libtheano_functions, whose variants for
- * several elements g++ calls in vectorized loops. The replacements keep the names exp,
- * log and so on: g++ computes both sides of a branch only for built-in functions. The C
- * library's own functions are called libm_exp and so on. Nothing is replaced without
- * fused multiply-add, with amdlibm, or if THEANO_LIBM is defined. */
+/* Replace five functions of the C library by functions of libtheano_functions. That
+ * library also has variants for several elements, which g++ calls in vectorized loops.
+ * The replacements keep the names exp, log and so on: g++ computes both sides of a
+ * branch only for built-in functions. The C library's own functions are called libm_exp
+ * and so on. Nothing is replaced without fused multiply-add, with amdlibm, or if
+ * THEANO_LIBM is defined. */
 
 #if defined(__FMA__) && !defined(REPLACE_WITH_AMDLIBM) && !defined(THEANO_LIBM)
 

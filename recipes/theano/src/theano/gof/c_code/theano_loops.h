@@ -32,8 +32,8 @@ void *PyCapsule_Import(const char *name, int no_block);
 
 #ifndef _MATH_H
 /* The functions of <math.h> that most loops need. Reading <math.h> takes g++ longer
- * than everything else. There are variants for float, double, and other types as
- * double. */
+ * than everything else. Each has variants for float, for double, and for other types,
+ * which are converted to double. */
 #define THEANO_MATH_1(name)                                                            \
     extern "C" double name(double) throw();                                            \
     static inline float name(float x) {                                                \

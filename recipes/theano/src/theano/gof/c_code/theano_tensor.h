@@ -113,15 +113,14 @@ static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *s
         *(strides[i] < 0 ? first : last) += (dims[i] - 1) * strides[i];
 }
 
-/* Set a view of an array to a value, or add the value to it, if both have few elements:
- * for these, NumPy's preparation takes longer than its loops. Returns false without a
- * change in all other cases, errors included, which the caller leaves to NumPy. */
-THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
-                                     const npy_intp *dims, const npy_intp *strides,
-                                     char *data, PyArrayObject *value) {
+/* Return whether theano_update_few updates a view of an array. Write the strides of the
+ * value, 0 where it is broadcast. */
+THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *dims,
+                                  const npy_intp *strides, char *data,
+                                  PyArrayObject *value, npy_intp *from_strides) {
     const int type_num = PyArray_TYPE(array), more = nd - PyArray_NDIM(value);
     const int itemsize = PyArray_ITEMSIZE(array);
-    npy_intp size = 1, from_strides[NPY_MAXDIMS];
+    npy_intp size = 1;
     if ((type_num != NPY_DOUBLE && type_num != NPY_FLOAT) || more < 0 ||
         PyArray_TYPE(value) != type_num || !PyArray_ISBEHAVED(array) ||
         !PyArray_ISBEHAVED_RO(value))
@@ -137,14 +136,25 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
             return false;
     }
     const char *first, *last, *from_first, *from_last;
-    const char *from = PyArray_BYTES(value);
     theano_extent(nd, dims, strides, data, itemsize, &first, &last);
-    theano_extent(nd, dims, from_strides, from, itemsize, &from_first, &from_last);
-    if (first < from_last && from_first < last)
+    theano_extent(nd, dims, from_strides, PyArray_BYTES(value), itemsize, &from_first,
+                  &from_last);
+    return last <= from_first || from_last <= first;
+}
+
+/* Set a view of an array to a value, or add the value to it, if both have few elements:
+ * for these, NumPy's preparation takes longer than its loops. Returns false without a
+ * change in all other cases, errors included, which the caller leaves to NumPy. */
+THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
+                                     const npy_intp *dims, const npy_intp *strides,
+                                     char *data, PyArrayObject *value) {
+    npy_intp from_strides[NPY_MAXDIMS];
+    if (!theano_are_few(array, nd, dims, strides, data, value, from_strides))
         return false;
-    (type_num == NPY_DOUBLE
+    (PyArray_TYPE(array) == NPY_DOUBLE
          ? theano_few_loops<double>
-         : theano_few_loops<float>)(add, nd, dims, data, strides, from, from_strides);
+         : theano_few_loops<float>)(add, nd, dims, data, strides, PyArray_BYTES(value),
+                                    from_strides);
     return true;
 }
 
@@ -283,17 +293,17 @@ THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arr
     return 0;
 }
 
-/* Iterate over n arrays with nd dimensions, and call `run`, a theano_loops, for the two
- * innermost loops. array_strides has nd strides for each array. The loops are ordered
- * by decreasing strides `like`; dimensions with a '1' in in_order keep their order
- * among themselves. Nested loops that walk the memory of all arrays evenly are merged
- * into one. */
-template <typename Run>
-THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
-                                   const npy_intp *array_strides, const npy_intp *like,
-                                   const char *in_order, const Run &run) {
-    /* The last two loops are the loops of `run`. */
-    npy_intp sizes[nd + 2], index[nd + 2], strides[(nd + 2) * n];
+/* Order the loops over n arrays with nd dimensions by decreasing strides `like`;
+ * dimensions with a '1' in in_order keep their order among themselves. Merge nested
+ * loops that walk the memory of all arrays evenly. array_strides has nd strides for
+ * each array.
+ *
+ * Return the number of the innermost loop, at least 1, or 0 if there are no elements.
+ * Write the sizes of the loops, up to nd + 2, and n strides for each. */
+THEANO_SHARED int theano_order_loops(int nd, const npy_intp *dims, int n,
+                                     const npy_intp *array_strides,
+                                     const npy_intp *like, const char *in_order,
+                                     npy_intp *sizes, npy_intp *strides) {
     int order[nd + 1], loops = 0, last = 1;
     for (int d = 0; d < nd; d++) {
         if (dims[d] == 0)
@@ -325,6 +335,16 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
             sizes[++last] = size;
         }
     }
+    return last;
+}
+
+/* Iterate over n arrays in the loops of theano_order_loops, and call `run`, a
+ * theano_loops, for the two innermost loops. Change `data`. */
+template <typename Run>
+THEANO_SHARED int theano_walk_loops(int last, const npy_intp *sizes,
+                                    const npy_intp *strides, int n, char **data,
+                                    const Run &run) {
+    npy_intp index[last + 1];
     memset(index, 0, sizeof(index));
     for (;;) {
         if (run(data, sizes + last - 1, strides + (last - 1) * n))
@@ -344,6 +364,28 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
     }
 }
 
+/* Order the loops over n arrays, and iterate. */
+template <typename Run>
+THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
+                                   const npy_intp *array_strides, const npy_intp *like,
+                                   const char *in_order, const Run &run) {
+    npy_intp sizes[nd + 2], strides[(nd + 2) * n];
+    int last =
+        theano_order_loops(nd, dims, n, array_strides, like, in_order, sizes, strides);
+    return last ? theano_walk_loops(last, sizes, strides, n, data, run) : 0;
+}
+
+/* Write the strides of an Elemwise's arrays, nd for each: 0 where an array is
+ * broadcast. */
+static inline void theano_elemwise_strides(int nd, int n, PyArrayObject *const *arrays,
+                                           const char *const *broadcast,
+                                           npy_intp *strides) {
+    for (int i = 0; i < n; i++)
+        for (int d = 0; d < nd; d++)
+            strides[i * nd + d] =
+                broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
+}
+
 /* Run an Elemwise's loops over n arrays, in the memory order of arrays[like]. */
 template <typename Run>
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
@@ -352,12 +394,9 @@ THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
     npy_intp strides[nd * n + 1];
     char *data[n], in_order[nd + 1];
     memset(in_order, '0', nd);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         data[i] = PyArray_BYTES(arrays[i]);
-        for (int d = 0; d < nd; d++)
-            strides[i * nd + d] =
-                broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
-    }
+    theano_elemwise_strides(nd, n, arrays, broadcast, strides);
     return theano_run_loops(nd, dims, n, data, strides, strides + like * nd, in_order,
                             run);
 }

@@ -11,9 +11,9 @@ query and the registered optimizers; all flags; the code of Theano; and the vers
 NumPy and SciPy. It omits everything that optimization does not read: the values of shared
 variables, the stack traces and names of variables, `auto_name`, and users' tags.
 
-A graph is not cached if something in it could change without a change of its description (Ops,
-Types and optimizers from outside of Theano, and anonymous functions), if it has a large constant,
-or if optimization logged a warning or an error, because the next process should log it too.
+Some graphs are not cached. A part could change without a change of its description: Ops, Types and
+optimizers from outside of Theano, and anonymous functions. A constant could be large. Or
+optimization logged a warning or an error, which the next process should log too.
 
 `describing` describes a graph; `keys` adds all other inputs of optimization and makes the key;
 `pickling` pickles and unpickles graphs; `files` reads, writes and removes the cache entries;

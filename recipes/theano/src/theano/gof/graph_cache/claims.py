@@ -22,11 +22,11 @@ from theano.gof import lock_files
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# Relative to the compiledir. Theano loads no modules from lock_dir.
+# The path is relative to the compiledir. Theano loads no modules from lock_dir.
 FILE = Path("lock_dir", "functions")
 # The value of a graph's byte: the function is in progress (or its process was killed), or is made.
 MAKING, MADE = b"\0", b"\1"
-# In bytes: the free space below which nothing can be cached, so that waiting would be useless.
+# With less free space, in bytes, nothing can be cached, so processes do not wait.
 ROOM = 2**23
 
 
@@ -107,7 +107,7 @@ def byte_offset(path: Path) -> int:
 
 
 def is_made(file: int, path: Path) -> bool:
-    """Return whether a graph's byte says that its function and modules were made.
+    """Return whether a graph's byte records that its function and modules were made.
 
     Raises:
         OSError: the file cannot be read.

@@ -20,7 +20,7 @@ from theano.misc.ordered_set import OrderedSet
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# The largest size of one constant, in bytes.
+# The largest size of a constant, in bytes.
 MAX_CONSTANT = 2**24
 
 PLAIN = {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)}
@@ -32,7 +32,7 @@ TRUSTED = (
 
 
 class NotDescribable(Exception):
-    """Raised for an object without a description that changes whenever the object does."""
+    """Raised for an object that could change without a change of its description."""
 
 
 def digest(text: str) -> str:
@@ -46,11 +46,11 @@ class Describer:
     Attributes:
         traces: the stack traces of the described variables, in the order of description. Equal
             descriptions have their variables in the same order.
-        names: by name of a variable: a number, in the order of first occurrence.
+        names: maps a variable's name to a number, in the order of first occurrence.
     """
 
     def __init__(self) -> None:
-        # By id: the digest of an object, and the object, so that no other object gets this id.
+        # Maps an id to the object's digest and to the object, so that no other object gets this id.
         self.digests: dict[int, tuple[str, Any]] = {}
         self.traces: list[list[Trace]] = []
         self.names: dict[str, int] = {}
@@ -199,16 +199,16 @@ def describe_array(array: np.ndarray) -> str:
 
 
 def is_trusted(thing: Any) -> bool:
-    """Return whether a name identifies a class or function.
+    """Return whether a name always identifies the same class or function.
 
-    That holds for Theano's own and for packages whose version is in `keys.describe_versions`.
+    The names in Theano and in the packages whose version is in `keys.describe_versions` do.
     """
     packages = (thing.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages
 
 
 def constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
-    """Return the arguments that make an equal op, if it has an inner graph; otherwise None.
+    """Return the constructor's arguments for an equal op, or None if the op has no inner graph.
 
     Returns:
         The inner inputs, the inner outputs and a tuple of the other arguments.

@@ -139,7 +139,7 @@ refreshed_at = 0
 def find_modules() -> None:
     """Refresh the module cache if other processes have added modules to the compiledir."""
     global refreshed_at  # noqa: PLW0603 (the module cache is global too)
-    # Not above: cmodule imports this module.
+    # Import it here, because cmodule imports this module.
     from theano.gof import cmodule  # noqa: PLC0415
 
     changed_at = Path(config.compiledir).stat().st_mtime_ns
@@ -151,7 +151,7 @@ def find_modules() -> None:
 def remove_old(compiledir: str | Path, age: float) -> None:
     """Remove graphs that no process loaded or stored for `age` seconds.
 
-    Then remove the oldest graphs until the rest has at most MAX_TOTAL bytes.
+    Then remove the oldest graphs until all graphs together have at most MAX_TOTAL bytes.
     """
     files = []
     try:

@@ -53,7 +53,7 @@ REQUIRED_FLAGS = {
 def describe_versions() -> str:
     """Describe the code of Theano and the versions of Python, NumPy and SciPy.
 
-    Reads Theano's files, once in a process.
+    Read Theano's files, once per process.
     """
     import scipy  # noqa: PLC0415 (the import takes long)
 
@@ -83,7 +83,7 @@ def load(
         outputs: as for `find`.
         mode: as for `find`.
         accept_inplace: as for `find`.
-        profile: the function's profile, which receives the time of a search that succeeds, or None.
+        profile: the function's profile, or None. A successful search adds its time to the profile.
 
     Returns:
         The cache entry, or None if the graph must not be cached; the graph, or None if the entry
@@ -119,7 +119,7 @@ def find(
     if (
         not config.cache_optimizations
         or optdb_history.history is None
-        # A subclass of Mode can optimize differently. Other linkers serve inspection rather than
+        # A subclass of Mode can optimize differently. Other linkers are for inspection, not for
         # speed.
         or type(mode) is not theano.compile.mode.Mode
         or not isinstance(mode.linker, theano.gof.vm.VM_Linker)

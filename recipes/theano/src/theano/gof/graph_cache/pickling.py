@@ -55,7 +55,7 @@ class Pickler(pickle.Pickler):
         }
 
     def persistent_id(self, thing: Any) -> tuple[int, int | str] | None:
-        """Return the indices of a trace, the number and suffix of a Name, otherwise None."""
+        """Return the indices of a trace or the number and suffix of a Name; else None."""
         kind = type(thing)
         if kind is Name:
             return thing.number, thing.suffix
@@ -83,7 +83,7 @@ class Pickler(pickle.Pickler):
     def encode_name(self, name: Any) -> Any:
         """Return a Name if a name begins with a described name, such as x, x0 or x[t] with x.
 
-        Any other name is returned as it is.
+        Other names are returned unchanged.
         """
         if type(name) is str:
             for end in range(len(name), 0, -1):
@@ -155,13 +155,13 @@ class Unpickler(pickle.Unpickler):
         if isinstance(second, str):
             return self.names[first] + second
         traces = self.traces[first]
-        # A variable of equal description can have fewer traces.
+        # A variable with an equal description can have fewer traces.
         return traces[second] if second < len(traces) else []
 
 
 def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any]) -> Variable:
     """Restore a variable from the parts of `Pickler.split_variable`."""
-    # Not by the constructor of its class: a constant's constructor reads the data.
+    # Do not call the constructor of its class: a constant's constructor reads the data.
     variable = kind.__new__(kind)
     graph.Variable.__init__(variable, type_, name=name)
     variable.tag.__dict__.update(tag)

@@ -1,4 +1,4 @@
-"""Provide the transfers of theano.sandbox.cuda, and its ops, which refuse to be called."""
+"""Provide the transfers of theano.sandbox.cuda, and its ops, which raise an error when called."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,4 +1,4 @@
-"""Name today's ops to programs that use those of theano.sandbox.cuda.blas."""
+"""Provide the ops of theano.sandbox.cuda.blas, which raise an error that names today's ops."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

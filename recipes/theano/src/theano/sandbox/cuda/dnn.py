@@ -1,7 +1,7 @@
 """Compute the functions of theano.sandbox.cuda.dnn by theano.tensor.nnet, with or without a GPU.
 
-On a device of theano.gpuarray, Theano's optimizers put cuDNN in their place. The ops raise an error
-that names today's.
+On a device of theano.gpuarray, Theano's optimizers replace these functions by cuDNN's. The ops of
+this module raise an error that names today's ops.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ version = dnn_version
 
 
 def _flips(conv_mode: str) -> bool:
-    """Tell whether a mode flips the filters; raises ValueError for no mode of cuDNN's."""
+    """Return whether a mode flips the filters; raise ValueError for an unknown mode."""
     if conv_mode not in ("conv", "cross"):
         raise ValueError(f"conv_mode must be 'conv' or 'cross', not {conv_mode!r}")
     return conv_mode == "conv"
@@ -45,7 +45,7 @@ def dnn_conv(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     algo: str | None = None,
     precision: str | None = None,
 ) -> Any:
-    """Convolve images with filters; the last four arguments chose among algorithms.
+    """Convolve images with filters. Ignore the last four arguments, which chose an algorithm.
 
     Args:
         img: (batch, channels, rows, columns).
@@ -68,7 +68,7 @@ def dnn_conv3d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     algo: str | None = None,
     precision: str | None = None,
 ) -> Any:
-    """Convolve as dnn_conv does, in three dimensions."""
+    """Convolve like dnn_conv, in three dimensions."""
     flips = _flips(conv_mode)
     return abstract_conv.conv3d(
         img, kerns, border_mode=border_mode, subsample=subsample, filter_flip=flips
@@ -120,6 +120,6 @@ def dnn_pool(
     mode: str = "max",
     pad: tuple[int, ...] = (0, 0),
 ) -> Any:
-    """Pool images without windows that the border cuts, in as many dimensions as ws has."""
+    """Pool images in len(ws) dimensions, 2 or 3; omit windows that the border cuts."""
     pool = pool_2d if len(ws) == 2 else pool_3d
     return pool(img, ws=ws, ignore_border=True, stride=stride, pad=pad, mode=mode)

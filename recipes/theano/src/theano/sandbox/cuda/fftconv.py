@@ -17,7 +17,7 @@ def conv2d_fft(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     border_mode: str = "valid",
     pad_last_dim: bool = False,
 ) -> Any:
-    """Convolve images with flipped filters; pad_last_dim chose the length of a transform.
+    """Convolve images with flipped filters. Ignore pad_last_dim, which chose a transform's length.
 
     Args:
         input: (batch, channels, rows, columns).

@@ -1,9 +1,9 @@
-"""Provide the names of theano.sandbox.cuda as on a machine without a GPU, in Theano 0.6 to 0.9.
+"""Provide the names of theano.sandbox.cuda, of Theano 0.6 to 0.9, as on a machine without a GPU.
 
-Programs import it to ask whether there is a GPU, and for types, ops and functions that they do not
-use on a CPU: they derive from an op, or ask whether a variable is an instance. Theano 1.0 has no
-such back end. Code that needs it raises OldBackEnd, with one line that says what to write instead.
-A transfer returns its variable unchanged, unless a device of theano.gpuarray is in use.
+Programs query it for a GPU. They also import types, ops and functions that they do not call on a
+CPU: they derive a class from an op, or test the class of a variable. Theano 1.0 does not have this
+back end. Code that needs it raises OldBackEnd, with one line that names the replacement. A transfer
+returns its variable unchanged, unless a device of theano.gpuarray is in use.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ cuda_available = False
 cuda_enabled = False
 cuda_initialization_error_message = "Theano 1.0 has no theano.sandbox.cuda back end"
 
-# What to write instead of a name that cannot work. An op has the same name in theano.gpuarray.
+# The replacement of each name that cannot work. An op has the same name in theano.gpuarray.
 INSTEAD: Mapping[str, str] = {
     "CURAND_RandomStreams": "theano.sandbox.rng_mrg.MRG_RandomStreams",
     "CudaNdarray": "pygpu.gpuarray.GpuArray, or a NumPy array on the CPU",
@@ -76,7 +76,7 @@ INSTEAD: Mapping[str, str] = {
 
 
 class OldBackEnd(ImportError, SkipTest):
-    """The old GPU back end is not there; programs that can do without it catch an ImportError."""
+    """Raised for a missing part of the old GPU back end; programs catch it as an ImportError."""
 
 
 def refuse(name: str, instead: str = "") -> OldBackEnd:
@@ -84,13 +84,13 @@ def refuse(name: str, instead: str = "") -> OldBackEnd:
     if not instead:
         instead = f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
     return OldBackEnd(
-        f"{name} is of theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not have:"
-        f" write {instead}"
+        f"{name} belongs to theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not"
+        f" have: write {instead}"
     )
 
 
 def find_name(name: str) -> Any:
-    """Return an op, a function or a rewrite of the old back end, which refuses to be called.
+    """Return an op, a function or a rewrite of the old back end, which raises an error when called.
 
     It is the ``__getattr__`` of the modules of theano.sandbox.cuda.
 
@@ -108,7 +108,7 @@ def find_name(name: str) -> Any:
         return op_class(name)()
     if name.startswith("local_gpu_"):
         return refusing(name)
-    raise AttributeError(f"Theano 1.0 has no theano.sandbox.cuda back end, and no {name} of it")
+    raise AttributeError(f"theano.sandbox.cuda, the old GPU back end, has no name {name}")
 
 
 TYPES = frozenset(
@@ -119,7 +119,7 @@ TYPES = frozenset(
 
 
 def refusing(name: str) -> Callable[..., Any]:
-    """Return a function that raises OldBackEnd, for a name that programs import unused."""
+    """Return a function that raises OldBackEnd, for a name that programs import and do not use."""
 
     def refuse_call(*arguments: Any, **options: Any) -> Any:
         raise refuse(name, INSTEAD.get(name, ""))
@@ -148,7 +148,7 @@ class CudaNdarray:
 
 
 class CURAND_RandomStreams:
-    """A class without instances: these random numbers came from the GPU."""
+    """A class without instances. It drew random numbers on the GPU."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
@@ -156,7 +156,7 @@ class CURAND_RandomStreams:
 
 
 class GpuOp(gof.Op):
-    """The base of the old back end's ops: programs derive from them and ask for instances."""
+    """Base class of the old back end's ops, for derived classes and isinstance."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Accept the arguments of any op."""
@@ -169,31 +169,31 @@ class GpuOp(gof.Op):
 
 @cache
 def op_class(name: str) -> type[GpuOp]:
-    """Return the class of an op, the same one each time."""
+    """Return the class of an op; equal names have the same class."""
     return type(name, (GpuOp,), {})
 
 
 class GpuFromHost(GpuOp):
-    """The op of gpu_from_host."""
+    """The class of gpu_from_host."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
-        """Return a variable on the device of theano.gpuarray, without a device unchanged."""
+        """Transfer a variable to theano.gpuarray's device; return it unchanged if none is used."""
         if not gpuarray.pygpu_activated:
             return tensor.as_tensor_variable(x)
         return gpuarray.basic_ops.as_gpuarray_variable(x, None)
 
 
 class GpuContiguous(GpuFromHost):
-    """The op of gpu_contiguous."""
+    """The class of gpu_contiguous."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
-        """Return a variable that is contiguous on the device, without a device unchanged."""
+        """Make a variable contiguous on the device; return it unchanged if none is used."""
         x = super().__call__(x)
         return gpuarray.basic_ops.gpu_contiguous(x) if gpuarray.pygpu_activated else x
 
 
 class HostFromGpu(GpuOp):
-    """The op of host_from_gpu."""
+    """The class of host_from_gpu."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
         """Return a variable in the host's memory."""
@@ -206,14 +206,14 @@ host_from_gpu = HostFromGpu()
 
 
 class CudaNdarrayType(tensor.TensorType):
-    """A class without instances, but for pickles: see theano.sandbox.cuda.type."""
+    """A class without instances. Unpickling an instance makes a TensorType."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
         raise refuse("CudaNdarrayType", INSTEAD["CudaNdarrayType"])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Become the TensorType of the same dimensions: a pickle of the GPU read on the CPU."""
+        """Change this object into a TensorType with the pickle's broadcastable dimensions."""
         require_reading_on_cpu()
         self.__class__ = tensor.TensorType
         self.__init__("float32", state["broadcastable"], state.get("name"))  # type: ignore[misc]
@@ -236,14 +236,14 @@ class CudaNdarrayConstant(tensor.TensorConstant):
 
 
 class CudaNdarraySharedVariable(tensor.sharedvar.TensorSharedVariable):
-    """A class without instances, but for pickles: they become TensorSharedVariables."""
+    """A class without instances. Unpickling an instance makes a TensorSharedVariable."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
         raise refuse("CudaNdarraySharedVariable", "theano.shared")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Become a shared variable of the CPU."""
+        """Change this object into a shared variable of the CPU."""
         require_reading_on_cpu()
         self.__class__ = tensor.sharedvar.TensorSharedVariable
         self.__dict__.update(state)
@@ -259,7 +259,7 @@ def require_reading_on_cpu() -> None:
 
 
 def CudaNdarray_unpickler(array: Any) -> Any:
-    """Return the NumPy array that stands for a CudaNdarray in a pickle; raises OldBackEnd."""
+    """Return the NumPy array of a pickled CudaNdarray; raise OldBackEnd without the flag."""
     require_reading_on_cpu()
     return array
 
@@ -270,7 +270,7 @@ def use(device: str, *arguments: Any, **options: Any) -> None:
     raise refuse(
         f"use({device!r})",
         f"theano.gpuarray.use({now!r}) or set the flag device={now};"
-        " on a machine without a GPU, take the line out",
+        " on a machine without a GPU, remove the line",
     )
 
 
@@ -283,7 +283,7 @@ def set_cuda_disabled() -> None:
 
 
 def handle_shared_float32(tf: bool) -> None:
-    """Raise OldBackEnd where shared variables of float32 are to go to the GPU."""
+    """Raise OldBackEnd if shared variables of float32 should move to the GPU."""
     if tf:
         raise refuse("handle_shared_float32(True)", "the flag device=cuda")
 
@@ -307,5 +307,5 @@ def register_opt(*tags: str, **options: Any) -> Callable[[Any], Any]:
 
 
 def register_specialize_device(optimizer: Any, *tags: str, **options: Any) -> Any:
-    """Return an optimizer, or the decorator of one if it is a tag, and register nothing."""
+    """Return the optimizer, or a decorator if the argument is a tag; register nothing."""
     return register_opt() if isinstance(optimizer, str) else optimizer

@@ -1,4 +1,4 @@
-"""Say that theano.sandbox.cuda has no compiler: NVRTC compiles for the GPU today."""
+"""Report that theano.sandbox.cuda has no compiler: NVRTC compiles for the GPU today."""
 
 
 def is_nvcc_available() -> bool:

@@ -1,4 +1,4 @@
-"""Provide the random numbers of theano.sandbox.cuda, which raise an error that names today's."""
+"""Provide the random streams of theano.sandbox.cuda: errors that name today's streams."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,4 +1,4 @@
-"""Provide the type of theano.sandbox.cuda, and read pickles that have it."""
+"""Provide the type of theano.sandbox.cuda, and read pickles that contain it."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

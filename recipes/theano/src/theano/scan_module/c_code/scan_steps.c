@@ -120,6 +120,15 @@ static void blank(Slot *slot) {
     put(slot->cell, Py_None);
 }
 
+/* Let the inner function write its next result into the memory of the last one, which
+   was copied, if nothing else refers to it. Otherwise, blank the slot. */
+static void reuse(Slot *slot) {
+    PyObject *value = get(slot->cell);
+    if (slot->element || Py_TYPE(value) != &PyArray_Type || Py_REFCNT(value) != 1 ||
+        !(PyArray_FLAGS((PyArrayObject *)value) & NPY_ARRAY_OWNDATA))
+        blank(slot);
+}
+
 /* Return whether memcpy can copy the value to array[0]. */
 static int same_layout(PyArrayObject *array, PyArrayObject *value) {
     npy_intp stride = PyArray_ITEMSIZE(array);
@@ -293,14 +302,16 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         result = results;
         for (i = 0; i < n_written; ++i)
             if (write[3 * i + 2] < 0)
-                blank(result++);
+                (step ? reuse : blank)(result++);
         for (j = n_mit_mot; j < n_stored; ++j, ++result)
             if (!DIRECT(j))
-                blank(result);
+                (step ? reuse : blank)(result);
             else if (show(result, OUTPUT(j), position[j]))
                 goto end;
-        for (i = 0; i < n_shared + as_while; ++i)
+        for (i = 0; i < n_shared; ++i)
             blank(result++);
+        if (as_while)
+            (step ? reuse : blank)(result++);
 
         outcome = PyObject_CallObject(call, NULL);
         if (outcome == NULL)
@@ -353,6 +364,11 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         }
         for (i = 0; i < n_shared; ++i, ++result)
             put(PyList_GET_ITEM(outs, n_stored + i), get(result->cell));
+        /* The last results are the inputs that the step updated in-place. Without these
+           references, the next step can move them. */
+        for (result += as_while; result < results + PyList_GET_SIZE(result_cells);
+             ++result)
+            blank(result);
 
         for (j = 0; j < n_stored; ++j)
             position[j] = (position[j] + 1) % length[j];

@@ -1,6 +1,6 @@
 #section support_code
 
-/* The parameters, in the thunk's struct: the arrays of the Python
+/* The thunk's struct contains these parameters, because the arrays of the Python
  * parameters are seldom in a cache during a call. */
 struct theano_dimshuffle {
     int nd_in;

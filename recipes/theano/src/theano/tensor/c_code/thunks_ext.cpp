@@ -5,6 +5,7 @@
 #include <numpy/arrayobject.h>
 #include "thunks/arrays.h"
 #include "thunks/modules.h"
+#include "thunks/replay.h"
 #include "thunks/shapes.h"
 #include "thunks/subtensor.h"
 
@@ -63,6 +64,8 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a precompiled op."},
+    {"make_replay", make_replay, METH_VARARGS, "Return the replay of a function."},
+    {"forget", forget, METH_O, "Forget the recording of a replay."},
     {"module_of", module_of, METH_VARARGS, "Return the module of an op at an address."},
     {NULL, NULL, 0, NULL},
 };

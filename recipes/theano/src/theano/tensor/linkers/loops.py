@@ -38,7 +38,7 @@ class LoopsLinker(CLinker):
 
     @computed_once
     def cmodule_key(self) -> Any:
-        """Return the module's key; a shipped module has a key of its own kind."""
+        """Return the module's key; the keys of shipped modules have a separate format."""
         return shipped_loops.find_key(self) or super().cmodule_key()
 
     def flags(self) -> list[str]:

@@ -50,7 +50,7 @@ def encode_index(entries: Sequence[Any], first_input: int) -> list[int]:
 
 
 def encode_broadcast_axes(op: ops.Rebroadcast) -> list[int]:
-    """Return the dimensions that a Rebroadcast requires to have length 1, after their number."""
+    """Return a Rebroadcast's dimensions of required length 1, preceded by their number."""
     axes = [axis for axis, value in op.axis.items() if value]
     return [len(axes), *axes]
 
@@ -61,7 +61,7 @@ def encode_text(string: str) -> np.ndarray:
     return np.frombuffer(encoded + b"\0" * (-len(encoded) % np.intp().nbytes), "intp")
 
 
-# By class of op: its parameters as integers, in the order in which thunks_ext.cpp reads them.
+# Maps a class of op to its parameters as integers, in the order in which thunks_ext.cpp reads them.
 OP_DATA: dict[Any, Callable[[Any], Any]] = {
     basic.Alloc: lambda op: [],
     basic.AllocEmpty: lambda op: [],
@@ -108,7 +108,7 @@ def has_signed_indices(node: Apply) -> bool:
     return dtype != "uint64"
 
 
-# By class of op: the conditions for nodes that the precompiled thunk serves.
+# Maps a class of op to the conditions for nodes that the precompiled thunk serves.
 CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
     subtensor.AdvancedIncSubtensor1: (adds_floats, has_signed_indices),
     subtensor.AdvancedSubtensor1: (has_signed_indices,),

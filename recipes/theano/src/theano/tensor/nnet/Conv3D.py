@@ -19,7 +19,7 @@ CHANNELS_LAST = (0, 2, 3, 4, 1)
 
 
 def strides(d: Any) -> tuple[int, ...]:
-    """Return the strides as integers; raises NotScalarConstantError for symbolic ones."""
+    """Return the strides as integers; raise NotScalarConstantError if they are symbolic."""
     if not isinstance(d, tensor.Variable):
         return tuple(int(stride) for stride in d)
     return tuple(int(tensor.get_scalar_constant_value(d[i])) for i in range(3))
@@ -52,13 +52,13 @@ def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
         b: the bias, (input channels,).
         d: the strides of rows, columns and time: constants.
         H: an output of conv3D.
-        RShape: the result's (rows, columns, time); by default the smallest.
+        RShape: the result's (rows, columns, time); by default the smallest possible.
     """
     W, H = tensor.as_tensor_variable(W), tensor.as_tensor_variable(H)
     steps = strides(d)
     sizes = [(H.shape[i + 1] - 1) * steps[i] + W.shape[i + 1] for i in range(3)]
     if RShape is not None:
-        # -1 stands for the smallest size there is.
+        # -1 stands for the smallest possible size.
         sizes = [tensor.maximum(size, RShape[i]) for i, size in enumerate(sizes)]
     result = conv3d_grad_wrt_inputs(
         H.dimshuffle(*CHANNELS_SECOND),
@@ -91,5 +91,5 @@ def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
 
 
 def Conv3D() -> Any:
-    """Return conv3D: it was an instance of this op."""
+    """Return conv3D, which was an instance of this op."""
     return conv3D

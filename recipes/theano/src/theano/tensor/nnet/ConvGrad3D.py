@@ -8,5 +8,5 @@ __all__ = ["ConvGrad3D", "convGrad3D"]
 
 
 def ConvGrad3D() -> Any:
-    """Return convGrad3D: it was an instance of this op."""
+    """Return convGrad3D, which was an instance of this op."""
     return convGrad3D

@@ -8,5 +8,5 @@ __all__ = ["ConvTransp3D", "convTransp3D"]
 
 
 def ConvTransp3D() -> Any:
-    """Return convTransp3D: it was an instance of this op."""
+    """Return convTransp3D, which was an instance of this op."""
     return convTransp3D

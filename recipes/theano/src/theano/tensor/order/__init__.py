@@ -1,12 +1,12 @@
 """Symbolic comparison of integers: proofs that hold for all shapes, and simplifications by them.
 
 Graphs compute lengths and ends of slices from shapes, with comparisons. Many comparisons have the
-same outcome for all shapes: n + 1 < 0 is always false. If they are not simplified at once,
+same outcome for all shapes: n + 1 < 0 is always false. If they are not simplified immediately,
 redundant comparisons nest.
 
 `linear_sums` adds linear combinations of terms; `integers` represents integer variables as such
 sums; `proofs` proves that sums are not negative; `length_tables` tabulates integers that depend on
-one length only; `simplification` replaces variables by simpler ones; `slices` makes canonical
+one length only; `simplification` replaces variables by simpler variables; `slices` makes canonical
 slices.
 """
 

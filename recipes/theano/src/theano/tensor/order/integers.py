@@ -16,8 +16,8 @@ from theano.tensor.order.linear_sums import ONE, Sum, add, times
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# By dtype: the least and the greatest integer. For any two of these dtypes, C compares without
-# converting a negative integer to an unsigned one.
+# Maps a dtype to its least and its greatest integer. For any two of these dtypes, C compares
+# without converting a negative integer to an unsigned type.
 RANGES = {"bool": (0, 1)} | {
     dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16")
@@ -76,16 +76,16 @@ class Integers:
     """Integer variables as sums of terms.
 
     A variable becomes the sum of others only if the sum is in the range of the dtype for all values
-    of the terms. A variable that can overflow is a term of its own.
+    of the terms. A variable that can overflow is a separate term.
 
     Attributes:
-        reach: the longest chain of variables that is followed.
-        sums: by variable: its sum.
-        variables: by items of a sum: the first variable with this sum.
-        terms: by meaning of a term: the term.
-        bounds: by term: its least and its greatest value.
-        cases: by term: pairs of facts and a value. If all facts, which are sums, are not negative,
-            the term equals the value, which is a sum.
+        reach: the maximum length of a chain of variables that is followed.
+        sums: maps a variable to its sum.
+        variables: maps the items of a sum to the first variable with this sum.
+        terms: maps the meaning of a term to the term.
+        bounds: maps a term to its least and its greatest value.
+        cases: maps a term to pairs of facts and a value. Facts and values are sums. If no fact is
+            negative, the term equals the value.
     """
 
     reach = 50
@@ -99,7 +99,7 @@ class Integers:
 
     def sum(self, x: Variable) -> Sum:
         """Return an integer variable as a sum."""
-        # Without recursion: there are long chains of slices.
+        # Do not recurse, because chains of slices can be long.
         todo = [] if x in self.sums else [x]
         while todo:
             variable = todo[-1]

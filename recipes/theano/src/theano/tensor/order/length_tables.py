@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The largest number of tabulated lengths, and the longest chain of variables that is followed.
 LONGEST, MOST = 8, 300
 
-# By class of scalar op: the function that computes it.
+# Maps a class of scalar op to the function that computes it.
 ARITHMETIC: dict[Any, Callable[..., int]] = {
     scalar.Add: lambda *terms: sum(terms),
     scalar.Sub: operator.sub,
@@ -48,7 +48,7 @@ class LengthTable(NamedTuple):
     """An integer as a function of a length.
 
     Attributes:
-        row: the integers for the lengths 0, 1, ...; the last one is not on the line.
+        row: the integers for the lengths 0, 1, ...; the last integer is not on the line.
         slope: the integer for a longer length is slope * length + offset.
         offset: see slope.
         length: the length, as integers.shape returns it, or None if the integer is constant.
@@ -100,8 +100,9 @@ class LengthTables:
     Variables that may overflow, or that depend on several lengths, have no table.
 
     Attributes:
-        tables: by variable: its table, or None.
-        lengths: by length, as integers.shape returns it: the first variable that is this length.
+        tables: maps a variable to its table, or to None.
+        lengths: maps a length, as integers.shape returns it, to the first variable with this
+            length.
     """
 
     def __init__(self) -> None:
@@ -110,7 +111,7 @@ class LengthTables:
 
     def of(self, x: Variable) -> LengthTable | None:
         """Return the table of an integer, or None."""
-        # Without recursion: there are long chains of slices.
+        # Do not recurse, because chains of slices can be long.
         tables, todo = self.tables, [x]
         while todo:
             variable = todo[-1]
@@ -186,7 +187,7 @@ class LengthTables:
         low, high = RANGES["int64"]
         overflows = not low <= other.line(LENGTHS[1]) <= high
         for op, extreme in () if overflows else ((basic.maximum, max), (basic.minimum, min)):
-            # The larger slope decides all lengths after the next one.
+            # For longer lengths than tested here, the line with the larger slope decides.
             if (table.slope > other.slope) == (extreme is max) and all(
                 table.at(n) == extreme(table.line(n), other.line(n)) for n in range(len(row) + 1)
             ):

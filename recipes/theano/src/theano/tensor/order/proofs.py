@@ -34,7 +34,7 @@ class Proofs(Integers):
         self.remaining = self.budget
 
     def missing(self, sum: Sum) -> int | None:
-        """Return a term because of which a sum may be negative, or None if it cannot be."""
+        """Return a term that may make a sum negative, or None if the sum is never negative."""
         self.remaining -= 1
         # Repeats `least` in the same pass, because this is the most frequent call.
         least, negative, bounds = 0, None, self.bounds

@@ -51,7 +51,7 @@ class Order(Proofs):
         return None if value is None else basic.constant(np.bool_(value))
 
     def _find_by_table(self, x: Variable, inputs: Sequence[Variable]) -> Any:
-        """Return a constant or an input with the same table as x, which is exact, or None."""
+        """Return a constant or an input whose exact table equals the table of x, or None."""
         table = self.tables.of(x)
         if table and not table.length:
             return basic.constant(np.dtype(x.type.dtype).type(table.offset))
@@ -147,7 +147,7 @@ class Order(Proofs):
         return x if self.holds(sum) else basic.maximum(x, np.int64(0))
 
     def variable(self, sum: Sum) -> Variable:
-        """Return an int64 variable that computes a sum, an existing one if possible."""
+        """Return an int64 variable that computes a sum; reuse an existing variable if possible."""
         if list(sum) == [ONE]:
             return basic.constant(np.int64(sum[ONE]))
         x = self.variables.get(frozenset(sum.items()))

@@ -12,7 +12,7 @@ from theano.tensor.order.simplification import Order
 def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slice, int]:
     """Return a slice with 0 <= start <= stop <= length and a positive step, and its direction.
 
-    To find the last element, it needs no division, and it does not clip indices that are in range.
+    Finding the last element needs no division. Indices that are in range are not clipped.
 
     Args:
         start: an integer, a Variable or None.
@@ -27,7 +27,7 @@ def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slic
 
     def clip(end: Any, last: Any) -> Any:
         end = switch(basic.lt(end, 0), end + length, end)
-        # The next index; the greatest integer has none.
+        # The next index. The greatest integer has no next index.
         end = switch(basic.lt(end, last), end + int(step < 0), last)
         return switch(basic.lt(end, 0), 0, end)
 

@@ -1,4 +1,4 @@
-"""Provide the pooling of Theano 0.6 to 0.9, with its argument names, by today's."""
+"""Provide the pooling functions of Theano 0.6 to 0.9, with their argument names."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
 
 
 def max_pool2D(*arguments: Any, **options: Any) -> Any:
-    """Pool as max_pool_2d does: its name in Theano 0.5."""
+    """Call max_pool_2d, which had this name in Theano 0.5."""
     return max_pool_2d(*arguments, **options)
 
 
 class _Pooling:
-    """An op of 0.8, which had its window when it was made: today's op takes the window as input."""
+    """Base class of Theano 0.8's pooling ops. They store the window, an input of today's ops."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class _Pooling:
         padding: Sequence[int] = (0, 0),
         mode: str = "max",
     ) -> None:
-        """Keep the arguments, which are those of max_pool_2d."""
+        """Store arguments of max_pool_2d."""
         self.ds = tuple(ds)
         self.ignore_border = ignore_border
         self.st = self.ds if st is None else tuple(st)
@@ -98,7 +98,7 @@ class MaxPoolGrad(_Pooling):
     """Compute the gradient of max pooling."""
 
     def __call__(self, x: Any, maxout: Any, gz: Any) -> Any:
-        """Return the gradient of an input x with the output maxout, for the gradient gz of it."""
+        """Return the gradient of the input x; gz is the gradient of the output maxout."""
         return self._apply(pool.MaxPoolGrad, x, maxout, gz)
 
 
@@ -113,11 +113,11 @@ class AveragePoolGrad(_Pooling):
         padding: Sequence[int] = (0, 0),
         mode: str = "average_inc_pad",
     ) -> None:
-        """Keep the arguments, which are those of max_pool_2d."""
+        """Store arguments of max_pool_2d."""
         super().__init__(ds, ignore_border, st, padding, mode)
 
     def __call__(self, x: Any, gz: Any, dummy: Any = None) -> Any:
-        """Return the gradient of an input x, for the gradient gz of the output."""
+        """Return the gradient of the input x; gz is the gradient of the output."""
         return self._apply(pool.AveragePoolGrad, x, gz)
 
 

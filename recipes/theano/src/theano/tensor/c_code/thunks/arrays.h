@@ -13,22 +13,21 @@ static int alloc_empty(const thunk *self, PyArrayObject **inputs,
     return put_empty(outputs, self->n_inputs, dims, self->types[self->n_inputs], 0);
 }
 
-/* Fill a plain array (is_plain) with one value; return false if the array is not plain
- * or the value has dimensions. */
-static bool fill(PyArrayObject *array, PyArrayObject *value) {
+/* Fill memory with a value of `size` bytes. */
+static void fill_memory(char *data, npy_intp all, const char *value, npy_intp size) {
     static const char zeros[sizeof(npy_complex128)] = {};
-    const npy_intp all = PyArray_NBYTES(array), size = PyArray_ITEMSIZE(array);
-    char *data = PyArray_BYTES(array);
-    if (PyArray_NDIM(value) || !is_plain(array, PyArray_TYPE(value)))
-        return false;
-    if (!memcmp(PyArray_DATA(value), zeros, size)) {
+    if (!memcmp(value, zeros, size)) {
         memset(data, 0, all);
     } else if (all) {
-        memcpy(data, PyArray_DATA(value), size);
+        memcpy(data, value, size);
         for (npy_intp done = size; done < all; done *= 2)
             memcpy(data + done, data, std::min(done, all - done));
     }
-    return true;
+}
+
+/* Return whether fill_memory can set an array to a value. */
+static bool can_fill(PyArrayObject *array, PyArrayObject *value) {
+    return !PyArray_NDIM(value) && is_plain(array, PyArray_TYPE(value));
 }
 
 static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
@@ -38,8 +37,12 @@ static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         dims[i] = integer(self, inputs, 1 + i);
     if (put_empty(outputs, nd, dims, self->types[0], 0))
         return -1;
-    if (fill(outputs[0], inputs[0]) ||
-        theano_update_few(false, outputs[0], nd, dims, PyArray_STRIDES(outputs[0]),
+    if (can_fill(outputs[0], inputs[0])) {
+        fill_memory(PyArray_BYTES(outputs[0]), PyArray_NBYTES(outputs[0]),
+                    PyArray_BYTES(inputs[0]), PyArray_ITEMSIZE(outputs[0]));
+        return 0;
+    }
+    if (theano_update_few(false, outputs[0], nd, dims, PyArray_STRIDES(outputs[0]),
                           PyArray_BYTES(outputs[0]), inputs[0]))
         return 0;
     return PyArray_CopyInto(outputs[0], inputs[0]);

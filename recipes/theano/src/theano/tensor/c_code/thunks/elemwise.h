@@ -51,10 +51,11 @@ struct any_strides {
 
     const theano_elemwise_op *op;
     int n;
-    PyArrayObject *const *arrays;
+    /* For each array: the size of an element in bytes. */
+    const int *item_sizes;
 
     int size(int i) const {
-        return PyArray_ITEMSIZE(arrays[i]);
+        return item_sizes[i];
     }
 
     /* The innermost stride that the loops assume for an array. */
@@ -147,9 +148,13 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             return -1;
         arrays[n++] = outputs[i];
     }
-    if (op->next_to)
+    if (op->next_to) {
+        int item_sizes[n];
+        for (int i = 0; i < n; i++)
+            item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
         return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
-                               any_strides{op, n, arrays});
+                               any_strides{op, n, item_sizes});
+    }
     return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
 }
 

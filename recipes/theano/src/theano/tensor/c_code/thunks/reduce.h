@@ -9,27 +9,40 @@
  * than accumulating each output element by itself. */
 enum { ACROSS = 8 };
 
-/* Reduce an input into `to`. Each element of `to` accumulates its elements in C
- * order. */
-static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
-                      PyArrayObject *to) {
+/* Write the strides of an input, then the strides of the accumulator along the input's
+ * dimensions; to_strides has one stride for each dimension that is kept. Return the
+ * strides whose order the loops follow: the input's, or kept_first, which has nd
+ * elements. */
+static const npy_intp *reduction_strides(const theano_elemwise_op *op,
+                                         PyArrayObject *input,
+                                         const npy_intp *to_strides, npy_intp *strides,
+                                         npy_intp *kept_first) {
     const int nd = op->nd;
     const npy_intp *dims = PyArray_DIMS(input), *like = PyArray_STRIDES(input);
-    npy_intp strides[2 * nd], kept_first[nd];
-    char *data[] = {PyArray_BYTES(input), PyArray_BYTES(to)};
     int last = -1;
     memcpy(strides, like, nd * sizeof(npy_intp));
     for (int d = 0, kept = 0; d < nd; d++) {
         const bool reduced = op->reduced[d] == '1';
-        strides[nd + d] = reduced ? 0 : PyArray_STRIDE(to, kept++);
+        strides[nd + d] = reduced ? 0 : to_strides[kept++];
         kept_first[d] = !reduced;
         if (dims[d] > 1 && (last < 0 || labs(like[d]) <= labs(like[last])))
             last = d;
     }
-    if (last >= 0 && op->reduced[last] == '0' && dims[last] < ACROSS)
-        like = kept_first;
+    const bool across = last >= 0 && op->reduced[last] == '0' && dims[last] < ACROSS;
+    return across ? kept_first : like;
+}
+
+/* Reduce an input into `to`. Each element of `to` accumulates its elements in C
+ * order. */
+static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
+                      PyArrayObject *to) {
+    npy_intp strides[2 * op->nd], kept_first[op->nd];
+    char *data[] = {PyArray_BYTES(input), PyArray_BYTES(to)};
+    const npy_intp *like =
+        reduction_strides(op, input, PyArray_STRIDES(to), strides, kept_first);
     op->fill(data[1], PyArray_SIZE(to));
-    return theano_run_loops(nd, dims, 2, data, strides, like, op->reduced, op->loops);
+    return theano_run_loops(op->nd, PyArray_DIMS(input), 2, data, strides, like,
+                            op->reduced, op->loops);
 }
 
 static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
@@ -37,8 +50,9 @@ static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **out
     npy_intp dims[op->nd];
     int nd = 0;
     if (PyArray_NDIM(inputs[0]) != op->nd) {
-        PyErr_Format(PyExc_ValueError, "Not %i, but %i dimensions of what is reduced.",
-                     op->nd, PyArray_NDIM(inputs[0]));
+        PyErr_Format(PyExc_ValueError,
+                     "The input of a reduction has %i dimensions instead of %i.",
+                     PyArray_NDIM(inputs[0]), op->nd);
         return -1;
     }
     for (int d = 0; d < op->nd; d++) {

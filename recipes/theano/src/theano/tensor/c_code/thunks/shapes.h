@@ -16,9 +16,22 @@ static int reshape(const thunk *self, PyArrayObject **inputs, PyArrayObject **ou
                      PyArray_DIM(inputs[1], 0), nd);
         return -1;
     }
-    for (int i = 0; i < nd; i++)
+    npy_intp strides[NPY_MAXDIMS], size = 1;
+    for (int i = 0; i < nd; i++) {
         values[i] = integer_at(PyArray_GETPTR1(inputs[1], i), self->types[1]);
-    return put(outputs, PyArray_Newshape(inputs[0], &dims, NPY_CORDER));
+        if (values[i] < 0)
+            size = -1;
+    }
+    for (int i = nd - 1; i >= 0 && size >= 0; i--) {
+        strides[i] = size * PyArray_ITEMSIZE(inputs[0]);
+        size *= values[i];
+    }
+    /* In other cases, and for arrays without elements, NumPy computes strides. */
+    if (size == 0 || size != PyArray_SIZE(inputs[0]) ||
+        !PyArray_IS_C_CONTIGUOUS(inputs[0]))
+        return put(outputs, PyArray_Newshape(inputs[0], &dims, NPY_CORDER));
+    return theano_view(outputs, IN_STORAGE, inputs[0], nd, values, strides,
+                       PyArray_BYTES(inputs[0]));
 }
 
 /* op: whether in place, the numbers of dimensions, the order. */

@@ -1,0 +1,195 @@
+#ifndef THEANO_THUNKS_OPERATIONS_H
+#define THEANO_THUNKS_OPERATIONS_H
+
+/* Operations on addresses: the parts of a recorded step (replay.h). */
+
+#include "arrays.h"
+#include "elemwise.h"
+#include "reduce.h"
+
+/* An operation. It can be copied as bytes. */
+struct operation {
+    /* Returns 0, or another value with an exception set. NULL: the node's thunk is
+     * called. */
+    int (*run)(const operation *self);
+    /* The number of its node. */
+    Py_ssize_t node;
+};
+
+/* Run the loops of an Elemwise or of a reduction. */
+struct run_loops : operation {
+    const theano_elemwise_op *op;
+    const int *item_sizes;
+    int last, n;
+    const npy_intp *sizes, *strides;
+    char **data;
+
+    /* The two innermost loops, without a copy of elements. */
+    static int run_two(const operation *self) {
+        const run_loops &loops = *(const run_loops *)self;
+        return loops.op->loops(loops.data, loops.sizes, loops.strides);
+    }
+
+    template <typename Run> int walk(const Run &run) const {
+        char *at[n];
+        memcpy(at, data, sizeof(at));
+        return theano_walk_loops(last, sizes, strides, n, at, run);
+    }
+
+    static int run_all(const operation *self) {
+        const run_loops &loops = *(const run_loops *)self;
+        return loops.walk(loops.op->loops);
+    }
+
+    static int run_any_strides(const operation *self) {
+        const run_loops &loops = *(const run_loops *)self;
+        return loops.walk(any_strides{loops.op, loops.n, loops.item_sizes});
+    }
+};
+
+/* Set the accumulator of a reduction to its first value. */
+struct start_reduction : operation {
+    theano_fill fill;
+    npy_intp n;
+    char *data;
+
+    static int run_it(const operation *self) {
+        const start_reduction &start = *(const start_reduction *)self;
+        start.fill(start.data, start.n);
+        return 0;
+    }
+};
+
+/* Round a contiguous float64 accumulator to float32. */
+struct round_to_float : operation {
+    npy_intp n;
+    const double *from;
+    char *to;
+
+    static int run_it(const operation *self) {
+        const round_to_float &round = *(const round_to_float *)self;
+        for (npy_intp i = 0; i < round.n; i++)
+            ((float *)round.to)[i] = round.from[i];
+        return 0;
+    }
+};
+
+/* Fill contiguous memory with a value. */
+struct fill_array : operation {
+    npy_intp n_bytes, item_size;
+    char *to, *value;
+
+    static int run_it(const operation *self) {
+        const fill_array &fill = *(const fill_array *)self;
+        fill_memory(fill.to, fill.n_bytes, fill.value, fill.item_size);
+        return 0;
+    }
+};
+
+/* Copy n rows of n_bytes. */
+struct copy_rows : operation {
+    npy_intp n, n_bytes, to_stride, from_stride;
+    char *to, *from;
+
+    static int run_it(const operation *self) {
+        const copy_rows &rows = *(const copy_rows *)self;
+        for (npy_intp i = 0; i < rows.n; i++)
+            memcpy(rows.to + i * rows.to_stride, rows.from + i * rows.from_stride,
+                   rows.n_bytes);
+        return 0;
+    }
+};
+
+/* Copy n rows of item_size bytes from addresses that are offsets[i] after `from`. */
+struct take_rows : operation {
+    npy_intp n, item_size;
+    const npy_intp *offsets;
+    char *to, *from;
+
+    static int run_it(const operation *self) {
+        const take_rows &take = *(const take_rows *)self;
+        if (take.item_size == sizeof(float))
+            take.copy<float>();
+        else if (take.item_size == sizeof(double))
+            take.copy<double>();
+        else
+            for (npy_intp i = 0; i < take.n; i++)
+                memcpy(take.to + i * take.item_size, take.from + take.offsets[i],
+                       take.item_size);
+        return 0;
+    }
+
+    template <typename T> void copy() const {
+        for (npy_intp i = 0; i < n; i++)
+            ((T *)to)[i] = *(const T *)(from + offsets[i]);
+    }
+};
+
+/* Add n numbers, in this order, to the numbers that are offsets[i] after `to`. */
+template <typename T> struct add_elements : operation {
+    npy_intp n, from_stride;
+    const npy_intp *offsets;
+    char *to, *from;
+
+    static int run_it(const operation *self) {
+        const add_elements &add = *(const add_elements *)self;
+        for (npy_intp i = 0; i < add.n; i++)
+            *(T *)(add.to + add.offsets[i]) +=
+                *(const T *)(add.from + i * add.from_stride);
+        return 0;
+    }
+};
+
+/* Set elements to others, or add others to them: theano_update_few in loops that are
+ * ordered before. */
+template <typename T> struct update_elements : operation {
+    bool add;
+    int last;
+    const npy_intp *sizes, *strides;
+    char *data[2];
+
+    static int run_it(const operation *self) {
+        const update_elements &update = *(const update_elements *)self;
+        char *at[] = {update.data[0], update.data[1]};
+        return theano_walk_loops(
+            update.last, update.sizes, update.strides, 2, at,
+            [&update](char *const *data, const npy_intp *sizes,
+                      const npy_intp *strides) {
+                for (npy_intp i = 0; i < sizes[0]; i++)
+                    update.row(data[0] + i * strides[0], strides[2],
+                               data[1] + i * strides[1], strides[3], sizes[1]);
+                return 0;
+            });
+    }
+
+    static void add_to(T *__restrict to, const T *__restrict from, npy_intp n) {
+        for (npy_intp i = 0; i < n; i++)
+            to[i] += from[i];
+    }
+
+    void row(char *to, npy_intp to_stride, const char *from, npy_intp from_stride,
+             npy_intp n) const {
+        const bool next_to = to_stride == sizeof(T) && from_stride == sizeof(T);
+        if (next_to && add)
+            add_to((T *)to, (const T *)from, n);
+        else if (next_to)
+            memcpy(to, from, n * sizeof(T));
+        else
+            theano_few_loops<T>(add, 1, &n, to, &to_stride, from, &from_stride);
+    }
+};
+
+/* Put an array into a storage. */
+struct put_array : operation {
+    PyObject **item;
+    PyArrayObject *const *array;
+
+    static int run_it(const operation *self) {
+        const put_array &put = *(const put_array *)self;
+        if (*put.item != (PyObject *)*put.array)
+            Py_XSETREF(*put.item, Py_NewRef((PyObject *)*put.array));
+        return 0;
+    }
+};
+
+#endif
