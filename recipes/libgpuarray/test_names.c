@@ -1,11 +1,15 @@
-/* CUDA's functions are found through the libraries in lib/gpuarray, and a product of float16 is
-   computed in the right type. The argument is the directory that contains libgpuarray.so.3. */
+/* CUDA's functions are found through the libraries in lib/gpuarray, a product of float16 is
+   computed in the right type, and libgpuarray reads the expected compute capability. The arguments
+   are the directory that contains libgpuarray.so.3, and the capability's two numbers. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef int gemm_ex(void *, int, int, int, int, int, const void *, const void *, int, int,
                     const void *, int, int, const void *, void *, int, int, int, int);
+
+typedef int get_attribute(int *, int, int);
 
 enum { CUDA_R_32F = 0, CUBLAS_COMPUTE_32F = 68 };
 
@@ -23,12 +27,20 @@ int main(int argc, char **argv) {
   void *gpuarray = open_beside(argv[1], "libgpuarray.so.3");
   void *nvrtc = open_beside(argv[1], "gpuarray/libnvrtc.so");
   void *cublas = open_beside(argv[1], "gpuarray/libcublas.so");
+  void *cuda = open_beside(argv[1], "gpuarray/libcuda.so");
+  get_attribute *get = cuda ? dlsym(cuda, "cuDeviceGetAttribute") : NULL;
+  int warp_size, major, minor;
   int *computed_in = dlsym(RTLD_DEFAULT, "computed_in");
   gemm_ex *gemm = cublas ? dlsym(cublas, "cublasGemmEx") : NULL;
 
-  if (!gpuarray || !nvrtc || !dlsym(nvrtc, "nvrtcCompileProgram") || !gemm || !computed_in)
+  if (!gpuarray || !nvrtc || !dlsym(nvrtc, "nvrtcCompileProgram") || !gemm || !computed_in ||
+      !get)
     return 1;
   if (gemm(0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, CUDA_R_32F, 99))
     return 2;
-  return *computed_in != CUBLAS_COMPUTE_32F;
+  if (*computed_in != CUBLAS_COMPUTE_32F)
+    return 3;
+  if (get(&warp_size, 10, 0) || get(&major, 75, 0) || get(&minor, 76, 0))
+    return 4;
+  return warp_size != 32 || major != atoi(argv[2]) || minor != atoi(argv[3]);
 }

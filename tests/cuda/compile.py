@@ -55,7 +55,7 @@ def compile_each(outputs):
 
 
 def in_c(node):
-    """Return whether Theano compiles a node: not for float16, unless its op supports it."""
+    """Return whether Theano compiles a node; float16 needs an op that supports it."""
     float16 = any(getattr(v.type, "dtype", None) == "float16" for v in node.inputs + node.outputs)
     return not float16 or getattr(node.op, "_f16_ok", False)
 

@@ -1,10 +1,10 @@
 """Test the gpuarray back end without a GPU: in the cuda environment, against stubs of its driver.
 
 With ``run``, NVRTC, g++, NVIDIA's headers and libcudnn are real; stubs.c replaces the driver and
-cuBLAS. So everything compiles, and nothing computes on a device.
+cuBLAS. All code compiles, and nothing computes on a device.
 
 With ``emulate``, emulator.cpp replaces NVRTC too: kernels are compiled for the CPU and run there,
-and OpenBLAS computes cuBLAS's products. So results are right, except cuDNN's.
+and OpenBLAS computes cuBLAS's products. Results are right, except the results of cuDNN.
 """
 
 import os
@@ -40,7 +40,7 @@ def emulator(tmp_path_factory):
     """Make a folder with the emulator's libraries, and for the kernels that it compiles."""
     made = tmp_path_factory.mktemp("emulator")
     for part, soname in STUBS.items():
-        # Not the symbols of the C++ library, which the libraries contain.
+        # Do not export the symbols of the C++ library, which the libraries contain.
         names = "cu*; nvrtc*"
         (made / "versions").write_text(f"{soname} {{ global: {names}; local: *; }};\n")
         sources = ["emulator.cpp"] if part == "NVRTC" else ["emulator.cpp", "stubs.c"]

@@ -1,7 +1,8 @@
-/* CUDA's words for kernels that run on the CPU: the emulator puts them before each kernel's source.
+/* CUDA's keywords for kernels that run on the CPU: the emulator puts this file before
+   each kernel's source.
 
-   The threads of a block run one after another; in a kernel with barriers, each is a fiber, which
-   goes on when all fibers are at the barrier. */
+   The threads of a block run one after another. In a kernel with barriers, each thread
+   is a fiber, which continues when all fibers have reached the barrier. */
 #include <math.h>
 #include <setjmp.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* A machine with one CUDA device, for compiling only: the parts of NVIDIA's driver and of cuBLAS
    that libgpuarray needs, in memory of the host, where no kernel runs.
 
-   Built three times, as DRIVER, CUBLAS and NVRTC, under NVIDIA's sonames, and preloaded. The third
-   hands on to the real NVRTC, whose path is in $NVRTC, but has it compile to the machine code of
-   the architecture in place of PTX for it, so that ptxas' errors are errors of the compiler. */
+   Built three times, as DRIVER, CUBLAS and NVRTC, under NVIDIA's sonames, and preloaded. The
+   third calls the real NVRTC, whose path is in $NVRTC, but requests machine code
+   instead of PTX, so that errors of ptxas are errors of the compiler. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,13 +26,14 @@ NOTHING(cuIpcGetMemHandle) NOTHING(cuIpcOpenMemHandle) NOTHING(cuLaunchKernel)
 NOTHING(cuLinkAddData) NOTHING(cuLinkDestroy) NOTHING(cuMemcpyPeerAsync) NOTHING(cuModuleUnload)
 NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
 
-/* $CAPABILITY, as 90; $DRIVER_VERSION, as 13000; $DRIVER_ERROR, of cuInit. */
+/* Settings: $CAPABILITY (90), $DRIVER_VERSION (13000) and $DRIVER_ERROR, the result of
+   cuInit. */
 int cuInit(unsigned flags) { return setting("DRIVER_ERROR", 0); }
 int cuDriverGetVersion(int *version) { return *version = setting("DRIVER_VERSION", 13000), 0; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, ordinal ? 101 : 0; }
 int cuCtxGetDevice(int *device) { return *device = 0, 0; }
-/* NVRTC asks for tables that no header documents, and works without them. */
+/* NVRTC requests tables that no header documents, and works without them. */
 int cuGetExportTable(const void **table, const void *id) { return 500; }
 int cuGetErrorString(int error, const char **text) { return *text = "stub error", 0; }
 int cuDeviceGetName(char *name, int size) { return snprintf(name, size, "stub"), 0; }
@@ -126,7 +127,7 @@ FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
 FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
 
-/* Each compilation's architecture and status are a line of $KERNELS. */
+/* Each line of $KERNELS has the architecture and the status of a compilation. */
 int nvrtcCompileProgram(void *program, int count, const char **options) {
   const char *ours[16];
   char machine[32] = "";

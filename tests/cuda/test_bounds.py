@@ -23,7 +23,7 @@ print(json.dumps(found))
 """
 
 
-def test_all_arguments_have_room(run):
+def test_kernels_have_room_for_all_arguments(run):
     done = run("-c", CODE, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])

@@ -35,7 +35,7 @@ ELSEWHERE = {
     "GpuMagmaSVD",
 }
 
-# Not of Theano's own: float16 stays in kernels of one result.
+# This op is not of Theano 1.0.5. Theano's own kernels of one result compute float16.
 FUSED = {"GpuFusedLoops"}
 # Theano 1.0.5 refuses float64 and float16 for these too.
 FLOAT32 = {"GPUAChoiceFromUniform", "GpuCumOp"}
@@ -82,7 +82,7 @@ NO_FORM = {"float32": set(), "float64": FLOAT32, "float16": FLOAT32 | UNAWARE | 
 # The compute capabilities of Turing, Ampere and Hopper.
 @pytest.mark.parametrize("capability", ["75", "80", "90"])
 @pytest.mark.parametrize("dtype", NO_FORM)
-def test_everything_compiles(run, dtype, capability):
+def test_every_op_compiles(run, dtype, capability):
     done = run(COMPILE, flags=f"floatX={dtype}", CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
@@ -92,3 +92,23 @@ def test_everything_compiles(run, dtype, capability):
     assert set(done.kernels) == {(f"sm_{capability}", "0")}
     absent = BASES | ALIASES | ELSEWHERE | NO_FORM[dtype]
     assert set(result["missing"]) ^ absent == set()
+
+
+FUNCTION = """
+import compile as stubs
+stubs.start()
+import theano
+x = theano.tensor.fmatrix()
+theano.function([x], theano.tensor.{function}(x))
+"""
+
+
+# Other functions than those of graphs.py, whose kernels for Hopper are cached.
+@pytest.mark.parametrize(
+    ("capability", "function"), [("100", "arcsinh"), ("103", "arccosh"), ("120", "arctanh")]
+)
+def test_later_devices_compile_for_hopper(run, capability, function):
+    """The driver compiles PTX for Hopper (9.0) for devices with a later compute capability."""
+    done = run("-c", FUNCTION.format(function=function), CAPABILITY=capability)
+    assert done.returncode == 0, done.stderr
+    assert set(done.kernels) == {("sm_90", "0")}

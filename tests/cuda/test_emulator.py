@@ -1,4 +1,4 @@
-"""The emulated device computes what the CPU does: products, loops, reductions, scans, indices."""
+"""The emulated device computes the CPU's results: products, loops, reductions, scans, indices."""
 
 import json
 
@@ -21,7 +21,7 @@ print(json.dumps([out.tolist() for out in function(random.standard_normal((3, 5)
 """
 
 
-def test_it_computes_what_the_cpu_does(emulate):
+def test_results_equal_the_cpus_results(emulate):
     results = []
     for flags in ("", "device=cpu,force_device=False"):
         done = emulate("-c", PROGRAM, flags=flags)

@@ -21,7 +21,7 @@ import theano.tensor as T
 from theano.gpuarray.fused_loops import GpuFusedLoops
 
 def gates(x, y, v, s):
-    # The gradient of slices of a matrix, as of the gates of an LSTM.
+    # The gradient of slices of a matrix, as for the gates of an LSTM.
     product = T.exp(x)
     whole = T.concatenate([product, y, x], axis=1)
     changed = T.inc_subtensor(T.tanh(whole)[:, 1:4], product[:, :3] * 2)
@@ -213,7 +213,7 @@ def compute(emulate, *arguments, flags=""):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 3e-6), ("float64", 1e-14)])
-def test_it_computes_what_the_cpu_does(emulate, dtype, tolerance):
+def test_results_equal_the_cpus_results(emulate, dtype, tolerance):
     on_device, on_cpu = (
         json.loads(compute(emulate, PROGRAM, dtype, flags=flags)[-1]) for flags in ("", CPU)
     )
@@ -224,14 +224,15 @@ def test_it_computes_what_the_cpu_does(emulate, dtype, tolerance):
         )
 
 
-def test_updates_take_the_memory_of_old_values(emulate):
+def test_updates_overwrite_old_values(emulate):
     *_, inplace, first, second, third, values = compute(emulate, UPDATES)
-    # b reads the old value of a, but only where one thread writes both; the third is x's memory.
+    # b reads only the elements of the old value of a that the same thread overwrites. The third
+    # result overwrites x.
     assert inplace == "[3]"
     assert [first, second, third, values] == compute(emulate, UPDATES, flags=CPU)[-4:]
 
 
-def test_lengths_of_one_are_broadcast_as_by_theano(emulate):
+def test_lengths_of_1_are_broadcast_as_in_theano(emulate):
     assert compute(emulate, LENGTHS)[-len(LENGTH_RESULTS) :] == LENGTH_RESULTS
 
 
@@ -256,7 +257,7 @@ def compile_to_ptx(code):
     return assembly.value.decode()
 
 
-def test_a_new_value_may_have_another_shape_than_the_old(emulate):
+def test_a_new_value_may_have_another_shape(emulate):
     assert compute(emulate, GROWING)[-4:] == [
         "(1, 3) [1.5]",
         "(1, 3) [1.75, 1.75]",

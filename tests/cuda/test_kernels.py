@@ -43,7 +43,7 @@ print(op("float32", T.inc_subtensor), op("float32", T.set_subtensor), op("uint8"
 
 
 @pytest.mark.parametrize(("program", "kernels"), [("reductions.py", 60), ("rows.py", 80)])
-def test_they_compute_what_numpy_does(run, program, kernels):
+def test_kernels_compute_numpys_results(run, program, kernels):
     done = run(HERE / program)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
@@ -61,7 +61,7 @@ def test_the_compilers_words_are_in_the_error(run):
     ("deterministic", "first"),
     [("default", "GpuIncrementCheckedRows"), ("more", "GpuAdvancedIncSubtensor1")],
 )
-def test_vectors_are_incremented_at_once_where_the_order_is_no_matter(run, deterministic, first):
+def test_vectors_are_incremented_in_one_call_if_the_order_is_irrelevant(run, deterministic, first):
     done = run("-c", INCREMENTS, flags=f"deterministic={deterministic}")
     assert done.returncode == 0, done.stderr
     op = "GpuAdvancedIncSubtensor1"

@@ -8,7 +8,7 @@ import theano
 import theano.tensor as T
 x = T.fmatrix()
 y, _ = theano.scan(lambda row, state: T.tanh(row + state), sequences=x, outputs_info=x[0])
-# Of an odd length, which is put in order at the end.
+# The buffer has an odd length and is rotated at the end.
 last_three = theano.function([x], y[-3:])
 assert any(getattr(node.op, "gpua", False) for node in last_three.maker.fgraph.toposort())
 print(last_three(np.ones((7, 3), "float32")).shape)

@@ -18,7 +18,7 @@ INPUTS, UNITS = 5, 7
 @pytest.mark.parametrize("input_mode", ["linear", "skip"])
 @pytest.mark.parametrize("direction", ["unidirectional", "bidirectional"])
 @pytest.mark.parametrize("mode", GATES)
-def test_the_parts_are_all_the_weights(run, mode, direction, input_mode):
+def test_the_parts_cover_all_weights(run, mode, direction, input_mode):
     done = run(WEIGHTS, mode, direction, input_mode)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
@@ -49,6 +49,6 @@ def test_the_parts_are_all_the_weights(run, mode, direction, input_mode):
             for prefix in ("", "b")
         ]
         for name, part in zip(names, parts, strict=True):
-            # For an empty view of cuDNN's, nn has no part.
+            # nn has no part for an empty view of cuDNN.
             assert size.pop(name, []) == part
     assert not size
