@@ -18,6 +18,8 @@ from theano_fast import libraries
 
 GET_THREADS = {"openblas": "openblas_get_num_threads", "mkl": "MKL_Get_Max_Threads"}
 SET_THREADS = {"openblas": "openblas_set_num_threads", "mkl": "MKL_Set_Num_Threads"}
+# More threads than any machine has CPUs.
+MANY_THREADS = 1 << 20
 
 
 class BlasError(Exception):
@@ -30,6 +32,11 @@ class Blas:
 
     family: str
     path: str
+
+    @property
+    def name(self) -> str:
+        """The file's name, or the family's if the library consists of many files."""
+        return self.family if Path(self.path).is_dir() else Path(self.path).name
 
 
 class MklVersion(ctypes.Structure):
@@ -94,9 +101,19 @@ def count_threads(blas: Blas) -> int:
 
 
 def read_most_threads(blas: Blas) -> int:
-    """Return the largest number of threads that the library supports; raises BlasError."""
+    """Return the largest number of threads that the library uses; raises BlasError.
+
+    OpenBLAS has a limit since its build. By default, MKL uses at most one thread per physical core
+    (MKL_DYNAMIC), whatever number is set.
+    """
     limit = re.search(r"MAX_THREADS=(\d+)", read_version(blas))
-    return int(limit[1]) if limit else sys.maxsize
+    if limit:
+        return int(limit[1])
+    count = count_threads(blas)
+    set_threads(blas, MANY_THREADS)
+    most = count_threads(blas)
+    set_threads(blas, count)
+    return sys.maxsize if most == MANY_THREADS else most
 
 
 def set_threads(blas: Blas, count: int) -> None:

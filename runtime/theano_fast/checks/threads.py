@@ -47,7 +47,7 @@ def probe() -> dict[str, dict[str, int]]:
     """Return the current and the largest number of threads of the BLAS and OpenMP, by library."""
     importlib.import_module("numpy")
     counts = {
-        Path(library.path).name: {
+        library.name: {
             "threads": blas.count_threads(library),
             "most": blas.read_most_threads(library),
         }

@@ -4,7 +4,7 @@ np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
 accuracy = pytest.importorskip("theano_fast.accuracy")
 
 
-def test_gamma_grows_with_the_terms():
+def test_the_error_bound_grows_with_the_terms():
     unit = 2.0**-53
     assert accuracy.gamma(1, "float64") == unit / (1 - unit)
     assert accuracy.gamma(100, "float32") == pytest.approx(100 * 2.0**-24, rel=1e-4)
@@ -19,11 +19,11 @@ def test_gamma_grows_with_the_terms():
         ("ij,jk->ik", (2, 0), (0, 3), 1),
     ],
 )
-def test_terms(subscripts, a, b, terms):
+def test_the_number_of_terms(subscripts, a, b, terms):
     assert accuracy.count_terms(subscripts, np.zeros(a), np.zeros(b)) == terms
 
 
-def test_exact_is_of_extended_precision():
+def test_exact_results_have_extended_precision():
     a = np.array([1.0, 2.0**-60])
     assert accuracy.compute_exact("i,i->", a, np.ones(2)) > 1
     assert accuracy.compute_exact("i,i->", a * 1j, np.ones(2)).dtype == np.clongdouble
@@ -38,7 +38,7 @@ def test_every_layout_has_the_same_values(shape):
         assert view.dtype == values.dtype
 
 
-def test_layouts_are_a_power_of_two_and_really_differ():
+def test_layouts_are_a_power_of_two_and_differ():
     strides = {
         accuracy.make_strided(np.zeros((3, 4)), steps, order).strides
         for steps, order in accuracy.list_layouts(2)

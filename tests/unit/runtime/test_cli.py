@@ -20,7 +20,7 @@ def records(monkeypatch):
     return results
 
 
-def test_list(capsys):
+def test_checks_are_listed(capsys):
     assert cli.main(["verify", "--list"]) == cli.VERIFIED
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [check.name for check in CHECKS]
@@ -44,7 +44,7 @@ def test_a_command_with_its_own_parser_has_help(name, capsys):
     assert capsys.readouterr().out.startswith(f"usage: theano-fast {name}")
 
 
-def test_no_stack(monkeypatch, capsys):
+def test_an_environment_without_a_stack_is_an_error(monkeypatch, capsys):
     def refuse():
         raise stack.StackError("no such file")
 
@@ -72,7 +72,7 @@ def test_each_task_of_a_job_names_its_node(records, capsys, monkeypatch, tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == ["report-node3.json"]
 
 
-def test_a_failed_check(records, capsys):
+def test_a_failed_check_is_an_error(records, capsys):
     records.append(Record("blas", "failed", 2.0, "wrong", details=("a line",), traceback="Trace"))
     assert cli.main(["verify"]) == cli.FAILED
     captured = capsys.readouterr()
@@ -81,7 +81,7 @@ def test_a_failed_check(records, capsys):
     assert "Trace" in captured.err
 
 
-def test_an_interruption(records, monkeypatch, capsys):
+def test_an_interruption_is_reported(records, monkeypatch, capsys):
     def interrupt(*_):
         raise KeyboardInterrupt
 

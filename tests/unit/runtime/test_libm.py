@@ -89,7 +89,7 @@ def test_errors_count_neighbours():
         (0.0, -0.0, np.inf),
         (-0.0, -0.0, 0),
         (-709.09, -np.inf, np.inf),
-        # Subnormal results in units of the least.
+        # Measure subnormal results in units of the least subnormal number.
         (0.0, 6e-45, 4.28),
         (3e-45, 1.4e-45, 1),
     ],

@@ -38,7 +38,7 @@ def test_without_executable_mappings_elf_files_are_listed(monkeypatch, tmp_path)
 
 
 class TestBlasInstances:
-    def test_knows_each_family(self):
+    def test_each_blas_family_is_recognized(self):
         files = [
             "/e/lib/libopenblasp-r0.3.29.so",
             "/w/numpy.libs/libscipy_openblas64_-6bb31eeb.so",
@@ -55,7 +55,7 @@ class TestBlasInstances:
             "openblas",
         ]
 
-    def test_counts_the_files_of_an_mkl_once(self):
+    def test_the_files_of_mkl_count_once(self):
         files = ["/e/lib/libmkl_rt.so.2", "/e/lib/libmkl_core.so.2", "/other/libmkl_rt.so.2"]
         assert libraries.find_blas(files) == (("mkl", "/e/lib"), ("mkl", "/other"))
 

@@ -110,7 +110,8 @@ def compare(layer, time, batch, kind=None):
     for value, right in zip(results, expected, strict=False):
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-13)
 
-    # The imaginary part of f(v + i h d) is h times the slope in the direction d: nothing cancels.
+    # The imaginary part of f(v + i h d) is h times the slope in the direction d, without
+    # cancellation.
     directions = [draw(-1, 1, value.shape) for value in (weights, *arguments)]
     tiny = 1e-100
     moved = [v + 1j * tiny * d for v, d in zip((weights, *arguments), directions, strict=True)]

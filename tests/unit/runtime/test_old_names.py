@@ -60,6 +60,6 @@ def test_restored_names_behave_as_before():
         old_names.Tester(__file__).test()
 
 
-def test_nothing_is_restored_by_default():
+def test_no_name_is_restored_by_default():
     assert not hasattr(collections, "Iterable")
     assert not hasattr(inspect, "getargspec") or sys.version_info < (3, 11)

@@ -35,7 +35,7 @@ def check():
     return packages.run(Options(stack=None))
 
 
-def test_the_stacks_own(installed):
+def test_the_stacks_own_packages_pass(installed):
     assert check().failures == ()
     assert check().summary == "numpy 1.26.4, theano 1.0.5"
 
@@ -51,7 +51,7 @@ def test_the_stacks_own(installed):
         ("theano-pymc", ("1.1.2", "pip"), ("1.1.2", "pip", "1.1.2+theano.1.0.5")),
     ],
 )
-def test_a_replaced_package(installed, name, other, words):
+def test_a_replaced_package_fails(installed, name, other, words):
     installed[name] = other
     failure, remedy = check().failures
     assert failure.startswith(f"{name} ")
@@ -59,11 +59,11 @@ def test_a_replaced_package(installed, name, other, words):
     assert remedy == packages.REMEDY
 
 
-def test_the_stacks_own_theano_pymc(installed):
+def test_the_stacks_own_theano_pymc_passes(installed):
     installed["theano-pymc"] = ("1.1.2+theano.1.0.5", "conda\n")
     assert check().failures == ()
 
 
-def test_a_removed_package(installed):
+def test_a_removed_package_fails(installed):
     del installed["numpy"]
     assert "numpy 1.26.4 is not installed" in check().failures[0]

@@ -2,7 +2,7 @@ import pytest
 from theano_fast import rc
 
 
-def test_fastest_uses_a_device_if_there_is_one():
+def test_fastest_uses_a_device_if_present():
     assert rc.make_preset("fastest", 1)["device"] == "cuda"
     assert rc.make_preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
     without = rc.make_preset("fastest", 0)
@@ -25,7 +25,7 @@ def test_multi_gpu_needs_two(gpus):
         rc.make_preset("multi-gpu", gpus)
 
 
-def test_old_flags_are_translated_with_a_message_each():
+def test_each_old_flag_is_translated_with_a_message():
     old = {"device": "gpu0", "lib.cnmem": "0.8", "nvcc.fastmath": "True", "floatX": "float32"}
     flags, messages = rc.translate(old)
     assert flags == {"device": "cuda0", "gpuarray.preallocate": "0.8", "floatX": "float32"}
@@ -40,7 +40,7 @@ def test_devices_of_contexts_are_translated():
     assert rc.translate({"contexts": "a->gpu0;b->gpu1"})[0] == {"contexts": "a->cuda0;b->cuda1"}
 
 
-def test_one_old_flag_can_be_two_new_ones():
+def test_an_old_flag_can_become_two_flags():
     flags, _ = rc.translate({"dnn.conv.algo_bwd": "deterministic"})
     assert flags == {
         "dnn.conv.algo_bwd_filter": "deterministic",
@@ -53,7 +53,7 @@ def test_current_flags_are_not_changed():
     assert rc.translate(flags) == (flags, ())
 
 
-def test_a_file_is_read_as_it_was_rendered():
+def test_a_rendered_file_is_read_back():
     flags = rc.make_preset("fastest", 1)
     text = rc.render(flags)
     assert rc.parse(text) == flags

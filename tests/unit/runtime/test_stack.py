@@ -15,7 +15,7 @@ python = "3.11"
 """
 
 
-def test_parse():
+def test_a_stack_file_is_parsed():
     assert stack.parse(TEXT) == stack.Stack(
         "openblas", {"blas": "openblas", "device": "cpu", "libm": "system", "python": "3.11"}
     )
@@ -36,7 +36,7 @@ def test_parse_accepts_other_axes():
         ("stack =", "Invalid"),
     ],
 )
-def test_parse_names_the_mistake(text, message):
+def test_the_error_of_parse_names_the_mistake(text, message):
     with pytest.raises(ValueError, match=message):
         stack.parse(text)
 
@@ -53,7 +53,7 @@ def test_load_names_a_broken_file(tmp_path):
         stack.load(tmp_path)
 
 
-def test_load(tmp_path):
+def test_the_stack_is_loaded(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "theano-fast.toml").write_text(TEXT)
     assert stack.load(tmp_path).name == "openblas"

@@ -23,28 +23,28 @@ def group(root: Path, line: str, files: dict[str, str]) -> str:
 
 
 class TestApply:
-    def test_sets_every_variable_and_the_mark(self):
+    def test_every_variable_and_the_mark_are_set(self):
         environ: dict[str, str] = {}
         assert threads.apply(environ) == 8
         assert environ == dict.fromkeys((*threads.VARIABLES, threads.MARK), "8")
 
     @pytest.mark.parametrize("name", threads.USER_VARIABLES)
-    def test_leaves_everything_to_a_user_who_set_one(self, name):
+    def test_a_variable_of_the_user_keeps_all_variables(self, name):
         environ = {name: "3"}
         assert threads.apply(environ) is None
         assert environ == {name: "3"}
 
-    def test_an_empty_variable_is_not_set(self):
+    def test_an_empty_variable_counts_as_unset(self):
         assert threads.apply({"OMP_NUM_THREADS": ""}) == 8
 
-    def test_a_child_on_fewer_cpus_computes_anew(self, monkeypatch):
+    def test_a_child_on_fewer_cpus_computes_its_own_number(self, monkeypatch):
         environ: dict[str, str] = {}
         threads.apply(environ)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
         assert threads.apply(environ) == 1
         assert set(environ.values()) == {"1"}
 
-    def test_a_choice_made_after_ours_wins_over_all_of_ours(self):
+    def test_a_later_setting_overrides_all_variables(self):
         environ: dict[str, str] = {}
         threads.apply(environ)
         environ["OMP_NUM_THREADS"] = "2"
@@ -79,7 +79,7 @@ class TestAvailable:
             (None, "0", 1),
         ],
     )
-    def test_is_the_least_of_the_limits(self, monkeypatch, quota, slurm, expected):
+    def test_the_number_is_the_least_limit(self, monkeypatch, quota, slurm, expected):
         monkeypatch.setattr(threads, "read_cgroup_quota", lambda: quota)
         assert threads.count_available({"SLURM_CPUS_PER_TASK": slurm}) == expected
 
@@ -107,14 +107,14 @@ class TestCgroupQuota:
             ("not a control group", {}, None),
         ],
     )
-    def test_is_the_least_on_the_way_up(self, tmp_path, line, files, expected):
+    def test_the_number_is_the_least_limit_of_all_parents(self, tmp_path, line, files, expected):
         assert threads.read_cgroup_quota(group(tmp_path, line, files)) == expected
 
-    def test_is_none_without_control_groups(self, tmp_path):
+    def test_there_is_no_limit_without_control_groups(self, tmp_path):
         assert threads.read_cgroup_quota(str(tmp_path)) is None
 
 
-def test_costs_no_import_but_os():
+def test_the_module_imports_only_os():
     tree = ast.parse(Path(threads.__file__).read_text())
     imported = [node.names[0].name for node in tree.body if isinstance(node, ast.Import)]
     assert imported == ["os"]

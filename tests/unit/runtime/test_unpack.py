@@ -78,7 +78,7 @@ def test_a_longer_path_is_refused(make: Archive, tmp_path: Path) -> None:
     assert OLD in (prefix / "etc/theanorc").read_text()
 
 
-def test_a_missing_list_is_a_message_of_one_line(
+def test_a_missing_list_is_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.prefix", str(tmp_path))

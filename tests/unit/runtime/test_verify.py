@@ -34,7 +34,7 @@ def test_select_keeps_the_order_of_the_list():
     assert [check.name for check in verify.select(["scan", "blas"], ["blas"])] == ["scan"]
 
 
-def test_select_names_the_known_checks():
+def test_the_error_of_select_lists_all_checks():
     with pytest.raises(ValueError, match="unknown check gpu, x; the checks are packages, compiler"):
         verify.select(["gpu", "x"])
 
@@ -44,7 +44,7 @@ def test_checks_start_no_mpi(monkeypatch):
     assert verify.make_environment(CHECKS[0], Path("/tmp/x"))["MPI4PY_LIBMPI"] == os.devnull
 
 
-def test_flags_of_the_check_win_over_the_users(monkeypatch):
+def test_flags_of_the_check_override_the_users_flags(monkeypatch):
     monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=,openmp=False,compiledir=/home/me")
     environment = verify.make_environment(Check("blas", "", flags="openmp=True"), Path("/tmp/x"))
     flags = environment["THEANO_FLAGS"].split(",")
@@ -62,7 +62,7 @@ def test_flags_of_the_check_win_over_the_users(monkeypatch):
         (-63, "was killed by signal 63"),
     ],
 )
-def test_describe_exit(code, text):
+def test_the_exit_status_is_described(code, text):
     assert verify.describe_exit(code) == text
 
 

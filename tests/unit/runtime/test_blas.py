@@ -1,0 +1,40 @@
+"""The numbers of threads of a BLAS, with functions that take its place."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from theano_fast import blas
+
+OPENBLAS = blas.Blas("openblas", "lib/libopenblas.so.0")
+MKL = blas.Blas("mkl", "lib")
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Return the number of threads in use, and the number of physical cores."""
+    state = {"threads": 3, "cores": 4}
+    monkeypatch.setattr(blas, "read_version", lambda _: "Math Kernel Library")
+    monkeypatch.setattr(blas, "count_threads", lambda _: min(state["threads"], state["cores"]))
+    monkeypatch.setattr(blas, "set_threads", lambda _, count: state.update(threads=count))
+    return state
+
+
+def test_mkl_uses_as_many_threads_as_cores(used: dict[str, int]) -> None:
+    assert blas.read_most_threads(MKL) == 4
+    assert used["threads"] == 3
+
+
+def test_mkl_without_a_limit(used: dict[str, int]) -> None:
+    used["cores"] = sys.maxsize
+    assert blas.read_most_threads(MKL) == sys.maxsize
+
+
+def test_openblas_has_the_limit_of_its_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blas, "read_version", lambda _: "OpenBLAS 0.3.29 MAX_THREADS=128")
+    assert blas.read_most_threads(OPENBLAS) == 128
+
+
+def test_a_library_of_many_files_has_the_familys_name(tmp_path: Path) -> None:
+    assert blas.Blas("mkl", str(tmp_path)).name == "mkl"
+    assert OPENBLAS.name == "libopenblas.so.0"
