@@ -35,7 +35,7 @@ RESUMABLE = ("build", "packages", "lock", "env", "fetch", "image", "images", "co
 
 
 def _list_programs(*, with_known_tests: bool = False) -> str:
-    """List the programs of stacks.toml; name that file if this Python cannot read TOML."""
+    """List the programs of stacks.toml, or name that file if this Python cannot read TOML."""
     try:
         from builder.stack import stacks
     except ImportError:

@@ -28,7 +28,7 @@ LOSSES = 3
 
 
 def count_compilers() -> list[str]:
-    """Return a list that grows by a name each time this process starts a g++."""
+    """Return a list; each g++ that this process starts adds a name to it."""
     started: list[str] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:

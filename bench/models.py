@@ -20,7 +20,7 @@ CACHE = Path.home() / ".cache"
 # The learning rate of the full-size Neural Turing Machine in ``theano-fast verify``.
 RATE = 1e-4
 
-# Sequences of STEPS vectors of FEATURES, BATCH at a time, through LAYERS of UNITS.
+# The LSTM: LAYERS layers of UNITS units; a batch has BATCH sequences of STEPS vectors of FEATURES.
 LSTM = {"steps": 50, "batch": 16, "features": 32, "units": 128, "layers": 3}
 MLP = {"batch": 64, "features": 256, "units": 256, "layers": 20, "classes": 10}
 # Images of one channel; filters are 3 x 3, and each convolution is pooled by 2 x 2.

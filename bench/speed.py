@@ -35,7 +35,7 @@ def lstm_cell(write: Any, keep: Any, show: Any, new: Any, cell: Any) -> list[Any
     return [cell, T.nnet.sigmoid(show) * T.tanh(cell)]
 
 
-# For each name, an expression and the number of its arguments.
+# Maps a name to an expression and the number of its arguments.
 ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
     "exp": (T.exp, 1),
     "log": (T.log, 1),

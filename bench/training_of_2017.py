@@ -77,7 +77,7 @@ def sum_by_class(profile):
     """
     times = {}
     for key, seconds in profile.apply_time.items():
-        # In newer profiles, the key contains the function too.
+        # The keys of newer profiles contain the function too.
         node = key[-1] if isinstance(key, tuple) else key
         name = type(node.op).__name__
         name = name[1:] if name[:1] == "C" and name[1:] in OPS else name

@@ -87,7 +87,7 @@ def rebuild_image(
     docker = daemon.connect()
     first = build_image(name, options, base_name, save)
     lock = Build.of_stack(name, options).lock()
-    second = images.build_image(docker, lock, first.base, paths.IMAGES / lock.stack, anew=True)
+    second = images.build_image(docker, lock, first.base, paths.IMAGES / lock.stack, no_cache=True)
     with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
         archive = Path(directory, "image.tar")
         digests = [images.save_image(docker, image, archive) for image in (first, second)]

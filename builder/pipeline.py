@@ -82,7 +82,7 @@ class Build:
         return cls(stack, plan, options, target)
 
     def build_packages(self) -> list[Package]:
-        """Announce the build, build all missing packages, and index all in ``build/channel``."""
+        """Announce the build, build missing packages, and index all in the channel."""
         if self.missing:
             toolchain.require_host_glibc()
         origin = _describe_origin(self.options)

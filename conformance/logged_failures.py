@@ -22,7 +22,7 @@ class LoggedFailures(logging.Handler):
     """A logging handler that records failed optimizers inside a with statement.
 
     Attributes:
-        lines: for each failure, Theano's name of the optimizer and the first line of its error.
+        lines: Theano's name of the optimizer and the first line of the error, for each failure.
     """
 
     def __init__(self) -> None:

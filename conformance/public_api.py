@@ -124,7 +124,7 @@ def list_lines(others):
     """Return the lines of all modules.
 
     Args:
-        others: by module, additional names to look up.
+        others: maps a module to additional names to look up.
     """
     imported = {}
     for name in list_modules():

@@ -1,4 +1,4 @@
-"""Compare FAST_COMPILE, which applies few optimizations, with FAST_RUN: it leaves more nodes.
+"""Compare FAST_COMPILE, which applies few optimizations and leaves more nodes, with FAST_RUN.
 
 Prints:
     FAST_COMPILE: ... nodes

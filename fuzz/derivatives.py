@@ -11,7 +11,7 @@ import numpy as np
 STEP = 2.0**-10
 # The largest relative error of a derivative.
 TOLERANCE = 1e-5
-# A larger relative change of the slope counts as a kink.
+# A relative change of the slope above this limit counts as a kink.
 SMOOTH = 1e-6
 
 

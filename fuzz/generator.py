@@ -27,8 +27,8 @@ from fuzz.grammar.writer import Variable, Writer
 from fuzz.program import LAYOUTS, Program
 
 Write = Callable[[Writer], Variable]
-# For each category: the functions that write statements, the most frequent first, and the minimum
-# and maximum number of statements.
+# Maps a category to the functions that write statements, the most frequent first, and to the
+# minimum and maximum number of statements.
 CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
     "elementwise": ((elementwise.write,), (1, 6)),
     "broadcasting": ((elementwise.write_broadcast, elementwise.write), (1, 5)),

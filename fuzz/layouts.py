@@ -22,7 +22,7 @@ def stepped(array: Any) -> Any:
 
 
 def unaligned(array: Any) -> Any:
-    """Return the same elements one byte after an aligned address."""
+    """Return a copy whose address is one byte after an aligned address."""
     buffer = np.zeros(array.nbytes + 1, "uint8")
     result = np.frombuffer(buffer.data, array.dtype, array.size, 1).reshape(array.shape)
     result[...] = array
@@ -36,10 +36,10 @@ def frozen(array: Any) -> Any:
 
 
 def repeated(array: Any) -> Any:
-    """Return the first row repeated, all rows in the same memory."""
+    """Return the first row repeated; all rows share their memory."""
     return np.broadcast_to(array[:1], array.shape) if array.ndim and len(array) else array
 
 
 def spread(array: Any) -> Any:
-    """Return the first row repeated, each row in its own memory."""
+    """Return the first row repeated; each row has its own memory."""
     return repeated(array).copy()

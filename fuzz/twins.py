@@ -406,7 +406,7 @@ def filled(x: Array, value: Any) -> Array:
 
 
 def product(function: Callable[..., Any]) -> Callable[..., Array]:
-    """Make the twin of a product: it takes the common type and computes floats in float64."""
+    """Make the twin of a product, in the common type; floats are computed in float64."""
 
     def twin(x: Any, y: Any, **named: Any) -> Array:
         arrays = plain(x), plain(y)

@@ -41,7 +41,7 @@ def describe_error(error: BaseException) -> str:
 
 
 class Task:
-    """A compiled program; the methods named after situations run it in this situation."""
+    """A compiled program. A method named after a situation runs the program in it."""
 
     def __init__(self, asked: dict[str, Any]) -> None:
         self.asked = asked

@@ -32,7 +32,7 @@ def strip_control_sequences(line: str) -> str:
 
 
 def find_error(lines: Sequence[str]) -> int | None:
-    """Return the index of the first error among the last SEARCHED_LINES lines, if there is one."""
+    """Return the index of the first error among the last SEARCHED_LINES lines, or None."""
     for index in range(max(0, len(lines) - SEARCHED_LINES), len(lines)):
         if ERROR.search(lines[index]) and not lines[index].startswith(TRACE_PREFIX):
             return index

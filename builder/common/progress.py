@@ -86,7 +86,7 @@ def format_estimate(seconds: float) -> str:
 
 
 def format_time_left(done: int, total: int, started: float) -> str:
-    """Format the time left as ``", about 3 min left"``, at the pace so far; "" if unknown or 0.
+    """Estimate the time left, as ``", about 3 min left"``; return "" if it is unknown or 0.
 
     Args:
         done: the number of parts that are done.

@@ -27,7 +27,7 @@ KINDS: list[type[TheanoFastError]] = sorted(
     ),
     key=lambda kind: kind.exit_code,
 )
-# In the script ./invoke: the exit code and the message.
+# Search the script ./invoke for exit codes and messages.
 SCRIPT_MESSAGES = re.compile(
     r"""\b(?:fail|run_logged) (\d+) (?:'([^'\n]+)'|"((?:\$\([^)]*\)|[^"\n])+)")"""
 )

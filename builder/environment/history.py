@@ -31,7 +31,7 @@ def check_committed_locks() -> None:
         raise ConfigurationError(
             "these packages have other bytes than a committed package of the same name:\n  "
             + "\n  ".join(reused),
-            "raise `number` below `build` in their recipes, build, and ./invoke lock again",
+            "increase `build: number:` in their recipes, build them, and run ./invoke lock again",
         )
 
 

@@ -66,7 +66,7 @@ def create_base(docker: DockerClient) -> str:
 
 
 def find_base(docker: DockerClient, reference: str, *, offline: bool = False) -> Base:
-    """Find a base image; pull it, or make the default one, if it is absent.
+    """Find a base image; if it is absent, pull it, or make the default image.
 
     Args:
         reference: the image's reference; "" for the default.

@@ -82,12 +82,12 @@ def require_free_tag(docker: DockerClient, stack: str) -> None:
 
 
 def build_image(
-    docker: DockerClient, lock: Lock, base: Base, context: Path, *, anew: bool = False
+    docker: DockerClient, lock: Lock, base: Base, context: Path, *, no_cache: bool = False
 ) -> Image:
     """Build a stack's image from its context, without a tag.
 
     Args:
-        anew: do not use Docker's cache of layers.
+        no_cache: do not use Docker's cache of layers.
 
     Raises:
         ImageFailed: Docker could not build the image.
@@ -100,7 +100,7 @@ def build_image(
             file=paths.DOCKERFILE,
             build_args={"BASE_IMAGE": base.reference},
             labels=make_labels(lock, base),
-            cache=not anew,
+            cache=not no_cache,
             network="none",
         )
     layers = _measure_layers(docker, built.id, base)

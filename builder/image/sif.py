@@ -8,7 +8,8 @@ from pathlib import Path
 from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.common.processes import run
 
-# Without tini, unlike the Docker image: Apptainer's containers get the signals of their caller.
+# Unlike the Docker image, do not start tini: Apptainer's containers get the signals of their
+# caller.
 DEFINITION = """Bootstrap: oci-archive
 From: {archive}
 

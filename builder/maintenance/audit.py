@@ -45,7 +45,7 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether the index keeps the file, like a Python index or a stable suite of Debian."""
+        """Whether the index keeps the file; Python indexes and Debian's stable suites do."""
         return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 
 
@@ -137,7 +137,7 @@ def make_row(file: str, finding: Finding, today: date) -> list[str]:
 def query_indexes(
     files: Iterable[str],
 ) -> tuple[dict[str, str | None], Mapping[str, frozenset[str]]]:
-    """List the files of the projects and packages that ``files`` belong to.
+    """List all files of the projects and packages to which ``files`` belong.
 
     Returns:
         The day of upload by file, None if unknown; and the suites of Debian's files.
@@ -164,8 +164,8 @@ def query_indexes(
 def parse(file: str) -> tuple[str, Version]:
     """Return the project and version of a release's file, from any index.
 
-    The name of a pre-release, or of a file with another form of name, counts as a project without
-    versions.
+    For a pre-release, and for a name in an unknown format, return the file's name without a
+    version.
     """
     nameless: tuple[str, Version] = (file, ())
     if match := debian.FILE.fullmatch(file):

@@ -16,8 +16,7 @@ from builder.stack import stacks
 
 
 def run_lint() -> None:
-    """Run ruff, mypy, shellcheck and clang-format; check all states of Theano's patch series
-    statically; check that build numbers were raised.
+    """Run the linters; check generated documents, patch states and build numbers.
 
     Raises:
         CommandFailed: a linter failed.
@@ -79,7 +78,7 @@ def _list_suites() -> list[Suite]:
         Suite("tests/unit/runtime", 30, "openblas", stack),
         Suite("tests/programs/corpus", 50, "openblas", stack),
         Suite("tests/patches", 650, "openblas", stack),
-        # tests/patches and tests/integration use about one CPU each, so they run at once.
+        # tests/patches and tests/integration use about one CPU each, so they run at the same time.
         Suite(
             *("tests/integration", 650),
             needs="images: a Docker daemon, or dockerd and root",
@@ -90,8 +89,8 @@ def _list_suites() -> list[Suite]:
             absent="" if envs.read_installed_digest("cuda") else "./invoke build --stack=cuda",
         ),
         *(_make_program_suite(name) for name in stacks.list_programs()),
-        Suite("tests/cluster", 60, needs="Slurm and root; otherwise skipped"),
-        Suite("tests/conda", 10, needs="conda and conda-build; otherwise most are skipped"),
+        Suite("tests/cluster", 60, needs="Slurm and root; otherwise the tests are skipped"),
+        Suite("tests/conda", 10, needs="conda and conda-build; otherwise most tests are skipped"),
     ]
 
 

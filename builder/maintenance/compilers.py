@@ -1,4 +1,4 @@
-"""Installation of the compilers that packages are built with, for checks and tests."""
+"""Install the compilers with which packages are built, for checks and tests."""
 
 from __future__ import annotations
 

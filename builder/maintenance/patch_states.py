@@ -1,4 +1,4 @@
-"""Check the states of Theano's patch series: the source after the first patches, up to each one.
+"""Check the states of Theano's patch series: for each patch, the source up to and including it.
 
 `check_statically` finds syntax errors, undefined names and functions without their return, in
 seconds. `check` runs the states: Theano must import, compile a small program in C and compute the
@@ -38,8 +38,8 @@ PORT = "port/"
 RULES = "E9,F821,F823"
 # Lines of an error that the report shows.
 LINES = 12
-# With --turn: the number of states that are checked in addition to the states of changed patches,
-# and the limit for both. On two CPUs, a state takes 5 s; before the patches of build/ shorten
+# With --turn, this number of states is checked in addition to the states of changed patches, up to
+# the limit for both. On two CPUs, a state takes 5 s; before the patches of build/ shorten
 # compilation, 30 s.
 STATES_PER_TURN = 6
 MOST_STATES_PER_TURN = 20
@@ -58,8 +58,8 @@ def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None
 
     Args:
         selected: parts of patches' names; if empty, check all states.
-        turn: check only the states of patches that the last commit or the work tree changes, and a
-            few others that this number, such as the day's, selects.
+        turn: a number, such as the day's. Check only the states of patches that the last commit or
+            the work tree changes, and a few other states that the number selects.
         offline: download nothing.
 
     Raises:
@@ -130,14 +130,14 @@ def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[st
 
 
 def is_selected(patch: str, selected: Sequence[str]) -> bool:
-    """Whether a patch's name contains a selected part; for none, whether it follows the port."""
+    """Return whether a patch is selected. Without selected parts, all after the port are."""
     if selected:
         return any(part in patch for part in selected)
     return not patch.startswith(PORT)
 
 
 def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> list[str]:
-    """Select the states of changed patches, and every n-th other one from a start by the turn.
+    """Select the states of changed patches, and every n-th other state, beginning at the turn.
 
     If a change concerns more states than the limit, the turn selects some of them.
     """
@@ -252,7 +252,7 @@ def compile_extensions(source: Path) -> None:
         CommandFailed: a module does not compile.
     """
     text = (source / "setup.py").read_text(encoding="utf-8")
-    # States before the patch that compiles extension modules have the source of one of them.
+    # States before the patch that compiles extension modules contain the source of one module only.
     extensions = EXTENSION.findall(text) or [
         ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
     ]
@@ -329,8 +329,8 @@ def find_static_errors(root: Path) -> dict[tuple[str, str], int]:
 def find_missing_returns(code: str) -> Iterator[ast.FunctionDef]:
     """Yield the functions whose docstring begins with "Return" and that return no value.
 
-    In such a case, a patch adds a function and a later patch adds its last lines. Code with a
-    syntax error yields no function.
+    The cause is a patch that adds a function, and a later patch that adds its last lines. Code with
+    a syntax error yields no function.
     """
     try:
         tree = ast.parse(code)

@@ -14,7 +14,8 @@ from builder.maintenance import patches
 RECIPE = paths.RECIPES / "theano"
 TESTS = paths.ROOT / "tests" / "patches"
 PAGE = paths.ROOT / "docs" / "theano-changes.md"
-# In the order of the series: build/ makes the check of later states fast.
+# The themes are in the order of the series. build/ comes early, because it makes the check of later
+# states fast.
 THEMES = {
     "port": "Current Python, NumPy and SciPy",
     "build": "Compilation with g++",
@@ -29,10 +30,11 @@ INTRODUCTION = """\
 
 <!-- `./invoke patches --save` writes this page from recipes/theano/patches. -->
 
-Each entry is a patch of Theano 1.0.5, in the order of `recipes/theano/recipe.yaml`: what fails
-without it, what it does, what it assumes, and when it can be removed. New code is in
-`recipes/theano/src`. Each entry counts the lines that the patch adds to Theano's own files and
-removes from them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change a patch.
+Each entry is a patch of Theano 1.0.5, in the order of `recipes/theano/recipe.yaml`. It describes
+the failure without the patch, the change, its assumption, and the condition for removing the patch.
+New code is in `recipes/theano/src`. Each entry counts the lines that the patch adds to Theano's own
+files and removes from them. [CONTRIBUTING](../CONTRIBUTING.md#change-theano) explains how to change
+a patch.
 """
 
 
@@ -73,8 +75,7 @@ def _render_patch(patch: patches.Patch) -> str:
     title, _, message = patch.header.partition("\n")
     added, removed = map(patch.count_lines, "+-")
     tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
-    # Tests of GPU ops run in the cuda stack. A patch of Theano's tests has no test files of its
-    # own.
+    # Tests of GPU ops run in the cuda stack. A patch of Theano's tests has no separate test files.
     default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
     size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
     return (

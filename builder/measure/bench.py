@@ -22,7 +22,8 @@ from builder.measure import provenance, references
 from builder.options import Options
 from builder.stack import stacks
 
-# A relative difference, in float64. It allows another order of summation, but no other model.
+# The largest relative difference of float64 losses. It permits another order of summation, but not
+# another model.
 TOLERANCE = 1e-6
 
 
@@ -69,7 +70,7 @@ def start_document() -> dict[str, Any]:
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """Return the time of a measurement, and the load of the machine before it."""
+    """Return the time of a measurement, and the load of the machine before the measurement."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"load": os.getloadavg()[0], "when": now.isoformat(timespec="seconds")}
 

@@ -67,7 +67,7 @@ def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
 
 
 def make_table(best: Seconds) -> tuple[list[str], list[list[str]]]:
-    """Format the report as a table: for each call its time and its speed-up over stock Theano."""
+    """Format the report as a table: the time of each call, and its speed-up over stock Theano."""
     calls = list(best[STOCK])
     lines = []
     for call in calls:

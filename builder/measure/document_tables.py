@@ -223,7 +223,7 @@ def list_documents() -> list[Path]:
 
 
 def fill(text: str) -> str:
-    """Replace each marked table of a document's text with the generated one.
+    """Replace each marked table of a document's text with the generated table.
 
     Raises:
         ConfigurationError: the text names an unknown table.

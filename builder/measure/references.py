@@ -24,7 +24,7 @@ from builder.stack.recipes import Recipe
 
 STOCK = "stock"
 PROGRAMS = "stock-programs"
-# Each reference, and the recipe of its interpreter.
+# Maps a reference to the recipe of its interpreter.
 INTERPRETERS = {
     STOCK: paths.REFERENCES / "python",
     PROGRAMS: paths.REFERENCES / "python",

@@ -129,7 +129,7 @@ class _Scheduler:
         self._total_seconds = 0.0
 
     def run(self, missing: list[Recipe]) -> None:
-        """Build recipes, at most ``jobs`` at once; if one fails, kill the others."""
+        """Build recipes, at most ``jobs`` at once; if a build fails, kill the other builds."""
         build_progress = progress.BuildProgress(len(missing))
         self.step.describe = build_progress.describe
         seconds = forecast.estimate_cpu_seconds(missing)
@@ -161,7 +161,7 @@ class _Scheduler:
                 os.close(build.lock)
 
     def _update(self, seconds: dict[str, float]) -> None:
-        """Update the builds' priorities and the step's estimated time left, at UPDATE_INTERVAL.
+        """Update the builds' priorities and the step's time left, once per UPDATE_INTERVAL.
 
         Args:
             seconds: the estimated CPU seconds of each recipe.

@@ -26,7 +26,7 @@ NOBODY = 65534
 
 
 def _wrap_in_mount(mount: str) -> tuple[str, ...]:
-    """Return a prefix that runs a command in a mount namespace, after the command ``mount``."""
+    """Return a command prefix that runs ``mount``, then the command, in a new mount namespace."""
     return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
 
 
@@ -36,8 +36,8 @@ TOOLS = (
     " readelf strip"
 )
 
-# Each command changes one property of the environment of the command that follows it, if the host
-# permits it.
+# Maps a property to a command that runs the command in its arguments with another value of the
+# property, if the host permits the change.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
     "terminals": _wrap_in_mount(
@@ -125,8 +125,8 @@ def rebuild(
 ) -> list[Comparison]:
     """Build ``recipes`` again, take all other packages from the package cache, and compare.
 
-    The second build has another checkout directory, home, time and ENVIRONMENT, no TERM, and
-    differs in the properties of WRAPPERS that the host permits to change.
+    The second build has another checkout directory, home, time and ENVIRONMENT, and no TERM. It
+    also changes the properties of WRAPPERS, if the host permits it.
 
     Args:
         plan: the stack's plan; all its packages are in the package cache.
@@ -188,7 +188,7 @@ def _fill_cache(plan: Plan, recipes: Iterable[Recipe], cache: Path) -> None:
 
 
 def _select_wrappers(root: Path, checkout: Path) -> list[str]:
-    """Chain the WRAPPERS that the host permits, and print the others.
+    """Chain the WRAPPERS that the host permits, and print the other wrappers.
 
     Args:
         root: the directory of the second build; given to NOBODY if that user builds in it.

@@ -25,7 +25,7 @@ def call(verb: str, **request: Any) -> Any:
     """Run a verb, ``index``, ``solve`` or ``install``, and return its JSON answer.
 
     Raises:
-        CommandFailed: the verb failed; the message is py-rattler's.
+        CommandFailed: the verb failed; the message comes from py-rattler.
     """
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(request, file)

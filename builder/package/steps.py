@@ -25,8 +25,8 @@ class Step:
 
     Attributes:
         describe: returns a description of the progress; called from another thread.
-        seconds_left: an estimate of the seconds until the end of this step, if one exists that is
-            better than the duration of earlier runs.
+        seconds_left: the estimated seconds until the end of this step; None to use the duration of
+            earlier runs.
         result: the result, set at the end. A step without a result prints nothing.
     """
 

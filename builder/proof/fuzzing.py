@@ -155,7 +155,8 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
             directory = paths.FUZZING / stack / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
-            # The workers of an environment share a compile directory, except the unshipped one.
+            # The workers of an environment share a compile directory, except the worker without
+            # shipped modules.
             shared = home if flags == UNSHIPPED else directory
             settings = [f"base_compiledir={shared / 'compiledir'}", "on_opt_error=warn", flags]
             environ = {

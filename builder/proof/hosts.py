@@ -17,7 +17,7 @@ from builder.options import Options
 from builder.pipeline import Build
 from builder.source import debian
 
-# The oldest release on the mirrors, Debian 13, and the development release.
+# Debian 11 (the oldest release on the mirrors), Debian 13, and the development release.
 SUITES = ("bullseye", "trixie", "sid")
 # Verifies the environment in a root file system, as an unprivileged user.
 INSIDE = """

@@ -44,7 +44,7 @@ CLEANUP_TIMEOUT = 30
 
 @dataclass(frozen=True)
 class Suite:
-    """The tests in a folder, run by an environment's interpreter or by the builder's."""
+    """The tests in a folder, run by an environment's interpreter or the builder's interpreter."""
 
     folder: str
     # Seconds on 2 cores.
@@ -192,7 +192,7 @@ class Run:
         return f"{'; '.join(parts)}, {self._format_estimate(seconds_left)} left"
 
     def _sum_seconds(self, groups: Iterable[Sequence[Suite]]) -> float:
-        """Sum the expected seconds of groups, each as long as its longest suite."""
+        """Sum the expected seconds of groups; a group takes as long as its longest suite."""
         return sum(max(self._expected_seconds[suite] for suite in group) for group in groups)
 
     def _conclude(self, suite: Suite, status: int) -> None:
@@ -271,7 +271,7 @@ def _select_failed(events: Events) -> dict[str, Outcome]:
 
 @contextlib.contextmanager
 def _show_line() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a line: in place on a terminal, else after LINE_INTERVAL."""
+    """Yield a function that shows a line: in place on a terminal, else once per LINE_INTERVAL."""
     if progress.console.is_interactive:
         with Live(console=progress.console, auto_refresh=False, transient=True) as live:
             yield lambda line: live.update(

@@ -25,8 +25,8 @@ from builder.proof import cpuinfo
 from builder.stack import stacks
 
 QEMU = "qemu-x86_64-static"
-# The value of the last byte of e_ident, which nothing reads, in programs that run without QEMU.
-# QEMU itself has this mark; otherwise the kernel would start QEMU through QEMU.
+# Programs that run without QEMU have this value in the last byte of e_ident, which no program
+# reads. QEMU itself has this mark; otherwise the kernel would start QEMU through QEMU.
 MARKED_BYTE, MARK = 15, 0x51
 # Bytes of an ELF header: 64-bit, for x86-64, and without the mark.
 MAGIC = rb"\x7fELF\x02" + rb"\x00" * 10 + rb"\x00" + rb"\x00\x00" + rb"\x3e\x00"

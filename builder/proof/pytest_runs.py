@@ -40,8 +40,8 @@ class Manner:
 
 
 THEANO = Manner(
-    # Do not use the installed conftest.py, because stock Theano's tests have no conftest.py. Test
-    # classes have these names.
+    # Do not use the installed conftest.py, because stock Theano's tests have no conftest.py.
+    # Theano's test classes have these names.
     (
         *("--noconftest", "-p", CONFTEST.stem, "-p", FAIL_ON_LOGGED.stem),
         *("-o", "python_classes=Test* test_* T_* *Test"),

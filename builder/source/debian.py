@@ -20,8 +20,8 @@ from builder.source import downloads
 
 # Releases whose files recipes pin. A host that runs one of them can fetch files of all of them.
 RELEASES = ("bullseye", "bookworm", "trixie")
-# Suites that drop no files: releases after their last point release that mirrors still have. Other
-# suites drop a file when they get a newer version, or disappear from the mirrors.
+# Suites that drop no files: releases that had their last point release and are still on mirrors.
+# Other suites drop a file when they get a newer version, or disappear from the mirrors.
 STABLE_SUITES = frozenset({"bookworm"})
 # The environment variable with the address of a Debian mirror, such as
 # http://mirror.example/debian, for hosts whose apt has no Debian mirror.

@@ -67,7 +67,7 @@ def list_files(projects: Iterable[str]) -> dict[str, str | None]:
 @contextmanager
 def _open_pip() -> Iterator[tuple[Any, Any]]:
     """Open pip's session and link collector."""
-    # Any: pip's internal types are not for other programs.
+    # Use Any, because pip's internal types are not for other programs.
     command: Any = create_command("download")
     options, _ = command.parse_args(["--quiet", "--quiet", "a-project"])
     with command.main_context():

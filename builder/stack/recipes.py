@@ -218,7 +218,7 @@ def _parse_output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     """Parse a rendered output.
 
     Args:
-        names: the names of all outputs of the recipe. They do not count as requirements.
+        names: the names of all outputs of the recipe. These names do not count as requirements.
     """
     requirements = rendered.get("requirements", {})
     specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]

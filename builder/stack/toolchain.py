@@ -54,5 +54,5 @@ def detect_glibc() -> tuple[int, ...]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Parse a version such as ``2.28`` into integers that compare."""
+    """Parse a version such as ``2.28`` into integers, which can be compared."""
     return tuple(map(int, version.split(".")))

@@ -25,7 +25,8 @@ COSTS = Path(__file__).with_name("costs.toml")
 DEFAULT_CPU_SECONDS = 30.0
 # The stages whose durations are recorded.
 STAGES = ("environment", "verification")
-# A package uses this multiple of its unpacked size: unpacked, packed, and in an environment.
+# The disk space of a package as a multiple of its unpacked size. The disk holds it unpacked, packed
+# and in an environment.
 COPIES = 2.3
 # MB of the work directories during a build with and without a recipe of more than
 # LARGE_CPU_SECONDS. Estimated from the sizes of sources and objects, not measured.

@@ -177,7 +177,7 @@ def write_switch(writer: Writer) -> Variable:
         return test
     x = writer.choose_broadcastable(test, types.REAL)
     y = writer.choose_broadcastable(test, types.REAL)
-    # Both variables broadcast with the condition, but maybe not with each other.
+    # Each variable broadcasts with the condition; the two may not broadcast with each other.
     dims = compute_broadcast_dims(test, x, y)
     text = f"T.switch({test.name}, {x.name}, {y.name})"
     return writer.add(text, types.upcast(x.dtype, y.dtype), dims, test, x, y, exact=True)

@@ -174,7 +174,7 @@ def write_advanced_update(writer: Writer) -> Variable:
 
 
 def write_lengths(writer: Writer) -> Variable:
-    """Write a length of a part."""
+    """Write the size or the sum of lengths of an indexed variable."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
     text, _ = write_index(writer, x)
     inner = f"{x.name}[{text}]"

@@ -19,7 +19,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 # dask-jobqueue. Do not use /tmp, because each node has its own /tmp.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
-# Code that a worker runs before it gets the function, and after it.
+# The code that a worker runs before it gets the function, and the code that it runs afterwards.
 WATCH = """
 import json
 
@@ -50,7 +50,7 @@ for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
 
 
 @pytest.fixture
-def lent(run: Run) -> str:
+def packages(run: Run) -> str:
     """Return the directory of the installed packages."""
     directory = os.environ.get(VARIABLE, "")
     if run("srun", "python", "-c", "import dask_jobqueue", PYTHONPATH=directory).returncode != 0:
@@ -86,13 +86,13 @@ def parse_results(output: str) -> list[tuple[float, str]]:
     ids=["one worker of all", "none"],
 )
 def test_one_worker_or_none_compiles(
-    run: Run, shared: Path, lent: str, example: tuple[str, str], job: tuple[int, str, list[str]]
+    run: Run, shared: Path, packages: str, example: tuple[str, str], job: tuple[int, str, list[str]]
 ) -> None:
     made, slurm = example
     workers, cores, prologue = job
     one = shared / "one.py"
     one.write_text(made + PLAIN)
-    environ = {"PYTHONPATH": lent, "THEANO_FLAGS": f"base_compiledir={shared}/own"}
+    environ = {"PYTHONPATH": packages, "THEANO_FLAGS": f"base_compiledir={shared}/own"}
     alone = run("python", one, **environ)
     assert alone.returncode == 0, alone.stderr
     compiles = "unset THEANO_FLAGS" in prologue

@@ -159,7 +159,7 @@ def test_nodes_of_two_kinds_share_a_home_but_no_module(
     for compiles in (True, False):
         done = run(*start)
         assert done.returncode == 0, done.stderr
-        # For each node, its results and its loaded modules.
+        # The results and the loaded modules of each node.
         lines = [line.split(": ", 1) for line in done.stdout.splitlines()]
         documents = [json.loads(line) for _, line in sorted(lines, key=lambda words: words[0])]
         assert [type(document) for document in documents] == [dict, list] * 2

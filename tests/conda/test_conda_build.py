@@ -20,7 +20,7 @@ from builder.pipeline import Build
 
 BY_HAND, AS_ENGINE = 0, 1
 PROJECT = ("builder", "envs", "recipes", "runtime", "LICENSE", "requirements.txt", "tasks.py")
-# Only small recipes, because others take up to half an hour.
+# Build only small recipes, because other recipes take up to half an hour.
 RECIPES = os.environ.get("THEANO_FAST_RECIPES", "zlib,six,pip").split(",")
 CONDARC = "anaconda_upload: true\nconda_build: {root-dir: /nowhere}\n"
 

@@ -39,7 +39,7 @@ def test_conda_lists_the_lock(made: Conda, served: str, tmp_path: Path) -> None:
     assert lines == {f"{file}#{sha256}" for file, sha256 in read_lock("openblas").items()}
 
 
-def test_activated(made: Conda, tmp_path: Path) -> None:
+def test_the_environment_can_be_activated(made: Conda, tmp_path: Path) -> None:
     script = f"""
         eval "$(conda shell.posix hook)"
         conda activate {NAME}
@@ -103,13 +103,13 @@ def test_tests_of_packages_are_not_installed(prefix: Path) -> None:
     assert sorted(tests.rglob("*") if tests.exists() else []) == []
 
 
-def test_cloned(made: Conda, prefix: Path, tmp_path: Path, verify: Verify) -> None:
+def test_a_clone_is_verified(made: Conda, prefix: Path, tmp_path: Path, verify: Verify) -> None:
     made.run(read_page("Copy")[0], tmp_path)
     assert list_installed(made.prefix("copy")) == list_installed(prefix)
     verify(made.prefix("copy"))
 
 
-def test_exported_and_created_again(
+def test_the_environment_is_exported_and_created_again(
     made: Conda, prefix: Path, tmp_path: Path, verify: Verify
 ) -> None:
     _, oldest = read_first_lines(paths.LOCKS / "openblas" / "environment.yml")
@@ -120,7 +120,7 @@ def test_exported_and_created_again(
     verify(made.prefix("again"))
 
 
-def test_packed_and_unpacked_elsewhere(made: Conda, prefix: Path, tmp_path: Path) -> None:
+def test_a_packed_copy_runs_elsewhere(made: Conda, prefix: Path, tmp_path: Path) -> None:
     packing, _, unpacking = read_page("Copy")[2].partition("\n")
     made.run(packing, tmp_path)
     hidden = prefix.with_name("hidden")

@@ -33,7 +33,7 @@ phases = {}
 
 
 def end_phase(name):
-    """Record the ID of a forked process that exits at once."""
+    """Record the ID of a forked process that exits immediately."""
     child = os.fork()
     if not child:
         os._exit(0)
@@ -42,7 +42,7 @@ def end_phase(name):
 
 
 def compile_function(*args, **kwargs):
-    """Compile a function in a phase of its own."""
+    """Compile a function in a separate phase."""
     end_phase("built")
     compiled = theano.function(*args, **kwargs)
     end_phase("compiled")

@@ -42,7 +42,7 @@ class Variables:
     def __init__(self, draw: Callable[..., Any], shapes: list[Shape], depth: int) -> None:
         self.draw, self.shapes, self.depth = draw, list(shapes), depth
 
-    def one(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
+    def choose(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
         """Choose a variable with a suitable shape."""
         # List the newest first, because hypothesis reduces failing examples to the first choices.
         positions = [position for position, shape in enumerate(self.shapes) if suits(shape)][::-1]
@@ -51,9 +51,9 @@ class Variables:
         position = self.draw(st.sampled_from(positions))
         return position, self.shapes[position]
 
-    def onto(self, shape: Shape) -> int:
+    def choose_broadcastable(self, shape: Shape) -> int:
         """Choose a variable that broadcasts to a shape."""
-        return self.one(lambda other: other == shape[len(shape) - len(other) :])[0]
+        return self.choose(lambda other: other == shape[len(shape) - len(other) :])[0]
 
     def index(self, shape: Shape) -> tuple[list[Any], Shape]:
         """Choose a basic index of an array; return it and the shape of the result."""
@@ -73,77 +73,77 @@ class Variables:
 
 
 def unary(graph: Variables) -> Step:
-    x, shape = graph.one(lambda _: True)
+    x, shape = graph.choose(lambda _: True)
     return [x], {}, [shape]
 
 
 def binary(graph: Variables) -> Step:
-    x, shape = graph.one(lambda _: True)
-    return [x, graph.onto(shape)], {}, [shape]
+    x, shape = graph.choose(lambda _: True)
+    return [x, graph.choose_broadcastable(shape)], {}, [shape]
 
 
 def reduction(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     axis = graph.draw(st.sampled_from([None, *range(len(shape))]))
     return [x], {"axis": axis}, [() if axis is None else shape[:axis] + shape[axis + 1 :]]
 
 
 def dot(graph: Variables) -> Step:
-    x, first = graph.one(lambda shape: len(shape) in (1, 2))
-    y, second = graph.one(lambda shape: len(shape) in (1, 2) and shape[0] == first[-1])
+    x, first = graph.choose(lambda shape: len(shape) in (1, 2))
+    y, second = graph.choose(lambda shape: len(shape) in (1, 2) and shape[0] == first[-1])
     return [x, y], {}, [first[:-1] + second[1:]]
 
 
 def batched_dot(graph: Variables) -> Step:
-    x, (batch, rows, inner) = graph.one(lambda shape: len(shape) == 3)
-    y, second = graph.one(lambda shape: len(shape) == 3 and shape[:2] == (batch, inner))
+    x, (batch, rows, inner) = graph.choose(lambda shape: len(shape) == 3)
+    y, second = graph.choose(lambda shape: len(shape) == 3 and shape[:2] == (batch, inner))
     return [x, y], {}, [(batch, rows, second[2])]
 
 
 def outer(graph: Variables) -> Step:
-    (x, (rows,)), (y, (columns,)) = (graph.one(lambda shape: len(shape) == 1) for _ in range(2))
+    (x, (rows,)), (y, (columns,)) = (graph.choose(lambda shape: len(shape) == 1) for _ in range(2))
     return [x, y], {}, [(rows, columns)]
 
 
 def softmax(graph: Variables) -> Step:
-    x, shape = graph.one(lambda shape: len(shape) == 2)
+    x, shape = graph.choose(lambda shape: len(shape) == 2)
     return [x], {}, [shape]
 
 
 def size(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     return [x], {}, [shape]
 
 
 def alloc(graph: Variables) -> Step:
-    x, shape = graph.one(lambda shape: len(shape) < 2)
+    x, shape = graph.choose(lambda shape: len(shape) < 2)
     wide = (graph.draw(SIZES), *shape)
     return [x], {"shape": wide}, [wide]
 
 
 def permute(graph: Variables) -> Step:
-    x, shape = graph.one(lambda shape: len(shape) > 1)
+    x, shape = graph.choose(lambda shape: len(shape) > 1)
     axes = graph.draw(st.permutations(range(len(shape))))
     return [x], {"axes": axes}, [tuple(shape[axis] for axis in axes)]
 
 
 def reshape(graph: Variables) -> Step:
-    x, shape = graph.one(lambda shape: len(shape) > 1)
+    x, shape = graph.choose(lambda shape: len(shape) > 1)
     whole = math.prod(shape)
-    # More than one row, because one row would broadcast.
+    # Use more than one row, because one row would broadcast.
     rows = [size for size in range(2, whole) if whole % size == 0]
     new = graph.draw(st.sampled_from([(whole,), *((row, whole // row) for row in rows)]))
     return [x], {"shape": new}, [new]
 
 
 def concatenate(graph: Variables) -> Step:
-    x, first = graph.one(bool)
+    x, first = graph.choose(bool)
     axis = graph.draw(st.sampled_from(range(len(first))))
 
     def drop_first(shape: Shape) -> Shape:
         return shape[:axis] + shape[axis + 1 :]
 
-    y, second = graph.one(
+    y, second = graph.choose(
         lambda shape: len(shape) == len(first) and drop_first(shape) == drop_first(first)
     )
     joined = (*first[:axis], first[axis] + second[axis], *first[axis + 1 :])
@@ -151,41 +151,41 @@ def concatenate(graph: Variables) -> Step:
 
 
 def stack(graph: Variables) -> Step:
-    x, shape = graph.one(lambda shape: len(shape) < 3)
-    y, _ = graph.one(lambda other: other == shape)
+    x, shape = graph.choose(lambda shape: len(shape) < 3)
+    y, _ = graph.choose(lambda other: other == shape)
     return [x, y], {}, [(2, *shape)]
 
 
 def subtensor(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     index, part_shape = graph.index(shape)
     return [x], {"index": index}, [part_shape]
 
 
 def inc_subtensor(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     index, part_shape = graph.index(shape)
-    y = graph.onto(part_shape)
+    y = graph.choose_broadcastable(part_shape)
     return [x, y], {"index": index, "replace": graph.draw(st.booleans())}, [shape]
 
 
 def take(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     rows = graph.rows(shape)
     return [x], {"rows": rows}, [(len(rows), *shape[1:])]
 
 
 def inc_rows(graph: Variables) -> Step:
-    x, shape = graph.one(bool)
+    x, shape = graph.choose(bool)
     rows = graph.rows(shape)
-    return [x, graph.onto((len(rows), *shape[1:]))], {"rows": rows}, [shape]
+    return [x, graph.choose_broadcastable((len(rows), *shape[1:]))], {"rows": rows}, [shape]
 
 
 def sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]]:
     """Choose sequences of a scan; return them, the shapes of slices, and the number of steps."""
     chosen, slices, lengths = [], [], []
     for _ in range(graph.draw(st.integers(0, 2))):
-        position, shape = graph.one(lambda shape: bool(shape) and shape[0] > 2)
+        position, shape = graph.choose(lambda shape: bool(shape) and shape[0] > 2)
         taps = graph.draw(st.sampled_from(SEQUENCE_TAPS))
         chosen.append([position, taps])
         slices += [shape[1:]] * len(taps)
@@ -197,7 +197,7 @@ def states(graph: Variables, least: int) -> tuple[list[list[Any]], list[Shape], 
     """Choose initial values of states; return them, the shapes of their taps, and their shapes."""
     chosen, part_shapes, shapes = [], [], []
     for _ in range(graph.draw(st.integers(least, 2))):
-        position, shape = graph.one(lambda _: True)
+        position, shape = graph.choose(lambda _: True)
         of_rows = STATE_TAPS.get(shape[0], ()) if shape else ()
         taps = graph.draw(st.sampled_from([[-1], *of_rows]))
         chosen.append([position, taps])
@@ -213,11 +213,11 @@ def scan(graph: Variables) -> Step:
     slices_of, slices, lengths = sequences(graph)
     taps_of, taps, shapes = states(graph, least=0 if slices_of else 1)
     # Theano refuses to use a variable twice.
-    others = dict(graph.one(lambda _: True) for _ in range(draw(st.integers(0, 2))))
+    others = dict(graph.choose(lambda _: True) for _ in range(draw(st.integers(0, 2))))
     body = Variables(draw, [*slices, *taps, *others.values()], graph.depth - 1)
     nodes = add_nodes(body, BODY)
-    following = [body.one(lambda other, shape=shape: other == shape)[0] for shape in shapes]
-    mapped = [body.one(lambda _: True) for _ in range(draw(st.integers(0 if shapes else 1, 1)))]
+    following = [body.choose(lambda other, shape=shape: other == shape)[0] for shape in shapes]
+    mapped = [body.choose(lambda _: True) for _ in range(draw(st.integers(0 if shapes else 1, 1)))]
     steps = min(lengths) if lengths else draw(SIZES)
     bound = draw(st.sampled_from([None, None, 0.0])) if shapes else None
     made = [*shapes, *(shape for _, shape in mapped)]
@@ -239,7 +239,8 @@ def scan(graph: Variables) -> Step:
     return [], parameters, [shape if at_end else (steps, *shape) for shape, at_end in pairs]
 
 
-# The weight of each function and its names of operations; without names, the function's own name.
+# The weight of a function, the function, and the names of its operations. Without names, the
+# operation has the function's name.
 OPERATIONS: list[tuple[int, Callable[[Variables], Step], tuple[str, ...]]] = [
     (5, scan, ()),
     (3, unary, UNARY),

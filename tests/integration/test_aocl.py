@@ -126,7 +126,7 @@ def test_a_wrong_function_on_a_processor_fails_verification(prefix: Path, run: R
 def test_no_other_stack_uses_amds_library(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
-    # If the channel has both packages, each stack gets the right one.
+    # If the channel has both packages, each stack gets the right package.
     status, output = checkout.invoke("packages", f"--stack={STACK}")
     assert status == 0, output
     channel = str(checkout.root / "build" / "channel")

@@ -338,5 +338,5 @@ def test_sources_are_collected_for_another_machine(project: Project, tmp_path: P
     status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'carried'}")
     assert status == 0, output
     carried = {file.name for file in (tmp_path / "carried").iterdir()}
-    # Also the compilers' sources.
+    # The sources include the compilers' sources.
     assert {"zlib_1.2.13.dfsg.orig.tar.bz2", "gcc-10_10.2.1-6_amd64.deb"} <= carried

@@ -1,4 +1,4 @@
-"""Use the built environment like its users: without activation and settings."""
+"""Use the built environment as a user does, without activation and settings."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_old_names_need_the_variable(prefix: Path, run: Run) -> None:
 def test_no_program_of_the_host_is_called(
     prefix: Path, run: Run, train: Path, tmp_path: Path
 ) -> None:
-    """With an empty PATH, and in an empty compiledir."""
+    """Theano runs with an empty PATH, in an empty compiledir."""
     flags = f"base_compiledir={tmp_path / 'modules'},cmodule.shipped="
     result = run(prefix / "bin" / "python", train, PATH=str(tmp_path / "empty"), THEANO_FLAGS=flags)
     assert result.returncode == 0, result.stderr

@@ -130,7 +130,7 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
         while stream.write(bytes(4096)):
             pass
     shutil.rmtree(checkout / "build")
-    # The first step or a later step fails.
+    # The run fails in the first step or in a later step.
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) in ((11, 1), (11, 2)), output
     subprocess.run(["mount", "-o", "remount,size=1g", mount_point], check=True)

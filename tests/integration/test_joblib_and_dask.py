@@ -17,7 +17,7 @@ VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
 
 @pytest.fixture
-def lent(prefix: Path, run: Callable[..., Result]) -> str:
+def packages(prefix: Path, run: Callable[..., Result]) -> str:
     """Return the directory of both packages."""
     directory = os.environ.get(VARIABLE, "")
     result = run(prefix / "bin/python", "-c", "import joblib, distributed", PYTHONPATH=directory)
@@ -30,7 +30,7 @@ def lent(prefix: Path, run: Callable[..., Result]) -> str:
 
 
 def test_workers_have_one_thread_and_equal_results(
-    prefix: Path, run: Callable[..., Result], lent: str, tmp_path: Path
+    prefix: Path, run: Callable[..., Result], packages: str, tmp_path: Path
 ) -> None:
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
@@ -41,7 +41,7 @@ def test_workers_have_one_thread_and_equal_results(
     for name, end in (("plain", plain), ("joblib", start), ("dask", dask)):
         program = tmp_path / f"with_{name}.py"
         program.write_text(joblib.replace(start, end))
-        done = run(prefix / "bin/python", program, PYTHONPATH=lent)
+        done = run(prefix / "bin/python", program, PYTHONPATH=packages)
         assert done.returncode == 0, done.stderr
         outputs.append([line.split() for line in done.stdout.splitlines()])
     one, *others = outputs

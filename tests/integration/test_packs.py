@@ -16,7 +16,7 @@ from builder.environment import packs
 from builder.options import Options
 from builder.pipeline import Build
 
-# The fixture packs an environment and verifies the unpacked one, which takes minutes.
+# The fixture packs an environment and verifies the unpacked copy, which takes minutes.
 pytestmark = pytest.mark.thorough
 
 TOP = packs.top_directory("openblas")

@@ -24,7 +24,7 @@ def run_git(tree: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copy the recipes; return Theano's."""
+    """Copy the recipes; return the copy of Theano's recipe."""
     shutil.copytree(paths.RECIPES, tmp_path / "recipes")
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "sources").symlink_to(paths.SOURCES)

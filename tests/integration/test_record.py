@@ -38,7 +38,7 @@ def test_records_of_a_program(prefix: Path, run: Any, tmp_path: Path) -> None:
     assert other.returncode == 4
     first = json.loads(other.stdout)["first"]
     assert (first["function"], first["call"]) == ("1 step train.py:14", 1)
-    # The first node with another value is the factor.
+    # The first node with a different value is the factor.
     assert "Elemwise{mul" in first["value"] or "DimShuffle" in first["value"], first
     assert "train.py:9" in first["value"]
     recorded = json.loads((tmp_path / "a.json").read_text())["functions"]

@@ -77,7 +77,7 @@ def test_the_last_line_is_the_verdict(stack: str) -> None:
 
 
 FILE = "theano/tests/test_some.py"
-# In the style of Theano 0.8.2's tests.
+# These tests have the style of Theano 0.8.2's tests.
 TESTS = """
 import os
 import unittest

@@ -45,6 +45,6 @@ FUNCTION(tanh, tanh, wrong_on_zen2)
 
 double amd_pow(double x, double y) { scalars++; return pow(x, y); }
 
-/* Theano must not call functions whose count is an int with an npy_intp. */
+/* These functions take the number of elements as an int; Theano has an npy_intp. */
 void amd_vrsa_expf(int n, float *x, float *z) { (void)n, (void)x, (void)z; abort(); }
 void amd_vrda_exp(int n, double *x, double *z) { (void)n, (void)x, (void)z; abort(); }

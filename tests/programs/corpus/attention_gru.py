@@ -1,7 +1,7 @@
-"""An encoder and a decoder of GRUs with attention: trained by Adadelta, sampled, beam-searched.
+"""Train a GRU encoder and decoder with attention by Adadelta, sample from it, and search beams.
 
-The programs of this kind multiply both gates at once and slice the product, mask padding with
-``m[:, None] * h``, and pass no mask to the sampler: the layer then makes a column of ones.
+Such programs compute both gates in one product and slice it. They mask padding with
+``m[:, None] * h``. They pass no mask to the sampler; then the layer makes a column of ones.
 """
 
 from collections import OrderedDict
@@ -20,7 +20,7 @@ def weights(*shape):
 
 
 def part(x, number, width):
-    """Slice the number-th of the products that one product holds."""
+    """Return the number-th slice of a joined product."""
     if x.ndim == 3:
         return x[:, :, number * width : (number + 1) * width]
     return x[:, number * width : (number + 1) * width]
@@ -103,8 +103,8 @@ def attending_layer(p, below, context, state, mask=None, context_mask=None, one_
         h1 = u1 * h + (1.0 - u1) * h1
         h1 = m[:, None] * h1 + (1.0 - m)[:, None] * h
 
-        found = tensor.tanh(tensor.dot(h1, Wd)[None, :, :] + projected)
-        alpha = tensor.dot(found, u_att) + c_att
+        attention = tensor.tanh(tensor.dot(h1, Wd)[None, :, :] + projected)
+        alpha = tensor.dot(attention, u_att) + c_att
         alpha = tensor.exp(alpha.reshape([alpha.shape[0], alpha.shape[1]]))
         if context_mask:
             alpha = alpha * context_mask
@@ -122,7 +122,7 @@ def attending_layer(p, below, context, state, mask=None, context_mask=None, one_
     shared = [p[name] for name in names]
     if one_step:
         return step(mask, gates, candidates, state, None, None, projected, context, *shared)
-    found, _ = theano.scan(
+    outputs, _ = theano.scan(
         step,
         sequences=[mask, gates, candidates],
         outputs_info=[
@@ -135,7 +135,7 @@ def attending_layer(p, below, context, state, mask=None, context_mask=None, one_
         n_steps=below.shape[0],
         strict=True,
     )
-    return found
+    return outputs
 
 
 def encode(p, x, mask=None):
@@ -215,30 +215,31 @@ def beam_search(f_init, f_next, x, width, length):
     sentences, costs, words = [[]], np.zeros(1), np.array([-1])
     for _ in range(length):
         probs, _, state = f_next(words, np.tile(context, [1, len(sentences), 1]), state)
-        found = costs[:, None] - np.log(probs)
-        best = found.ravel().argsort()[:width]
+        new_costs = costs[:, None] - np.log(probs)
+        best = new_costs.ravel().argsort()[:width]
         rows, words = best // WORDS, best % WORDS
         sentences = [[*sentences[row], int(word)] for row, word in zip(rows, words)]
-        costs, state = found.ravel()[best], state[rows]
+        costs, state = new_costs.ravel()[best], state[rows]
     return sentences, costs
 
 
 def adadelta(p, grads, inputs, cost):
-    """Compile the two functions of a step: the gradients are kept between them."""
+    """Compile the two functions of a step; shared variables pass the gradients between them."""
 
-    def kept(suffix):
+    def make_zeros(suffix):
         return [
             theano.shared(value.get_value() * 0.0, name=f"{name}_{suffix}")
             for name, value in p.items()
         ]
 
-    held, squares, steps = kept("grad"), kept("rgrad2"), kept("rup2")
-    updates = list(zip(held, grads))
+    stored = make_zeros("grad")
+    squares, steps = make_zeros("rgrad2"), make_zeros("rup2")
+    updates = list(zip(stored, grads))
     updates += [(old, 0.95 * old + 0.05 * g**2) for old, g in zip(squares, grads)]
     f_grad_shared = theano.function(inputs, cost, updates=updates)
     changes = [
         -tensor.sqrt(old + 1e-6) / tensor.sqrt(square + 1e-6) * g
-        for g, old, square in zip(held, steps, squares)
+        for g, old, square in zip(stored, steps, squares)
     ]
     updates = [(old, 0.95 * old + 0.05 * change**2) for old, change in zip(steps, changes)]
     updates += [(param, param + change) for param, change in zip(p.values(), changes)]
@@ -261,10 +262,10 @@ def results():
     x_mask[5:, 1] = y_mask[3:, 2] = 0
     use_noise.set_value(np.array(1.0))
     for _ in range(3):
-        loss, found = step(x, x_mask, y, y_mask)
+        loss, alphas = step(x, x_mask, y, y_mask)
         update()
         yield float(loss)
-    yield found.sum(axis=(0, 1)).tolist()
+    yield alphas.sum(axis=(0, 1)).tolist()
     f_init, f_next = build_sampler(p, trng)
     sentences, costs = beam_search(f_init, f_next, x[:, :1], 4, 5)
     yield [sentences, costs.tolist(), sample(f_init, f_next, x[:, :1], 5)]

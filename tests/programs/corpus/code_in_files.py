@@ -1,6 +1,6 @@
-"""Ops with C code: a COp whose code is a file beside it, and an Op that writes its own.
+"""Use ops with C code: a COp whose code is in a file, and an Op with code in a string.
 
-A sparse code is found by iterative soft thresholding, and its dictionary learned.
+The program computes a sparse code by iterative soft thresholding, and learns its dictionary.
 """
 
 import numpy as np
@@ -33,13 +33,13 @@ class SoftThreshold(gof.COp):
         return [shapes[0]]
 
     def grad(self, inputs, gradients):
-        kept = T.neq(self(*inputs), 0)
-        signs = T.sgn(inputs[0]) * kept
-        return [gradients[0] * kept, -self.scale * (gradients[0] * signs).sum()]
+        nonzero = T.neq(self(*inputs), 0)
+        signs = T.sgn(inputs[0]) * nonzero
+        return [gradients[0] * nonzero, -self.scale * (gradients[0] * signs).sum()]
 
 
 class SquaredNorms(gof.Op):
-    """The squared norms of a matrix's columns, by C code in a string, with Python beside it."""
+    """The squared norms of a matrix's columns, in C code in a string and in Python."""
 
     __props__ = ()
 
@@ -110,5 +110,5 @@ def results():
     encode = theano.function([x, limit], [code, soften(x[:, ::-1].T, limit)])
     data = NUMBERS.randn(SAMPLES, FEATURES)
     for _ in range(5):
-        yield [float(found) for found in train(data, 1.0)]
-    yield [found.tolist() for found in encode(data, 2.0)]
+        yield [float(value) for value in train(data, 1.0)]
+    yield [code.tolist() for code in encode(data, 2.0)]

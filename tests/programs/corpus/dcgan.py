@@ -1,7 +1,7 @@
-"""A deep convolutional GAN: two losses, batch normalization by hand, Adam.
+"""Train a deep convolutional GAN with Adam, and with batch normalization in plain expressions.
 
-The generator's transposed convolutions are gradients of convolutions: of a constant's, by
-``known_grads``, and of one that is never computed, by conv2d_grad_wrt_inputs.
+The generator's transposed convolutions are gradients of convolutions. ``known_grads`` makes the
+gradient of a convolution of a constant. conv2d_grad_wrt_inputs needs no convolution.
 """
 
 import numpy as np
@@ -27,21 +27,21 @@ def batchnorm(x, g, b, epsilon=1e-5):
     if x.ndim == 4:
         mean = x.mean((0, 2, 3)).dimshuffle("x", 0, "x", "x")
         variance = T.sqr(x - mean).mean((0, 2, 3)).dimshuffle("x", 0, "x", "x")
-        scale, shift = (each.dimshuffle("x", 0, "x", "x") for each in (g, b))
+        scale, shift = (vector.dimshuffle("x", 0, "x", "x") for vector in (g, b))
         return (x - mean) / T.sqrt(variance + epsilon) * scale + shift
     mean = x.mean(0)
     return (x - mean) / T.sqrt(T.sqr(x - mean).mean(0) + epsilon) * g + b
 
 
 def deconv(x, w, size):
-    """Upsample twofold: the gradient of a strided convolution for its input."""
+    """Upsample twofold, by the gradient of a strided convolution with respect to its input."""
     below = T.zeros((x.shape[0], w.shape[1], size, size))
     above = conv2d(below, w, border_mode=(2, 2), subsample=(2, 2))
     return T.grad(None, wrt=below, known_grads={above: x})
 
 
 def deconv_op(x, w, size):
-    """Upsample twofold, by the op that this gradient is."""
+    """Upsample twofold, by the op of this gradient."""
     return conv2d_grad_wrt_inputs(
         x,
         w,
@@ -77,13 +77,13 @@ def adam(params, cost, rate, b1=0.5, b2=0.999):
 
 
 def results():
-    """Yield both losses of each step in turn, then an image."""
+    """Yield both losses and mean scores of each step, then two images."""
     cells = 2 * MAPS * (SIZE // 4) ** 2
-    gifts = [theano.shared(np.ones(n, theano.config.floatX)) for n in (cells, MAPS, 2 * MAPS)]
+    gains = [theano.shared(np.ones(n, theano.config.floatX)) for n in (cells, MAPS, 2 * MAPS)]
     biases = [theano.shared(np.zeros(n, theano.config.floatX)) for n in (cells, MAPS, 2 * MAPS)]
-    g_params = [weights(LATENT, cells), gifts[0], biases[0], weights(2 * MAPS, MAPS, 5, 5)]
-    g_params += [gifts[1], biases[1], weights(MAPS, 1, 5, 5)]
-    d_params = [weights(MAPS, 1, 5, 5), weights(2 * MAPS, MAPS, 5, 5), gifts[2], biases[2]]
+    g_params = [weights(LATENT, cells), gains[0], biases[0], weights(2 * MAPS, MAPS, 5, 5)]
+    g_params += [gains[1], biases[1], weights(MAPS, 1, 5, 5)]
+    d_params = [weights(MAPS, 1, 5, 5), weights(2 * MAPS, MAPS, 5, 5), gains[2], biases[2]]
     d_params += [weights(cells, 1)]
 
     X, Z = T.tensor4(), T.matrix()
@@ -101,6 +101,6 @@ def results():
     images = np.tanh(NUMBERS.randn(BATCH, 1, SIZE, SIZE))
     for number in range(6):
         z = NUMBERS.uniform(-1.0, 1.0, (BATCH, LATENT))
-        found = (train_g if number % 2 else train_d)(images, z)
-        yield [float(value) for value in found]
+        outputs = (train_g if number % 2 else train_d)(images, z)
+        yield [float(value) for value in outputs]
     yield generator(z[:2]).tolist()

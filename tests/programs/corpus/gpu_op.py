@@ -1,6 +1,6 @@
-"""A GPU op with kernels of its own, derived from one of Theano's: the class is made, and no more.
+"""Define GPU ops with their own kernels, derived from Theano's ops; do not call them.
 
-Programs make such classes when they are imported, on the CPU too.
+Programs define such classes when they are imported, on the CPU too.
 """
 
 from theano.gof import Apply
@@ -9,7 +9,7 @@ from theano.gpuarray.subtensor import GpuAdvancedIncSubtensor1, GpuAdvancedSubte
 
 
 class FastTake(GpuKernelBase, GpuAdvancedSubtensor1):
-    """Rows of a matrix, by a kernel of this program."""
+    """Select rows of a matrix with a kernel of this program."""
 
     def make_node(self, x, rows):
         context = infer_context_name(x, rows)

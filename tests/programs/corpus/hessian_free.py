@@ -1,7 +1,7 @@
-"""Hessian-free optimization of a recurrent network: R-operators through scan, conjugate gradients.
+"""Train a recurrent network by Hessian-free optimization: R-operators of scan, conjugate gradients.
 
-The curvature is the Gauss-Newton matrix; the Hessian itself is multiplied by the gradient of a
-product. Theano 1.0.5 has no R-operator of a scan's gradient: it raises ValueError.
+The curvature is the Gauss-Newton matrix. A product with the Hessian itself is the gradient of a
+product, because in Theano 1.0.5 the R-operator of a scan's gradient raises ValueError.
 """
 
 import numpy as np
@@ -19,12 +19,12 @@ def weights(*shape):
 
 def conjugate_gradients(product, b, iterations):
     """Return an approximate solution of product(x) = b, for lists of arrays."""
-    x = [np.zeros_like(each) for each in b]
-    r = [each.copy() for each in b]
-    d = [each.copy() for each in b]
+    x = [np.zeros_like(array) for array in b]
+    r = [array.copy() for array in b]
+    d = [array.copy() for array in b]
 
-    def inner(one, other):
-        return sum(np.vdot(a, b) for a, b in zip(one, other))
+    def inner(left, right):
+        return sum(np.vdot(a, b) for a, b in zip(left, right))
 
     error = inner(r, r)
     for _ in range(iterations):
@@ -38,7 +38,7 @@ def conjugate_gradients(product, b, iterations):
 
 
 def results():
-    """Yield losses between steps, then products with the Hessian."""
+    """Yield the losses before each step, then products with the Jacobian and with the Hessian."""
     x, target = T.matrix("x"), T.matrix("t")
     W, W_in, W_out = weights(UNITS, UNITS), weights(INPUTS, UNITS), weights(UNITS, OUTPUTS)
     h0, bh, by = weights(UNITS), weights(UNITS), weights(OUTPUTS)
@@ -62,12 +62,12 @@ def results():
     evaluate = theano.function([x, target], [cost, *gradient])
 
     inputs = NUMBERS.randn(STEPS, INPUTS)
-    wanted = (np.cumsum(inputs[:, :OUTPUTS], axis=0) > 0).astype(theano.config.floatX)
+    targets = (np.cumsum(inputs[:, :OUTPUTS], axis=0) > 0).astype(theano.config.floatX)
     for _ in range(4):
-        loss, *slopes = evaluate(inputs, wanted)
+        loss, *slopes = evaluate(inputs, targets)
         yield float(loss)
         change = conjugate_gradients(
-            lambda d: curvature(inputs, wanted, 0.3, *d), [-slope for slope in slopes], 5
+            lambda d: curvature(inputs, targets, 0.3, *d), [-slope for slope in slopes], 5
         )
         for value, delta in zip(p, change):
             value.set_value(value.get_value() + delta)
@@ -77,4 +77,4 @@ def results():
     projected = sum(T.sum(slope * direction) for slope, direction in zip(gradient, v))
     product = theano.function([x, target, *v], T.grad(projected, p, disconnected_inputs="ignore"))
     yield forward(inputs, *directions).tolist()
-    yield [value.tolist() for value in product(inputs, wanted, *directions)]
+    yield [value.tolist() for value in product(inputs, targets, *directions)]

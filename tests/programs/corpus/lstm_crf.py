@@ -1,4 +1,4 @@
-"""A tagger of words: LSTMs over characters and over words below a conditional random field."""
+"""Tag words by a conditional random field on LSTMs over characters and over words."""
 
 import numpy as np
 import theano
@@ -15,7 +15,7 @@ def shared(shape, name):
 
 
 class LSTM:
-    """One with coupled gates, over sequences or over batches of them."""
+    """An LSTM with coupled gates, over one sequence or a batch of sequences."""
 
     def __init__(self, inputs, units, with_batch, name):
         self.units, self.with_batch = units, with_batch
@@ -58,7 +58,7 @@ def log_sum_exp(x, axis=None):
 
 
 def forward(observations, transitions, viterbi=False, return_best_sequence=False):
-    """Return the log-sum of all paths' scores, or the tags of the best path."""
+    """Return the log-sum-exp of all paths' scores, or the tags of the best path."""
 
     def recurrence(obs, previous, transitions):
         previous = previous.dimshuffle(0, "x")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 RUN = FOLDER / "run_program.py"
-# The names of the programs: the other modules serve them.
+# The names of the programs. Modules without the function results are not programs.
 NAMES = tuple(
     sorted(
         file.stem
@@ -22,7 +22,7 @@ TOLERANCE = 1e-6
 
 
 def run(name, compiledir, *options, python=sys.executable):
-    """Run a program in a new process, from the compile directory that is given.
+    """Run a program in a new process, with a compile directory.
 
     Raises:
         AssertionError: the program fails.
@@ -42,7 +42,7 @@ def run(name, compiledir, *options, python=sys.executable):
 
 
 def agree(actual, expected):
-    """Return whether two results have the same structure, texts and, but for rounding, numbers."""
+    """Return whether two results have the same structure, texts, and numbers up to rounding."""
     if isinstance(actual, list) and isinstance(expected, list):
         return len(actual) == len(expected) and all(map(agree, actual, expected))
     if isinstance(actual, str) or isinstance(expected, str):

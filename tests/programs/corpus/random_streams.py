@@ -1,6 +1,6 @@
-"""A conditional variational autoencoder with importance samples, on RandomStreams and on MRG.
+"""Train a conditional variational autoencoder with importance samples, on RandomStreams and on MRG.
 
-Random variables are chosen by ifelse, repeated for each sample, and seeded anew.
+The program selects random variables by ifelse, repeats them for each sample, and seeds them again.
 """
 
 import numpy as np
@@ -41,7 +41,7 @@ def adam(loss, params, rate=0.01, b1=0.1, b2=0.001):
 
 
 def model(srng, seed_again):
-    """Yield the bounds of one kind of streams, then samples."""
+    """Yield the losses with one kind of stream, then samples."""
     x, labels = T.matrix("x"), T.ivector("labels")
     samples, train = T.iscalar("k"), T.iscalar("train")
     one_hot = T.extra_ops.to_one_hot(labels, CLASSES, dtype=theano.config.floatX)
@@ -53,10 +53,10 @@ def model(srng, seed_again):
     w_1, b_1, w_mean, b_mean, w_spread, b_spread, w_2, b_2, w_3, b_3 = params
 
     noisy = x * srng.binomial(size=x.shape, n=1, p=0.8, dtype=theano.config.floatX)
-    seen = T.concatenate([ifelse(T.gt(train, 0), noisy, x), one_hot], axis=1)
-    hidden = T.tanh(T.dot(seen, w_1) + b_1)
+    visible = T.concatenate([ifelse(T.gt(train, 0), noisy, x), one_hot], axis=1)
+    hidden = T.tanh(T.dot(visible, w_1) + b_1)
     hidden = T.extra_ops.repeat(hidden, samples, axis=0)
-    repeated, classes = (T.extra_ops.repeat(each, samples, axis=0) for each in (x, one_hot))
+    repeated, classes = (T.extra_ops.repeat(matrix, samples, axis=0) for matrix in (x, one_hot))
     mean, spread = T.dot(hidden, w_mean) + b_mean, T.dot(hidden, w_spread) + b_spread
     noise = srng.normal(mean.shape, avg=0.0, std=1.0, dtype=theano.config.floatX)
     z = mean + T.exp(0.5 * spread) * noise
@@ -90,7 +90,7 @@ def model(srng, seed_again):
 
 
 def results():
-    """Yield what RandomStreams gives, then what MRG does."""
+    """Yield the results with RandomStreams, then with MRG."""
     srng = RandomStreams(seed=234)
     yield from model(srng, lambda: srng.seed(5))
     mrg = MRG_RandomStreams(seed=234)

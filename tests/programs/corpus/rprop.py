@@ -1,4 +1,4 @@
-"""A perceptron trained by Rprop, with and without going back, on the whole data at once."""
+"""Train a perceptron by Rprop on the whole data, with and without backtracking."""
 
 from collections import OrderedDict
 
@@ -15,7 +15,7 @@ def shared(value):
 
 
 def rprop(params, gradients, back, up=1.2, down=0.5, most=50.0, least=1e-6):
-    """Return the updates of steps that grow while a gradient keeps its sign."""
+    """Return updates with steps that grow while a gradient keeps its sign."""
     updates = OrderedDict()
     for param, gradient in zip(params, gradients):
         zeros = np.zeros_like(param.get_value())
@@ -26,17 +26,17 @@ def rprop(params, gradients, back, up=1.2, down=0.5, most=50.0, least=1e-6):
             T.minimum(delta * up, most),
             T.switch(T.eq(turned, -1.0), T.maximum(delta * down, least), delta),
         )
-        kept = T.switch(T.eq(turned, -1.0), 0.0, gradient)
-        step = -T.sgn(kept) * size
+        new_gradient = T.switch(T.eq(turned, -1.0), 0.0, gradient)
+        step = -T.sgn(new_gradient) * size
         if back:
             step = T.switch(T.lt(turned, 0), -change, step)
         updates[param] = param + step
-        updates[before], updates[delta], updates[change] = kept, size, step
+        updates[before], updates[delta], updates[change] = new_gradient, size, step
     return updates
 
 
 def results():
-    """Yield the losses of both kinds, then the errors."""
+    """Yield the losses and the errors without and with backtracking."""
     data = NUMBERS.randn(SAMPLES, INPUTS)
     labels = (data[:, 0] * data[:, 1] > 0).astype("int32") + (data[:, 2] > 1)
     data_x, data_y = shared(data), T.cast(shared(labels), "int32")

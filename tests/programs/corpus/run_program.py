@@ -1,4 +1,4 @@
-"""Run a program; print as JSON its results, the seconds to the first, and logged failures.
+"""Run a program; print its results, the seconds to the first result, and failures as JSON.
 
 ``python run_program.py NAME`` runs on stock Theano's Python 3.9 too. Seconds count from the start
 of this script. With ``--old-names`` it adds the names that Theano 1.0.5 itself lacks.
@@ -28,8 +28,8 @@ def main(name):
     """Run a program, and return its outcome.
 
     Returns:
-        A dictionary: ``results``, ``seconds`` to the first of them, and ``failures``, a line for
-        each optimizer that failed.
+        A dictionary: ``results``, ``seconds`` to the first result, and ``failures``: a line for
+        each failed optimizer.
     """
     sys.path.insert(0, str(CONFORMANCE))
     from logged_failures import LoggedFailures

@@ -1,6 +1,6 @@
-"""A convolutional network on sentences, as of 2014: conv.conv2d and downsample.max_pool_2d.
+"""Train a convolutional network of 2014 on sentences, with conv.conv2d and downsample.max_pool_2d.
 
-theano.tensor.signal.downsample is a name that Theano removed in 0.10.
+Theano 0.10 removed theano.tensor.signal.downsample.
 """
 
 from collections import OrderedDict
@@ -31,7 +31,7 @@ class LeNetConvPoolLayer:
 
     def output(self, x, size=None):
         shape = (size, *self.image_shape[1:])
-        found = conv.conv2d(
+        convolved = conv.conv2d(
             input=x,
             filters=self.W,
             filter_shape=self.filter_shape,
@@ -39,9 +39,9 @@ class LeNetConvPoolLayer:
         )
         biases = self.b.dimshuffle("x", 0, "x", "x")
         if self.non_linear == "relu":
-            found = T.nnet.relu(found + biases)
-            return downsample.max_pool_2d(found, self.poolsize, ignore_border=True)
-        pooled = downsample.max_pool_2d(input=found, ds=self.poolsize, ignore_border=True)
+            activated = T.nnet.relu(convolved + biases)
+            return downsample.max_pool_2d(activated, self.poolsize, ignore_border=True)
+        pooled = downsample.max_pool_2d(input=convolved, ds=self.poolsize, ignore_border=True)
         return T.tanh(pooled + biases)
 
 
@@ -61,15 +61,15 @@ def adadelta(params, cost, rho=0.95, epsilon=1e-6, limit=3.0):
         stepped = param + step
         if param.get_value(borrow=True).ndim == 2 and param.name != "Words":
             norms = T.sqrt(T.sum(T.sqr(stepped), axis=0))
-            wanted = T.clip(norms, 0, T.sqrt(limit))
-            updates[param] = stepped * (wanted / (1e-7 + norms))
+            limited = T.clip(norms, 0, T.sqrt(limit))
+            updates[param] = stepped * (limited / (1e-7 + norms))
         else:
             updates[param] = stepped
     return updates
 
 
 def results():
-    """Yield the losses, then errors and what the network says of a sentence."""
+    """Yield the losses, then the errors and the scores of two sentences."""
     index = T.lscalar()
     x, y = T.matrix("x"), T.ivector("y")
     words = shared(NUMBERS.uniform(-0.25, 0.25, (WORDS, WIDTH)), "Words")
@@ -93,9 +93,9 @@ def results():
     cost = -T.mean(T.log(p_drop)[T.arange(y.shape[0]), y])
     params = [W, b, words, *(param for layer in layers for param in layer.params)]
 
-    seen = NUMBERS.randint(0, WORDS, (4 * BATCH, LENGTH))
-    data_x = theano.shared(seen.astype(theano.config.floatX), borrow=True)
-    data_y = T.cast(shared(seen[:, 0] % CLASSES, "y"), "int32")
+    sentences = NUMBERS.randint(0, WORDS, (4 * BATCH, LENGTH))
+    data_x = theano.shared(sentences.astype(theano.config.floatX), borrow=True)
+    data_y = T.cast(shared(sentences[:, 0] % CLASSES, "y"), "int32")
     batch = slice(index * BATCH, (index + 1) * BATCH)
     train = theano.function(
         [index],
@@ -114,4 +114,4 @@ def results():
         set_zero(np.zeros(WIDTH))
     any_size = T.concatenate([layer.output(embedded).flatten(2) for layer in layers], 1)
     classify = theano.function([x], T.dot(any_size, W) + b, allow_input_downcast=True)
-    yield [float(errors(1)), classify(seen[:2]).tolist()]
+    yield [float(errors(1)), classify(sentences[:2]).tolist()]

@@ -18,7 +18,7 @@ RECORD = compare_with_stock.record()
 
 
 @pytest.mark.parametrize("name", programs.NAMES)
-def test_results_equal_stocks(name, tmp_path, seconds_to_first_result):
+def test_results_equal_stock_theanos_results(name, tmp_path, seconds_to_first_result):
     # sentence_cnn imports theano.tensor.signal.downsample, which Theano 1.0.5 lacks.
     values = programs.run(name, tmp_path)
     seconds_to_first_result[name] = values["seconds"]

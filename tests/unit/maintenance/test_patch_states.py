@@ -1,4 +1,4 @@
-"""The selection of states of the patch series."""
+"""Select states of the patch series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the patches of recipes; check the form of Theano's."""
+"""Read the patches of recipes; check the format of Theano's patches."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def test_the_fastest_calls_of_a_small_machine_count(
     monkeypatch.setattr(benchmark_of_2017, "measure_one", measure_one)
     monkeypatch.setattr(benchmark_of_2017, "count_cpus", lambda: 2)
     file = benchmark_of_2017.measure(["openblas", "mkl"], "small", 100)
-    # Both at the same time.
+    # The environments compile at the same time.
     assert set(asked[:2]) == {("openblas", True), ("mkl", True)}
     assert asked[2:] == [("openblas", False), ("mkl", False)] * 3
     rows = json.loads(file.read_text())["rows"]

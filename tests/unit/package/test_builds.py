@@ -183,7 +183,8 @@ def test_builds_off_the_critical_path_get_a_lower_priority(
     monkeypatch.setattr(builds.processes, "lower_priority", lambda *change: changes.append(change))
     builds.build_missing(wide, jobs=2)
     assert double.built[:2] == ["long", "many"]
-    # The second of two builds ran at a lower priority, the longest chain never.
+    # The second of two builds ran at a lower priority. The longest chain never ran at a lower
+    # priority.
     assert (-2, builds.BACKGROUND_NICENESS) in changes
     assert -1 not in [process for process, _ in changes]
 

@@ -22,7 +22,7 @@ def package(tmp_path: Path) -> Package:
 
 @pytest.fixture
 def indexed(monkeypatch: pytest.MonkeyPatch, package: Package) -> list[str]:
-    """Replace py-rattler's index by one that records the indexed channels."""
+    """Replace py-rattler's index by a function that records the indexed channels."""
     calls: list[str] = []
 
     def index(verb: str, channel: str) -> None:

@@ -28,7 +28,7 @@ def build(content: bytes, key: str, cache: Path) -> None:
 
 @pytest.fixture
 def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Replace the second build by one that makes ``content`` or fails with ``status``."""
+    """Replace the second build by a function that makes ``content`` or fails with ``status``."""
     record: dict[str, Any] = {"status": 0, "content": b"x"}
 
     def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
