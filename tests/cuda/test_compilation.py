@@ -35,7 +35,7 @@ ELSEWHERE = {
     "GpuMagmaSVD",
 }
 
-# This op is not of Theano 1.0.5. Theano's own kernels of one result compute float16.
+# Theano 1.0.5 lacks this op. The op does not support float16; such nodes keep their own kernels.
 FUSED = {"GpuFusedLoops"}
 # Theano 1.0.5 refuses float64 and float16 for these too.
 FLOAT32 = {"GPUAChoiceFromUniform", "GpuCumOp"}
@@ -103,12 +103,12 @@ theano.function([x], theano.tensor.{function}(x))
 """
 
 
-# Other functions than those of graphs.py, whose kernels for Hopper are cached.
+# graphs.py does not use these functions, so the cache has no Hopper kernels for them.
 @pytest.mark.parametrize(
     ("capability", "function"), [("100", "arcsinh"), ("103", "arccosh"), ("120", "arctanh")]
 )
 def test_later_devices_compile_for_hopper(run, capability, function):
-    """The driver compiles PTX for Hopper (9.0) for devices with a later compute capability."""
+    """For devices newer than Hopper (9.0), NVRTC makes Hopper's PTX, which the driver compiles."""
     done = run("-c", FUNCTION.format(function=function), CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
     assert set(done.kernels) == {("sm_90", "0")}

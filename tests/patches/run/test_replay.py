@@ -181,7 +181,7 @@ def integers(x):
 
 
 def counted(x):
-    """Return a maximum and the number of an element that depend on comparisons."""
+    """Return results of comparisons and of the position of a maximum."""
 
     def step(x, h):
         larger = tensor.switch(x > h, x, h)
@@ -226,7 +226,7 @@ def compile_case(case, *, replay):
 
 @pytest.fixture
 def counts(monkeypatch):
-    """Return a list of the numbers of replayed steps and their thunks, for each run of a scan."""
+    """Return a list. Each run of a scan appends its numbers of replayed steps and called thunks."""
     received = []
 
     def forget(replay):
@@ -261,7 +261,7 @@ def test_same_results(case, floats, counts):
 
 
 def random_values(random, vectors, matrices):
-    """Return functions of a random vector and of a random matrix, made from earlier ones."""
+    """Return functions that make a random vector and a random matrix from earlier variables."""
 
     def choose(variables):
         return variables[random.randint(len(variables))]
@@ -337,7 +337,7 @@ def test_random_steps(seed, counts):
 
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 4, 20, 5])
 def test_number_of_steps(n_steps, counts):
-    """All steps after the second are replayed, also after calls with another number of steps."""
+    """Each call replays all steps after the second, for any number of steps."""
     x = tensor.matrix()
     function = theano.function([x], recurrent(x))
     function(sequences(1))
@@ -346,7 +346,7 @@ def test_number_of_steps(n_steps, counts):
 
 
 def test_operations_replace_thunks(counts):
-    """Only the product calls its thunk."""
+    """A replayed step calls only the thunk of the product."""
     x = tensor.matrix()
     theano.function([x], gates(x))(sequences(1))
     assert counts == [(N_STEPS - 2, N_STEPS - 2)]
@@ -365,7 +365,7 @@ class Copies(theano.Op):
 
 
 def test_arrays_that_change(counts):
-    """Only the first call records a step again, because an array is not the expected one."""
+    """The first call records a step twice, because the thunk outputs a new array in each step."""
     x = tensor.matrix()
     function = theano.function([x], scan(lambda x, h: tensor.exp(Copies()(x) - 2) * h, x, x[0]))
     results = [function(sequences(1)).tolist() for _ in range(2)]
@@ -398,7 +398,7 @@ def test_error_in_a_replayed_step():
 
 
 def test_error_in_an_operation():
-    """An operation that fails names its node."""
+    """The error of a failed operation names the node."""
     x = tensor.lvector()
     function = theano.function([x], scan(lambda x, h: h // x, x, tensor.constant(2**62)))
     with pytest.raises(ZeroDivisionError, match="int_div"):

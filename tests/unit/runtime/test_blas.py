@@ -1,4 +1,4 @@
-"""The numbers of threads of a BLAS, with functions that take its place."""
+"""Test the thread counts of BLAS libraries; fake functions replace the libraries."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ MKL = blas.Blas("mkl", "lib")
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Return the number of threads in use, and the number of physical cores."""
+    """Return the state of a fake MKL: the threads that were set, and the physical cores."""
     state = {"threads": 3, "cores": 4}
     monkeypatch.setattr(blas, "read_version", lambda _: "Math Kernel Library")
     monkeypatch.setattr(blas, "count_threads", lambda _: min(state["threads"], state["cores"]))
