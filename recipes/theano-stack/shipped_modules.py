@@ -115,9 +115,9 @@ def random_numbers(dtype):
 
 
 def arrays(scalar_op, *dtypes):
-    """Yield an Elemwise op of 0-dimensional inputs, and of vectors in each broadcast pattern.
+    """Yield an Elemwise's output for scalars, and for vectors in each broadcast pattern.
 
-    Where an input has the output's type, also yield the op that works in-place on this input.
+    Where an input has the output's type, also yield the output of the in-place op.
     """
     for pattern in [None, *itertools.product([False, True], repeat=len(dtypes))]:
         if pattern is None:

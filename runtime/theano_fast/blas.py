@@ -72,8 +72,7 @@ def read_version(blas: Blas) -> str:
     """Return the library's version string; raises BlasError."""
     if blas.family == "openblas":
         config = _find_function(blas, "openblas_get_config", ctypes.c_char_p)
-        core = _find_function(blas, "openblas_get_corename", ctypes.c_char_p)
-        return f"{config().decode()} on {core().decode()}"
+        return f"{config().decode()} on {read_kernels(blas)}"
     if blas.family == "mkl":
         text = ctypes.create_string_buffer(256)
         _find_function(blas, "MKL_Get_Version_String", None)(text, len(text))

@@ -69,7 +69,7 @@ def clean(max_size: int | None) -> str:
     """Remove the least recently used entries of the compiledir, or all entries; return a message.
 
     Args:
-        max_size: MB to keep at most; None removes all entries.
+        max_size: MB to keep, and all entries of the last day; None removes all entries.
     """
     from theano import config  # noqa: PLC0415
     from theano.gof import cache_files  # noqa: PLC0415

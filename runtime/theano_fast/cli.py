@@ -266,7 +266,7 @@ def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
 
 
 def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the facts of the machine and the environment that reports contain."""
+    """Print the facts of machine and environment, as reports contain them."""
     this_stack = stack.load()
     tree = {
         "stack": this_stack.name,

@@ -61,7 +61,7 @@ def list_words(
 def make_script(
     shell: str, parser: argparse.ArgumentParser, others: Mapping[str, argparse.ArgumentParser]
 ) -> str:
-    """Return the script with which a shell completes the command."""
+    """Return a shell's completion script."""
     words_by_path = dict(list_words(parser, others))
     if shell == "fish":
         return "".join(_make_fish_lines(words_by_path))

@@ -63,7 +63,7 @@ def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
 def find_blas(files: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return (family, path) of every BLAS among files, sorted.
 
-    The path is the library's file, or for a BLAS that consists of many files their folder.
+    The path is the library's file, or the folder of a BLAS that consists of many files.
     """
     instances = set()
     for file in files:

@@ -83,7 +83,7 @@ def make_environment(check: Check, compiledir: Path) -> dict[str, str]:
         # If mpi4py is installed, Theano imports it, and it would load the host's MPI.
         "MPI4PY_LIBMPI": os.devnull,
         "THEANO_FLAGS": append_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
-        # Print Python's stack after a crash.
+        # Print a traceback after a crash.
         "PYTHONFAULTHANDLER": "1",
     }
 

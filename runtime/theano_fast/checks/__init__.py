@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """A check: the name of its module, its claim, and the settings of its process.
+    """A check: its module, the property that it proves, and the settings of its process.
 
     ``flags`` are THEANO_FLAGS that the import of Theano needs. ``limit`` is in seconds of wall
     time; it ends a process that hangs, and is no test of speed.

@@ -65,9 +65,10 @@ def run(options: Options) -> Result:
 
 
 def prove(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str, Any]]:
-    """Run proofs twice; return their failures, with a failure if the second run leaks memory.
+    """Run proofs up to twice; return failures and measurements.
 
-    The first run may keep memory: kernels, and the handles and workspaces of cuDNN and cuBLAS.
+    It is a failure if the second run leaks memory. The first run may keep memory: kernels, and the
+    handles and workspaces of cuDNN and cuBLAS.
     """
     measurements: dict[str, Any] = {}
     for _ in range(2):

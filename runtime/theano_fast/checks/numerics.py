@@ -93,7 +93,7 @@ def compile_kernel(kernel: Kernel, dtype: str) -> Any:
     if kernel.scales is None:
         return theano.function([a, b], operation(a, b))
     beta, alpha = (np.asarray(scale, dtype) for scale in kernel.scales)
-    # Mutable, so that the BLAS adds to the argument's memory, in each of its layouts.
+    # Mutable, so that the BLAS adds to the accumulator's own memory, in any layout.
     accumulator = theano.In(out, mutable=True, borrow=True)
     return theano.function([accumulator, a, b], beta * out + alpha * operation(a, b))
 

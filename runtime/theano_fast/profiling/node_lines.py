@@ -4,8 +4,7 @@
 Theano, by the profile's name and the node's index. If the program does not import Theano, no file
 is written.
 
-If the environment contains the library of driver_calls, FILE.driver receives the counts of the
-driver's calls as JSON.
+If driver_calls.VARIABLE is set, FILE.driver receives the counts of the driver's calls as JSON.
 """
 
 import atexit

@@ -41,7 +41,7 @@ def scan_of(step, **arguments):
 
 def invariant_nodes(scan):
     """Return the nodes that only the first step of a Scan computes."""
-    return replay.find_invariant_nodes(scan, replay.find_roots(scan.fn.fn.nodes))
+    return replay.find_invariant_nodes(scan, replay.MemoryUse(scan))
 
 
 def test_an_invariant_node_runs_once_per_call():

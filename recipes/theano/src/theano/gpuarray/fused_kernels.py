@@ -58,9 +58,9 @@ class Literal:
 
 @dataclass(frozen=True)
 class Step:
-    """An application of an op. References below the number of inputs are inputs.
+    """An application of an op. The arguments number the inputs, then the results of earlier steps.
 
-    Other references are results of earlier steps, or literals if negative: -1 is the first.
+    A negative argument is a literal: -1 is the first literal.
     """
 
     op: Any

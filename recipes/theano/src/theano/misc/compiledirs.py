@@ -42,7 +42,7 @@ def remove_private() -> None:
 
 
 def choose(path: str) -> str:
-    """Return the compiledir: the configured directory, or a private directory if it is unusable.
+    """Return the compiledir: the configured directory if usable, otherwise a private directory.
 
     A read-only directory is usable: its modules are loaded.
 

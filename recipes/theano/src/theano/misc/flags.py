@@ -56,6 +56,13 @@ add(
     BoolParam(False),
 )
 add(
+    "elemwise.threads",
+    "The number of threads that share the loops of a large Elemwise or CAReduce. 0: the least of"
+    " OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS; without them, one for each CPU"
+    " that this process may use.",
+    IntParam(0, is_natural),
+)
+add(
     "malloc.keep",
     "MB of freed memory that the process keeps for the next function call (with glibc). 0: freed"
     " memory returns to the system as glibc decides. Environment variables that tune malloc"

@@ -1,9 +1,9 @@
 """Optimizer that joins matrix products inside of a Scan's steps.
 
-The input of several gates or layers is multiplied by the weights of each, and the gradient adds
-products by all of them. If states are small, the overhead of a BLAS call exceeds its computation.
-Weights are the same in all steps, so the optimizer joins them once, outside of the Scan. Then one
-product replaces several.
+Several gates or layers multiply one input by their weights, and its gradient is the sum of products
+by these weights. If states are small, the overhead of a BLAS call exceeds its computation. Weights
+are the same in all steps, so the optimizer joins them once, outside of the Scan. Then one product
+replaces several.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from theano.compile.ops import Shape_i
@@ -14,24 +13,49 @@ if TYPE_CHECKING:
     from theano.gof import Apply, Variable
     from theano.scan_module.scan_op import Scan
 
-# By output of a node: the variables whose memory it may share. A variable that shares no memory is
-# its own root.
-Roots = dict["Variable", set["Variable"]]
 
+class MemoryUse:
+    """The memory that the nodes of a Scan's compiled inner function use.
 
-def find_roots(nodes: Sequence[Apply]) -> Roots:
-    """Return the roots of the outputs of nodes, which are in the order of calls."""
-    roots: Roots = {}
-    for node in nodes:
+    Attributes:
+        roots: by output of a node, the variables whose memory it may share. A variable that shares
+            no memory is its own root.
+        users: by root, the nodes that use its memory.
+        written: the roots whose memory nodes change in-place.
+        cleared: the variables whose storages the virtual machine clears before a call.
+    """
+
+    def __init__(self, scan: Scan) -> None:
+        fn = scan.fn.fn
+        self.roots: dict[Variable, set[Variable]] = {}
+        self.users: dict[Variable, set[Apply]] = defaultdict(set)
+        self.written: set[Variable] = set()
+        cells = {id(cell) for cell in fn.pre_call_clear}
+        self.cleared = {var for var, cell in fn.storage_map.items() if id(cell) in cells}
+        for node in fn.nodes:
+            self._add(node)
+
+    def find_roots(self, var: Variable) -> set[Variable]:
+        """Return the roots of a variable."""
+        return self.roots.get(var, {var})
+
+    def _add(self, node: Apply) -> None:
+        """Add a node; the nodes that compute its inputs were added before."""
         views = getattr(node.op, "view_map", {})
         destroyed = getattr(node.op, "destroy_map", {})
         for i, output in enumerate(node.outputs):
             shared = [node.inputs[j] for j in views.get(i, []) + destroyed.get(i, [])]
-            roots[output] = set().union(*(roots.get(var, {var}) for var in shared)) or {output}
-    return roots
+            self.roots[output] = set().union(*map(self.find_roots, shared)) or {output}
+        for inputs in destroyed.values():
+            self.written.update(*(self.find_roots(node.inputs[i]) for i in inputs))
+        for var in node.inputs + node.outputs:
+            for root in self.find_roots(var):
+                self.users[root].add(node)
 
 
-def find_invariant_nodes(scan: Scan, roots: Roots, *, same_dimensions: bool = False) -> set[Apply]:
+def find_invariant_nodes(
+    scan: Scan, memory: MemoryUse, *, same_dimensions: bool = False
+) -> set[Apply]:
     """Return the nodes of the inner function whose results are the same in all steps.
 
     Most such nodes were pushed out of the inner graph. The optimization of the inner function adds
@@ -39,7 +63,7 @@ def find_invariant_nodes(scan: Scan, roots: Roots, *, same_dimensions: bool = Fa
 
     Args:
         scan: the Scan.
-        roots: the roots of the inner function's variables.
+        memory: the memory of its inner function.
         same_dimensions: whether all arrays have the same dimensions in all steps.
 
     Returns:
@@ -49,12 +73,7 @@ def find_invariant_nodes(scan: Scan, roots: Roots, *, same_dimensions: bool = Fa
         content is undefined.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
-    cleared = {id(cell) for cell in fn.pre_call_clear}
-    users, written = find_users(fn.nodes, roots)
-
-    def persists(var: Variable) -> bool:
-        return var not in fgraph.outputs and id(fn.storage_map[var]) not in cleared
-
+    replaced = memory.cleared.union(fgraph.outputs)
     excluded: set[Apply] = set()
     while True:
         invariant = set(scan.inner_non_seqs(fgraph.inputs))
@@ -66,56 +85,42 @@ def find_invariant_nodes(scan: Scan, roots: Roots, *, same_dimensions: bool = Fa
                     all(var in invariant or isinstance(var, Constant) for var in node.inputs)
                     or (same_dimensions and isinstance(node.op, Shape_i))
                 )
-                and all(persists(var) for var in node.outputs)
+                and replaced.isdisjoint(node.outputs)
             ):
                 nodes.add(node)
                 invariant.update(node.outputs)
-        shared = {root for root in written if not users[root] <= nodes}
+        shared = {root for root in memory.written if not memory.users[root] <= nodes}
         failures = {
             node
             for node in nodes
             if not isinstance(node.op, AllocEmpty)
-            and any(roots[var] & shared for var in node.outputs)
+            and any(memory.roots[var] & shared for var in node.outputs)
         }
         if not failures:
             return nodes
         excluded |= failures
 
 
-def find_users(
-    nodes: Sequence[Apply], roots: Roots
-) -> tuple[dict[Variable, set[Apply]], set[Variable]]:
-    """Return the nodes that use each root's memory, and the roots that nodes change in-place."""
-    users: dict[Variable, set[Apply]] = defaultdict(set)
-    written = set()
-    for node in nodes:
-        for var in node.inputs + node.outputs:
-            for root in roots.get(var, {var}):
-                users[root].add(node)
-        for inputs in getattr(node.op, "destroy_map", {}).values():
-            for i in inputs:
-                written |= roots.get(node.inputs[i], {node.inputs[i]})
-    return users, written
-
-
 def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
     """Return the arguments of thunks_ext.make_replay for a Scan: its variables and nodes."""
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
-    roots = find_roots(fn.nodes)
-    invariant = find_invariant_nodes(scan, roots)
-    fixed = find_invariant_nodes(scan, roots, same_dimensions=True)
+    memory = MemoryUse(scan)
+    invariant = find_invariant_nodes(scan, memory)
+    fixed = find_invariant_nodes(scan, memory, same_dimensions=True)
     constant = {var for node in invariant for var in node.outputs}
     constant.update(scan.inner_non_seqs(fgraph.inputs))
     slots = {*fgraph.inputs, *fgraph.outputs} - constant
-    # Random states, and cells that the virtual machine clears before each call.
-    replaced = {*scan.inner_shared(fgraph.inputs), *scan.inner_shared_outs(fgraph.outputs)}
-    cleared = {id(cell) for cell in fn.pre_call_clear}
-    replaced.update(var for var, cell in fn.storage_map.items() if id(cell) in cleared)
+    # Scan replaces random states in each step; the virtual machine replaces cleared variables.
+    replaced = {
+        *memory.cleared,
+        *scan.inner_shared(fgraph.inputs),
+        *scan.inner_shared_outs(fgraph.outputs),
+    }
     variables = list(fn.storage_map)
     numbers = {var: number for number, var in enumerate(variables)}
 
     def describe_variable(var: Variable) -> tuple[object, ...]:
-        root, *others = roots.get(var, {var})
+        root, *others = memory.find_roots(var)
         return (
             fn.storage_map[var],
             -1 if others else numbers[root],

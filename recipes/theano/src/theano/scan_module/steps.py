@@ -28,8 +28,8 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
     except ImportError:
         return None
 
-    # taps: rows of an output's number and a tap. written, for mit-mots: rows of an output's number,
-    # a tap, and the number of the inner input that the step updates in place for it, or -1.
+    # taps: rows (output, tap). written, for mit-mots: rows (output, tap, input); the step
+    # overwrites this inner input with the result, unless it is -1.
     taps: list[tuple[int, int]] = []
     written: list[tuple[int, int, int]] = []
     for output, of_output in enumerate(scan.tap_array[: scan.n_outs]):
@@ -76,8 +76,8 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
 def address_of(array: Any) -> Any:
     """Return the memory address of a device array, a GpuArray.
 
-    OpenCL has no addresses. There, the sum of the memory object's address and the offset in bytes
-    serves to compare two arrays.
+    OpenCL has no device addresses. There, the sum of the buffer handle's address and the offset in
+    bytes serves to compare two arrays.
     """
     if array.context.kind == b"cuda":
         return array.gpudata

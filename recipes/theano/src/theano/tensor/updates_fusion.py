@@ -29,7 +29,7 @@ LARGEST = 500
 class UpdatesComposite(scalar.Composite):
     """Composite that reads all inputs before it writes an output, so it can work in-place.
 
-    As in every Composite, g++ may fuse a product and a sum, with one rounding.
+    As in every Composite, g++ may contract a product and a sum into an FMA.
     """
 
     def c_code(

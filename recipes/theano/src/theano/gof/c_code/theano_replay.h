@@ -9,7 +9,7 @@
 #define THEANO_REPLAY "theano.tensor.thunks_ext.replay"
 
 /* The first call computes all nodes; later ones skip nodes that are computed once. A
- * timed call calls the thunk of every other node. */
+ * timed call calls the thunks of all other nodes. */
 enum theano_replay_mode { THEANO_FIRST, THEANO_REPEATED, THEANO_TIMED };
 
 typedef struct theano_replay theano_replay;

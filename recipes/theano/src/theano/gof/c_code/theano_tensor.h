@@ -176,7 +176,8 @@ static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
 
 /* Set an output to a view of an array. The old value is changed into the new view if
  * possible, because making and freeing an object takes longer than most computations on
- * it. The thunk and the storage hold "references" references to the old value. */
+ * it. references: the number of references of the thunk and the storage to the old
+ * value. */
 THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObject *of,
                               int nd, const npy_intp *dims, const npy_intp *strides,
                               char *data) {

@@ -199,9 +199,9 @@ def describe_array(array: np.ndarray) -> str:
 
 
 def is_trusted(thing: Any) -> bool:
-    """Return whether a name always identifies the same class or function.
+    """Return whether the name of a class or function always identifies it.
 
-    The names in Theano and in the packages whose version is in `keys.describe_versions` do.
+    It does outside tests, in Theano and in the packages of `keys.describe_versions`.
     """
     packages = (thing.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages

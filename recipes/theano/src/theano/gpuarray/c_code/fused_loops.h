@@ -117,7 +117,7 @@ static inline int fused_output(PyGpuArrayObject **output, PyGpuArrayObject *inpu
     return theano_prep_output(output, nd, dims, typecode, GA_C_ORDER, context) ? -1 : 0;
 }
 
-/* Return whether one index serves all dimensions of an array. */
+/* Return whether a flat index can address an array. */
 static inline int fused_flat(PyGpuArrayObject *array, const size_t *dims) {
     return GpuArray_IS_C_CONTIGUOUS(&array->ga) &&
            fused_equal(PyGpuArray_DIMS(array), dims, PyGpuArray_NDIM(array));

@@ -119,7 +119,7 @@ TYPES = frozenset(
 
 
 def refusing(name: str) -> Callable[..., Any]:
-    """Return a function that raises OldBackEnd, for a name that programs import and do not use."""
+    """Return a function that raises OldBackEnd if called; importing its name raises nothing."""
 
     def refuse_call(*arguments: Any, **options: Any) -> Any:
         raise refuse(name, INSTEAD.get(name, ""))

@@ -298,7 +298,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
             put(input->cell,
                 step == 0 ? ARGUMENT(1 + n_seqs + n_outs + i) : OUTPUT(n_stored + i));
 
-        /* The storage for its results. */
+        /* The storage for the results. */
         result = results;
         for (i = 0; i < n_written; ++i)
             if (write[3 * i + 2] < 0)

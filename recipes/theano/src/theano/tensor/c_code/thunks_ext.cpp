@@ -66,6 +66,7 @@ static PyMethodDef methods[] = {
     {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a precompiled op."},
     {"make_replay", make_replay, METH_VARARGS, "Return the replay of a function."},
     {"forget", forget, METH_O, "Forget the recording of a replay."},
+    {"set_threads", set_threads, METH_O, "Set the number of threads of an op's loops."},
     {"module_of", module_of, METH_VARARGS, "Return the module of an op at an address."},
     {NULL, NULL, 0, NULL},
 };
@@ -76,6 +77,7 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit_thunks_ext(void) {
     import_array();
+    pthread_atfork(NULL, NULL, helper_threads::forget);
     PyObject *module = PyModule_Create(&definition);
     PyObject *capsule = PyCapsule_New((void *)make_module,
                                       "theano.tensor.thunks_ext.make_module", NULL);

@@ -86,7 +86,7 @@ class Proofs(Integers):
         ]
 
     def outcomes(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
-        """Return, for each possible case, the sums without terms that have cases, then the facts.
+        """Split all terms that have cases; return each possible case's sums, then its facts.
 
         The order of the cases follows the switches, maxima and minima in the sums.
         """

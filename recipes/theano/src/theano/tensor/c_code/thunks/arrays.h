@@ -58,6 +58,13 @@ static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
     return 0;
 }
 
+/* Copy n rows of `size` bytes. */
+static void copy_rows(npy_intp n, npy_intp size, char *to, npy_intp to_stride,
+                      const char *from, npy_intp from_stride) {
+    for (npy_intp i = 0; i < n; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, size);
+}
+
 /* A plain array as n consecutive rows. A row contains all elements along an axis and
  * the dimensions after it: `unit` bytes for each index along the axis. */
 struct rows {
@@ -72,9 +79,7 @@ struct rows {
      * at `to`; rows have from_length and to_length units. */
     void copy(npy_intp length, char *to, npy_intp to_length, const char *from,
               npy_intp from_length) const {
-        for (npy_intp i = 0; i < n; i++)
-            memcpy(to + i * to_length * unit, from + i * from_length * unit,
-                   length * unit);
+        copy_rows(n, length * unit, to, to_length * unit, from, from_length * unit);
     }
 };
 

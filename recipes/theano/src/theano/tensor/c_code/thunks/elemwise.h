@@ -4,6 +4,7 @@
 /* The thunk of an Elemwise, without its loops. */
 
 #include <algorithm>
+#include "threads.h"
 #include "thunk.h"
 
 /* Return whether all inputs are in Fortran order; inputs that are broadcast along all
@@ -44,10 +45,10 @@ static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
 /* A theano_loops for arrays with any strides, made from loops that assume contiguous
  * elements: it copies blocks of other arrays, and runs the loops on the copies. */
 struct any_strides {
-    /* AT_ONCE: the largest number of elements in a block. IN_ALL: the largest number of
-     * elements in the blocks of all arrays. FEW: an inner loop with fewer iterations is
-     * exchanged with a longer outer loop. */
-    enum { AT_ONCE = 512, IN_ALL = 8192, FEW = 16 };
+    /* AT_ONCE: the largest number of elements in a block. ARRAYS: with more arrays,
+     * blocks are smaller. FEW: an inner loop with fewer iterations is exchanged with a
+     * longer outer loop. */
+    enum { AT_ONCE = 512, ARRAYS = 16, FEW = 16 };
 
     const theano_elemwise_op *op;
     int n;
@@ -103,7 +104,9 @@ struct any_strides {
 
     void compute_copies(npy_intp n_elements, char *const *row, const npy_intp *inner,
                         int n_copied) const {
-        const npy_intp at_once = std::max(1, std::min<int>(AT_ONCE, IN_ALL / n_copied));
+        npy_intp at_once = AT_ONCE;
+        for (int arrays = n_copied; arrays > ARRAYS && at_once > 1; arrays /= 2)
+            at_once /= 2;
         npy_int64 copies[n_copied * at_once];
         for (npy_intp done = 0; done < n_elements; done += at_once) {
             const npy_intp sizes[] = {1, std::min(at_once, n_elements - done)};
@@ -125,6 +128,22 @@ struct any_strides {
         }
     }
 };
+
+/* Run the loops of an Elemwise over its arrays, in threads. */
+static int run_elemwise(const theano_elemwise_op *op, const npy_intp *dims, int n,
+                        PyArrayObject **arrays) {
+    npy_intp strides[op->nd * n + 1];
+    int item_sizes[n];
+    char *data[n], in_order[op->nd + 1];
+    memset(in_order, '0', op->nd);
+    for (int i = 0; i < n; i++) {
+        data[i] = PyArray_BYTES(arrays[i]);
+        item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
+    }
+    theano_elemwise_strides(op->nd, n, arrays, op->broadcast, strides);
+    return run_in_threads(op->nd, dims, n, data, strides, strides + op->like * op->nd,
+                          in_order, op->like, any_strides{op, n, item_sizes});
+}
 
 static int elemwise(const thunk *self, PyArrayObject **inputs,
                     PyArrayObject **outputs) {
@@ -148,13 +167,8 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             return -1;
         arrays[n++] = outputs[i];
     }
-    if (op->next_to) {
-        int item_sizes[n];
-        for (int i = 0; i < n; i++)
-            item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
-        return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
-                               any_strides{op, n, item_sizes});
-    }
+    if (op->next_to)
+        return run_elemwise(op, dims, n, arrays);
     return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
 }
 

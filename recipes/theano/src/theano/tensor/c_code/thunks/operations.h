@@ -3,9 +3,9 @@
 
 /* Operations on addresses: the parts of a recorded step (replay.h). */
 
-#include "arrays.h"
 #include "elemwise.h"
 #include "reduce.h"
+#include "subtensor.h"
 
 /* An operation. It can be copied as bytes. */
 struct operation {
@@ -30,20 +30,19 @@ struct run_loops : operation {
         return loops.op->loops(loops.data, loops.sizes, loops.strides);
     }
 
-    template <typename Run> int walk(const Run &run) const {
-        char *at[n];
-        memcpy(at, data, sizeof(at));
-        return theano_walk_loops(last, sizes, strides, n, at, run);
-    }
-
     static int run_all(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        return loops.walk(loops.op->loops);
+        char *at[loops.n];
+        memcpy(at, loops.data, sizeof(at));
+        return theano_walk_loops(loops.last, loops.sizes, loops.strides, loops.n, at,
+                                 loops.op->loops);
     }
 
     static int run_any_strides(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        return loops.walk(any_strides{loops.op, loops.n, loops.item_sizes});
+        return walk_in_threads(loops.last, loops.sizes, loops.strides, loops.n,
+                               loops.data, loops.op->like,
+                               any_strides{loops.op, loops.n, loops.item_sizes});
     }
 };
 
@@ -86,56 +85,41 @@ struct fill_array : operation {
     }
 };
 
-/* Copy n rows of n_bytes. */
-struct copy_rows : operation {
-    npy_intp n, n_bytes, to_stride, from_stride;
+/* copy_rows. */
+struct copy_operation : operation {
+    npy_intp n, size, to_stride, from_stride;
     char *to, *from;
 
     static int run_it(const operation *self) {
-        const copy_rows &rows = *(const copy_rows *)self;
-        for (npy_intp i = 0; i < rows.n; i++)
-            memcpy(rows.to + i * rows.to_stride, rows.from + i * rows.from_stride,
-                   rows.n_bytes);
+        const copy_operation &copy = *(const copy_operation *)self;
+        copy_rows(copy.n, copy.size, copy.to, copy.to_stride, copy.from,
+                  copy.from_stride);
         return 0;
     }
 };
 
-/* Copy n rows of item_size bytes from addresses that are offsets[i] after `from`. */
-struct take_rows : operation {
-    npy_intp n, item_size;
+/* take_rows. */
+struct take_operation : operation {
+    npy_intp n, size;
     const npy_intp *offsets;
     char *to, *from;
 
     static int run_it(const operation *self) {
-        const take_rows &take = *(const take_rows *)self;
-        if (take.item_size == sizeof(float))
-            take.copy<float>();
-        else if (take.item_size == sizeof(double))
-            take.copy<double>();
-        else
-            for (npy_intp i = 0; i < take.n; i++)
-                memcpy(take.to + i * take.item_size, take.from + take.offsets[i],
-                       take.item_size);
+        const take_operation &take = *(const take_operation *)self;
+        take_rows(take.n, take.size, take.to, take.from, take.offsets);
         return 0;
-    }
-
-    template <typename T> void copy() const {
-        for (npy_intp i = 0; i < n; i++)
-            ((T *)to)[i] = *(const T *)(from + offsets[i]);
     }
 };
 
-/* Add n numbers, in this order, to the numbers that are offsets[i] after `to`. */
-template <typename T> struct add_elements : operation {
+/* add_numbers. */
+template <typename T> struct add_operation : operation {
     npy_intp n, from_stride;
     const npy_intp *offsets;
     char *to, *from;
 
     static int run_it(const operation *self) {
-        const add_elements &add = *(const add_elements *)self;
-        for (npy_intp i = 0; i < add.n; i++)
-            *(T *)(add.to + add.offsets[i]) +=
-                *(const T *)(add.from + i * add.from_stride);
+        const add_operation &add = *(const add_operation *)self;
+        add_numbers<T>(add.n, add.to, add.offsets, add.from, add.from_stride);
         return 0;
     }
 };

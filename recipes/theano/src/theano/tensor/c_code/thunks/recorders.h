@@ -6,7 +6,6 @@
 
 #include "recording.h"
 #include "shapes.h"
-#include "subtensor.h"
 
 typedef bool (*recorder)(recording &to, const node &of);
 
@@ -80,6 +79,8 @@ static bool record_elemwise(recording &to, const node &of) {
     int *item_sizes = to.memory.take<int>(n);
     loops->item_sizes = item_sizes;
     const any_strides run = {op, n, item_sizes};
+    if (op->next_to && are_large(loops->last, loops->sizes))
+        loops->run = run_loops::run_any_strides;
     for (int i = 0; i < n; i++) {
         item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
         to.set_address(loops->data + i, variables[i]);
@@ -194,13 +195,13 @@ static void record_rows(recording &to, const node &of, npy_intp n, npy_intp unit
                         npy_intp length, variable *target, npy_intp to_offset,
                         npy_intp to_length, variable *source, npy_intp from_offset,
                         npy_intp from_length) {
-    copy_rows *rows = to.add<copy_rows>(of, copy_rows::run_it);
-    rows->n = n;
-    rows->n_bytes = length * unit;
-    rows->to_stride = to_length * unit;
-    rows->from_stride = from_length * unit;
-    to.set_address(&rows->to, target, to_offset * unit);
-    to.set_address(&rows->from, source, from_offset * unit);
+    copy_operation *copy = to.add<copy_operation>(of, copy_operation::run_it);
+    copy->n = n;
+    copy->size = length * unit;
+    copy->to_stride = to_length * unit;
+    copy->from_stride = from_length * unit;
+    to.set_address(&copy->to, target, to_offset * unit);
+    to.set_address(&copy->from, source, from_offset * unit);
 }
 
 /* Copy a plain array to another one; return false if memcpy cannot. */
@@ -291,11 +292,12 @@ static bool record_split(recording &to, const node &of) {
 /* Return the offsets in bytes of the rows that the indices, a fixed input, select. */
 static const npy_intp *record_offsets(recording &to, PyArrayObject *array,
                                       PyArrayObject *indices) {
-    const rows_of named(array, indices);
-    npy_intp *offsets = to.memory.take<npy_intp>(named.count());
-    for (npy_intp i = 0; i < named.count(); i++)
-        offsets[i] = named[i] * PyArray_STRIDE(array, 0);
-    return offsets;
+    const rows_of rows(array, indices);
+    const offsets_of offsets = {rows, PyArray_STRIDE(array, 0)};
+    npy_intp *copies = to.memory.take<npy_intp>(rows.count());
+    for (npy_intp i = 0; i < rows.count(); i++)
+        copies[i] = offsets[i];
+    return copies;
 }
 
 static bool record_advanced_subtensor1(recording &to, const node &of) {
@@ -303,9 +305,9 @@ static bool record_advanced_subtensor1(recording &to, const node &of) {
     if (!of.has_fixed_inputs(1) || !is_plain(from, of.self->types[0]) ||
         !can_copy(result, from))
         return false;
-    take_rows *take = to.add<take_rows>(of, take_rows::run_it);
+    take_operation *take = to.add<take_operation>(of, take_operation::run_it);
     take->n = PyArray_DIM(result, 0);
-    take->item_size = rows(from, 0).unit;
+    take->size = rows(from, 0).unit;
     take->offsets = record_offsets(to, from, of.input(1));
     to.set_address(&take->to, of.outputs[0]);
     to.set_address(&take->from, of.inputs[0]);
@@ -313,7 +315,7 @@ static bool record_advanced_subtensor1(recording &to, const node &of) {
 }
 
 template <typename T> static bool record_add_elements(recording &to, const node &of) {
-    typedef add_elements<T> operation;
+    typedef add_operation<T> operation;
     PyArrayObject *value = of.input(1);
     operation *add = to.add<operation>(of, operation::run_it);
     add->n = PyArray_DIM(of.input(2), 0);

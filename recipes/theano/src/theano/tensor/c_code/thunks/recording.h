@@ -115,7 +115,7 @@ struct variable {
     /* Whether the array is the root's own array, which is a slot's. Scan may put
      * another array into the slot before a step. */
     bool is_slot_array;
-    /* The array's address in this step. */
+    /* The address of the array's data in this step. */
     char *data;
     /* The array's properties; `layout` has its dimensions, then its strides. */
     PyArray_Descr *descr;

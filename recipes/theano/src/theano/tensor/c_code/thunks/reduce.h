@@ -3,6 +3,7 @@
 
 /* The thunk of a CAReduce, without its loops. */
 
+#include "threads.h"
 #include "thunk.h"
 
 /* With at least this many contiguous elements, adding rows to the accumulator is faster
@@ -32,6 +33,18 @@ static const npy_intp *reduction_strides(const theano_elemwise_op *op,
     return across ? kept_first : like;
 }
 
+/* The loops of a reduction, for walk_in_threads. */
+struct reduction_loops {
+    enum { AT_ONCE = 512, FEW = 0 };
+
+    theano_loops loops;
+
+    int operator()(char *const *data, const npy_intp *sizes,
+                   const npy_intp *strides) const {
+        return loops(data, sizes, strides);
+    }
+};
+
 /* Reduce an input into `to`. Each element of `to` accumulates its elements in C
  * order. */
 static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
@@ -41,8 +54,8 @@ static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
     const npy_intp *like =
         reduction_strides(op, input, PyArray_STRIDES(to), strides, kept_first);
     op->fill(data[1], PyArray_SIZE(to));
-    return theano_run_loops(op->nd, PyArray_DIMS(input), 2, data, strides, like,
-                            op->reduced, op->loops);
+    return run_in_threads(op->nd, PyArray_DIMS(input), 2, data, strides, like,
+                          op->reduced, 1, reduction_loops{op->loops});
 }
 
 static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {

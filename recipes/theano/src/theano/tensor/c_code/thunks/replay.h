@@ -26,7 +26,7 @@ class replay : public theano_replay {
     recording recorded;
     /* The numbers of steps and of called thunks since the first step. */
     Py_ssize_t n_replayed = 0, n_called = 0;
-    /* References to views in the storages of outputs, which Scan clears. */
+    /* Views in the storages of outputs, kept because Scan clears these storages. */
     list<PyObject *> views;
     /* By storage: the number of the variable. */
     PyObject *numbers = NULL;

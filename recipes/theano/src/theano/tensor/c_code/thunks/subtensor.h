@@ -174,6 +174,32 @@ class rows_of {
     }
 };
 
+/* The distances in bytes of rows that indices select from the first row. */
+struct offsets_of {
+    const rows_of &rows;
+    const npy_intp stride;
+
+    npy_intp operator[](npy_intp i) const {
+        return rows[i] * stride;
+    }
+};
+
+/* Copy n rows of `size` bytes; row i is offsets[i] bytes after `from`. */
+template <typename Offsets>
+static void take_rows(npy_intp n, npy_intp size, char *to, const char *from,
+                      const Offsets &offsets) {
+    for (npy_intp i = 0; i < n; i++, to += size) {
+        const char *row = from + offsets[i];
+        /* With a constant size, memcpy compiles to a move. */
+        if (size == sizeof(float))
+            memcpy(to, row, sizeof(float));
+        else if (size == sizeof(double))
+            memcpy(to, row, sizeof(double));
+        else
+            memcpy(to, row, size);
+    }
+}
+
 static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
                                PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0];
@@ -189,16 +215,17 @@ static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
                    PyArray_TakeFrom(from, (PyObject *)inputs[1], 0, NULL, NPY_RAISE));
     /* Not the stride, which is arbitrary if there is one row. */
     const npy_intp size = rows(from, 0).unit;
-    char *to = PyArray_BYTES(outputs[0]);
-    for (npy_intp i = 0; i < dims[0]; i++, to += size) {
-        const char *row = PyArray_BYTES(from) + named[i] * size;
-        /* With a constant size, memcpy compiles to a move. */
-        if (size == sizeof(double))
-            memcpy(to, row, sizeof(double));
-        else
-            memcpy(to, row, size);
-    }
+    take_rows(dims[0], size, PyArray_BYTES(outputs[0]), PyArray_BYTES(from),
+              offsets_of{named, size});
     return 0;
+}
+
+/* Add n numbers, in this order; number i is added offsets[i] bytes after `to`. */
+template <typename T, typename Offsets>
+static void add_numbers(npy_intp n, char *to, const Offsets &offsets, const char *from,
+                        npy_intp from_stride) {
+    for (npy_intp i = 0; i < n; i++)
+        *(T *)(to + offsets[i]) += *(const T *)(from + i * from_stride);
 }
 
 /* Add values to rows of an array; both have nd dimensions and strides. */
@@ -206,14 +233,12 @@ template <typename T>
 static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char *to,
                         const npy_intp *to_strides, const char *from,
                         const npy_intp *from_strides) {
-    for (npy_intp i = 0; i < rows.count(); i++, from += from_strides[0]) {
-        char *row = to + rows[i] * to_strides[0];
-        if (nd == 1)
-            *(T *)row += *(const T *)from;
-        else
-            theano_few_loops<T>(true, nd - 1, dims + 1, row, to_strides + 1, from,
-                                from_strides + 1);
-    }
+    const offsets_of offsets = {rows, to_strides[0]};
+    if (nd == 1)
+        return add_numbers<T>(rows.count(), to, offsets, from, from_strides[0]);
+    for (npy_intp i = 0; i < rows.count(); i++, from += from_strides[0])
+        theano_few_loops<T>(true, nd - 1, dims + 1, to + offsets[i], to_strides + 1,
+                            from, from_strides + 1);
 }
 
 /* Add to rows of an array, in the order of indices. op: whether to work in-place. */

@@ -1,0 +1,166 @@
+"""build/loops-alone.patch: threads share the loops of a large Elemwise or CAReduce."""
+
+import os
+
+import numpy as np
+import pytest
+import theano
+from theano import tensor
+from theano.tensor import thunks_ext
+from theano.tensor.linkers import count_threads
+
+CPUS = len(os.sched_getaffinity(0))
+# An Elemwise that takes so long that helpers start on any processor.
+LARGE = """
+import os
+import numpy as np
+import theano
+from theano import tensor
+
+x = tensor.matrix()
+f = theano.function([x], tensor.tanh(x) ** x, mode=theano.Mode("cvm", "fast_run"))
+values = np.linspace(0, 1, 4_000_000, dtype=x.dtype).reshape(2000, 2000)
+
+
+def count_new_threads():
+    before = len(os.listdir("/proc/self/task"))
+    f(values)
+    return len(os.listdir("/proc/self/task")) - before
+"""
+
+
+@pytest.fixture(autouse=True)
+def default_threads():
+    """Restore the number of threads."""
+    yield
+    thunks_ext.set_threads(count_threads(os.environ))
+
+
+def make_arrays(shape, dtype):
+    """Return arrays of a shape with several layouts."""
+    rng = np.random.RandomState(3)
+    values = rng.uniform(0.5, 2, [2 * n for n in shape]).astype(dtype)
+    every_second = values[tuple(slice(None, None, 2) for _ in shape)]
+    plain = np.ascontiguousarray(every_second)
+    yield "C order", plain
+    yield "Fortran order", np.asfortranarray(plain)
+    yield "strided", every_second
+    yield "reversed", plain[::-1]
+    yield "strided rows", values[tuple(slice(n) for n in shape)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize(
+    "shape",
+    [(100_003,), (1, 40_000), (87, 128), (3, 9000), (9000, 3), (2, 3, 5, 7, 50), (60, 40, 30)],
+    ids=str,
+)
+def test_results_do_not_depend_on_the_number_of_threads(shape, dtype):
+    x, y = (tensor.TensorType(dtype, [False] * len(shape))() for _ in range(2))
+    row = tensor.TensorType(dtype, [True] * (len(shape) - 1) + [False])()
+    total = theano.shared(np.zeros(shape, dtype))
+    f = theano.function(
+        [x, y, row],
+        [tensor.exp(x) * y + row, tensor.log1p(abs(x) + 1)],
+        updates=[(total, total + x * row)],
+    )
+    for name, first in make_arrays(shape, dtype):
+        for _, second in make_arrays(shape, dtype):
+            outcomes = []
+            for threads in (1, 2, 5):
+                thunks_ext.set_threads(threads)
+                total.set_value(np.ones(shape, dtype))
+                results = f(first, second, first[(slice(1),) * (len(shape) - 1)])
+                outcomes.append([*results, total.get_value()])
+            for results in outcomes[1:]:
+                for result, expected in zip(results, outcomes[0], strict=True):
+                    assert np.array_equal(result, expected), name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+@pytest.mark.parametrize("shape", [(40, 50, 60), (3000, 30), (30, 3000), (50_000, 2)], ids=str)
+def test_reductions_do_not_depend_on_the_number_of_threads(shape, dtype):
+    x = tensor.TensorType(dtype, [False] * len(shape))()
+    axes = [*range(len(shape)), None, (0, 1), (-2, -1)]
+    f = theano.function(
+        [x], [reduction(x, axis) for axis in axes for reduction in (tensor.sum, tensor.max)]
+    )
+    for name, values in make_arrays(shape, dtype):
+        outcomes = []
+        for threads in (1, 2, 5):
+            thunks_ext.set_threads(threads)
+            outcomes.append(f(values))
+        for results in outcomes[1:]:
+            for result, expected in zip(results, outcomes[0], strict=True):
+                assert np.array_equal(result, expected), name
+
+
+def test_a_scan_of_large_arrays():
+    x = tensor.tensor3()
+    states, _ = theano.scan(lambda x, h: tensor.tanh(x + h) * x, x, tensor.zeros_like(x[0]))
+    f = theano.function([x], [states, theano.grad(states[-1].sum(), x)])
+    values = np.random.RandomState(5).uniform(-1, 1, (6, 200, 150)).astype(x.dtype)
+    outcomes = []
+    for threads in (1, 3):
+        thunks_ext.set_threads(threads)
+        outcomes.append(f(values))
+    for result, expected in zip(*outcomes, strict=True):
+        assert np.array_equal(result, expected)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "new_threads"),
+    [
+        ("", {"OMP_NUM_THREADS": "1"}, 0),
+        ("", {"OMP_NUM_THREADS": "4", "MKL_NUM_THREADS": "3"}, 2),
+        ("elemwise.threads=4", {"OMP_NUM_THREADS": "1"}, 3),
+        ("elemwise.threads=1", {}, 0),
+        ("", {}, CPUS - 1),
+    ],
+)
+def test_the_number_of_threads(run_python, flags, environ, new_threads):
+    done = run_python(LARGE + "print(count_new_threads())", flags=flags, **environ)
+    assert done.returncode == 0, done.stderr
+    # With many CPUs, the first call does not wake all helpers.
+    assert min(int(done.stdout), 3) == min(new_threads, 3)
+
+
+@pytest.mark.parametrize(
+    ("environ", "expected"),
+    [
+        ({}, CPUS),
+        ({"OMP_NUM_THREADS": "", "MKL_NUM_THREADS": "0", "OPENBLAS_NUM_THREADS": "many"}, CPUS),
+        ({"OMP_NUM_THREADS": "6,2"}, 6),
+        ({"OMP_NUM_THREADS": "6", "OPENBLAS_NUM_THREADS": "1"}, 1),
+    ],
+)
+def test_limits_in_the_environment(environ, expected):
+    assert count_threads(environ) == expected
+
+
+def test_a_forked_process_starts_its_own_helpers(run_python):
+    code = """
+expected = f(values)
+if not (child := os.fork()):
+    started = count_new_threads()
+    os._exit(0 if started == 1 and np.array_equal(f(values), expected) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equal(f(values), expected))
+"""
+    done = run_python(LARGE + code, flags="elemwise.threads=2")
+    assert (done.returncode, done.stdout) == (0, "0 True\n"), done.stderr
+
+
+def test_helpers_handle_no_signals(run_python):
+    code = """
+import signal, threading
+handlers = []
+signal.signal(signal.SIGALRM, lambda *_: handlers.append(threading.current_thread()))
+f(values)
+signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+for _ in range(5):
+    f(values)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(bool(handlers), set(handlers) == {threading.main_thread()})
+"""
+    done = run_python(LARGE + code, flags="elemwise.threads=3")
+    assert done.stdout == "True True\n", done.stderr
