@@ -446,6 +446,7 @@ def references_(_: Context, options: Options, peers: str) -> None:
         "stack": "the stacks to compare with stock Theano, separated by commas",
         "graphs": "compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, conv, tiny, "
         "transformer, vae; or another size, such as mlp200",
+        "runs": "compile: the number of runs; the report has their medians and all times",
         "quick": "omit the graphs that take 20 minutes to compile; 2017: a small Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
     },
@@ -456,6 +457,7 @@ def bench(
     what: str = "compile",
     stack: str = "openblas",
     graphs: str = "",
+    runs: int = 1,
     quick: bool = False,
     tables: bool = False,
 ) -> None:
@@ -482,7 +484,8 @@ def bench(
     if what == "run":
         call_time.measure(environments, quick)
     else:
-        compile_time.measure(environments, _split(graphs) or list(compile_time.GRAPHS), quick)
+        chosen_graphs = _split(graphs) or list(compile_time.GRAPHS)
+        compile_time.measure(environments, chosen_graphs, quick, runs)
 
 
 @builder_task(
@@ -672,14 +675,13 @@ class Invoke(Program):
         try:
             super().parse_tasks()
         except ParseError as error:
-            unknown = UsageError(str(error).rstrip("!"), self._hint(str(error)))
+            unknown = UsageError(str(error).rstrip("!"), self._hint(error))
             raise Exit(f"error: {unknown}", unknown.exit_code) from error
 
-    def _hint(self, message: str) -> str:
-        """Suggest the tasks and flags closest to the words in a message."""
-        words = [context.name for context in self.parser.contexts.values()]
-        words += [flag for context in self.parser.contexts.values() for flag in context.flags]
-        unknown = re.findall(r"'([^']+)'", message)
+    def _hint(self, error: ParseError) -> str:
+        """Suggest the tasks, and the task's flags, closest to the words in a message."""
+        words = [*self.parser.contexts, *(error.context.flags if error.context else ())]
+        unknown = re.findall(r"'([^']+)'", str(error))
         near = {
             best for word in unknown for best in difflib.get_close_matches(word, words, 1, 0.75)
         }

@@ -8,7 +8,6 @@ arrays of the same size with all CPUs. Other operations of the graph count as 0.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,8 +30,7 @@ def measure_bound(graph: str) -> dict[str, float]:
     if graph == "tiny":
         return {"products": 0.0, "bytes": 0.0}
     if graph.startswith("ntm"):
-        # The framework's module already loaded ntm.
-        ntm = sys.modules["ntm"]
+        ntm = models.load_runtime_module("ntm")
         size = models.make_ntm_size(ntm, graph)
         shapes = {name: value.shape for name, value in ntm.initial_values(size, seed=1).items()}
         products = list(machine(size, shapes))

@@ -117,7 +117,7 @@ def normalise(x: Any, gain: Any, bias: Any) -> Any:
 
 
 def transformer(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
-    """Return the mean square error of a transformer block, normalized before each half."""
+    """Return the mean square error of a pre-norm transformer block."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
     def split(x: Any) -> Any:

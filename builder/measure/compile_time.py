@@ -1,15 +1,17 @@
 """Measure the time to a first training call of the graphs of ``bench/`` in several environments.
 
 Each measurement is a process with its own home directory, which contains its compile cache. The
-environments alternate. A measurement replaces only its own row of the report, so rows that take
-20 minutes are kept.
+environments alternate, also in repeated runs. A measurement replaces only its own row of the
+report, so rows that take 20 minutes are kept.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 import string
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,8 +51,14 @@ Row = dict[str, Any]
 Rows = dict[str, dict[str, dict[str, Row]]]
 
 
-def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> Path:
+def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, runs: int = 1) -> Path:
     """Measure the time to a first training call; write the report and its chart, print a table.
+
+    Args:
+        environments: stacks and references.
+        graphs: keys of GRAPHS, or another size of a key of SIZED.
+        quick: whether to omit SLOW graphs.
+        runs: the number of runs of each graph, cache state and environment.
 
     Returns:
         The report's file.
@@ -68,6 +76,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
     turns = [
         (graph, cache, name)
         for graph in graphs
+        for _ in range(runs)
         for cache in CACHES
         for name in environments
         if (name, graph) not in UNSUPPORTED
@@ -75,6 +84,7 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
         # Stock Theano takes hours for large graphs, or exceeds Python's recursion limit.
         and (name != STOCK or graph in GRAPHS)
     ]
+    measured: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     started = time.monotonic()
     for done, (graph, cache, name) in enumerate(turns, 1):
         try:
@@ -87,7 +97,9 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool) -> 
             continue
         # Read again: another process may have written a row meanwhile.
         document = _read_report(file)
-        document["rows"].setdefault(graph, {}).setdefault(name, {})[cache] = row
+        rows_of_graph = document["rows"].setdefault(graph, {}).setdefault(name, {})
+        measured[graph, cache, name].append(row)
+        rows_of_graph[cache] = combine_runs(measured[graph, cache, name])
         report.write(document, file)
         time_left = progress.format_time_left(done, len(turns), started)
         progress.say(f"{graph} {cache} {name}: {compute_total_seconds(row):.1f} s{time_left}")
@@ -115,6 +127,25 @@ def measure_one(environment: str, graph: str, cache: str) -> Row:
     framework = environment if environment in PEERS else "theano"
     command = (paths.BENCH / "compilation.py", framework, graph)
     return bench.run_measurement(environment, graph, *command, empty=cache == "empty")
+
+
+def combine_runs(runs: Sequence[Row]) -> Row:
+    """Return the run with the median of the total seconds, and the numbers of all runs.
+
+    ``call`` becomes the median of the runs. ``totals`` and ``calls`` list the seconds of all runs.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    totals = [compute_total_seconds(row) for row in runs]
+    calls = [row["call"] for row in runs]
+    median = runs[totals.index(statistics.median_low(totals))]
+    return {
+        **median,
+        "call": statistics.median_low(calls),
+        "totals": totals,
+        "calls": calls,
+        "provenance": {**median["provenance"], "runs": len(runs)},
+    }
 
 
 def compute_total_seconds(row: Row) -> float:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from statistics import geometric_mean
+from statistics import geometric_mean, median
 from typing import Any
 
 from builder import report
@@ -87,13 +87,15 @@ def make_first_calls(
 
 
 def make_calls(file: str, environments: Sequence[str]) -> Lines:
-    """Make rows of milliseconds per call: the medians with an empty and with a warm cache."""
+    """Make rows of milliseconds per call: the median and the range of all processes."""
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "lower bound"]]
     for graph in BENCH:
         rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
         cells = [
-            _format_range([row["call"] * 1e3 for row in calls]) if calls else MISSING
-            for calls in rows
+            _format_spread([call * 1e3 for row in measured for call in _list_calls(row)])
+            if measured
+            else MISSING
+            for measured in rows
         ]
         lines.append([GRAPHS[graph], *cells, _format_lower_bound(chain.from_iterable(rows))])
     return lines
@@ -113,7 +115,7 @@ def make_growth() -> Lines:
             "MB: JAX",
         ]
     ]
-    measured = load("compile")["rows"] | load("scale")["rows"]
+    measured = load("compile-xeon-2500")["rows"] | load("scale")["rows"]
     for graph in GROWTH:
         rows = measured[graph]
         cells = [
@@ -130,7 +132,12 @@ def make_memory() -> Lines:
     """Make rows of peak memory of processes that compile from an empty cache."""
     environments = ("stock", "pytensor", "openblas", "jax")
     lines: Lines = [["graph", "processor", "measured", *map(HEADINGS.__getitem__, environments)]]
-    for file, graph in (("compile", "lstm"), ("compile", "ntm"), ("compile-epyc", "ntm")):
+    for file, graph in (
+        ("compile-xeon-2500", "lstm"),
+        ("compile", "lstm"),
+        ("compile", "ntm"),
+        ("compile-epyc", "ntm"),
+    ):
         for day, rows in _group_by_day(load(file)["rows"][graph], "empty", environments).items():
             cells = [
                 _format_megabytes(rows[name]) if name in rows else MISSING for name in environments
@@ -149,6 +156,7 @@ def make_summary() -> Lines:
         ("compile", "ntm", "empty"),
         ("compile", "ntm", "warm"),
         ("compile", "lstm", "empty"),
+        ("compile-xeon-2500", "lstm", "empty"),
         ("scale", "lstm12", "empty"),
         ("scale", "mlp200", "empty"),
         ("compile-epyc", "ntm", "empty"),
@@ -206,10 +214,14 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "summary": make_summary,
     "mean-speed-ups": make_mean_speed_ups,
     "gpu": make_gpu,
-    "first-calls-xeon": lambda: make_first_calls("compile", ("stock", "openblas", "jax")),
+    "first-calls": lambda: make_first_calls("compile", ("openblas", "jax")),
+    "first-calls-of-stock-xeon": lambda: make_first_calls(
+        "compile-xeon-2500", ("stock", "openblas")
+    ),
     "first-calls-epyc": lambda: make_first_calls("compile-epyc", ("openblas", "jax")),
     "first-calls-of-stock-epyc": lambda: make_first_calls("compile-epyc", ("stock", "pytensor")),
-    "calls-xeon": lambda: make_calls("compile", ("stock", "openblas", "jax")),
+    "calls": lambda: make_calls("compile", ("openblas", "jax")),
+    "calls-of-stock-xeon": lambda: make_calls("compile-xeon-2500", ("stock", "openblas")),
     "calls-epyc": lambda: make_calls("compile-epyc", ("openblas", "jax")),
     "growth": make_growth,
     "memory": make_memory,
@@ -291,6 +303,12 @@ def _compute_total(row: Row) -> float:
     return float(sum(row["phases"].values()))
 
 
+def _list_calls(row: Row) -> list[float]:
+    """Return the median seconds of a call, by run."""
+    calls: list[float] = row.get("calls", [row["call"]])
+    return calls
+
+
 def _format_seconds(value: float) -> str:
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
@@ -302,6 +320,13 @@ def _format_megabytes(row: Row) -> str:
 def _format_range(values: Sequence[float]) -> str:
     low, high = (_format_significant(value) for value in (min(values), max(values)))
     return low if low == high else f"{low} to {high}"
+
+
+def _format_spread(values: Sequence[float]) -> str:
+    """Format the median and the range of many values, or the range of two values."""
+    if len(values) > 2:
+        return f"{_format_significant(median(values))} ({_format_range(values)})"
+    return _format_range(values)
 
 
 def _format_significant(value: float) -> str:

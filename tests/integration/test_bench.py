@@ -29,9 +29,10 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
 
 
-def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
-    file = compile_time.measure([prefix.name], ["mlp"], quick=True)
-    rows = report.read(file)["rows"]["mlp"][prefix.name]
+@pytest.mark.parametrize("graph", ["mlp", "ntm1"])
+def test_a_graph_is_measured_from_both_caches(prefix: Path, graph: str) -> None:
+    file = compile_time.measure([prefix.name], [graph], quick=True)
+    rows = report.read(file)["rows"][graph][prefix.name]
     empty, warm = rows["empty"], rows["warm"]
     assert set(empty["phases"]) == {"import", "graph", "optimizer", "linker", "first call"}
     assert min(empty["phases"].values()) > 0
@@ -41,6 +42,7 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path) -> None:
     assert empty["losses"][0] > empty["losses"][1] > empty["losses"][2]
     # A process with Theano needs more than 50 MB; with this graph, it needs less than 1 GB.
     assert 5e7 < empty["peak_memory"] < 1e9
+    assert 0 < sum(empty["bound"].values()) < empty["call"]
 
 
 @pytest.mark.thorough

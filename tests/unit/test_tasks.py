@@ -118,6 +118,12 @@ def test_a_misspelt_word_gets_a_suggestion(
     assert f"did you mean {near}?" in output
 
 
+def test_only_flags_of_the_task_are_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    status, output = run(capsys, "verify", "--chek")
+    assert status == 2
+    assert "did you mean" not in output
+
+
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_help_lists_the_flags_of_a_task(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     status, output = run(capsys, "build", flag)

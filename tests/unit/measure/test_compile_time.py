@@ -24,6 +24,7 @@ def make_row(seconds: float = 1.0) -> Row:
         "bound": {"products": seconds / 1000, "bytes": 0.0005},
         "load": 0.0,
         "when": "2020-07-28T00:00:00+00:00",
+        "provenance": {"commit": "", "packages": {}, "runs": 1},
     }
 
 
@@ -49,6 +50,25 @@ def test_environments_alternate(measured: list[tuple[str, str, str]]) -> None:
         ("mlp", "warm", "stock"),
         ("mlp", "warm", "openblas"),
     ]
+
+
+def test_runs_alternate_and_their_medians_are_reported(
+    measured: list[tuple[str, str, str]],
+) -> None:
+    file = compile_time.measure(["openblas", "jax"], ["mlp"], quick=False, runs=3)
+    assert measured[:5] == [
+        ("mlp", "empty", "openblas"),
+        ("mlp", "empty", "jax"),
+        ("mlp", "warm", "openblas"),
+        ("mlp", "warm", "jax"),
+        ("mlp", "empty", "openblas"),
+    ]
+    row = report.read(file)["rows"]["mlp"]["openblas"]["empty"]
+    # Measurements number 1, 5 and 9 have this row; see make_row.
+    assert row["totals"] == [1.75, 5.75, 9.75]
+    assert compile_time.compute_total_seconds(row) == 5.75
+    assert row["calls"] == [0.001, 0.001, 0.001]
+    assert row["provenance"]["runs"] == 3
 
 
 def test_quick_omits_the_slow_graphs(measured: list[tuple[str, str, str]]) -> None:
