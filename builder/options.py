@@ -17,7 +17,7 @@ class Options:
     """The flags of a build; a flag with the default None is a path.
 
     Raises:
-        UsageError: the file or directory of a path does not exist.
+        UsageError: the file or directory that a flag names does not exist.
     """
 
     sources: Path | None = field(

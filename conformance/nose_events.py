@@ -29,7 +29,7 @@ ORDER = ("failed", "skipped", "passed")
 
 
 class Events(Plugin):
-    """Writes each event immediately."""
+    """A nose plugin that writes each event to a file immediately."""
 
     name = "events"
     # A higher score makes nose report skipped tests to this plugin first.

@@ -1,4 +1,4 @@
-"""Print a graph as text: a formula with pprint, all nodes with debugprint, also optimized.
+"""Print a formula with pprint, and all nodes, unoptimized and optimized, with debugprint.
 
 Prints:
     ((x * x) + y)

@@ -67,7 +67,7 @@ OFTEN = (
     *("copy", "copy_sharing", "swap", "pickle", "deepcopy", "twice", "failing", "trusting"),
     *("threads", "two_threads", "subset", "unshipped"),
 )
-# Functions with these linkers cannot be copied, and they may reuse the memory of outputs.
+# Functions in these modes cannot be copied, or may reuse the memory of their outputs.
 LINKERS = ("c_linker", "python", "debug", "kept")
 OF_ALL_LINKERS = ("twice", "failing", "unshipped")
 MODES = (

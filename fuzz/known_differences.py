@@ -17,9 +17,9 @@ class KnownDifference:
 
     Args:
         kinds: the kinds of differences that the row matches.
-        pattern: a regular expression that the text of the smallest program must contain.
-        message: a regular expression that the text of the difference must contain.
-        finite: if false, the row matches only if one of the differing elements is not finite.
+        pattern: a regular expression that must match in the text of the shrunk program.
+        message: a regular expression that must match in the text of the difference.
+        finite: if false, the row matches only if no two finite elements differ.
         situations: the situations that the row matches.
         stock: whether stock Theano has the same difference.
         reason: the cause of the difference, or the reason not to fix it.

@@ -180,7 +180,7 @@ def shorten_values(program: Program) -> Iterator[Program]:
 
 
 def simplify_values(program: Program) -> Iterator[Program]:
-    """Yield programs with elements 0 or 1, and with NumPy's default layout."""
+    """Yield programs with elements 0, 1 or 2, or with NumPy's default layout."""
     for number, call in enumerate(program.calls):
         for position, value in enumerate(call):
             if value.layout != "C":

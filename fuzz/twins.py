@@ -54,7 +54,7 @@ def plain(value: Any) -> Any:
 
 
 def name_of(array: Any) -> str:
-    """Return the name of an array's type."""
+    """Return the name of an array's dtype."""
     return str(array.dtype)
 
 
@@ -277,7 +277,7 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 def reduction(
     function: Callable[..., Any], result: Callable[[str], str], *, several: bool = True
 ) -> Callable[..., Array]:
-    """Make the twin of a reduction, which reduces several axes at once in a wide type."""
+    """Make the twin of a reduction; the twin reduces several axes at once, in a wide type."""
 
     def twin(x: Any, axis: Any = None, keepdims: bool = False, dtype: str | None = None) -> Array:
         array = plain(x)
@@ -539,7 +539,7 @@ class Until:
 
 
 def to_list(values: Any) -> list[Any]:
-    """Return a list; a single value becomes a list of one."""
+    """Return a list: [] for None, [value] for a single value."""
     if isinstance(values, (list, tuple)):
         return list(values)
     return [] if values is None else [values]

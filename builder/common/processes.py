@@ -126,8 +126,8 @@ def start(
 ) -> Process:
     """Start a command in a new session and write its output to ``log``; do not wait for it.
 
-    Its standard input is a pipe to which nobody writes. The pipe closes when this process ends for
-    any reason, so that the child can end too.
+    The child's standard input is a pipe to which nobody writes. The pipe closes when the parent
+    ends for any reason, so that the child can end too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:

@@ -43,7 +43,7 @@ def install_relocated(lock: Lock, prefix: Path, final_prefix: Path, what: str) -
 
 
 def record_path(prefix: Path, package: str) -> Path:
-    """Return the path of a package's record; ``package`` is its file name without the suffix."""
+    """Return the path of a package's record; ``package`` is its file name without suffix."""
     return prefix / "conda-meta" / f"{package}.json"
 
 

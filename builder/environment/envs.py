@@ -57,7 +57,7 @@ class Environment:
 
 
 def make_specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
-    """Return the match specs of exactly this stack, and of its programs."""
+    """Return match specs: exactly this metapackage, and the stack's programs."""
     output = next(item for item in metapackage.outputs if item.name == METAPACKAGE)
     return f"{output.name} =={output.version} {output.build}", *stack.programs
 
@@ -193,7 +193,7 @@ def describe_differences(lock: Lock, directory: Path) -> str:
 
 
 def check_lock(lock: Lock, directory: Path) -> None:
-    """Compare a lock with the lock in ``directory``.
+    """Compare a lock file's content with the lock file in ``directory``.
 
     Raises:
         NotReproducible: the locks differ; the message names the packages.

@@ -82,7 +82,7 @@ def _find_placeholder(prefix: Path) -> list[str]:
 
 
 def verify_archive(archive: Path, stack: str) -> None:
-    """Unpack an archive in a temporary directory and verify it; as root, do so as another user.
+    """Unpack and verify an archive in a temporary directory; if root, as an unprivileged user.
 
     Raises:
         EnvironmentFailed: the archive could not be unpacked.

@@ -117,7 +117,7 @@ class Repository:
         Args:
             path: below the repository, or a URL.
             absent: the body to return for HTTP status 404; None: 404 is an error.
-            fields: the request's headers without the prefix "Content-", such as ``type``.
+            fields: the request's "Content-" headers, named without this prefix, such as ``type``.
         """
         headers = {"Accept": accept}
         headers |= {f"Content-{name.title()}": str(value) for name, value in fields.items()}

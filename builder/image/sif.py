@@ -34,7 +34,7 @@ def build_sif(archive: Path, target: Path) -> None:
     if shutil.which("apptainer") is None:
         raise HostToolMissing(
             "apptainer is not on PATH",
-            f"on a machine with Apptainer, with {definition} and {archive.name} in one directory: "
+            f"copy {definition} and {archive.name} to a machine with Apptainer; there: "
             f"apptainer build {target.name} {definition.name}",
         )
     part = target.with_name(f".{target.name}.part")

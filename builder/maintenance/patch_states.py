@@ -36,7 +36,7 @@ PROGRAM = paths.ROOT / "tests" / "patches" / "state_program.py"
 PORT = "port/"
 # Syntax errors and undefined names.
 RULES = "E9,F821,F823"
-# Lines of an error that the report shows.
+# The number of lines, from the end of the output, that the report of an error shows.
 LINES = 12
 # With --turn, this number of states is checked in addition to the states of changed patches, up to
 # the limit for both. On two CPUs, a state takes 5 s; before the patches of build/ shorten

@@ -30,8 +30,8 @@ def record_profile(stack: str, options: Options) -> None:
     """Build an instrumented interpreter, run PROGRAMS with it, and write its counts to PROFILE.
 
     Args:
-        stack: the stack whose environment has Theano. It must be built already, because the
-            interpreter of changed sources cannot be compiled with the old profile.
+        stack: the stack whose environment has Theano. Build it before you change Python's
+            sources: changed sources do not compile with the old profile.
 
     Raises:
         EnvironmentFailed: the stack is not built.

@@ -303,6 +303,6 @@ def _explain_failure(build: _Build) -> BuildFailed | DiskFull:
     return BuildFailed(
         f"recipe {name} failed: {reason}\n{excerpt}",
         f"the whole log: {progress.display_path(log)}\n"
-        f"  -> its work directory, until the next build: {build.work}\n"
+        f"  -> the work directory, until the next build: {build.work}\n"
         "  -> fix the cause and run again: the build resumes here; --verbose shows the logs",
     )

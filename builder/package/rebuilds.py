@@ -36,7 +36,7 @@ TOOLS = (
     " readelf strip"
 )
 
-# Maps a property to a command that runs the command in its arguments with another value of the
+# Maps a property to the prefix of a command: it runs the command with another value of the
 # property, if the host permits the change.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),

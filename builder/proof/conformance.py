@@ -132,7 +132,7 @@ def find_table(name: str) -> Path:
             if (paths.RECIPES / program / file.name).exists()
         ]
         raise UsageError(
-            f"{name}: the command runs the tests of exactly one program that has a {file.name}",
+            f"{name}: choose a stack with exactly one program that has a {file.name}",
             f"choose one of: {', '.join(tabled)}",
         )
     return file

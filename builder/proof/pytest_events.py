@@ -36,7 +36,7 @@ class Events:
 
 
 def read_events(directory: Path, part: Part) -> Events:
-    """Read the events of a part so far."""
+    """Read a part's events so far."""
     collected: list[str] | None = None
     outcomes: dict[str, Outcome] = {}
     started = ""

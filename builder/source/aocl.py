@@ -50,7 +50,7 @@ def cache_archive(archive: Path) -> str:
         raise SourceUnavailable(f"{archive} has neither {' nor '.join(LIBRARIES)}", hint)
     if not any(_is_licence(name) for name in names):
         raise SourceUnavailable(
-            f"{archive} contains no licence of AMD, which must be packaged with the library",
+            f"{archive} contains no AMD licence, which must be packaged with the library",
             HINT,
         )
     warnings = [SLOWER]

@@ -85,7 +85,7 @@ def fetch(
 
 
 def _raise_errors(errors: Sequence[BaseException]) -> None:
-    """Raise the first error; if all sources are unavailable, raise an error that names them."""
+    """Raise the first error that is no SourceUnavailable, or one SourceUnavailable for all."""
     unavailable = [error for error in errors if isinstance(error, SourceUnavailable)]
     others = [error for error in errors if error not in unavailable]
     if others or len(unavailable) == 1:

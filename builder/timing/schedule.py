@@ -45,7 +45,7 @@ def estimate_duration(
     chains = compute_longest_chains(needs, seconds)
     remaining = dict(seconds)
     running: list[str] = []
-    # CPUs that a recipe uses on average if it has all of them (Amdahl's law).
+    # The average number of CPUs that a recipe uses if all are free (Amdahl's law).
     usable = 1 / (SERIAL_SHARE + (1 - SERIAL_SHARE) / cpus)
     clock = 0.0
     while remaining:

@@ -13,7 +13,7 @@ FUNCTIONS = (
     *("erfcx", "tri_gamma", "i0", "i1", "j0", "j1"),
     *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
 )
-# Functions of two variables that are not negative.
+# Functions of two nonnegative arguments.
 INCOMPLETE = ("gammainc", "gammaincc", "gammau", "gammal", "chi2sf")
 OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
 # Functions with jumps take exact variables only, because rounding would decide the result.

@@ -36,7 +36,7 @@ def choose_operand(writer: Writer, dtype: str, dims: tuple[str, ...]) -> Variabl
 
 
 def choose_view(writer: Writer, x: Variable) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a matrix, its transpose or a part of it, and the dimensions."""
+    """Return the text of a matrix, or of its transpose or a strided view, and its dimensions."""
     form = writer.choose(("{0}", "{0}", "{0}", "{0}.T", "{0}[::-1]", "{0}[:, ::-1]", "{0}[::2]"))
     dims = x.dims
     if form == "{0}.T":

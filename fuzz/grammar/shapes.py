@@ -44,7 +44,7 @@ def write_reshape(writer: Writer) -> Variable:
     ]
     text, dims = writer.choose(forms)
     if "1" in x.dims:
-        # Theano infers that a length is 1 from some of these forms only.
+        # Only from some of these forms does Theano infer that a length is 1.
         dims = tuple(f"?{axis}{dim}" for axis, dim in enumerate(dims))
     return writer.add(text, x.dtype, dims, x, exact=True)
 

@@ -9,7 +9,7 @@ NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 
 def write_number(writer: Writer) -> str:
-    """Return a position: a constant, or an input of the function."""
+    """Return the text of an integer index: a constant, or an input of the function."""
     if writer.decide(65):
         return str(writer.choose(NUMBERS))
     return add_position(writer).name
@@ -145,7 +145,7 @@ def write_advanced_index(writer: Writer, x: Variable) -> tuple[str, list[str] | 
 
 
 def write_advanced_subtensor(writer: Writer) -> Variable:
-    """Write elements or rows selected by positions."""
+    """Write an advanced subtensor."""
     x = writer.choose_variable(types.ALL, (1, 2, 2, 3))
     text, dims = write_advanced_index(writer, x)
     if dims is None:
@@ -174,7 +174,7 @@ def write_advanced_update(writer: Writer) -> Variable:
 
 
 def write_lengths(writer: Writer) -> Variable:
-    """Write the size or the sum of lengths of an indexed variable."""
+    """Write the size, or the sum or product of lengths, of an indexed variable."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
     text, _ = write_index(writer, x)
     inner = f"{x.name}[{text}]"

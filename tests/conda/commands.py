@@ -16,7 +16,7 @@ from builder.environment import envs
 
 Result = subprocess.CompletedProcess[str]
 
-# The channel's address in these commands.
+# The channel's address in the commands of docs/conda.md and of a stack's files.
 EXAMPLE = "file:///srv/channel"
 # With these variables, a client reaches this machine only.
 NO_NETWORK = {

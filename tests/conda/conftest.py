@@ -56,7 +56,7 @@ def conda(
 
 @pytest.fixture
 def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
-    """Return each conda, for a new user."""
+    """Return each conda, with a new home directory."""
     yield conda.at(tmp_path / "home")
     shutil.rmtree(tmp_path / "home")
 
@@ -98,7 +98,7 @@ def channel() -> Path:
 
 @contextmanager
 def serve(directory: Path) -> Iterator[str]:
-    """Start the web server of docs/conda.md; return the address of a channel."""
+    """Serve ``directory`` with the command in docs/conda.md; yield the address of the channel."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     (command,) = read_page("Where the channel is")
@@ -138,7 +138,7 @@ def published(
 
 @pytest.fixture(scope="session", params=["file", "http"])
 def address(request: pytest.FixtureRequest, channel: Path, served: str) -> str:
-    """Return the channel's address, in each form."""
+    """Return the channel's file or HTTP address."""
     return f"file://{channel}" if request.param == "file" else served
 
 

@@ -171,7 +171,7 @@ def not_float16():
 
 
 def only_float32():
-    """Yield ops that refuse other types."""
+    """Return outputs of ops that accept float32 only; none if FLOAT is another type."""
     if FLOAT != "float32":
         return []
     x, u = on_device(2), on_device(1)

@@ -1,9 +1,9 @@
 /* A machine with one CUDA device, for compiling only: the parts of NVIDIA's driver and of cuBLAS
    that libgpuarray needs, in memory of the host, where no kernel runs.
 
-   Built three times, as DRIVER, CUBLAS and NVRTC, under NVIDIA's sonames, and preloaded. The
-   third calls the real NVRTC, whose path is in $NVRTC, but requests machine code
-   instead of PTX, so that errors of ptxas are errors of the compiler. */
+   Built three times, with -DDRIVER, -DCUBLAS and -DNVRTC, under NVIDIA's sonames, and
+   preloaded. The NVRTC stub calls the real NVRTC, whose path is in $NVRTC, but requests
+   machine code instead of PTX, so that NVRTC also reports the errors of ptxas. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ NOTHING(cuIpcGetMemHandle) NOTHING(cuIpcOpenMemHandle) NOTHING(cuLaunchKernel)
 NOTHING(cuLinkAddData) NOTHING(cuLinkDestroy) NOTHING(cuMemcpyPeerAsync) NOTHING(cuModuleUnload)
 NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
 
-/* Settings: $CAPABILITY (90), $DRIVER_VERSION (13000) and $DRIVER_ERROR, the result of
-   cuInit. */
+/* Settings: $CAPABILITY (default 90), $DRIVER_VERSION (default 13000) and
+ * $DRIVER_ERROR, the result of cuInit (default 0). */
 int cuInit(unsigned flags) { return setting("DRIVER_ERROR", 0); }
 int cuDriverGetVersion(int *version) { return *version = setting("DRIVER_VERSION", 13000), 0; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
@@ -127,7 +127,8 @@ FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
 FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
 
-/* Each line of $KERNELS has the architecture and the status of a compilation. */
+/* Append to the file $KERNELS a line with the architecture and the status of the
+ * compilation. */
 int nvrtcCompileProgram(void *program, int count, const char **options) {
   const char *ours[16];
   char machine[32] = "";

@@ -25,7 +25,7 @@ GRAPHS = [
 
 @pytest.fixture
 def train(emulate, tmp_path):
-    """Return a function that trains a graph, and returns the output of driver_calls.py."""
+    """Return a function that trains a graph and returns driver_calls.py's JSON output."""
 
     def start(graph, flags=""):
         compiler = f"{sys.prefix}/bin/{driver_calls.COMPILER}"

@@ -1,7 +1,8 @@
 """cuda/gpuarray-kernels.patch: one kernel computes several elementwise results.
 
-The emulated device computes the CPU's results, for all shapes, types and memory orders, and exactly
-the results of Theano's own kernels. Without the patch, each result needs a launch.
+On the emulated device, results equal the CPU's within rounding, for all shapes, types and memory
+orders. They equal the results of Theano's own kernels exactly. Without the patch, each result needs
+a launch.
 """
 
 import ctypes

@@ -47,8 +47,8 @@ h, _ = theano.scan(lambda row, h: T.tanh(T.dot(T.concatenate([row, h], 1), T.joi
 show(theano.function([x], [h[-1], T.grad(h[-1].sum(), w)]), draw(6, 4))
 """,
 }
-# The copies of each function. A gradient with respect to a shared variable of the device stays on
-# the device.
+# The copies to the host in each function. A gradient with respect to a shared variable of the
+# device stays on the device.
 COPIES = {"shapes": 1, "factor": 2, "rows": 3, "scan": 1}
 BEYOND = """
 for value in ([0, 3], [-4]):

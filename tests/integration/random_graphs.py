@@ -43,7 +43,7 @@ class Variables:
         self.draw, self.shapes, self.depth = draw, list(shapes), depth
 
     def choose(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
-        """Choose a variable with a suitable shape."""
+        """Choose a variable whose shape ``suits``; return its position and its shape."""
         # List the newest first, because hypothesis reduces failing examples to the first choices.
         positions = [position for position, shape in enumerate(self.shapes) if suits(shape)][::-1]
         if not positions:

@@ -105,14 +105,14 @@ class Two:
     other: Conversation
 
     def ask(self, question: Any) -> list[dict[str, Any]]:
-        """Return both answers, and the stack's second answer, from a cached optimized graph."""
+        """Return the stack's and the other answer, and the stack's again, from its graph cache."""
         line = json.dumps(question)
         return [json.loads(talk.ask(line)) for talk in (self.stack, self.other, self.stack)]
 
 
 @contextlib.contextmanager
 def start_two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
-    """Start both with flags."""
+    """Start the stack's Theano and the other Theano with ``flags``."""
     python = prefix / "bin" / "python"
     with contextlib.ExitStack() as started:
         talks = []

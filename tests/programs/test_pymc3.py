@@ -1,7 +1,6 @@
 """Compare PyMC3's models with NumPy and closed forms, and load saved traces.
 
-It runs in an environment with PyMC3: ./invoke build --stack=openblas --with=pymc3, pymc3-3.7 or
-pymc3-3.11
+It needs PyMC3: ./invoke build --stack=openblas --with=NAME (pymc3, pymc3-3.7 or pymc3-3.11).
 """
 
 import arviz
@@ -26,7 +25,7 @@ of_3_11 = pytest.mark.skipif(
 
 @pytest.fixture
 def regression():
-    """Regress Y on X with flat priors: the posterior has least squares' mean and covariance."""
+    """Regress Y on X with flat priors: the posterior mean is the least-squares estimate."""
     with pm.Model() as model:
         beta = pm.Flat("beta", shape=X.shape[1])
         pm.Normal("y", pm.math.dot(X, beta), NOISE, observed=Y)
@@ -108,7 +107,7 @@ def test_minibatches_are_rows_of_the_data(kept):
 
 
 def test_mixture():
-    """Fit a mixture of two normal distributions far apart to two halves of the data."""
+    """Fit a mixture of two normal distributions far apart to 100 and 300 values."""
     halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
     with pm.Model():
         w = pm.Dirichlet("w", np.ones(2))
@@ -205,7 +204,7 @@ def test_hierarchical():
 
 @of_3_11
 def test_advi_with_minibatches():
-    """Compare the approximation of a mean from minibatches with the posterior of all data."""
+    """Compare the mean that ADVI estimates from minibatches with the mean of all data."""
     data = RNG.normal(2, 1, 1000)
     with pm.Model():
         mu = pm.Normal("mu", 0, 10)

@@ -51,7 +51,7 @@ def test_invalid_arrays_raise_the_same_messages(add, value, error, message):
 
 
 def test_outputs_of_all_shapes_and_orders(add):
-    """The output is allocated, kept and resized, and loops follow its strides."""
+    """The output is allocated, reused and resized, and loops follow its strides."""
     for shape in ((2, 3), (2, 3), (4, 1), (0, 5)):
         x, y = np.random.RandomState(0).normal(size=(2, *shape))
         for order in "CF":

@@ -1,7 +1,7 @@
 """build/flags-for-the-processor.patch puts the CPU into the name of the compile directory.
 
-Without the patch, machines with different CPUs and one home directory share it, and an older CPU
-dies of SIGILL in modules that a newer CPU compiled.
+Without the patch, machines with different CPUs and one home directory share the compile directory.
+Programs on the older CPU die of SIGILL in modules of the newer CPU.
 """
 
 import numpy as np

@@ -98,7 +98,7 @@ def test_damaged_modules_are_compiled_again(run, compiled, pattern, damage):
         file.unlink()
         file.write_bytes(whole)
         damage(file)
-    # Cached graphs are not tested here.
+    # Remove the cached optimized graphs: this test covers modules only.
     shutil.rmtree(compiled / "optimized_graphs")
     assert run() == (count, "")
     assert run() == (0, "")
@@ -164,7 +164,7 @@ def test_a_compiledir_that_is_moved(run, compiled):
     assert not compiled.exists()
 
 
-# This code runs on a separate file system without free space.
+# Copies the compile cache to a separate file system, fills it, and runs two programs.
 FULL = """
 mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 { cat /dev/zero > "$1/filling" || true; } 2> /dev/null && "$3" -c "$4" && "$3" -c "$5"

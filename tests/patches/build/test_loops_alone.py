@@ -203,7 +203,7 @@ def test_many_arrays_with_any_strides():
 
 @pytest.mark.parametrize("dimensions", [0, 1, 2])
 def test_division_by_zero(thunk_of, dimensions):
-    """An error inside a loop leaks nothing, and the output is not stored."""
+    """An error inside a loop leaks no reference and stores no output."""
     x, y = (tt.TensorType("int64", [False] * dimensions)() for _ in range(2))
     assert is_alone(x // y)
     thunk, (first, second), result = thunk_of([x, y], x // y)

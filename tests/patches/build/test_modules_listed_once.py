@@ -1,6 +1,6 @@
 """build/modules-are-cached.patch lists the cache only if it may have new modules.
 
-Without the patch, each function with a profile and each compilation opens all modules.
+Without the patch, each function with a profile and each compilation lists the cache.
 """
 
 import pytest

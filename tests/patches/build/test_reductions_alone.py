@@ -107,7 +107,7 @@ def test_empty_reductions():
 
 
 def test_nan_is_the_maximum_and_the_minimum():
-    """nan is the maximum and the minimum, as the first or the last element."""
+    """A nan is the maximum and the minimum, whether it is the first or the last element."""
     x = tt.matrix()
     functions = [theano.function([x], OPS[n][0](0)(x), mode=PLAIN) for n in ("max", "min")]
     value = np.array([[np.nan, 1, 2, np.inf], [3, np.nan, -np.inf, np.inf]], x.dtype)

@@ -122,7 +122,7 @@ def test_shipped_modules_are_used_with_irrelevant_flags(run, use, flags):
 
 @pytest.mark.skipif(not is_of_level(), reason=REASON)
 def test_loops_of_common_operations(run, use, directory):
-    """Shipped loops compute the same bits, and raise the same errors."""
+    """Shipped loops compute the same bits as compiled loops, and raise the same errors."""
     compiled = use(USE_LOOPS)
     run(WRITE_LOOPS)
     assert [path.name for path in directory.iterdir()] == [f"{LEVEL}-loops.so"]

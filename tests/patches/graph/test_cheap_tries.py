@@ -141,7 +141,7 @@ def test_an_elemwise_makes_no_node_of_its_scalar_op(monkeypatch):
 
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_output_dtypes_equal_the_nodes_dtypes(float_x):
-    """The types are right for each scalar op, and for inputs that it refuses."""
+    """output_dtypes returns the dtypes of each scalar op's node, or raises the node's error."""
     ops = {op for op in vars(scalar).values() if isinstance(op, scalar.ScalarOp)}
     x, y = scalar.float32("x"), scalar.int8("y")
     ops |= {

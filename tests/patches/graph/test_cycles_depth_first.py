@@ -236,7 +236,7 @@ def test_a_graph_is_valid_if_it_can_be_sorted():
 
 
 def test_one_more_node_in_place_needs_no_search(monkeypatch):
-    """Each of 50 nodes becomes in-place; the last node must not, because a node reads its input."""
+    """A chain's nodes become in-place; its first must not, because the output reads its input."""
     x = tensor.dvector()
     variables = [Step()(x)]
     for _ in range(50):

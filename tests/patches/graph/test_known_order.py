@@ -248,7 +248,7 @@ def test_a_table_follows_the_larger_line(op, python):
     [((-(2**62), 0), 5), ((2**62, 0), -5), ((-(2**63), 2**62), 2**62), ((2**63 - 1, -(2**63)), 5)],
 )
 def test_simplest_expression_does_not_overflow(row, offset):
-    """Only the line through the shortest lengths would overflow."""
+    """Only the line through the row's values would overflow."""
     first, second = map(np.int64, row)
     expression = tt.switch(tt.lt(N, 1), first, tt.switch(tt.lt(N, 2), second, N + offset))
     assert LengthTables().of(expression).row == row

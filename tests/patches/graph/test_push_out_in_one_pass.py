@@ -64,7 +64,7 @@ for actual, expected in zip(
 
 
 def test_sums_of_several_sizes(run_python):
-    """Weights have different shapes, one is used twice, and states read some of them."""
+    """Weights have different shapes; one is used twice, and some multiply the previous state."""
     result = run_python(
         """
 import numpy as np, theano, theano.tensor as tt

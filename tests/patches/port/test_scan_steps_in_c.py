@@ -16,7 +16,7 @@ SEQUENCE = np.random.RandomState(0).uniform(-1, 1, (9, 3))
 
 @pytest.fixture(params=["C", "Python"])
 def loop(request, monkeypatch):
-    """Run the test with both loops."""
+    """Run the test with the loop in C and with the loop in Python."""
     used = []
     compiled_steps = steps.compiled_steps
 

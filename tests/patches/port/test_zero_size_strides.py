@@ -1,7 +1,7 @@
 """port/current-numpy.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
 
-Without the patch, Gemm, Dot22, and BatchedDot of a batch that is not empty raise "some matrix has
-no unit stride" for them.
+Without the patch, Gemm, Dot22, and BatchedDot of a nonempty batch raise "some matrix has no unit
+stride" for empty matrices.
 """
 
 import numpy as np

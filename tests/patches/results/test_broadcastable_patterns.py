@@ -119,7 +119,7 @@ ONE = tt.TensorType("float64", (True, True))("one")
     [(COLUMN, np.s_[:, None], 2), (ONE, np.s_[None], 1), (ONE, np.s_[0, None], 1)],
 )
 def test_newaxis_drops_broadcastable_dimensions(variable, index, ndim):
-    """Theano 1.0.5 does so too: nematus and its descendants index their masks with [:, None]."""
+    """As in Theano 1.0.5, because nematus and its descendants index masks with [:, None]."""
     with pytest.warns(UserWarning, match="numpy_newaxis") as warnings:
         indexed = variable[index]
     assert indexed.ndim == ndim

@@ -16,7 +16,7 @@ VALUES = np.arange(6.0).reshape(2, 3)
 
 
 def code_of(function):
-    """Return the source of the module of the first node of a function."""
+    """Return the C source for the first node of a function."""
     node = function.maker.fgraph.toposort()[0]
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
     return CLinker().accept(graph).get_src_code()

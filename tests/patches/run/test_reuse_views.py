@@ -139,7 +139,7 @@ def test_a_view_keeps_its_array(name):
     """The array lives until the next call, and no longer."""
 
     class Owner(np.ndarray):
-        """An array with weak references and with bases of another type."""
+        """A subclass of ndarray: the base of its views has another type."""
 
     function = compiled(name)
     alive = []

@@ -15,7 +15,7 @@ from builder.common import elf
     [
         (make_library(), False, False),
         (make_library(stack=RWE), True, False),
-        # Without a note, as an assembler writes the file.
+        # Without PT_GNU_STACK, as an assembler writes the file.
         (make_library(stack=None), True, False),
         (make_library(entries=[(22, 0)]), False, True),
         (make_library(entries=[(30, 4)]), False, True),

@@ -14,7 +14,7 @@ from builder.proof.own_tests import Run
 
 @pytest.fixture
 def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the builds and suites that would run; no stack is built."""
+    """Record the builds and suites that would run; there is no built stack."""
     commands: list[str] = []
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     monkeypatch.setattr(checks, "build_stack", lambda stack, _: commands.append(f"build {stack}"))

@@ -39,7 +39,7 @@ class Engine:
         self.built.append(work.name)
         return process
 
-    pid = 1 << 30  # A package that no other depends on.
+    pid = 1 << 30  # No process has this id.
 
     def poll(self) -> int:
         return 0

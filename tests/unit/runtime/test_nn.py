@@ -32,7 +32,7 @@ def sigmoid(x):
 
 
 def compute_step(mode, seen, kept, h, c):
-    """Compute a step from the parts of the input and of the state, for gates in cuDNN's order."""
+    """Compute a step from the gates' products with input and state, in cuDNN's gate order."""
     both = [a + b for a, b in zip(seen, kept, strict=True)]
     if mode == "rnn_tanh":
         return np.tanh(both[0]), c

@@ -1,4 +1,4 @@
-"""Load profiles of a Neural Turing Machine from 2017, with three choices of BLAS and libm."""
+"""Load Theano 0.8.2's profiles of a Neural Turing Machine, with three choices of BLAS and libm."""
 
 from pathlib import Path
 
