@@ -93,7 +93,7 @@ def test_the_hint_for_the_archive_of_all_of_aocl(tmp_path: Path) -> None:
 
 def test_a_release_without_a_licence_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "bare.tar"
-    for header, reason in (("amdlibm.h", ""), ("amdlibm_vec.h", "contains no licence")):
+    for header, reason in (("amdlibm.h", ""), ("amdlibm_vec.h", "contains no AMD licence")):
         with tarfile.open(file, "w") as tar:
             for name in (header, "lib/libalm.so"):
                 member = tarfile.TarInfo(name)
