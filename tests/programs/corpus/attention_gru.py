@@ -20,7 +20,7 @@ def weights(*shape):
 
 
 def part(x, number, width):
-    """Return block ``number``, ``width`` columns wide, of a product (one block per gate)."""
+    """Return the number-th slice of a joined product."""
     if x.ndim == 3:
         return x[:, :, number * width : (number + 1) * width]
     return x[:, number * width : (number + 1) * width]

@@ -58,7 +58,7 @@ def log_sum_exp(x, axis=None):
 
 
 def forward(observations, transitions, viterbi=False, return_best_sequence=False):
-    """Return the log-sum-exp of all paths' scores, or the best path's score or tags."""
+    """Return the log-sum-exp of all paths' scores, or the tags of the best path."""
 
     def recurrence(obs, previous, transitions):
         previous = previous.dimshuffle(0, "x")
