@@ -32,7 +32,12 @@ CHECKS = (
         "Gemm, Gemv, Dot22 and Ger run in C with the stack's BLAS; one BLAS, one OpenMP",
         flags="openmp=True,openmp_elemwise_minsize=0",
     ),
-    Check("numerics", "BLAS results are right for all orders, strides, sizes and thread counts"),
+    Check(
+        "numerics",
+        "BLAS results are right for all orders, strides, sizes and thread counts",
+        limit=3600,
+        full_limit=3600,
+    ),
     Check("check_blas", "Theano's gemm is as fast as numpy's"),
     Check("libm", "compiled loops call amdlibm, and its functions are right to 4 ulp"),
     Check(
