@@ -48,6 +48,21 @@ def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[V
     return outputs, positions, [node.inputs[outer[position]] for position in positions]
 
 
+def are_dependent(
+    first: Apply, second: Apply, before: dict[Apply, set[Apply]] | None = None
+) -> bool:
+    """Return whether one of two Scans computes an input of the other.
+
+    Args:
+        first: the node of a Scan.
+        second: the node of another Scan.
+        before: the result of find_scans_before, or None: search the graph.
+    """
+    if before is None:
+        return any(gof.graph.is_in_ancestors(*pair) for pair in ((first, second), (second, first)))
+    return second in before[first] or first in before[second]
+
+
 def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Apply, set[Apply]]:
     """Return, by Scan, the Scans on which it depends.
 
