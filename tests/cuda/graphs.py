@@ -171,7 +171,7 @@ def not_float16():
 
 
 def only_float32():
-    """Return outputs of ops that accept float32 only; none if FLOAT is another type."""
+    """Return the outputs of float32-only ops, or no outputs if FLOAT is another dtype."""
     if FLOAT != "float32":
         return []
     x, u = on_device(2), on_device(1)

@@ -365,15 +365,25 @@ THEANO_SHARED int theano_walk_loops(int last, const npy_intp *sizes,
     }
 }
 
-/* Order the loops over n arrays, and iterate. */
-template <typename Run>
+/* Walks loops in the calling thread. */
+struct theano_serial {
+    template <typename Run>
+    int operator()(int last, const npy_intp *sizes, const npy_intp *strides, int n,
+                   char **data, const Run &run) const {
+        return theano_walk_loops(last, sizes, strides, n, data, run);
+    }
+};
+
+/* Order the loops over n arrays, and iterate by `walk`. */
+template <typename Run, typename Walk = theano_serial>
 THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
                                    const npy_intp *array_strides, const npy_intp *like,
-                                   const char *in_order, const Run &run) {
+                                   const char *in_order, const Run &run,
+                                   const Walk &walk = Walk()) {
     npy_intp sizes[nd + 2], strides[(nd + 2) * n];
     int last =
         theano_order_loops(nd, dims, n, array_strides, like, in_order, sizes, strides);
-    return last ? theano_walk_loops(last, sizes, strides, n, data, run) : 0;
+    return last ? walk(last, sizes, strides, n, data, run) : 0;
 }
 
 /* Write the strides of an Elemwise's arrays, nd for each: 0 where an array is
@@ -388,10 +398,10 @@ static inline void theano_elemwise_strides(int nd, int n, PyArrayObject *const *
 }
 
 /* Run an Elemwise's loops over n arrays, in the memory order of arrays[like]. */
-template <typename Run>
+template <typename Run, typename Walk = theano_serial>
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                                   PyArrayObject **arrays, const char *const *broadcast,
-                                  int like, const Run &run) {
+                                  int like, const Run &run, const Walk &walk = Walk()) {
     npy_intp strides[nd * n + 1];
     char *data[n], in_order[nd + 1];
     memset(in_order, '0', nd);
@@ -399,7 +409,7 @@ THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
         data[i] = PyArray_BYTES(arrays[i]);
     theano_elemwise_strides(nd, n, arrays, broadcast, strides);
     return theano_run_loops(nd, dims, n, data, strides, strides + like * nd, in_order,
-                            run);
+                            run, walk);
 }
 
 /* Sort loops, pairs of a stride and a dimension, in decreasing order. */

@@ -129,22 +129,6 @@ struct any_strides {
     }
 };
 
-/* Run the loops of an Elemwise over its arrays, in threads. */
-static int run_elemwise(const theano_elemwise_op *op, const npy_intp *dims, int n,
-                        PyArrayObject **arrays) {
-    npy_intp strides[op->nd * n + 1];
-    int item_sizes[n];
-    char *data[n], in_order[op->nd + 1];
-    memset(in_order, '0', op->nd);
-    for (int i = 0; i < n; i++) {
-        data[i] = PyArray_BYTES(arrays[i]);
-        item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
-    }
-    theano_elemwise_strides(op->nd, n, arrays, op->broadcast, strides);
-    return run_in_threads(op->nd, dims, n, data, strides, strides + op->like * op->nd,
-                          in_order, op->like, any_strides{op, n, item_sizes});
-}
-
 static int elemwise(const thunk *self, PyArrayObject **inputs,
                     PyArrayObject **outputs) {
     const theano_elemwise_op *op = (const theano_elemwise_op *)self->op;
@@ -167,8 +151,13 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             return -1;
         arrays[n++] = outputs[i];
     }
-    if (op->next_to)
-        return run_elemwise(op, dims, n, arrays);
+    if (op->next_to) {
+        int item_sizes[n];
+        for (int i = 0; i < n; i++)
+            item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
+        return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
+                               any_strides{op, n, item_sizes}, in_threads{op->like});
+    }
     return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
 }
 

@@ -30,19 +30,22 @@ struct run_loops : operation {
         return loops.op->loops(loops.data, loops.sizes, loops.strides);
     }
 
+    template <typename Run, typename Walk>
+    int walk_by(const Walk &walk, const Run &run) const {
+        char *at[n];
+        memcpy(at, data, sizeof(at));
+        return walk(last, sizes, strides, n, at, run);
+    }
+
     static int run_all(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        char *at[loops.n];
-        memcpy(at, loops.data, sizeof(at));
-        return theano_walk_loops(loops.last, loops.sizes, loops.strides, loops.n, at,
-                                 loops.op->loops);
+        return loops.walk_by(theano_serial(), loops.op->loops);
     }
 
     static int run_any_strides(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        return walk_in_threads(loops.last, loops.sizes, loops.strides, loops.n,
-                               loops.data, loops.op->like,
-                               any_strides{loops.op, loops.n, loops.item_sizes});
+        return loops.walk_by(in_threads{loops.op->like},
+                             any_strides{loops.op, loops.n, loops.item_sizes});
     }
 };
 
@@ -85,7 +88,7 @@ struct fill_array : operation {
     }
 };
 
-/* copy_rows. */
+/* Call copy_rows. */
 struct copy_operation : operation {
     npy_intp n, size, to_stride, from_stride;
     char *to, *from;
@@ -98,7 +101,7 @@ struct copy_operation : operation {
     }
 };
 
-/* take_rows. */
+/* Call take_rows. */
 struct take_operation : operation {
     npy_intp n, size;
     const npy_intp *offsets;
@@ -111,7 +114,7 @@ struct take_operation : operation {
     }
 };
 
-/* add_numbers. */
+/* Call add_numbers. */
 template <typename T> struct add_operation : operation {
     npy_intp n, from_stride;
     const npy_intp *offsets;

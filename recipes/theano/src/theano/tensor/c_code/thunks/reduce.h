@@ -33,7 +33,7 @@ static const npy_intp *reduction_strides(const theano_elemwise_op *op,
     return across ? kept_first : like;
 }
 
-/* The loops of a reduction, for walk_in_threads. */
+/* The loops of a reduction, for in_threads. */
 struct reduction_loops {
     enum { AT_ONCE = 512, FEW = 0 };
 
@@ -54,8 +54,8 @@ static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
     const npy_intp *like =
         reduction_strides(op, input, PyArray_STRIDES(to), strides, kept_first);
     op->fill(data[1], PyArray_SIZE(to));
-    return run_in_threads(op->nd, PyArray_DIMS(input), 2, data, strides, like,
-                          op->reduced, 1, reduction_loops{op->loops});
+    return theano_run_loops(op->nd, PyArray_DIMS(input), 2, data, strides, like,
+                            op->reduced, reduction_loops{op->loops}, in_threads{1});
 }
 
 static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {

@@ -78,14 +78,13 @@ static class helper_threads {
         while (n_started < n && !pthread_create(&thread, &attributes, start, this))
             n_started++;
         if (n_started < n)
-            most = n_started;
+            max_helpers = n_started;
         pthread_sigmask(SIG_SETMASK, &before, NULL);
         pthread_attr_destroy(&attributes);
     }
 
   public:
-    /* The largest number of helpers. */
-    int most = 0;
+    int max_helpers = 0;
 
     /* Run the parts from number `next` on, with n helpers. */
     void run(divided_loops *shared, int n) {
@@ -117,9 +116,9 @@ static class helper_threads {
 } helpers;
 
 void helper_threads::forget() {
-    const int most = helpers.most;
+    const int max_helpers = helpers.max_helpers;
     helpers = helper_threads();
-    helpers.most = most;
+    helpers.max_helpers = max_helpers;
 }
 
 /* The loops of theano_walk_loops in parts: dimension d is divided. */
@@ -163,77 +162,73 @@ static bool are_large(int last, const npy_intp *sizes) {
     npy_intp n_elements = 1;
     for (int d = 0; d <= last; d++)
         n_elements *= sizes[d];
-    return helpers.most && n_elements >= FEW_ELEMENTS;
+    return helpers.max_helpers && n_elements >= FEW_ELEMENTS;
 }
 
-/* As theano_walk_loops, in threads. Threads compute different elements of array number
- * `output`. `run` must not fail or use Python. If vectors of elements are computed by
- * other functions than the remaining elements, the results must not depend on the
- * number of threads: the innermost iterations of parts are multiples of Run::AT_ONCE.
- * If there are fewer than Run::FEW, this also applies to the next loop. */
-template <typename Run>
-static int walk_in_threads(int last, const npy_intp *sizes, const npy_intp *strides,
-                           int n, char *const *data, int output, const Run &run) {
-    /* HELPER_NANOSECONDS: the least time of loops that is worth a helper. To wake one
-     * takes the calling thread 5 to 10 us on a virtual machine. */
-    enum { PARTS_PER_THREAD = 8, MOST_PARTS = 128, HELPER_NANOSECONDS = 25000 };
-    const npy_intp most_parts =
-        std::min<npy_intp>(MOST_PARTS, PARTS_PER_THREAD * (1 + helpers.most));
-    int divided = last;
-    npy_intp n_units = 1, unit = 1;
-    /* Divide the outermost dimension with enough units, otherwise the largest. */
-    for (int d = 0; d <= last && n_units < most_parts && are_large(last, sizes); d++) {
-        const bool is_inner = d == last || (d == last - 1 && sizes[last] < Run::FEW);
-        const npy_intp unit_of = is_inner ? Run::AT_ONCE : 1;
-        const npy_intp units = (sizes[d] + unit_of - 1) / unit_of;
-        if (units > n_units && strides[d * n + output]) {
-            divided = d;
-            n_units = units;
-            unit = unit_of;
+/* Walks loops in threads, which compute different elements of array number `output`.
+ * `run` must not fail or use Python. If vectors of elements are computed by other
+ * functions than the remaining elements, the results must not depend on the number of
+ * threads: the innermost iterations of parts are multiples of Run::AT_ONCE. If there
+ * are fewer than Run::FEW, this also applies to the next loop. */
+struct in_threads {
+    int output;
+
+    /* HELPER_NANOSECONDS: a helper is woken for at least this remaining time. To wake
+     * one takes the calling thread 5 to 10 us on a virtual machine. */
+    enum { PARTS_PER_THREAD = 8, MAX_PARTS = 128, HELPER_NANOSECONDS = 25000 };
+
+    template <typename Run>
+    int operator()(int last, const npy_intp *sizes, const npy_intp *strides, int n,
+                   char **data, const Run &run) const {
+        if (!are_large(last, sizes))
+            return theano_walk_loops(last, sizes, strides, n, data, run);
+        /* Divide the outermost dimension with enough units, otherwise the largest. */
+        const npy_intp max_parts =
+            std::min<npy_intp>(MAX_PARTS, PARTS_PER_THREAD * (1 + helpers.max_helpers));
+        int divided = last;
+        npy_intp n_units = 1, unit = 1;
+        for (int d = 0; d <= last && n_units < max_parts; d++) {
+            const bool is_inner =
+                d == last || (d == last - 1 && sizes[last] < Run::FEW);
+            const npy_intp unit_of_d = is_inner ? Run::AT_ONCE : 1;
+            const npy_intp n_units_of_d = (sizes[d] + unit_of_d - 1) / unit_of_d;
+            if (n_units_of_d > n_units && strides[d * n + output]) {
+                divided = d;
+                n_units = n_units_of_d;
+                unit = unit_of_d;
+            }
         }
+        if (n_units == 1)
+            return theano_walk_loops(last, sizes, strides, n, data, run);
+        divided_walk<Run> walk(std::min(n_units, max_parts), run);
+        walk.last = last;
+        walk.n = n;
+        walk.d = divided;
+        walk.sizes = sizes;
+        walk.strides = strides;
+        walk.data = data;
+        walk.n_units = n_units;
+        walk.unit = unit;
+        const npy_int64 started = read_nanoseconds();
+        walk.run(&walk, walk.next++, 1);
+        const npy_int64 part_nanoseconds = read_nanoseconds() - started;
+        const npy_int64 remaining_nanoseconds = part_nanoseconds * (walk.n_parts - 1);
+        const int n_helpers = std::min<npy_int64>(
+            helpers.max_helpers, remaining_nanoseconds / HELPER_NANOSECONDS);
+        if (n_helpers)
+            helpers.run(&walk, n_helpers);
+        else
+            walk.run(&walk, 1, walk.n_parts);
+        return 0;
     }
-    if (n_units == 1) {
-        char *at[n];
-        memcpy(at, data, sizeof(at));
-        return theano_walk_loops(last, sizes, strides, n, at, run);
-    }
-    divided_walk<Run> walk(std::min(n_units, most_parts), run);
-    walk.last = last;
-    walk.n = n;
-    walk.d = divided;
-    walk.sizes = sizes;
-    walk.strides = strides;
-    walk.data = data;
-    walk.n_units = n_units;
-    walk.unit = unit;
-    const npy_int64 started = read_nanoseconds();
-    walk.run(&walk, walk.next++, 1);
-    const npy_int64 left = (read_nanoseconds() - started) * (walk.n_parts - 1);
-    const int n_helpers = std::min<npy_int64>(helpers.most, left / HELPER_NANOSECONDS);
-    if (n_helpers)
-        helpers.run(&walk, n_helpers);
-    else
-        walk.run(&walk, 1, walk.n_parts);
-    return 0;
-}
-
-/* As theano_run_loops, in threads; see walk_in_threads. */
-template <typename Run>
-static int run_in_threads(int nd, const npy_intp *dims, int n, char *const *data,
-                          const npy_intp *array_strides, const npy_intp *like,
-                          const char *in_order, int output, const Run &run) {
-    npy_intp sizes[nd + 2], strides[(nd + 2) * n];
-    const int last =
-        theano_order_loops(nd, dims, n, array_strides, like, in_order, sizes, strides);
-    return last ? walk_in_threads(last, sizes, strides, n, data, output, run) : 0;
-}
+};
 
 /* set_threads(n): set the largest number of threads that run the loops of an op. */
 static PyObject *set_threads(PyObject *, PyObject *number) {
-    const long most = PyLong_AsLong(number);
-    if (most == -1 && PyErr_Occurred())
+    const long n_threads = PyLong_AsLong(number);
+    if (n_threads == -1 && PyErr_Occurred())
         return NULL;
-    helpers.most = std::max(0L, std::min(most, 1024L) - 1);
+    helpers.max_helpers = std::max(0L, std::min(n_threads, 1024L) - 1);
     Py_RETURN_NONE;
 }
 
