@@ -51,7 +51,17 @@ HEADINGS = {
     "openblas": "`openblas`",
     "jax": "JAX",
 }
+STACKS = ("openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm")
 ELEMENTWISE = ("exp", "log", "tanh", "sigmoid", "pow", "softplus", "LSTM cell")
+# By row of the table of speed-ups: the names of calls in run.json, float32 and float64.
+CALLS = {
+    "Theano's check_blas, 2000 x 2000": ["check_blas float32 2000", "check_blas float64 2000"],
+    **{
+        name: [f"{name.replace('LSTM', 'lstm')} {dtype} 1e+05" for dtype in ("float32", "float64")]
+        for name in ELEMENTWISE
+    },
+    "small Neural Turing Machine, training step, float64": ["ntm-small"],
+}
 
 Row = dict[str, Any]
 Lines = list[Sequence[str]]
@@ -173,13 +183,14 @@ def make_summary() -> Lines:
 
 def make_speed_ups() -> Lines:
     """Make rows of speed-ups of calls over stock Theano, float32 and float64, by stack."""
-    document = load("calls")
-    stacks = list(document["speed_up"])
-    lines: Lines = [["call", *(f"`{name}`" for name in stacks)]]
-    for call in next(iter(document["speed_up"].values())):
+    seconds = load("run")["seconds"]
+    lines: Lines = [["call", *(f"`{name}`" for name in STACKS)]]
+    for call, names in CALLS.items():
         cells = [
-            " / ".join(f"{value:.3g}" for value in document["speed_up"][name][call])
-            for name in stacks
+            " / ".join(
+                _format_significant(_compute_speed_up(seconds, stack, name)) for name in names
+            )
+            for stack in STACKS
         ]
         lines.append([call, *cells])
     return lines
@@ -187,10 +198,16 @@ def make_speed_ups() -> Lines:
 
 def make_mean_speed_ups() -> Lines:
     """Make rows of the geometric means of elementwise speed-ups over stock Theano, by stack."""
+    seconds = load("run")["seconds"]
     lines: Lines = [["stack", "float32", "float64"]]
-    for name, by_call in load("calls")["speed_up"].items():
-        means = [geometric_mean(by_call[call][i] for call in ELEMENTWISE) for i in (0, 1)]
-        lines.append([f"`{name}`", *(f"{mean:.1f}" for mean in means)])
+    for stack in STACKS:
+        means = [
+            geometric_mean(
+                _compute_speed_up(seconds, stack, CALLS[call][i]) for call in ELEMENTWISE
+            )
+            for i in (0, 1)
+        ]
+        lines.append([f"`{stack}`", *(f"{mean:.1f}" for mean in means)])
     return lines
 
 
@@ -292,6 +309,10 @@ def _group_by_day(
             day = datetime.datetime.fromisoformat(rows[cache]["when"]).date()
             days.setdefault(day, {})[name] = rows[cache]
     return {f"{day.day} {day:%b %Y}": days[day] for day in sorted(days)}
+
+
+def _compute_speed_up(seconds: dict[str, dict[str, float]], stack: str, call: str) -> float:
+    return seconds["stock"][call] / seconds[stack][call]
 
 
 def _find_processor(file: str) -> str:

@@ -36,8 +36,8 @@ def test_a_changed_number_fails_the_check_and_is_written_back(
     assert document_tables.update() == [readme]
     document_tables.check()
     written = readme.read_text(encoding="utf-8")
-    assert "| `openblas` | 4.0 | 2.1 |\n" in written
-    readme.write_text(written.replace("4.0", "4.1"), encoding="utf-8")
+    assert "| `openblas` | 7.9 | 5.5 |\n" in written
+    readme.write_text(written.replace("7.9", "8.1"), encoding="utf-8")
     with pytest.raises(CommandFailed, match=r"README\.md"):
         document_tables.check()
 
