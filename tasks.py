@@ -1,7 +1,8 @@
 """Define the tasks of ``./invoke``; each task turns its flags into one call of the builder.
 
-Any Invoke of the host can read this file, as ``./invoke`` does. Therefore its imports need only
-Invoke and the standard library; a task imports the builder when it runs.
+Any Invoke on the host can also read this file, without the builder's tools. Therefore the imports
+at the top of this file need only Invoke and the standard library. A task imports the other modules
+of the builder when it runs.
 """
 
 from __future__ import annotations
@@ -30,12 +31,16 @@ from builder.options import Options
 
 ROOT = Path(__file__).resolve().parent
 INTERRUPTED = 130
-# If one of these tasks was interrupted, the next run continues it. Other tasks start again.
+# If one of these tasks is interrupted, the next run continues it. Other tasks start again.
 RESUMABLE = ("build", "packages", "lock", "env", "fetch", "image", "images", "conformance")
 
 
 def _list_programs(*, with_known_tests: bool = False) -> str:
-    """List the programs of stacks.toml, or name that file if this Python cannot read TOML."""
+    """List the programs of stacks.toml; if this Python cannot read TOML, name the file instead.
+
+    Args:
+        with_known_tests: list only the programs whose recipes have a conformance.toml.
+    """
     try:
         from builder.stack import stacks
     except ImportError:
@@ -49,13 +54,13 @@ def _list_programs(*, with_known_tests: bool = False) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Flag:
-    """A flag of several tasks: its default ("" for a path) and its help text."""
+    """The default and the help text of a flag. The default of a path is ""."""
 
     default: object
     help: str
 
 
-# Each flag of several tasks is declared once: here, or as a field of Options.
+# A flag that several tasks share is declared once: here, or as a field of Options.
 SHARED = {
     "stack": Flag(Parameter.empty, "name of the stack; `invoke stacks` lists them"),
     "with_": Flag("", f"programs to add to the stack, separated by commas: {_list_programs()}"),
@@ -74,10 +79,15 @@ BUILD = (*STACK, *(option.name for option in dataclasses.fields(Options)), "quie
 
 
 class BuilderTask(Task):  # type: ignore[type-arg] # of any function
-    """A task with shared flags. It turns errors of the builder into a message and an exit code.
+    """A task that calls a function, and turns its errors into a message and an exit code.
 
-    The task calls a function. The function's parameters are the task's own flags and, if it uses
-    them, ``stack`` (the stack's name with its programs) and ``options`` (from the shared flags).
+    Args:
+        function: its parameters are the task's own flags. It may also have the parameters ``stack``
+            (the stack's name with its programs) and ``options`` (the shared flags of Options).
+        name: the name of the task.
+        shared: the names of flags in SHARED.
+        help_texts: the help texts of the task's own flags.
+        optional: the task's own flags that may be given without a value.
     """
 
     def __init__(
@@ -99,7 +109,7 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
                 **{key: values.pop(key) for key in ("quiet", "verbose") if key in values}
             )
             if "stack" in shared:
-                values["stack"] = _name_stack(values["stack"], values.pop("with_", ""))
+                values["stack"] = _format_stack_name(values["stack"], values.pop("with_", ""))
             if "options" in parameters:
                 values["options"] = _make_options(
                     {key: value for key, value in values.items() if key in shared}
@@ -122,7 +132,7 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
         )
 
     def get_arguments(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the arguments. Keep the help texts, which Invoke's method removes."""
+        """Return the task's arguments. Restore the help texts, which Invoke's method removes."""
         help_texts = dict(self.help)
         try:
             return super().get_arguments(*args, **kwargs)
@@ -130,11 +140,18 @@ class BuilderTask(Task):  # type: ignore[type-arg] # of any function
             self.help = help_texts
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        """Run the task in an interpreter that has the builder's tools."""
+        """Run the task in an interpreter that has the builder's tools.
+
+        If this interpreter lacks the tools, replace the process by the script ``./invoke``, which
+        installs them.
+
+        Raises:
+            Exit: the task failed or was interrupted; it has the message and the exit code.
+        """
         if not _has_tools():
             sys.stdout.flush()
             os.execvp("sh", ["sh", str(ROOT / "invoke"), *sys.argv[1:]])
-        # Tasks clean up on SIGTERM as on Ctrl-C: for example, they stop their containers.
+        # Handle SIGTERM like Ctrl-C, so that tasks clean up: for example, stop their containers.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             super().__call__(*args, **kwargs)
@@ -166,13 +183,13 @@ def builder_task(
     help: Mapping[str, str] | None = None,
     optional: Collection[str] = (),
 ) -> Callable[[Callable[..., None]], BuilderTask]:
-    """Return a decorator that makes a function a task.
+    """Return a decorator that converts a function to a task.
 
     Args:
-        shared: flags of SHARED.
-        name: the task's name, by default the function's.
-        help: the help texts of the function's own flags.
-        optional: the flags of the function that need no value.
+        shared: the names of flags in SHARED.
+        name: the task's name; by default the function's name.
+        help: the help texts of the task's own flags.
+        optional: the task's own flags that may be given without a value.
     """
 
     def decorate(function: Callable[..., None]) -> BuilderTask:
@@ -182,7 +199,10 @@ def builder_task(
 
 
 def _has_tools() -> bool:
-    """Return whether this interpreter has the builder's tools: ``./invoke`` wrote their list."""
+    """Return whether this interpreter has the builder's current tools.
+
+    ``./invoke`` copies requirements.txt into .venv after it installed the tools.
+    """
     try:
         installed = Path(sys.prefix, "requirements.txt").read_bytes()
     except OSError:
@@ -191,18 +211,19 @@ def _has_tools() -> bool:
 
 
 def _make_options(values: Mapping[str, Any]) -> Options:
-    """Make Options from the values of flags; a flag with the default None is a path."""
-    chosen: dict[str, Any] = {
+    """Make Options from the values of flags. A flag whose default is None in Options is a path."""
+    fields: dict[str, Any] = {
         option.name: _resolve_path(values[option.name])
         if option.default is None
         else values[option.name]
         for option in dataclasses.fields(Options)
         if option.name in values
     }
-    return Options(**chosen)
+    return Options(**fields)
 
 
 def _resolve_path(text: str) -> Path | None:
+    """Return the absolute path of a flag's value; None for ""."""
     return Path(text).expanduser().resolve() if text else None
 
 
@@ -215,8 +236,12 @@ def _set_output_level(*, quiet: bool = False, verbose: bool = False) -> None:
         progress.set_level(progress.Level.QUIET if quiet else progress.Level.VERBOSE)
 
 
-def _name_stack(stack: str | None, programs: str) -> str:
-    """Return the name of a stack with programs.
+def _format_stack_name(stack: str | None, programs: str) -> str:
+    """Return the name of a stack with its programs, such as ``mkl+keras+pymc3``.
+
+    Args:
+        stack: the value of ``--stack``; None if the flag is missing.
+        programs: the value of ``--with``, separated by commas.
 
     Raises:
         UsageError: ``--stack`` is missing.
@@ -226,19 +251,20 @@ def _name_stack(stack: str | None, programs: str) -> str:
     if stack is None:
         names = ", ".join(row.name for row in stacks.load_all())
         raise UsageError("the flag --stack=NAME is missing", f"choose one of: {names}")
-    return stacks.normalize_name(stacks.WITH.join([stack, *_split(programs)]))
+    return stacks.normalize_name(stacks.WITH.join([stack, *_split_names(programs)]))
 
 
-def _split(names: str) -> list[str]:
+def _split_names(names: str) -> list[str]:
+    """Split a flag's value at commas."""
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
 @builder_task(
     optional=["audit"],
-    help={"audit": "print the age of the sources and newer releases; =NAME: only for this stack"},
+    help={"audit": "print the age of the sources and newer releases; =NAME: of this stack only"},
 )
 def stacks(_: Context, audit: bool | str = False) -> None:
-    """List the stacks with their state: built, verified."""
+    """List the stacks and their states: built, verified."""
     from builder import checkout
     from builder.maintenance import audit as audits
 
@@ -273,7 +299,7 @@ def packages(_: Context, stack: str, options: Options) -> None:
 
 @builder_task(*BUILD)
 def lock(_: Context, stack: str, options: Options) -> None:
-    """Resolve a stack and write envs/<stack>."""
+    """Resolve a stack to exact packages and write its lock file into envs/<stack>."""
     from builder import pipeline
 
     pipeline.write_lock(stack, options)
@@ -304,11 +330,12 @@ def build(_: Context, stack: str, options: Options) -> None:
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "rebuild only one of the slow recipes; the number, such as the day, selects it",
+        "turn": "of the recipes that take minutes to build, rebuild only one, which this number"
+        " (such as the day) selects",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:
-    """Build a stack's packages again, in another environment, and compare the bytes."""
+    """Build a stack's packages again, in another directory and at another time; compare bytes."""
     from builder import second_build
 
     second_build.rebuild_packages(stack, options, package, turn)
@@ -336,14 +363,14 @@ def verify(_: Context, stack: str, full: bool = False, processor: str = "") -> N
 
     arguments = ["--full"] if full else []
     if processor:
-        processors.verify(stack, _split(processor), arguments)
+        processors.verify(stack, _split_names(processor), arguments)
     else:
         verification.verify(stack, arguments)
 
 
 @builder_task("stack", help={"suites": "code names of Debian releases, separated by commas"})
 def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
-    """Verify a stack's environment on minimal systems of other Debian releases."""
+    """Verify a stack's environment in minimal root file systems of other Debian releases."""
     from builder.proof import hosts as proof
 
     proof.verify_on_hosts(stack, suites.split(","), Options())
@@ -353,7 +380,7 @@ def hosts(_: Context, stack: str, suites: str = "bullseye,trixie,sid") -> None:
     *STACK, *SOURCES, "amdlibm_archive", help={"to": "the archive (default: in build/packs)"}
 )
 def pack(_: Context, stack: str, options: Options, to: str = "") -> None:
-    """Write a stack as one archive that runs without conda in any directory."""
+    """Write a stack's environment as an archive that runs without conda in any directory."""
     from builder import packing
 
     packing.pack_stack(stack, options, _resolve_path(to))
@@ -361,24 +388,24 @@ def pack(_: Context, stack: str, options: Options, to: str = "") -> None:
 
 @builder_task(
     help={
-        "to": "the channel's directory, to which packages are added; for images, the URL of a"
-        " registry's repository: https://registry.example.org/theano-fast",
+        "to": "the directory of the channel; to push images, the URL of a registry's repository:"
+        " https://registry.example.org/theano-fast",
         "stack": "the stacks, separated by commas (default: all built stacks)",
-        "address": "the channel's URL for clients, written into the locks (default: the directory)",
+        "address": "the channel's URL in the lock files (default: the directory's file:// URL)",
     },
 )
 def publish(_: Context, to: str = "", stack: str = "", address: str = "") -> None:
-    """Write a conda channel that a web server can serve, with locks; or push images."""
+    """Write a conda channel and lock files for a web server, or push images to a registry."""
     from builder import publishing
 
     if not to:
         raise UsageError("the flag --to is missing", "pass --to=DIRECTORY, or --to=URL for images")
     options = Options(offline=True)
     if "://" in to:
-        publishing.publish_images(_split(stack), options, to)
+        publishing.publish_images(_split_names(stack), options, to)
     else:
         directory = Path(to).expanduser().resolve()
-        publishing.publish_packages(_split(stack), options, directory, address)
+        publishing.publish_packages(_split_names(stack), options, directory, address)
 
 
 @builder_task(
@@ -388,8 +415,9 @@ def publish(_: Context, to: str = "", stack: str = "", address: str = "") -> Non
     "amdlibm_archive",
     help={
         "save": "also write the image to this file, an OCI archive",
-        "sif": "also write the image to this file for Apptainer, with its .def and OCI archive",
-        "rebuild": "build the image twice and compare the digests",
+        "sif": "also write the image to this SIF file for Apptainer; keep its definition file and"
+        " OCI archive",
+        "rebuild": "build the image twice and compare the digests of the manifests",
     },
 )
 def image(
@@ -404,10 +432,10 @@ def image(
     """Build and verify a stack's Docker image, theano-fast:<stack>."""
     from builder import image_pipeline
 
-    make = image_pipeline.rebuild_image if rebuild else image_pipeline.build_image
+    build_function = image_pipeline.rebuild_image if rebuild else image_pipeline.build_image
     target = _resolve_path(sif)
     archive = _resolve_path(save) or (target and target.with_suffix(".tar"))
-    make(stack, options, base, archive)
+    build_function(stack, options, base, archive)
     if archive and target:
         image_pipeline.convert_to_sif(archive, target)
 
@@ -430,10 +458,10 @@ def base_image(_: Context) -> None:
 
 @builder_task("peers", *SOURCES, name="references")
 def references_(_: Context, options: Options, peers: str) -> None:
-    """Install the reference environments: stock Theano, and peers."""
+    """Install the reference environments: stock Theano, and the frameworks of --peers."""
     from builder.measure import references
 
-    for name in [references.STOCK, *_split(peers)]:
+    for name in [references.STOCK, *_split_names(peers)]:
         references.install_reference(name, options)
 
 
@@ -444,10 +472,11 @@ def references_(_: Context, options: Options, peers: str) -> None:
         " tests of Keras, Lasagne and PyMC3; 2017: the benchmark of 2017, on the stacks of Theano"
         " 0.8.2 and on --stack",
         "stack": "the stacks to compare with stock Theano, separated by commas",
-        "graphs": "compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, conv, tiny, "
-        "transformer, vae; or another size, such as mlp200",
-        "runs": "compile: the number of runs; the report has their medians and all times",
-        "quick": "omit the graphs that take 20 minutes to compile; 2017: a small Turing Machine",
+        "graphs": "with --what=compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, "
+        "conv, tiny, transformer, vae; a number sets another size: mlp200",
+        "runs": "with --what=compile: number of runs; the report has all times and their medians",
+        "quick": "omit the graphs that take 20 minutes to compile; with --what=2017: train a small"
+        " Neural Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
     },
 )
@@ -461,7 +490,7 @@ def bench(
     quick: bool = False,
     tables: bool = False,
 ) -> None:
-    """Measure stacks and compare them with stock Theano and its peers."""
+    """Measure stacks; compare them with stock Theano and with the frameworks of --peers."""
     from builder.measure import bench as benches
     from builder.measure import benchmark_of_2017, call_time, compile_time, document_tables
 
@@ -471,20 +500,22 @@ def bench(
     if what not in ("compile", "run", "programs", "2017"):
         raise UsageError(f"--what={what} is unknown", "choose compile, run, programs or 2017")
     if what == "2017":
-        chosen = benches.require_built([*benchmark_of_2017.list_old_stacks(), *_split(stack)])
-        benchmark_of_2017.measure(chosen, "small" if quick else "full", 100)
+        stacks_of_2017 = benches.require_built(
+            [*benchmark_of_2017.list_old_stacks(), *_split_names(stack)]
+        )
+        benchmark_of_2017.measure(stacks_of_2017, "small" if quick else "full", 100)
         return
     if what == "programs":
         from builder.proof import program_times
 
-        for name in _split(stack):
+        for name in _split_names(stack):
             program_times.measure(name)
         return
-    environments = benches.prepare_environments(_split(stack), _split(peers))
+    environments = benches.prepare_environments(_split_names(stack), _split_names(peers))
     if what == "run":
         call_time.measure(environments, quick)
     else:
-        chosen_graphs = _split(graphs) or list(compile_time.GRAPHS)
+        chosen_graphs = _split_names(graphs) or list(compile_time.GRAPHS)
         compile_time.measure(environments, chosen_graphs, quick, runs)
 
 
@@ -497,8 +528,8 @@ def bench(
         "suite": "quick (about 10 minutes on 2 cores) or full",
         "shard": "I/N: run the I-th of N parts of the suite",
         "jobs": "number of files to run at once (default: number of CPUs)",
-        "gpu": "compute on this machine's NVIDIA GPU, not with PoCL (--stack=cuda)",
-        "reference": "run the tests on stock Theano instead, as the reference",
+        "gpu": "with --stack=cuda: compute on an NVIDIA GPU of this machine instead of with PoCL",
+        "reference": "run the tests on stock Theano instead of on the stack",
     },
 )
 def conform(
@@ -511,24 +542,24 @@ def conform(
     gpu: bool = False,
     reference: bool = False,
 ) -> None:
-    """Run Theano's or a program's tests; compare the outcomes with its conformance.toml."""
+    """Run the tests of Theano or a program; compare the outcomes with its conformance.toml."""
     from builder.proof import conformance
 
     selection = conformance.make_selection(suite, shard, gpu)
     if reference:
         conformance.run_reference(selection, jobs)
     else:
-        conformance.judge(_name_stack(stack, with_), selection, jobs)
+        conformance.judge(_format_stack_name(stack, with_), selection, jobs)
 
 
 @builder_task(
     name="fuzz",
     help={
         "stack": SHARED["stack"].help,
-        "seconds": "duration (default: 60, unless --programs is given)",
-        "programs": "number of programs",
+        "seconds": "duration in seconds (default: 60, or unlimited with --programs)",
+        "programs": "number of programs (default: unlimited)",
         "seed": "seed of the random programs",
-        "category": "only programs of these categories, separated by commas",
+        "category": "run only programs of these categories, separated by commas",
     },
 )
 def fuzz_(
@@ -539,7 +570,7 @@ def fuzz_(
     seed: int = 1,
     category: str = "",
 ) -> None:
-    """Run random programs in a stack; compare with unoptimized and stock Theano and with NumPy."""
+    """Run random programs; compare with unoptimized Theano, stock Theano and NumPy."""
     from builder.proof import fuzzing
 
     limits = fuzzing.Limits(seconds or (0 if programs else 60), programs)
@@ -585,11 +616,12 @@ def clean(_: Context, cache: bool = False) -> None:
     help={
         "recipe": "the recipe of the patches",
         "save": "write the commits of the work tree back to the patches",
-        "check": "check Theano's source after each patch: it compiles a program in C",
-        "without": "test Theano's source without this patch: print the tests that fail",
-        "select": "with --check: parts of the names of patches, by a comma (default: all);"
-        " with --without: pytest's -k expression",
-        "turn": "with --check: only changed patches and a few that the number (a day's) selects",
+        "check": "compile and run a small program with Theano's source after each patch",
+        "without": "test Theano's source without this patch; print the tests that fail",
+        "select": "with --check: check only patches whose names contain one of these parts,"
+        " separated by commas; with --without: pytest's -k expression",
+        "turn": "with --check: check only changed patches, and a few other patches that this number"
+        " (such as the day) selects",
     },
 )
 def patches_(
@@ -602,11 +634,11 @@ def patches_(
     select: str = "",
     turn: int = 0,
 ) -> None:
-    """Open a recipe's source as a git work tree, with one commit per patch; save or check it."""
+    """Open a recipe's source as a git work tree with one commit per patch; save or test patches."""
     from builder.maintenance import patch_states, patches, theano_changes
 
     if check:
-        patch_states.check(_split(select), turn, options.offline)
+        patch_states.check(_split_names(select), turn, options.offline)
     elif without:
         patch_states.test_without(without, select, options.offline)
     elif save:
@@ -618,7 +650,7 @@ def patches_(
 
 @builder_task(*SOURCES, name="python-profile", help={"stack": SHARED["stack"].help})
 def python_profile_(_: Context, options: Options, stack: str = "openblas") -> None:
-    """Record the profile for the interpreter's profile-guided optimization (PGO)."""
+    """Run examples/ to record the profile for Python's profile-guided optimization (PGO)."""
     from builder.maintenance import python_profile
 
     python_profile.record_profile(stack, options)
@@ -626,7 +658,7 @@ def python_profile_(_: Context, options: Options, stack: str = "openblas") -> No
 
 @builder_task()
 def lint(_: Context) -> None:
-    """Run ruff, mypy, clang-format and shellcheck; find build numbers that must be raised."""
+    """Run ruff, mypy, clang-format and shellcheck; check documents, patches and build numbers."""
     from builder.maintenance import checks
 
     checks.run_lint()
@@ -634,10 +666,11 @@ def lint(_: Context) -> None:
 
 @builder_task(
     help={
-        "unit": "only the unit tests, which build nothing",
+        "unit": "run only the unit tests, which build nothing",
         "select": "pytest's -k expression",
         "thorough": "also run the tests that take long or repeat a check in other circumstances",
-        "turn": "run only a seventh of the tests that --thorough adds, as selected by this number",
+        "turn": "run a seventh of the tests that --thorough adds; this number (such as the day)"
+        " selects them",
     }
 )
 def test(
@@ -651,7 +684,7 @@ def test(
     checks.run_tests(unit, select, *options)
 
 
-# The tasks for users of stacks. Other tasks are for developers.
+# The tasks for users of stacks, in the order of the overview. Other tasks are for developers.
 FOR_USERS = (
     "stacks",
     "build",
@@ -668,36 +701,36 @@ FOR_USERS = (
 
 
 class Invoke(Program):
-    """Invoke with hints for unknown words, and with an overview for a call without a task."""
+    """Invoke's program, which also hints at unknown words and prints an overview without a task."""
 
     def parse_tasks(self) -> None:
-        """Parse the tasks; report errors with this project's message and exit code."""
+        """Parse the command line; report errors with this project's message and exit code."""
         try:
             super().parse_tasks()
         except ParseError as error:
-            unknown = UsageError(str(error).rstrip("!"), self._hint(error))
+            unknown = UsageError(str(error).rstrip("!"), self._make_hint(error))
             raise Exit(f"error: {unknown}", unknown.exit_code) from error
 
-    def _hint(self, error: ParseError) -> str:
-        """Suggest the tasks, and the task's flags, closest to the words in a message."""
+    def _make_hint(self, error: ParseError) -> str:
+        """Return a hint that names the tasks and flags most similar to the quoted unknown words."""
         words = [*self.parser.contexts, *(error.context.flags if error.context else ())]
         unknown = re.findall(r"'([^']+)'", str(error))
-        near = {
-            best for word in unknown for best in difflib.get_close_matches(word, words, 1, 0.75)
+        similar = {
+            match for word in unknown for match in difflib.get_close_matches(word, words, 1, 0.75)
         }
         overview = "./invoke --list lists the tasks, ./invoke TASK --help the flags of a task"
-        return f"did you mean {' or '.join(sorted(near))}? {overview}" if near else overview
+        return f"did you mean {' or '.join(sorted(similar))}? {overview}" if similar else overview
 
     def no_tasks_given(self) -> None:
-        """Print the tasks."""
+        """Print an overview of the tasks and exit."""
         lines = ["A verified Theano for a numeric stack, in one command:", ""]
         lines += ["  ./invoke build --stack=openblas", ""]
         tasks = {
             task.name: (task.__doc__ or "").splitlines()[0]
             for task in self.collection.tasks.values()
         }
-        others = sorted(set(tasks) - set(FOR_USERS))
-        for title, names in (("Tasks", FOR_USERS), ("For developers", others)):
+        for_developers = sorted(set(tasks) - set(FOR_USERS))
+        for title, names in (("Tasks", FOR_USERS), ("For developers", for_developers)):
             lines += [f"{title}:", *(f"  {name:<13} {tasks[name]}" for name in names), ""]
         print("\n".join([*lines, "./invoke TASK --help prints a task's flags."]))
         raise Exit

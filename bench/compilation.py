@@ -1,15 +1,16 @@
-"""Measure the time of a framework from its start to the first training call of one graph.
+"""Measure the time from the import of a framework to the first training call of one graph.
 
-``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line (``models.select_size``
-explains GRAPH):
+``python compilation.py FRAMEWORK GRAPH`` prints JSON on its last line. FRAMEWORK is theano,
+pytensor or jax. GRAPH is a name such as ``lstm`` or, with a size, ``lstm6``
+(``models.select_size``).
 
 - ``phases``: wall seconds by phase, in order; their sum is the time to the first result;
-- ``cpu``: CPU seconds until then, including compilers;
-- ``peak_memory``: peak resident memory of this process until then, in bytes;
-- ``compilers``: number of g++ processes;
-- ``losses``: losses of the first calls, each before its update;
+- ``cpu``: CPU seconds until the first result, including compilers;
+- ``peak_memory``: peak resident memory of this process until the first result, in bytes;
+- ``compilers``: number of g++ processes until the first result;
+- ``losses``: losses of the first calls, each before the call's update;
 - ``call``: median wall seconds of later calls;
-- ``bound``: lower bound of the time of these calls in seconds, see ``bounds``.
+- ``bound``: lower bounds of the seconds of a call, for products and for updates (``bounds``).
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+# The number of timed calls.
 CALLS = 20
+# The number of reported losses.
 LOSSES = 3
 
 
 def count_compilers() -> list[str]:
-    """Return a list; each g++ that this process starts adds a name to it."""
+    """Install an audit hook; return a list to which the hook adds the name of each started g++."""
     started: list[str] = []
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -42,19 +45,22 @@ def count_compilers() -> list[str]:
 
 
 def read_cpu_seconds() -> float:
-    """Return the user and system time of this process and of its ended children."""
+    """Return the CPU seconds, user and system, of this process and of its ended child processes."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def read_peak_memory() -> int:
-    """Return the peak resident memory in bytes; getrusage would include the parent's."""
+    """Return the peak resident memory of this process in bytes.
+
+    It is read from /proc, because the peak of getrusage includes the parent process.
+    """
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def measure(framework: str, graph: str) -> dict[str, Any]:
-    """Import a framework, compile a graph's training step, and call it."""
+    """Import a framework, compile a graph's training step, call it, and return the measurements."""
     compilers = count_compilers()
     started = time.perf_counter()
     module = importlib.import_module(f"{framework}_step")
@@ -80,7 +86,7 @@ def measure(framework: str, graph: str) -> dict[str, Any]:
         **result,
         "losses": losses,
         "call": statistics.median(seconds),
-        # Import it here: it imports NumPy, whose import time is measured.
+        # Import bounds last: it imports NumPy, and the phase "import" must include NumPy's import.
         "bound": importlib.import_module("bounds").measure_bound(graph),
     }
 

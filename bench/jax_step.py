@@ -1,4 +1,7 @@
-"""Build the measured graphs in JAX: the same mathematics as ``theano_step``, in float64."""
+"""Build the measured graphs in JAX, in float64: the same models as in ``theano_step``.
+
+``p`` contains a model's parameters by name.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,19 @@ Arrays = dict[str, Any]
 
 
 class Compilations:
-    """Compiles functions, and sums the seconds of tracing and of XLA."""
+    """Compiles functions, and sums the seconds of tracing (``graph``) and of XLA (``compile``)."""
 
     def __init__(self) -> None:
         self.seconds = {"graph": 0.0, "compile": 0.0}
 
     def function(self, python: Callable[..., Any], *arguments: Any, donate: Any = ()) -> Any:
-        """Compile a function for arguments of these shapes; reuse the buffers of ``donate``."""
+        """Compile a function for arguments with the shapes and dtypes of ``arguments``.
+
+        Args:
+            python: the function.
+            arguments: examples of the arguments.
+            donate: the indices of arguments whose buffers the results may reuse.
+        """
         began = time.perf_counter()
         lowered = jax.jit(python, donate_argnums=donate).lower(*arguments)
         traced = time.perf_counter()
@@ -41,14 +50,18 @@ class Compilations:
 
 
 def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
-    """Compile a graph; return its training step, which returns the loss, and seconds by phase."""
+    """Compile a graph.
+
+    Returns:
+        The training step, a function that trains and returns the loss; the seconds by phase.
+    """
     compilations = Compilations()
     step = tiny(compilations) if graph == "tiny" else compile_training(graph, compilations)
     return step, compilations.seconds
 
 
 def compile_training(graph: str, compilations: Compilations) -> Step:
-    """Compile one step of gradient descent."""
+    """Compile a step of gradient descent with RMSProp; it returns the loss before its update."""
     if graph.startswith("ntm"):
         ntm = _load_ntm()
         size = models.make_ntm_size(ntm, graph)
@@ -60,15 +73,16 @@ def compile_training(graph: str, compilations: Compilations) -> Step:
     parameters = {name: jnp.asarray(value) for name, value in values.items()}
     zeros = [{name: jnp.zeros_like(value) for name, value in parameters.items()} for _ in range(3)]
     inputs, targets = (jnp.asarray(value) for value in data)
-    like = [jnp.zeros((models.VAE["batch"], models.VAE["latent"]))] if graph == "vae" else []
+    # Only the autoencoder has another argument, its noise.
+    noise = [jnp.zeros((models.VAE["batch"], models.VAE["latent"]))] if graph == "vae" else []
     draw = make_normals() if graph == "vae" else tuple
 
     def train(state: list[Arrays], *arguments: Any) -> tuple[list[Arrays], Any]:
-        loss_value, slopes = jax.value_and_grad(loss)(state[0], *arguments)
-        return rmsprop(state, slopes), loss_value
+        loss_value, gradients = jax.value_and_grad(loss)(state[0], *arguments)
+        return rmsprop(state, gradients), loss_value
 
     state = [parameters, *zeros]
-    compiled = compilations.function(train, state, inputs, targets, *like, donate=0)
+    compiled = compilations.function(train, state, inputs, targets, *noise, donate=0)
 
     def step() -> float:
         nonlocal state
@@ -78,12 +92,16 @@ def compile_training(graph: str, compilations: Compilations) -> Step:
     return step
 
 
-def rmsprop(state: list[Arrays], slopes: Arrays) -> list[Arrays]:
-    """Return the next (parameters, squares, means, deltas), like ``theano_fast.rmsprop``."""
+def rmsprop(state: list[Arrays], gradients: Arrays) -> list[Arrays]:
+    """Return the state after an update, with the equations of ``theano_fast.rmsprop``.
+
+    A state is a list of four dictionaries by name of the parameter: the parameters, and RMSProp's
+    variables ``square``, ``mean`` and ``delta``.
+    """
     result: list[Arrays] = [{}, {}, {}, {}]
-    for name, slope in slopes.items():
+    for name, gradient in gradients.items():
         parameter, square, mean, delta = (values[name] for values in state)
-        clipped = jnp.clip(slope, -10, 10)
+        clipped = jnp.clip(gradient, -10, 10)
         square = 0.95 * square + 0.05 * clipped**2
         mean = 0.95 * mean + 0.05 * clipped
         delta = 0.9 * delta - models.RATE * clipped / jnp.sqrt(square - mean**2 + 1e-4)
@@ -93,14 +111,25 @@ def rmsprop(state: list[Arrays], slopes: Arrays) -> list[Arrays]:
 
 
 def _load_ntm() -> Any:
-    """Load the runtime's module of the Neural Turing Machine for its sizes, values and task."""
+    """Load the runtime's module ``ntm``, for its sizes, initial values and task.
+
+    The module imports Theano, which this environment lacks. A placeholder replaces Theano.
+    """
     theano = types.SimpleNamespace(config=types.SimpleNamespace(floatX="float64"), tensor=None)
     sys.modules.update({"theano": theano, "theano.tensor": theano})  # type: ignore[dict-item]
     return models.load_runtime_module("ntm")
 
 
 def machine(ntm: Any, size: Any, p: Arrays, inputs: Any, targets: Any) -> Any:
-    """Return the Neural Turing Machine's loss: the mean binary cross-entropy of its outputs."""
+    """Return a Neural Turing Machine's loss: the mean binary cross-entropy of its outputs.
+
+    Args:
+        ntm: the runtime's module ``ntm``.
+        size: the sizes of the machine, an ``ntm.Size``.
+        p: the parameters.
+        inputs: shape (steps, bits + 1).
+        targets: shape (length, bits).
+    """
     heads, hidden = size.heads, size.controller
     shifts = np.stack([np.roll(np.arange(size.slots), offset) for offset in ntm.SHIFTS])
 
@@ -161,7 +190,7 @@ def lstm(p: Arrays, inputs: Any, targets: Any) -> Any:
 
 
 def classification(scores: Any, targets: Any) -> Any:
-    """Return the mean cross-entropy of scores and classes."""
+    """Return the mean cross-entropy of scores, a row per example, and integer classes."""
     return -jnp.log(nn.softmax(scores))[jnp.arange(targets.shape[0]), targets].mean()
 
 
@@ -191,7 +220,7 @@ def normalise(x: Any, gain: Any, bias: Any) -> Any:
 
 
 def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
-    """Return the mean square error of a transformer block."""
+    """Return the mean square error of a pre-norm transformer block."""
     batch, positions, width, heads, _ = models.TRANSFORMER.values()
 
     def split(x: Any) -> Any:
@@ -208,14 +237,17 @@ def transformer(p: Arrays, inputs: Any, targets: Any) -> Any:
 
 
 def make_normals() -> Callable[[], tuple[Any, ...]]:
-    """Return a function that draws Theano's random numbers with NumPy, for each call."""
+    """Return a function that draws the noise of the next call with NumPy.
+
+    The numbers are the same as in Theano's RandomStreams.
+    """
     seed = np.random.RandomState(models.SEED).randint(2**30)
     random, shape = np.random.RandomState(seed), (models.VAE["batch"], models.VAE["latent"])
     return lambda: (random.normal(size=shape),)
 
 
 def vae(p: Arrays, inputs: Any, targets: Any, noise: Any) -> Any:
-    """Return the loss of a variational autoencoder."""
+    """Return a variational autoencoder's loss: the bound of Kingma and Welling (2013)."""
 
     def layer(x: Any, name: str) -> Any:
         return x @ p[name] + p[f"{name}.bias"]
@@ -233,7 +265,7 @@ LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "v
 
 
 def tiny(compilations: Compilations) -> Step:
-    """Compile tiny functions one after another; the step calls them all."""
+    """Compile the tiny functions; return a step that calls all of them and sums their results."""
     calls = []
     for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]
@@ -241,7 +273,7 @@ def tiny(compilations: Compilations) -> Step:
             nn if name in ("sigmoid", "softplus") else jnp, {"sqr": "square"}.get(name, name)
         )
         values = [jnp.asarray(value) for value in models.make_tiny_inputs(i)]
-        # Make a new function, so that JAX does not have it in its cache.
+        # Pass a new function object each time. Otherwise JAX would reuse the compiled function.
         compiled = compilations.function(lambda x, y, op=op: op(x * y + 1).sum(), *values)
         calls.append(functools.partial(compiled, *values))
     return lambda: float(np.sum([float(call()) for call in calls]))

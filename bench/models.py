@@ -1,6 +1,8 @@
-"""Define sizes, initial values and data of the measured models, with NumPy only.
+"""Define the sizes, initial values and data of the measured models.
 
-The Neural Turing Machine is the model of ``theano-fast verify``, loaded from ``runtime/``.
+This module imports no framework, because the programs of all frameworks import it. The Neural
+Turing Machine is the model of ``theano-fast verify``; its module ``ntm`` is loaded from
+``runtime/``.
 """
 
 from __future__ import annotations
@@ -14,32 +16,39 @@ import numpy as np
 
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime" / "theano_fast"
 
-# The cache directory of frameworks that need one to keep compiled functions.
+# The directory for the compile caches of frameworks that have no cache by default.
 CACHE = Path.home() / ".cache"
 
 # The learning rate of the full-size Neural Turing Machine in ``theano-fast verify``.
 RATE = 1e-4
 
-# The LSTM: LAYERS layers of UNITS units; a batch has BATCH sequences of STEPS vectors of FEATURES.
+# The sizes of the models. A batch of the LSTM has "batch" sequences of "steps" vectors of
+# "features" numbers.
 LSTM = {"steps": 50, "batch": 16, "features": 32, "units": 128, "layers": 3}
 MLP = {"batch": 64, "features": 256, "units": 256, "layers": 20, "classes": 10}
-# Images of one channel; filters are 3 x 3, and each convolution is pooled by 2 x 2.
+# Images of side x side pixels with one channel. The filters are 3 x 3 pixels, and a max-pooling of
+# 2 x 2 pixels follows each convolution.
 CONV = {"batch": 32, "side": 28, "classes": 10}
+# The number of filters of each convolution.
 FILTERS = (16, 32)
-# A block of self-attention over POSITIONS tokens of WIDTH features, then a layer of HIDDEN units.
+# Self-attention over "positions" tokens of "width" features, then a layer of "hidden" units.
 TRANSFORMER = {"batch": 8, "positions": 64, "width": 128, "heads": 4, "hidden": 512}
-# A variational autoencoder of images: HIDDEN units, LATENT normal variables, HIDDEN units.
+# A variational autoencoder of images. The encoder and the decoder have "hidden" units each; between
+# them are "latent" normal variables.
 VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
 # The seed of the random streams that draw the normal variables.
 SEED = 3
-# Each formula gives a function of vectors and a function of matrices: 20 graphs, each compiled ten
-# times.
+# Each of the ten operations is applied to vectors and to matrices. So the 200 functions have 20
+# different graphs, each of which is compiled ten times.
 TINY = {"functions": 200}
 TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
 
 
 def load_runtime_module(name: str) -> Any:
-    """Load a module of the runtime from its file; it must not import its own package."""
+    """Load a module of ``runtime/theano_fast`` from its file.
+
+    The module must not import its own package, which may not be installed.
+    """
     spec = importlib.util.spec_from_file_location(name, RUNTIME / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -49,7 +58,12 @@ def load_runtime_module(name: str) -> Any:
 
 
 def make_ntm_size(ntm: Any, graph: str) -> Any:
-    """Return the size of a Neural Turing Machine graph; ntm1 has one read head."""
+    """Return the ``ntm.Size`` of a Neural Turing Machine's graph.
+
+    Args:
+        ntm: the runtime's module ``ntm``.
+        graph: ``ntm``, ``ntm-small``, or ``ntm`` and a number of read heads, as in ``ntm1``.
+    """
     heads = graph[len("ntm") :]
     if heads.isdigit():
         return ntm.FULL._replace(read_heads=int(heads))
@@ -59,23 +73,24 @@ def make_ntm_size(ntm: Any, graph: str) -> Any:
 def select_size(graph: str) -> str:
     """Set the size of a graph from the number at the end of its name; return the name without it.
 
-    For example, lstm6 has 6 layers, mlp200 has 200 layers, and tiny2000 has 2,000 functions.
+    For example, lstm6 has 6 layers, mlp200 has 200 layers, and tiny2000 has 2,000 functions. Other
+    names, such as ntm1, are returned unchanged.
     """
     name = graph.rstrip(string.digits)
     sizes = {"lstm": (LSTM, "layers"), "mlp": (MLP, "layers"), "tiny": (TINY, "functions")}
     if name == graph or name not in sizes:
         return graph
-    size, what = sizes[name]
-    size[what] = int(graph[len(name) :])
+    size, key = sizes[name]
+    size[key] = int(graph[len(name) :])
     return name
 
 
 def make_shapes(graph: str) -> dict[str, tuple[int, ...]]:
     """Return the shape of each parameter of a graph, by name."""
     if graph == "lstm":
-        units, below = LSTM["units"], [LSTM["features"]] + [LSTM["units"]] * (LSTM["layers"] - 1)
-        rows = {f"layer{i}": (width + units, 4 * units) for i, width in enumerate(below)}
-        return {**rows, "output": (units, LSTM["features"])}
+        units, widths = LSTM["units"], [LSTM["features"]] + [LSTM["units"]] * (LSTM["layers"] - 1)
+        weights = {f"layer{i}": (width + units, 4 * units) for i, width in enumerate(widths)}
+        return {**weights, "output": (units, LSTM["features"])}
     if graph == "mlp":
         widths = [MLP["features"]] + [MLP["units"]] * (MLP["layers"] - 1) + [MLP["classes"]]
         return {f"layer{i}": (widths[i], widths[i + 1]) for i in range(MLP["layers"])}
@@ -95,12 +110,12 @@ def make_shapes(graph: str) -> dict[str, tuple[int, ...]]:
             "paint": ("hidden", "pixels"),
         }
         layers: dict[str, tuple[int, ...]] = {}
-        for name, (one, other) in ends.items():
-            layers[name] = VAE[one], VAE[other]
-            layers[f"{name}.bias"] = (VAE[other],)
+        for name, (inputs, outputs) in ends.items():
+            layers[name] = VAE[inputs], VAE[outputs]
+            layers[f"{name}.bias"] = (VAE[outputs],)
         return layers
     first, second = FILTERS
-    # The side of an image: 28 -> 26 -> 13 -> 11 -> 5.
+    # The side of an image in pixels, after each convolution and pooling: 28 -> 26 -> 13 -> 11 -> 5.
     return {
         "conv0": (first, 1, 3, 3),
         "conv1": (second, first, 3, 3),
@@ -109,9 +124,10 @@ def make_shapes(graph: str) -> dict[str, tuple[int, ...]]:
 
 
 def make_initial_values(graph: str) -> dict[str, Any]:
-    """Return the parameters' initial values in float64: gains 1, biases 0, random weights.
+    """Return the initial float64 values of the parameters, by name.
 
-    The weights are uniform, with the range of Glorot and Bengio (2010).
+    Gains are 1 and biases are 0. Weights are random and uniform, in the range of Glorot and Bengio
+    (2010). Each call returns the same values.
     """
     draw = np.random.RandomState(1).uniform
     values = {}
@@ -119,7 +135,8 @@ def make_initial_values(graph: str) -> dict[str, Any]:
         if len(shape) == 1:
             values[name] = np.full(shape, 1.0 if name.endswith("gain") else 0.0)
             continue
-        # The fan of a filter is its number of channels times the size of its receptive field.
+        # The fan-in and the fan-out of a filter are its numbers of input and output channels, times
+        # the size of its receptive field.
         field = int(np.prod(shape[2:]))
         bound = np.sqrt(6.0 / (field * (shape[0] + shape[1])))
         values[name] = draw(-bound, bound, shape)
@@ -127,7 +144,10 @@ def make_initial_values(graph: str) -> dict[str, Any]:
 
 
 def make_batch(graph: str) -> tuple[Any, Any]:
-    """Return a batch (inputs, targets) in float64; classes are integers."""
+    """Return a batch (inputs, targets) in float64; targets that are classes are int64.
+
+    Each call returns the same numbers.
+    """
     random = np.random.RandomState(2)
     if graph == "lstm":
         return (
@@ -148,7 +168,7 @@ def make_batch(graph: str) -> tuple[Any, Any]:
 
 
 def make_tiny_inputs(i: int) -> tuple[Any, Any]:
-    """Return the two arguments of the i-th tiny function."""
+    """Return the two arguments of the i-th tiny function: vectors, or matrices."""
     random = np.random.RandomState(i)
     shape = (30,) if i // len(TINY_OPS) % 2 else (5, 6)
     return random.uniform(0, 1, shape), random.uniform(0, 1, shape)

@@ -1,6 +1,7 @@
 """Build the measured graphs in PyTensor: run ``theano_step`` with PyTensor under Theano's names.
 
-PyTensor has no neural network functions; this module composes them.
+This module registers PyTensor as the module ``theano`` before it imports ``theano_step``. PyTensor
+has no module ``nnet``; this module composes its functions from PyTensor's operations.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from pytensor.tensor.special import softmax
 
 
 class Profile(ProfileStats):  # type: ignore[misc]
-    """A profile under Theano's names."""
+    """A profile of PyTensor with the attribute names of Theano's profile."""
 
     @property
     def optimizer_time(self) -> float:
-        """The seconds spent on rewriting the graph."""
+        """The seconds that the rewrites of the graph took."""
         return float(self.rewriting_time)
 
 
 def row_softmax(x: Any) -> Any:
-    """Compute Theano's softmax of each row of a matrix, or of a vector."""
+    """Compute Theano's softmax: of each row of a matrix; of a vector, as a matrix with one row."""
     return softmax(x, axis=-1) if x.ndim == 2 else softmax(x)[None]
 
 
 def binary_crossentropy(output: Any, target: Any) -> Any:
-    """Return the loss of an output in (0, 1)."""
+    """Return the elementwise binary cross-entropy of an output in (0, 1)."""
     return -(target * pt.log(output) + (1 - target) * pt.log(1 - output))
 
 

@@ -1,8 +1,8 @@
 """Measure the time of Theano's functions, one round for each line on standard input.
 
-``python speed.py GRAPH...``; a graph is a training step of ``theano_step``. The answer to a line is
-a line of JSON: the mean wall seconds of one call, by the name of the call. The first round compiles
-the functions.
+Start ``python speed.py GRAPH...``; GRAPH is a training step of ``theano_step``, such as ``ntm``.
+The answer to a line is a line of JSON: the mean wall seconds of one call, by the name of the call.
+The first round also compiles the functions.
 """
 
 from __future__ import annotations
@@ -22,20 +22,26 @@ import theano.tensor as T
 from theano_step import compile_training
 
 DTYPES = ("float32", "float64")
+# The lengths of the vectors of elementwise calls.
 SIZES = (1_000, 100_000, 10_000_000)
-# The minimum duration of a round of one call, in seconds, reached by repeated calls.
+# A round repeats a call for at least this number of seconds.
 LEAST_SECONDS = 0.1
 # The order of the square matrices of check_blas, and the number of its products.
 ORDER, PRODUCTS = 2000, 10
 
 
-def lstm_cell(write: Any, keep: Any, show: Any, new: Any, cell: Any) -> list[Any]:
-    """Return the elementwise part of an LSTM step: the new cell and output from the gates."""
-    cell = T.nnet.sigmoid(keep) * cell + T.nnet.sigmoid(write) * T.tanh(new)
-    return [cell, T.nnet.sigmoid(show) * T.tanh(cell)]
+def lstm_cell(
+    input_gate: Any, forget_gate: Any, output_gate: Any, candidate: Any, cell: Any
+) -> list[Any]:
+    """Return the elementwise part of an LSTM step: the next cell state and output.
+
+    The gates and the candidate are given before their sigmoid or tanh.
+    """
+    cell = T.nnet.sigmoid(forget_gate) * cell + T.nnet.sigmoid(input_gate) * T.tanh(candidate)
+    return [cell, T.nnet.sigmoid(output_gate) * T.tanh(cell)]
 
 
-# Maps a name to an expression and the number of its arguments.
+# Maps the name of an elementwise expression to the expression and the number of its arguments.
 ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
     "exp": (T.exp, 1),
     "log": (T.log, 1),
@@ -48,29 +54,29 @@ ELEMWISE: dict[str, tuple[Callable[..., Any], int]] = {
 
 
 def measure_seconds(call: Callable[[], Any]) -> float:
-    """Return the mean seconds of calls over LEAST_SECONDS, after one call that is not timed."""
+    """Return the mean wall seconds of repeated calls, after one call that is not timed."""
     call()
-    calls, passed, started = 0, 0.0, time.perf_counter()
-    while passed < LEAST_SECONDS:
+    calls, elapsed, started = 0, 0.0, time.perf_counter()
+    while elapsed < LEAST_SECONDS:
         call()
         calls += 1
-        passed = time.perf_counter() - started
-    return passed / calls
+        elapsed = time.perf_counter() - started
+    return elapsed / calls
 
 
 def time_check_blas(dtype: str) -> float:
     """Return the seconds of one matrix product in Theano's own ``check_blas``."""
     theano.config.floatX = dtype
-    passed, _ = theano.misc.check_blas.execute(
+    seconds, _ = theano.misc.check_blas.execute(
         verbose=False, M=ORDER, N=ORDER, K=ORDER, iters=PRODUCTS
     )
     theano.config.floatX = "float64"
-    return float(passed / PRODUCTS)
+    return float(seconds / PRODUCTS)
 
 
 @functools.cache
 def compile_elemwise(name: str, dtype: str) -> Any:
-    """Compile a function of an expression."""
+    """Compile the expression ``name`` of ELEMWISE into a function of vectors."""
     expression, count = ELEMWISE[name]
     inputs = [T.vector(dtype=dtype) for _ in range(count)]
     return theano.function(inputs, expression(*inputs))
@@ -78,12 +84,12 @@ def compile_elemwise(name: str, dtype: str) -> Any:
 
 @functools.cache
 def compile_step(graph: str) -> Callable[[], float]:
-    """Compile the training step of a graph."""
+    """Compile the training step of a graph; return a function that trains and returns the loss."""
     return compile_training(graph, theano.function)
 
 
 def measure(graphs: list[str]) -> dict[str, float]:
-    """Measure one round."""
+    """Measure one round; return the mean wall seconds of each call, by the name of the call."""
     measured = {f"check_blas {dtype} {ORDER}": time_check_blas(dtype) for dtype in DTYPES}
     measured.update({graph: measure_seconds(compile_step(graph)) for graph in graphs})
     for name, dtype, length in itertools.product(ELEMWISE, DTYPES, SIZES):

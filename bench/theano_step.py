@@ -1,4 +1,7 @@
-"""Build the measured graphs in Theano, as training steps in float64."""
+"""Build the measured graphs in Theano, as training steps in float64.
+
+``p`` contains a model's parameters, shared variables, by name.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +21,36 @@ Step = Callable[[], float]
 
 
 def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
-    """Compile a graph; return its training step, which returns the loss, and seconds by phase."""
+    """Compile a graph.
+
+    Returns:
+        The training step, a function that trains and returns the loss; the seconds by phase.
+    """
     started = time.perf_counter()
-    statistics = []
+    profiles = []
 
     def function(inputs: list[Any], output: Any, updates: Any = ()) -> Any:
-        statistics.append(theano.compile.ProfileStats(atexit_print=False))
-        compiled = theano.function(inputs, output, updates=updates, profile=statistics[-1])
-        # Time the calls without a profile.
+        profiles.append(theano.compile.ProfileStats(atexit_print=False))
+        compiled = theano.function(inputs, output, updates=updates, profile=profiles[-1])
+        # The profile has the times of the compilation. Remove it, because it would slow down calls.
         compiled.profile = None
         return compiled
 
     step = tiny(function) if graph == "tiny" else compile_training(graph, function)
     phases = {
-        "optimizer": sum(compiled.optimizer_time for compiled in statistics),
-        "linker": sum(compiled.linker_time for compiled in statistics),
+        "optimizer": sum(profile.optimizer_time for profile in profiles),
+        "linker": sum(profile.linker_time for profile in profiles),
     }
     return step, {"graph": time.perf_counter() - started - sum(phases.values()), **phases}
 
 
 def compile_training(graph: str, function: Any) -> Step:
-    """Compile one step of gradient descent with the RMSProp of ``theano-fast verify``."""
+    """Compile a step of gradient descent with RMSProp; it returns the loss before its update.
+
+    Args:
+        graph: the name of a graph, without a size.
+        function: ``theano.function``, or a function with the same arguments.
+    """
     if graph.startswith("ntm"):
         ntm = models.load_runtime_module("ntm")
         size = models.make_ntm_size(ntm, graph)
@@ -56,14 +68,14 @@ def compile_training(graph: str, function: Any) -> Step:
         targets = T.lvector() if classes else make_variable(values[1].ndim)
         loss = LOSSES[graph](parameters, inputs, targets)
     trained = list(parameters.values())
-    slopes = theano.grad(loss, trained)
-    updates = models.load_runtime_module("rmsprop").updates(trained, slopes, models.RATE)
+    gradients = theano.grad(loss, trained)
+    updates = models.load_runtime_module("rmsprop").updates(trained, gradients, models.RATE)
     step = function([inputs, targets], loss, updates=updates)
     return lambda: float(step(*values))
 
 
 def make_variable(dimensions: int) -> Any:
-    """Return a symbolic array of floatX."""
+    """Return a symbolic array of dtype floatX with 1 to 4 dimensions."""
     return {1: T.vector, 2: T.matrix, 3: T.tensor3, 4: T.tensor4}[dimensions]()
 
 
@@ -90,7 +102,7 @@ def lstm(p: dict[str, Any], inputs: Any, targets: Any) -> Any:
 
 
 def classification(scores: Any, targets: Any) -> Any:
-    """Return the mean cross-entropy of scores and classes."""
+    """Return the mean cross-entropy of scores, a row per example, and integer classes."""
     return -T.log(T.nnet.softmax(scores))[T.arange(targets.shape[0]), targets].mean()
 
 
@@ -158,7 +170,7 @@ LOSSES = {"lstm": lstm, "mlp": mlp, "conv": conv, "transformer": transformer, "v
 
 
 def tiny(function: Any) -> Step:
-    """Compile tiny functions one after another; the step calls them all."""
+    """Compile the tiny functions; return a step that calls all of them and sums their results."""
     calls = []
     for i in range(models.TINY["functions"]):
         name = models.TINY_OPS[i % len(models.TINY_OPS)]

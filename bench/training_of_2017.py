@@ -1,15 +1,18 @@
 """Train the Neural Turing Machine like the user's benchmark of 2017, with Theano's profile.
 
-``python training_of_2017.py SIZE CALLS FILE`` runs on Python 2.7 and 3.11. SIZE is ``small`` or
-``full``. Processes lock FILE: several processes may compile at once, but a process makes its calls
-alone. The last line is JSON; all values except the losses are seconds:
+Start ``python training_of_2017.py SIZE CALLS FILE``, with Python 2.7 or 3.11. SIZE is ``small`` or
+``full``. Processes share a lock on FILE while they compile, and hold it exclusively while they make
+calls. So several processes can compile at once, but only one process at a time makes calls, and no
+process compiles during these calls. The last line of the output is JSON:
 
-- ``calls``: CALLS calls of the training step;
-- ``compile``, ``optimizer``: the time until the first call;
-- ``grad_of_scan``: the scan of the gradient, in all calls;
-- ``ops``: each op of the user's table in that scan, and whether it runs in C or in Python;
-- ``losses``: the losses of the first calls and the last call, each before its update;
-- ``check_blas``: 10 products of matrices of order 2000.
+- ``calls``: seconds of CALLS calls of the training step;
+- ``compile``: seconds of the compilation of the training step;
+- ``optimizer``: seconds of ``compile`` that the optimizer takes;
+- ``grad_of_scan``: seconds of the scan that computes the gradient, in all calls;
+- ``ops``: for each op of the user's table in that scan, seconds and whether it runs in C or Python;
+- ``losses``: losses of the first calls and the last call, each before the call's update;
+- ``check_blas``: seconds of 10 products of matrices of order 2000;
+- ``ldflags``: Theano's flag ``blas.ldflags``.
 """
 
 from __future__ import print_function
@@ -25,28 +28,38 @@ import theano
 import theano.tensor as T
 from theano_fast import ntm, rmsprop
 
+# The ops of the user's table.
 OPS = ("Dot22", "Elemwise", "Gemm", "Gemv", "Ger", "Split")
+# The number of reported losses of first calls.
 LOSSES = 3
+# The order of the matrices in check_blas, and the number of products.
 ORDER, PRODUCTS = 2000, 10
+# Maps a size to the sizes of the Neural Turing Machine and the learning rate.
 SIZES = {"small": (ntm.SMALL, 1e-2), "full": (ntm.FULL, 1e-4)}
 
 
-def main(size, calls, turns):
-    """Compile and train; return the measurements."""
-    fcntl.flock(turns, fcntl.LOCK_SH)
-    extents, rate = SIZES[size]
-    machine = ntm.build(extents, profile=True)
+def main(size, calls, lock):
+    """Compile and train; return the measurements.
+
+    Args:
+        size: a key of SIZES.
+        calls: the number of calls to measure.
+        lock: the open file that the processes lock.
+    """
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    machine_size, rate = SIZES[size]
+    machine = ntm.build(machine_size, profile=True)
     parameters = list(machine.parameters.values())
-    slopes = theano.grad(machine.loss, parameters)
+    gradients = theano.grad(machine.loss, parameters)
     train = theano.function(
         [machine.inputs, machine.targets],
         machine.loss,
-        updates=rmsprop.updates(parameters, slopes, rate),
+        updates=rmsprop.updates(parameters, gradients, rate),
         profile=True,
     )
     batch = ntm.copy_task(machine.size, seed=1)
-    fcntl.flock(turns, fcntl.LOCK_UN)
-    fcntl.flock(turns, fcntl.LOCK_EX)
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     started = time.time()
     losses = [float(train(*batch)) for _ in range(calls)]
     seconds = time.time() - started
@@ -64,20 +77,23 @@ def main(size, calls, turns):
 
 
 def find_gradient_scan(train):
-    """Return the profile of the slowest scan, which computes the gradient."""
+    """Return the profile of the slowest scan of a function. This scan computes the gradient."""
     ops = [node.op for node in train.maker.fgraph.toposort()]
     profiles = [op.fn.profile for op in ops if type(op).__name__ == "Scan"]
     return max(profiles, key=lambda profile: profile.call_time)
 
 
 def sum_by_class(profile):
-    """Return {class: (seconds, "C", "Py" or both)} for the OPS in a profile.
+    """Sum the seconds of the OPS in a profile, by name of the op's class.
 
-    CGemv and CGer are Gemv and Ger in C.
+    CGemv and CGer, the implementations in C, count as Gemv and Ger.
+
+    Returns:
+        {class: (seconds, kind)}; the kind is "C", "Py" or "C Py".
     """
     times = {}
     for key, seconds in profile.apply_time.items():
-        # The keys of newer profiles contain the function too.
+        # In newer versions of Theano, a key is a tuple whose last element is the node.
         node = key[-1] if isinstance(key, tuple) else key
         name = type(node.op).__name__
         name = name[1:] if name[:1] == "C" and name[1:] in OPS else name
@@ -89,7 +105,7 @@ def sum_by_class(profile):
 
 
 def time_check_blas():
-    """Return the seconds of the same products as Theano's check_blas, in its default size."""
+    """Return the seconds of PRODUCTS products, which are the same as in Theano's check_blas."""
     value = np.ones((ORDER, ORDER), theano.config.floatX)
     a, b, c = (theano.shared(value) for _ in range(3))
     multiply = theano.function([], updates=[(c, 0.4 * c + 0.8 * T.dot(a, b))])
@@ -104,5 +120,5 @@ if __name__ == "__main__":
     with open(sys.argv[3], "a") as file:
         print(json.dumps(main(sys.argv[1], int(sys.argv[2]), file)))
     sys.stdout.flush()
-    # Otherwise Theano prints its profile after the last line.
+    # Exit without atexit functions: Theano's would print the profile after the last line.
     os._exit(0)

@@ -1,1 +1,1 @@
-"""Build stacks on the host: packages, a channel, an environment, a report and an image."""
+"""Build a stack on the host: its packages, channel, environment, report and image."""

@@ -1,4 +1,4 @@
-"""Write a stack's software bill of materials, and print the digests that a user would sign."""
+"""Write a stack's software bill of materials; print the digests that a user can sign."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from builder.stack import stacks
 
 
 def write_bill(name: str, options: Options) -> Path:
-    """Write a stack's software bill of materials; print the digests of the build's results.
+    """Write ``build/reports/<stack>.cdx.json``, a stack's software bill of materials.
+
+    Also print SHA-256 digests: of the lock file, of the bill, of the environment and of the image.
+    Omit the environment if its packages are not the lock file's. Omit the image if none was built.
 
     Returns:
-        The bill's file.
+        The path of the bill.
 
     Raises:
-        EnvironmentFailed: the stack's packages were not built.
+        EnvironmentFailed: a package of the stack is not built.
     """
     build = Build.of_stack(name, options)
     stack_name = build.stack.name

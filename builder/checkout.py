@@ -1,4 +1,4 @@
-"""List the stacks with their state in this checkout, and remove the results of builds."""
+"""List the stacks and their states in this checkout; remove the results of builds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from builder.stack import stacks
 
 
 def list_stacks() -> None:
-    """Print the stacks with their state: built, verified."""
+    """Print a table of all stacks: name, axes, and state (``verified``, ``built`` or ``-``).
+
+    A stack is verified if its report has the digest of the installed lock file and a verification.
+    """
     rows = []
     for stack in stacks.load_all():
         digest = envs.read_installed_digest(stack.name)
@@ -23,7 +26,7 @@ def list_stacks() -> None:
 
 
 def clean(*, cache: bool) -> None:
-    """Remove ``build/``, and with ``cache`` the per-user cache."""
+    """Remove ``build/``; with ``cache``, also remove the per-user cache."""
     for directory in (paths.BUILD, *([paths.cache()] if cache else [])):
         if directory.exists():
             shutil.rmtree(directory)

@@ -1,4 +1,4 @@
-"""Build a stack's image from its lock: base image, context, layers, verification, tag, report."""
+"""Build a stack's image in stages: base image, context, layers, verification, tag, report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from builder.stack import stacks, toolchain
 
 
 def build_base() -> str:
-    """Build the base image from the host's Debian mirrors; return its reference."""
+    """Build the default base image from the host's Debian mirrors; return its reference.
+
+    An example of the reference is ``theano-fast-base:bookworm``.
+    """
     reference = base.create_base(daemon.connect())
     progress.say(reference)
     return reference
@@ -28,11 +31,17 @@ def build_image(
 ) -> Image:
     """Build a stack's image, verify it in a container, tag it, and write its report.
 
-    Skip verification if the same image passed before.
+    Skip verification if the previous report has the same image ID.
 
     Args:
-        base_name: the base image's reference; by default the image of ``build_base``.
-        save: also write the image to this file, as an OCI archive.
+        base_name: the base image's reference; "" for the default base image.
+        save: the OCI archive to write; None to write no archive.
+
+    Raises:
+        UsageError: the directory of ``save`` does not exist, or an image of another project has the
+            tag.
+        ImageFailed: the base image or the image could not be built.
+        VerifyFailed: a check failed. The image then gets no tag.
     """
     stack = load_stack(name, options)
     if save and not save.parent.is_dir():
@@ -78,7 +87,9 @@ def build_image(
 def rebuild_image(
     name: str, options: Options, base_name: str = "", save: Path | None = None
 ) -> None:
-    """Build a stack's image twice, the second time without Docker's cache, and compare them.
+    """Build a stack's image twice and compare the digests of the two manifests.
+
+    The second build does not use Docker's cache of layers.
 
     Raises:
         ImageFailed: the image was not built.
@@ -103,13 +114,16 @@ def rebuild_image(
 
 
 def convert_to_sif(archive: Path, target: Path) -> None:
-    """Convert an OCI archive of an image to a SIF file, with a definition file."""
+    """Convert an OCI archive to a SIF file for Apptainer.
+
+    Also write the definition file of the SIF file next to the archive.
+    """
     sif.build_sif(archive, target)
     progress.say(f"{target}: {target.stat().st_size / 1e6:.0f} MB, for Apptainer")
 
 
 def build_all_images(options: Options, base_name: str = "") -> None:
-    """Build the images of all stacks that need neither a GPU nor Python 2.7."""
+    """Build the images of all CPU stacks with Python 3."""
     for stack in stacks.load_all():
         if stack.device == "cpu" and not stack.has_python_2:
             build_image(stack.name, options, base_name)

@@ -1,7 +1,7 @@
-"""Declare the flags that several commands share, each with its default and its help text.
+"""Declare the flags that several tasks share, with their defaults and help texts.
 
-``tasks.py`` imports this module before the builder's tools are installed. Therefore it imports only
-the standard library and ``errors``.
+``tasks.py`` imports this module before the builder's tools are installed. Therefore this module
+imports only the standard library and ``builder.common.errors``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from builder.common.errors import UsageError
 
 @dataclass(frozen=True)
 class Options:
-    """The flags of a build; a flag with the default None is a path.
+    """The values of the shared flags. A field whose default is None contains a path or None.
 
     Raises:
-        UsageError: the file or directory that a flag names does not exist.
+        UsageError: a flag names a file or directory that does not exist.
     """
 
     sources: Path | None = field(
@@ -34,20 +34,20 @@ class Options:
     )
     bundle: Path | None = field(
         default=None,
-        metadata={"help": "archive of `invoke fetch --bundle`: take all sources from it"},
+        metadata={"help": "archive from `./invoke fetch --bundle`; all sources come from it"},
     )
     amdlibm_archive: Path | None = field(
         default=None,
-        metadata={"help": "AMD's release archive of AOCL-LibM, to replace the open-source amdlibm"},
+        metadata={"help": "AMD's release archive of AOCL-LibM; replaces the open-source amdlibm"},
     )
     locked: bool = field(
         default=False,
-        metadata={"help": "fail if the packages differ from the lock in envs/<stack>"},
+        metadata={"help": "fail if the packages differ from the lock file in envs/<stack>"},
     )
     timings: bool = field(
         default=False,
         metadata={
-            "help": "print a chart of the build times; as JSON: build/reports/<stack>-timings.json"
+            "help": "print a chart of the build times; JSON: build/reports/<stack>-timings.json"
         },
     )
 
@@ -68,8 +68,11 @@ class Options:
                 "name AMD's release archive of AOCL-LibM",
             )
 
-    def pip_flags(self) -> list[str]:
-        """Return pip's flags for hash-pinned requirements from these sources."""
+    def make_pip_flags(self) -> list[str]:
+        """Return flags with which pip installs hash-pinned requirements.
+
+        pip also searches the directory ``sources``. If ``offline`` is set, pip uses no index.
+        """
         flags = ["--disable-pip-version-check", "--require-hashes"]
         flags += [f"--find-links={self.sources}"] if self.sources else []
         return flags + (["--no-index"] if self.offline else [])

@@ -14,16 +14,17 @@ from builder.stack import stacks, toolchain
 
 
 def pack_stack(name: str, options: Options, target: Path | None = None) -> Path:
-    """Write a stack's archive; name it only after its unpacked copy passed verification.
+    """Write a stack's archive under a temporary name, verify an unpacked copy, and rename it.
 
     Args:
-        target: the archive; by default a file in ``build/packs``.
+        target: the path of the archive; by default ``build/packs/theano-fast-<stack>.tar.gz``.
 
     Returns:
-        The archive.
+        The path of the archive.
 
     Raises:
         UsageError: the stack has Python 2.7, which cannot run the archive's unpack program.
+        VerifyFailed: a check of the unpacked copy failed. No archive is then written to ``target``.
     """
     image_hint = f"take an image to the other machine: ./invoke image --stack={name}"
     stacks.load_with_python_3(name, "pack", image_hint)

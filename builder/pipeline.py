@@ -1,4 +1,4 @@
-"""Build a stack in stages: sources, packages, channel, lock, environment, checks, report."""
+"""Build a stack in stages: sources, packages, channel, lock file, environment, checks, report."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from builder.stack.stacks import Stack
 from builder.timing import forecast, timings
 from builder.timing.timings import Span
 
-# The step of a command that fetches sources outside of a build.
+# The default steps of ``fetch_sources``, for callers that run no other step.
 FETCH_ONLY = Steps(("fetch",))
 
 
 class Target(enum.Enum):
-    """The result of a command; the value names the steps after the packages.
+    """The final result of a command. The value names the steps after the packages.
 
-    The values are strings, not tuples, because Enum before Python 3.11.4 replaces an empty tuple by
-    an object.
+    Spaces separate the names. The value is not a tuple of names, because Enum before Python 3.11.4
+    replaces an empty tuple by an object.
     """
 
     PACKAGES = ""
@@ -45,14 +45,16 @@ class Target(enum.Enum):
 
 
 class Build:
-    """The build of one stack; each stage first runs the stages that it needs.
+    """The build of one stack. Each stage is a method, which first runs the earlier stages.
 
     Attributes:
-        stack: the stack, with its programs and AMD's library.
-        plan: the recipes of the stack, with the cache keys of their inputs.
+        stack: the stack, with the programs of ``--with`` and the library of
+            ``--amdlibm-archive``.
+        plan: the recipes of the stack, with their dependencies and cache keys.
         options: the flags of the command.
-        missing: the recipes without packages in the package cache when the command started.
-        steps: the progress of the command.
+        missing: the recipes whose packages were not in the package cache when the command started.
+        steps: the steps of the command, which print its progress.
+        jobs: the number of recipes to build at once.
     """
 
     def __init__(
@@ -63,12 +65,16 @@ class Build:
         self.options = options
         self.missing = package_cache.find_missing(plan)
         self.steps = steps.list_steps(self.missing, target.value.split())
-        # One more than the CPUs: configure scripts, linking and packing use one CPU or less.
+        # One job more than CPUs: configure scripts, linking and packing use at most one CPU.
         self.jobs = options.jobs or processes.count_cpus() + 1
 
     @classmethod
     def of_stack(cls, name: str, options: Options, target: Target = Target.PACKAGES) -> Build:
-        """Render a stack's recipes and compute their cache keys.
+        """Create the build of a stack: render its recipes and compute their cache keys.
+
+        Args:
+            name: the stack, with its programs: ``mkl+keras``.
+            target: the final result, which determines the steps that are announced.
 
         Raises:
             UsageError: the stack, a program or the engine is unknown.
@@ -82,7 +88,16 @@ class Build:
         return cls(stack, plan, options, target)
 
     def build_packages(self) -> list[Package]:
-        """Announce the build, build missing packages, and index all in the channel."""
+        """Build the missing packages, and add all packages of the stack to the channel.
+
+        First print the expected time, downloads and disk space.
+
+        Returns:
+            All packages of the stack.
+
+        Raises:
+            HostToolMissing: a package is missing, and the host has no glibc or a too old glibc.
+        """
         if self.missing:
             toolchain.require_host_glibc()
         origin = _describe_origin(self.options)
@@ -93,10 +108,10 @@ class Build:
         return stack_packages
 
     def build_missing(self) -> tuple[list[Package], list[Span]]:
-        """Fetch the sources of missing recipes and build them.
+        """Fetch the sources of the missing recipes and build the recipes.
 
         Returns:
-            The packages of all recipes, and the time spans of the builds.
+            The packages of all recipes, cached and new, and the time spans of the builds.
         """
         if not self.missing:
             return self._build()
@@ -107,13 +122,17 @@ class Build:
         return result
 
     def _build(self, step: steps.Step | None = None) -> tuple[list[Package], list[Span]]:
+        """Build the recipes without a cache entry; return all packages, and the time spans."""
         built = builds.build_missing(
             self.plan, jobs=self.jobs, engine_name=self.options.engine, step=step
         )
         return [package for row in built.packages.values() for package in row], built.spans
 
     def _report_timings(self, spans: list[Span]) -> None:
-        """Write the time spans if something was built; print their chart for ``--timings``."""
+        """Write the time spans of the builds to a report; with ``--timings``, print its chart.
+
+        If nothing was built, keep the report of the last build and print the chart of that report.
+        """
         file = report.timings_file(self.stack.name)
         if spans:
             cpus = processes.count_cpus()
@@ -131,27 +150,35 @@ class Build:
         progress.say("\n".join(lines))
 
     def resolve(self, stack_packages: Iterable[Package]) -> Lock:
-        """Resolve the stack to exact packages of this build."""
+        """Select the packages of the stack's environment from ``stack_packages``.
+
+        Raises:
+            SolveFailed: the packages cannot be installed on this host.
+        """
         metapackage = next(recipe for recipe in self.plan.recipes if recipe.name == METAPACKAGE)
         return envs.resolve_lock(self.stack, metapackage, stack_packages)
 
     @property
     def lock_directory(self) -> Path:
-        """The directory of the stack's lock: ``envs``, or ``build/locks``.
+        """The directory of the stack's lock file: ``envs/<stack>`` or ``build/locks/<stack>``.
 
-        The repository has no locks of stacks with AMD's library or with programs.
+        The repository contains no lock files of stacks with programs or with AMD's library. They
+        are in ``build/locks``.
         """
         local = self.stack.amdlibm_archive or self.stack.programs
         return (paths.OWN_LOCKS if local else paths.LOCKS) / self.stack.name
 
     def lock(self, *, write: bool = False) -> Lock:
-        """Build the packages and resolve the stack; report differences from its committed lock.
+        """Build the packages and resolve the stack to exact packages.
+
+        With ``--locked``, compare the packages with the stack's lock file. Otherwise write the lock
+        file if it is in ``build/locks``. If it is in ``envs/``, print the differences from it.
 
         Args:
-            write: write the lock to ``lock_directory``, also if that is in the repository.
+            write: instead of printing the differences, write the lock file in ``envs/``.
 
         Raises:
-            NotReproducible: with ``--locked``, the packages differ from the lock's.
+            NotReproducible: with ``--locked``, the packages differ from the lock file's.
         """
         lock = self.resolve(self.build_packages())
         if self.options.locked:
@@ -160,11 +187,13 @@ class Build:
             envs.write_lock(lock, self.lock_directory)
         elif differences := envs.describe_differences(lock, self.lock_directory):
             command = f"./invoke lock {stacks.format_flags(lock.stack)}"
-            progress.say(f"{differences}\n  -> the lock was not changed; to write it: {command}")
+            progress.say(
+                f"{differences}\n  -> the lock file was not changed; to write it: {command}"
+            )
         return lock
 
     def install(self) -> Environment:
-        """Lock the stack and install its environment, unless that lock is installed already."""
+        """Resolve the stack and install its environment, unless its packages are installed."""
         lock = self.lock()
         if envs.read_installed_digest(lock.stack) == lock.digest:
             return envs.create_environment(lock)
@@ -177,7 +206,8 @@ class Build:
     def run(self) -> Environment:
         """Install the environment, verify it, and write the report.
 
-        Skip verification if an environment with the same bytes passed before.
+        Skip verification if the previous report has the same sources and packages, and contains a
+        verification.
         """
         environment = self.install()
         file = report.stack_file(self.stack.name)
@@ -189,7 +219,7 @@ class Build:
             return environment
         with self.steps.step("verification", live=not progress.is_verbose()) as step:
             document["verify"] = verification.verify_in_step(self.stack.name, step)
-            step.result = verification.summarize(document["verify"])
+            step.result = verification.summarize_checks(document["verify"])
         with self.steps.step("report") as step:
             report.write(document, file)
             step.result = progress.display_path(file)
@@ -209,16 +239,20 @@ class Build:
     def _conclude(
         self, state: str, checks: verification.Document, environment: Environment
     ) -> None:
-        counts = verification.count_checks(checks)
+        counts = verification.format_check_counts(checks)
         prefix = progress.display_path(environment.prefix)
         progress.conclude(f"{self.stack.name}: {state}: {counts}; {prefix}")
 
 
 def load_stack(name: str, options: Options) -> Stack:
-    """Load a stack, with AMD's own library if ``options`` have its archive."""
+    """Load a stack; with ``--amdlibm-archive``, replace its amdlibm by AMD's release.
+
+    Raises:
+        UsageError: the stack is unknown, or its amdlibm cannot be replaced.
+    """
     stack = stacks.load(name)
     if options.amdlibm_archive:
-        # Fails for a stack without amdlibm, before the archive is read.
+        # Raise UsageError before the archive is read, if the stack has no amdlibm to replace.
         stacks.replace_amdlibm(stack, "")
         return stacks.replace_amdlibm(stack, aocl.cache_archive(options.amdlibm_archive))
     return stack
@@ -235,7 +269,7 @@ def _require_engine(name: str) -> None:
 
 
 def _describe_origin(options: Options) -> str:
-    """Describe the origin of the sources, if not all of them are downloaded."""
+    """Describe the origin of the sources; return "" if all of them are downloaded."""
     if options.bundle:
         return f"from {progress.display_path(options.bundle)}"
     if options.sources:
@@ -245,14 +279,18 @@ def _describe_origin(options: Options) -> str:
 
 
 def fetch_sources(
-    needed: Iterable[Recipe], options: Options, command_steps: Steps = FETCH_ONLY
+    needed_recipes: Iterable[Recipe], options: Options, command_steps: Steps = FETCH_ONLY
 ) -> list[Path]:
-    """Put the sources of recipes into the source cache and verify them.
+    """Fetch the sources of recipes into the source cache, and verify their SHA-256.
 
     Args:
-        command_steps: the steps of the command; they include "fetch" if a source is not cached.
+        command_steps: the steps of the command. If a source is not cached, "fetch" must be one of
+            them.
+
+    Returns:
+        The sources in the source cache.
     """
-    files = {source for recipe in needed for source in recipe.sources}
+    files = {source for recipe in needed_recipes for source in recipe.sources}
     absent = forecast.find_absent_sources(files)
 
     def fetch() -> list[Path]:
@@ -276,8 +314,9 @@ def fetch_stack(
     """Fetch all sources of a stack.
 
     Args:
-        directory: copy the sources to it.
-        bundle: write an archive with the sources, this repository and the builder's tools.
+        directory: the directory to which the sources are copied; None to copy nothing.
+        bundle: the archive to write, with the sources, this repository and the builder's tools;
+            None to write no archive.
 
     Returns:
         The sources in the source cache.
@@ -300,7 +339,7 @@ def build_packages(name: str, options: Options) -> None:
     """Build all packages of a stack and print their directory.
 
     Raises:
-        NotReproducible: with ``--locked``, the packages differ from the lock's.
+        NotReproducible: with ``--locked``, the packages differ from the lock file's.
     """
     build = Build.of_stack(name, options)
     stack_packages = build.build_packages()
@@ -311,7 +350,7 @@ def build_packages(name: str, options: Options) -> None:
 
 
 def write_lock(name: str, options: Options) -> None:
-    """Resolve a stack, write its lock, and print the lock's directory."""
+    """Resolve a stack, write its lock file, and print the lock file's directory."""
     build = Build.of_stack(name, options)
     lock = build.lock(write=True)
     directory = progress.display_path(build.lock_directory)

@@ -1,4 +1,4 @@
-"""Publish built stacks: packages and locks in a conda channel, or images in a registry."""
+"""Publish built stacks: packages and lock files in a conda channel, or images in a registry."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ BILL_MEDIA_TYPE = "application/vnd.cyclonedx+json"
 def publish_packages(
     names: Sequence[str], options: Options, directory: Path, address: str = ""
 ) -> None:
-    """Add the packages of stacks to a channel for a web server, with locks that name its address.
+    """Add the packages of stacks to a conda channel, and write lock files with the channel's URL.
 
     Args:
-        names: the stacks; by default all that are built.
-        directory: the channel.
-        address: the URL at which clients find the channel; by default ``directory``.
+        names: the stacks; if empty, all stacks that are built.
+        directory: the directory of the channel, which a web server can serve.
+        address: the URL at which clients find the channel; "" for the URL ``file://`` of
+            ``directory``.
 
     Raises:
         EnvironmentFailed: no stack is built.
     """
-    built = [stack.name for stack in stacks.load_all() if envs.read_installed_digest(stack.name)]
-    locks = [Build.of_stack(name, options).lock() for name in names or built]
+    built_names = [
+        stack.name for stack in stacks.load_all() if envs.read_installed_digest(stack.name)
+    ]
+    locks = [Build.of_stack(name, options).lock() for name in names or built_names]
     if not locks:
         raise EnvironmentFailed("no stack is built", "./invoke build --stack=openblas")
     published.publish({package for lock in locks for package in lock.packages}, directory)
@@ -44,20 +47,22 @@ def publish_packages(
 
 
 def publish_images(names: Sequence[str], options: Options, address: str) -> None:
-    """Push the images of stacks to a registry's repository, with their bills of materials.
+    """Push the images of stacks to a registry, with their software bills of materials.
 
     Args:
-        names: the stacks; by default all that have an image.
-        address: the repository's URL.
+        names: the stacks; if empty, all stacks that have an image.
+        address: the URL of a registry's repository: https://registry.example.org/theano-fast.
 
     Raises:
-        ImageFailed: no stack has an image, or the registry refused one.
+        ImageFailed: no stack has an image, or the registry refused an image.
     """
     repository = registry.Repository(address)
-    built = [stack.name for stack in stacks.load_all() if report.image_file(stack.name).exists()]
-    if not (chosen := names or built):
+    built_names = [
+        stack.name for stack in stacks.load_all() if report.image_file(stack.name).exists()
+    ]
+    if not (stack_names := names or built_names):
         raise ImageFailed("no stack has an image", "./invoke image --stack=openblas")
-    for name in chosen:
+    for name in stack_names:
         with tempfile.TemporaryDirectory(dir=paths.IMAGES) as directory:
             file = Path(directory, "image.tar")
             image = image_pipeline.build_image(name, options, save=file)

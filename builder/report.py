@@ -25,12 +25,15 @@ def stack_file(stack: str) -> Path:
 
 
 def verification_file(stack: str) -> Path:
-    """Return the path of the JSON of ``theano-fast verify`` for a stack's environment."""
+    """Return the path of the JSON that ``theano-fast verify`` writes for a stack."""
     return paths.REPORTS / f"{stack}-verify.json"
 
 
 def timings_file(stack: str) -> Path:
-    """Return the path of the times of a stack's last build, which differ from build to build."""
+    """Return the path of the report of a stack's build times.
+
+    It is a separate file, because the times differ in each build.
+    """
     return paths.REPORTS / f"{stack}-timings.json"
 
 
@@ -40,7 +43,10 @@ def image_file(stack: str) -> Path:
 
 
 def describe_stack(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
-    """Describe a stack's sources and packages, without its verification."""
+    """Return the report of a stack's sources and packages.
+
+    ``Build.run`` in ``pipeline.py`` adds the verification under the key ``verify``.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": stack.name,
@@ -57,7 +63,10 @@ def describe_stack(stack: Stack, plan: Plan, lock: Lock) -> dict[str, Any]:
 
 
 def describe_image(image: Image, lock: Lock) -> dict[str, Any]:
-    """Describe a stack's image, without its verification and times."""
+    """Return the report of a stack's image.
+
+    ``image_pipeline.py`` adds the verification (``verify``) and the build times (``seconds``).
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": lock.stack,
@@ -67,7 +76,7 @@ def describe_image(image: Image, lock: Lock) -> dict[str, Any]:
 
 
 def describe_rebuild(comparisons: Iterable[Comparison]) -> dict[str, Any]:
-    """Describe the comparisons of a second build's packages with the first build's packages."""
+    """Return the report of a second build: each package's comparison with the first build."""
     return {
         "schema_version": SCHEMA_VERSION,
         "packages": {row.package: asdict(row) for row in comparisons},
@@ -77,7 +86,14 @@ def describe_rebuild(comparisons: Iterable[Comparison]) -> dict[str, Any]:
 def describe_timings(
     stack: str, spans: Sequence[Span], needs: Mapping[str, Iterable[str]], jobs: int, cpus: int
 ) -> dict[str, Any]:
-    """Describe the times of a build, and the chain of recipes that determined its duration."""
+    """Return the report of a build's times.
+
+    The key ``chain`` has the critical path: the recipes that determined the build's duration.
+
+    Args:
+        needs: the direct dependencies of each recipe.
+        jobs: the number of recipes that were built at once.
+    """
     return {
         "schema_version": SCHEMA_VERSION,
         "stack": stack,
@@ -92,12 +108,12 @@ def describe_timings(
 
 
 def write(content: dict[str, Any], file: Path) -> None:
-    """Write JSON with sorted keys atomically."""
+    """Write a report atomically, as JSON with sorted keys."""
     files.write_atomically(file, json.dumps(content, indent=1, sort_keys=True) + "\n")
 
 
 def read(file: Path) -> dict[str, Any]:
-    """Read a report; return {} if there is none."""
+    """Read a report; return {} if the file does not exist or is not JSON."""
     try:
         content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):

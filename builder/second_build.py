@@ -11,27 +11,30 @@ from builder.pipeline import Build, fetch_sources
 
 
 def rebuild_packages(name: str, options: Options, package: str = "", turn: int = 0) -> None:
-    """Build a stack's packages twice and compare the bytes.
+    """Build a stack's packages, build them again, and compare the bytes.
 
     Args:
-        package: rebuild only the recipe of this package.
-        turn: if not 0, rebuild only one of the recipes that take minutes to build: the ``turn``-th,
-            modulo their number. If such a recipe was missing and therefore just built, rebuild
-            none of them.
+        package: the package whose recipe is rebuilt; "" to rebuild all recipes.
+        turn: 0 to rebuild expensive recipes like all others. Expensive recipes take minutes to
+            build (``EXPENSIVE_CPU_SECONDS`` in ``builder/package/rebuilds.py``). Any other number
+            selects the only expensive recipe to rebuild: the ``turn``-th, modulo their number. If
+            this call first had to build an expensive recipe, no expensive recipe is rebuilt.
 
     Raises:
         UsageError: no recipe of the stack makes ``package``.
-        NotReproducible: a package differs.
+        NotReproducible: the two builds of a package differ.
     """
     build = Build.of_stack(name, options)
     build.build_packages()
-    chosen = rebuilds.select_recipes(build.plan.recipes, package)
+    selected_recipes = rebuilds.select_recipes(build.plan.recipes, package)
     if turn:
-        chosen = rebuilds.drop_expensive(chosen, turn, build.missing)
-    progress.say(f"building again: {', '.join(recipe.name for recipe in chosen)}")
-    fetch_sources(chosen, options)
+        selected_recipes = rebuilds.drop_expensive(selected_recipes, turn, build.missing)
+    progress.say(f"building again: {', '.join(recipe.name for recipe in selected_recipes)}")
+    fetch_sources(selected_recipes, options)
     directory = paths.REPORTS / f"{build.stack.name}-rebuild"
-    comparisons = rebuilds.rebuild(build.plan, name, chosen, directory, options.amdlibm_archive)
+    comparisons = rebuilds.rebuild(
+        build.plan, name, selected_recipes, directory, options.amdlibm_archive
+    )
     report.write(report.describe_rebuild(comparisons), directory.with_suffix(".json"))
     for comparison in comparisons:
         verdict = "same   " if comparison.identical else "DIFFERS"

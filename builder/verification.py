@@ -1,4 +1,4 @@
-"""Verify an installed environment: run its ``theano-fast verify`` and read the results."""
+"""Verify an installed environment: run its ``theano-fast verify`` and read the JSON results."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from builder.environment import envs
 from builder.package.steps import Step
 from builder.stack import stacks
 
-# The JSON of ``theano-fast verify``.
+# The parsed JSON of ``theano-fast verify``.
 Document = Mapping[str, Any]
-# An output line of ``theano-fast verify``.
+# The start of the line that ``theano-fast verify`` prints for a check: its name and status.
 CHECK = re.compile(r"^(\w+) +(passed|failed|skipped) ", re.MULTILINE)
 
 
 def find_program(name: str) -> Path:
-    """Return the ``theano-fast`` of a stack's environment.
+    """Return the path of ``theano-fast`` in a stack's environment.
 
     Raises:
-        EnvironmentFailed: the environment was not built.
+        EnvironmentFailed: the environment is not built.
     """
     program = paths.ENVIRONMENTS / name / "bin" / "theano-fast"
     if envs.read_installed_digest(name) is None or not program.exists():
@@ -36,17 +36,19 @@ def find_program(name: str) -> Path:
 
 
 def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) -> dict[str, Any]:
-    """Run ``theano-fast verify`` inside an environment, on the caller's terminal.
+    """Run ``theano-fast verify`` in a stack's environment.
 
     Args:
+        name: the stack.
         arguments: flags of ``theano-fast verify``.
-        log: write the output to this file instead, and print it if a check fails.
+        log: the file for the output, which is printed only if a check fails; None to write the
+            output to the caller's terminal.
 
     Returns:
-        The JSON of ``theano-fast verify``.
+        The parsed JSON of ``theano-fast verify``.
 
     Raises:
-        EnvironmentFailed: the environment was not built.
+        EnvironmentFailed: the environment is not built.
         VerifyFailed: a check failed.
     """
     name = stacks.normalize_name(name)
@@ -71,7 +73,10 @@ def verify(name: str, arguments: Iterable[str] = (), log: Path | None = None) ->
 
 
 def verify_in_step(name: str, step: Step) -> dict[str, Any]:
-    """Verify an environment as a step; print the output only if a check fails or if verbose."""
+    """Verify an environment in a step, whose live line shows the number of finished checks.
+
+    Print the output of ``theano-fast verify`` only if a check fails, or at the level VERBOSE.
+    """
     if progress.is_verbose():
         return verify(name)
     log = paths.LOGS / f"{name}-verify.log"
@@ -88,13 +93,13 @@ def verify_in_step(name: str, step: Step) -> dict[str, Any]:
     return verify(name, log=log)
 
 
-def count_checks(document: Document) -> str:
-    """Format the numbers of passed and of skipped checks."""
-    return re.sub(r" \(.*", "", summarize(document))
+def format_check_counts(document: Document) -> str:
+    """Format the numbers of passed and of skipped checks: "12 checks passed, 1 skipped"."""
+    return re.sub(r" \(.*", "", summarize_checks(document))
 
 
-def summarize(document: Document) -> str:
-    """Format the numbers of passed and of skipped checks, with the names of the skipped checks."""
+def summarize_checks(document: Document) -> str:
+    """Format the numbers and the skipped checks: "12 checks passed, 1 skipped (libm)"."""
     names: dict[str, list[str]] = {}
     for check in document.get("checks", []):
         names.setdefault(check["status"], []).append(check["name"])

@@ -32,7 +32,9 @@ class LoggedFailures(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Record the failure, if the log record names an optimizer."""
         message = record.getMessage()
-        if not message.startswith(NAMING):
+        # With on_opt_error=raise, Theano also raises the error, so the caller sees it.
+        raises = sys.modules["theano"].config.on_opt_error == "raise"
+        if raises or not message.startswith(NAMING):
             return
         line = ADDRESS.sub("", message.partition("\n")[0])
         # Theano logs inside the except clause.

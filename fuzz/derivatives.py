@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-# A power of 2, so that its sums with inputs of few bits are exact.
+# The distance of the points: a power of 2, so that its sum with an input of few bits is exact.
 STEP = 2.0**-10
 # The largest relative error of a derivative.
 TOLERANCE = 1e-5
-# A relative change of the slope above this limit counts as a kink.
+# If the slope changes by more than this limit, relative to the largest slope, the point is a kink.
 SMOOTH = 1e-6
 
 
@@ -20,10 +20,13 @@ class NoDerivative(Exception):
 
 
 def compute_jacobian(function: Callable[[Any], Any], x: Any) -> Any:
-    """Return the Jacobian: the function's shape first, then the shape of x.
+    """Return the Jacobian of a function at x.
+
+    Its shape is the shape of the function's value, followed by the shape of x.
 
     Raises:
-        NoDerivative: the function is not finite, or has a kink at x.
+        NoDerivative: the function is not finite or has a kink at x, or the shape of its value
+            changes near x.
     """
     center = function(x)
     columns = [_compute_column(function, center, x, index) for index in np.ndindex(x.shape)]
@@ -34,9 +37,9 @@ def compute_jacobian(function: Callable[[Any], Any], x: Any) -> Any:
 def _compute_column(
     function: Callable[[Any], Any], center: Any, x: Any, index: tuple[int, ...]
 ) -> Any:
-    """Return the derivatives with respect to one element."""
+    """Return the derivative of the function's value with respect to the element x[index]."""
 
-    def at(steps: int) -> Any:
+    def evaluate(steps: int) -> Any:
         moved = x.copy()
         moved[index] += steps * STEP
         value = function(moved)
@@ -44,10 +47,10 @@ def _compute_column(
             raise NoDerivative
         return value
 
-    near, far = ((at(steps), at(-steps)) for steps in (1, 2))
-    slopes = [(one - other) / (2 * n * STEP) for n, (one, other) in enumerate((near, far), 1)]
-    # Compute the change of the slope between the sides: without a kink it doubles with the
-    # distance.
+    near, far = ((evaluate(steps), evaluate(-steps)) for steps in (1, 2))
+    slopes = [(right - left) / (2 * n * STEP) for n, (right, left) in enumerate((near, far), 1)]
+    # The change of the slope from the left to the right side. Without a kink at x, this change
+    # doubles if the distance doubles.
     bends = [(a - 2 * center + b) / (n * STEP) for n, (a, b) in enumerate((near, far), 1)]
     slope = (4 * slopes[0] - slopes[1]) / 3
     kink = np.abs(bends[1] - 2 * bends[0])

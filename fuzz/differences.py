@@ -1,7 +1,8 @@
 """Find the first difference between two runs of a program.
 
-Types, shapes, integers and booleans must be equal. Floats may differ by a relative error; both must
-be nan or infinite together. 0 and -0 are equal, because Theano's optimizations treat them as equal.
+Types, shapes, integers and booleans must be equal. Floats may differ by a relative error. If one of
+two floats is nan or infinite, the other must have the same value. 0 and -0 are equal, because
+Theano's optimizations treat them as equal.
 """
 
 from __future__ import annotations
@@ -19,14 +20,21 @@ class Difference:
     """The first difference between a run and the expected run.
 
     Args:
-        kind: died, hangs, refused, compiled, raised, returned, type, shape, value, changed (an
-            input), overwritten (an earlier result), shared or logged (an error that Theano logs).
-        situation: one of fuzz.program.SITUATIONS, or "plain".
+        kind: the kind of the difference:
+            "died": the worker's process ended. "hangs": it reached the time limit.
+            "refused": only the actual compilation fails. "compiled": only the expected one fails.
+            "raised": only the actual call fails. "returned": only the expected call fails.
+            "type", "shape", "value": an output differs.
+            "changed": an input has a different value after the call.
+            "overwritten": a later call changed an output.
+            "shared": the final value of a shared variable differs.
+            "logged": Theano logged an error.
+        situation: a key of fuzz.program.SITUATIONS, or "plain": calls of the compiled function.
         call: the number of the call; -1 if no call differs.
         output: the number of the output; -1 if no output differs.
-        expected: a text of the expected result.
-        actual: a text of the actual result.
-        finite: whether two elements that differ are both finite.
+        expected: the text of the expected result.
+        actual: the text of the actual result.
+        finite: false if, in each pair of elements that differ, an element is nan or infinite.
     """
 
     kind: str
@@ -39,7 +47,7 @@ class Difference:
 
     @property
     def signature(self) -> tuple[str, bool, str]:
-        """Return the properties that the difference of a smaller program must share."""
+        """Return the properties that a smaller program's difference must share while shrinking."""
         text = self.expected if self.kind in ("returned", "compiled") else self.actual
         named = self.kind in ("returned", "compiled", "raised", "refused", "logged")
         return self.kind, self.finite, text.partition(":")[0] if named else ""
@@ -58,8 +66,8 @@ def compare(
 
     Args:
         expected: the oracle's answer, which has only a plain run.
-        actual: the stack's answer; each of its runs is compared with the oracle's plain run.
-        tolerance: the relative error of floats.
+        actual: the stack's answer. Each of its runs is compared with the oracle's plain run.
+        tolerance: the permitted error of floats, relative to the largest finite element or 1.
     """
     if "died" in expected or ("refused" in expected and "refused" in actual):
         return None
@@ -83,17 +91,20 @@ def compare(
 def compare_values(
     expected: dict[str, Any], actual: dict[str, Any], tolerance: float
 ) -> Difference | None:
-    """Return the first difference of a plain run from the oracle's values; skip values of None.
+    """Return the first difference of a plain run from the values of fuzz.twins, or None.
 
-    ``expected`` may contain a larger tolerance.
+    A value of None, which has no twin, is not compared. If ``expected`` contains a larger
+    tolerance, that tolerance applies.
     """
     tolerance = max(tolerance, expected.get("tolerance", 0.0))
     calls = actual.get("runs", {}).get("plain", {}).get("calls", [])
-    for call, (old, new) in enumerate(zip(expected["runs"]["plain"]["calls"], calls)):
-        if "error" in new:
+    pairs = zip(expected["runs"]["plain"]["calls"], calls)
+    for call, (expected_call, actual_call) in enumerate(pairs):
+        if "error" in actual_call:
             # After an exception, the values of shared variables are undefined.
             break
-        for output, (one, other) in enumerate(zip(old["outputs"], new["outputs"])):
+        outputs = zip(expected_call["outputs"], actual_call["outputs"])
+        for output, (one, other) in enumerate(outputs):
             if one and (difference := _compare_encoded(one, other, tolerance)):
                 kind, finite = difference
                 values = _shorten(one), _shorten(other), finite
@@ -104,23 +115,25 @@ def compare_values(
 def _compare_runs(
     expected: dict[str, Any], actual: dict[str, Any], situation: str, tolerance: float
 ) -> Difference | None:
+    """Return the first difference of a run, or None; ``expected`` is the oracle's plain run."""
     if "died" in actual or "raised" in actual or "refused" in actual:
-        (ended,) = (key for key in ("died", "raised", "refused") if key in actual)
-        return Difference(ended, situation, actual=actual[ended], expected="a run")
-    for call, (old, new) in enumerate(zip(expected["calls"], actual["calls"])):
-        if "error" in old or "error" in new:
-            if "error" in old and "error" in new:
+        (run_kind,) = (key for key in ("died", "raised", "refused") if key in actual)
+        return Difference(run_kind, situation, actual=actual[run_kind], expected="a run")
+    for call, (expected_call, actual_call) in enumerate(zip(expected["calls"], actual["calls"])):
+        if "error" in expected_call or "error" in actual_call:
+            if "error" in expected_call and "error" in actual_call:
                 if expected["shared"]:
-                    # An update may or may not happen before the exception.
+                    # Stop: it is undefined whether an update happens before the exception.
                     break
                 continue
-            kind = "raised" if "error" in new else "returned"
+            kind = "raised" if "error" in actual_call else "returned"
             one, other = (
-                call_result.get("error") or _shorten(call_result["outputs"])
-                for call_result in (old, new)
+                result.get("error") or _shorten(result["outputs"])
+                for result in (expected_call, actual_call)
             )
             return Difference(kind, situation, call, expected=one, actual=other)
-        for output, (one, other) in enumerate(zip(old["outputs"], new["outputs"])):
+        outputs = zip(expected_call["outputs"], actual_call["outputs"])
+        for output, (one, other) in enumerate(outputs):
             difference = _compare_encoded(one, other, tolerance)
             if difference:
                 kind, finite = difference
@@ -128,8 +141,8 @@ def _compare_runs(
                     kind, situation, call, output, _shorten(one), _shorten(other), finite
                 )
         for kind in ("changed", "overwritten"):
-            if kind in new and kind not in old:
-                return Difference(kind, situation, call, actual=str(new[kind])[:200])
+            if kind in actual_call and kind not in expected_call:
+                return Difference(kind, situation, call, actual=str(actual_call[kind])[:200])
     else:
         for one, other in zip(expected["shared"], actual["shared"] or ()):
             difference = _compare_encoded(one, other, tolerance)
@@ -140,16 +153,19 @@ def _compare_runs(
 
 
 def _compare_encoded(
-    old: Sequence[Any], new: Sequence[Any], tolerance: float
+    expected: Sequence[Any], actual: Sequence[Any], tolerance: float
 ) -> tuple[str, bool] | None:
-    """Return the kind of the difference, and whether two finite elements differ; None if equal."""
-    if old[0] != new[0]:
+    """Compare two values in the form of fuzz.encoding: [type, shape, elements].
+
+    Return the kind of the difference, and whether two finite elements differ; None if equal.
+    """
+    if expected[0] != actual[0]:
         return "type", True
-    if old[1] != new[1]:
+    if expected[1] != actual[1]:
         return "shape", True
-    if old[0] not in FLOATS:
-        return None if old[2] == new[2] else ("value", True)
-    pairs = list(zip(_flatten(old[2]), _flatten(new[2])))
+    if expected[0] not in FLOATS:
+        return None if expected[2] == actual[2] else ("value", True)
+    pairs = list(zip(_flatten(expected[2]), _flatten(actual[2])))
     sizes = [abs(one) for one, _ in pairs if math.isfinite(one)]
     slack = tolerance * max(1.0, *sizes) if sizes else tolerance
     wrong = [(one, other) for one, other in pairs if not is_close(one, other, slack)]
@@ -159,7 +175,7 @@ def _compare_encoded(
 
 
 def is_close(one: float, other: float, slack: float) -> bool:
-    """Return whether two floats differ by at most ``slack``; nan equals nan."""
+    """Return whether two floats differ by at most ``slack``; nan is close to nan."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
     if math.isinf(one) or math.isinf(other):
@@ -168,6 +184,7 @@ def is_close(one: float, other: float, slack: float) -> bool:
 
 
 def _flatten(elements: Sequence[Any]) -> list[float]:
+    """Return the elements; a complex element becomes its real and its imaginary part."""
     return [
         part
         for element in elements
@@ -176,5 +193,6 @@ def _flatten(elements: Sequence[Any]) -> list[float]:
 
 
 def _shorten(value: Any) -> str:
+    """Return at most 300 characters of a value's text."""
     text = str(value)
     return text if len(text) <= 300 else f"{text[:297]}..."

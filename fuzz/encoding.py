@@ -1,4 +1,4 @@
-"""Encode values as JSON."""
+"""Encode values in a form that JSON can contain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 
 def encode(value: Any) -> list[Any]:
-    """Return a value's type, shape and elements; complex elements are pairs."""
+    """Return [type, shape, elements in C order] of an array.
+
+    A complex element is [real, imaginary]. The only element of another value is its text.
+    """
     if not isinstance(value, (np.ndarray, np.generic)):
         return [type(value).__name__, [], [str(value)]]
     array = np.asarray(value)

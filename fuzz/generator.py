@@ -1,4 +1,4 @@
-"""Generate random programs; a program depends only on the seed, its category and its number."""
+"""Generate random programs. A program depends only on the seed, its category and its number."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from fuzz.grammar.writer import Variable, Writer
 from fuzz.program import LAYOUTS, Program
 
 Write = Callable[[Writer], Variable]
-# Maps a category to the functions that write statements, the most frequent first, and to the
-# minimum and maximum number of statements.
+# Maps a category to the functions that write statements, and to the minimum and maximum number of
+# statements. The first function is chosen most often, except in "mixed".
 CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
     "elementwise": ((elementwise.write,), (1, 6)),
     "broadcasting": ((elementwise.write_broadcast, elementwise.write), (1, 5)),
@@ -62,14 +62,18 @@ CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
         (3, 7),
     ),
 }
+# Keys of fuzz.program.SITUATIONS. All programs run in ALWAYS, and a third of the programs run in
+# one more situation.
 ALWAYS = ("again",)
-OFTEN = (
+ADDITIONAL = (
     *("copy", "copy_sharing", "swap", "pickle", "deepcopy", "twice", "failing", "trusting"),
     *("threads", "two_threads", "subset", "unshipped"),
 )
-# Functions in these modes cannot be copied, or may reuse the memory of their outputs.
-LINKERS = ("c_linker", "python", "debug", "kept")
-OF_ALL_LINKERS = ("twice", "failing", "unshipped")
+# Functions in these modes cannot be copied, or may reuse the memory of their outputs. Programs in
+# these modes run in fewer situations.
+LIMITED_MODES = ("c_linker", "python", "debug", "kept")
+IN_LIMITED_MODES = ("twice", "failing", "unshipped")
+# Keys of fuzz.program.MODES, repeated by their frequency.
 MODES = (
     *("fast_run",) * 5,
     *("unfused",) * 10,
@@ -78,50 +82,48 @@ MODES = (
 
 
 def generate(seed: int, category: str, number: int) -> Program:
-    """Generate the number-th program of a category."""
-    chosen = random.Random(f"{seed} {category} {number}")
-    writer = Writer(chosen, extreme=chosen.random() < 0.3)
-    makers, (fewest, most) = CATEGORIES[category]
-    for _ in range(chosen.randint(fewest, most)):
+    """Generate the program ``number`` of a category."""
+    rng = random.Random(f"{seed} {category} {number}")
+    writer = Writer(rng, extreme=rng.random() < 0.3)
+    write_functions, (minimum, maximum) = CATEGORIES[category]
+    for _ in range(rng.randint(minimum, maximum)):
         if category == "mixed":
-            maker = chosen.choice(makers)
+            write = rng.choice(write_functions)
         else:
-            maker = makers[0] if chosen.random() < 0.7 else chosen.choice(makers)
-        maker(writer)
+            write = write_functions[0] if rng.random() < 0.7 else rng.choice(write_functions)
+        write(writer)
     program = writer.make_program(category, 4)
-    return _add_options(chosen, program, writer)
+    return _add_options(rng, program, writer)
 
 
-def _add_options(chosen: random.Random, program: Program, writer: Writer) -> Program:
-    """Add memory layouts, a mode, options of the function and situations to a program."""
-    if chosen.random() < 0.4:
+def _add_options(rng: random.Random, program: Program, writer: Writer) -> Program:
+    """Add memory layouts, aliases, options of theano.function, a mode and situations."""
+    if rng.random() < 0.4:
         program = replace(
             program,
             calls=tuple(
                 tuple(
-                    replace(value, layout=chosen.choice(LAYOUTS))
-                    if chosen.random() < 0.4
-                    else value
+                    replace(value, layout=rng.choice(LAYOUTS)) if rng.random() < 0.4 else value
                     for value in call
                 )
                 for call in program.calls
             ),
         )
     count = len(program.inputs)
-    if count > 1 and chosen.random() < 0.15:
-        one, other = chosen.sample(range(count), 2)
+    if count > 1 and rng.random() < 0.15:
+        one, other = rng.sample(range(count), 2)
         if program.inputs[one].dtype == program.inputs[other].dtype:
             program = replace(program, aliases=((one, other),))
-    if chosen.random() < 0.1:
+    if rng.random() < 0.1:
         program = replace(program, borrow=True)
-    if chosen.random() < 0.06 and count and not program.aliases:
-        program = _replace_by_shared(program, chosen.randrange(count))
+    if rng.random() < 0.06 and count and not program.aliases:
+        program = _replace_by_shared(program, rng.randrange(count))
         count = len(program.inputs)
-    if chosen.random() < 0.12 and count and not program.aliases:
-        position = chosen.randrange(count)
-        # A mutable input may be overwritten, so its layout must be writable.
+    if rng.random() < 0.12 and count and not program.aliases:
+        position = rng.randrange(count)
+        # The function may overwrite a mutable input, so the input's memory must be writable.
         inputs = list(program.inputs)
-        inputs[position] = replace(inputs[position], borrow=True, mutable=chosen.random() < 0.5)
+        inputs[position] = replace(inputs[position], borrow=True, mutable=rng.random() < 0.5)
         calls = tuple(
             tuple(
                 replace(value, layout="C") if value.layout in ("frozen", "repeated") else value
@@ -130,23 +132,26 @@ def _add_options(chosen: random.Random, program: Program, writer: Writer) -> Pro
             for call in program.calls
         )
         program = replace(program, inputs=tuple(inputs), calls=calls)
-    mode = chosen.choice(MODES)
+    mode = rng.choice(MODES)
     if mode == "debug" and writer.extreme:
-        # DebugMode compares values itself, and its comparison fails for some nan.
+        # DebugMode compares results itself, and wrongly reports a difference for some nan.
         mode = "fast_run"
     situations = [*ALWAYS]
-    if chosen.random() < 0.35:
-        situations.append(chosen.choice(OF_ALL_LINKERS if mode in LINKERS else OFTEN))
+    if rng.random() < 0.35:
+        situations.append(rng.choice(IN_LIMITED_MODES if mode in LIMITED_MODES else ADDITIONAL))
     return replace(program, mode=mode, situations=tuple(situations))
 
 
 def _replace_by_shared(program: Program, position: int) -> Program:
-    """Replace an input by a shared variable of the same type, through ``givens``."""
+    """Replace an input by a shared variable of the same type, with theano.function's ``givens``.
+
+    Return the program unchanged if a dimension of the input is broadcastable.
+    """
     replaced = program.inputs[position]
     if any(replaced.broadcastable):
         return program
 
-    def without(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    def remove_position(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return values[:position] + values[position + 1 :]
 
     value = program.calls[0][position]
@@ -154,9 +159,12 @@ def _replace_by_shared(program: Program, position: int) -> Program:
     target, _, text = replaced.format_source().partition(" = ")
     return replace(
         program,
-        inputs=without(program.inputs),
-        # The shared variable has one value: drop calls with other lengths.
-        calls=tuple(without(call) for call in program.calls if call[position].shape == value.shape),
+        inputs=remove_position(program.inputs),
+        # The shared variable has one value in all calls: drop calls in which the input has another
+        # shape.
+        calls=tuple(
+            remove_position(call) for call in program.calls if call[position].shape == value.shape
+        ),
         shared=(*program.shared, (name, replace(value, layout="C"))),
         statements=((target, text), *program.statements),
         givens=(*program.givens, (replaced.name, name)),

@@ -1,4 +1,4 @@
-"""Read the known differences from known.toml."""
+"""Parse the known differences in known.toml, and match them with a program's difference."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class KnownDifference:
 
     Args:
         kinds: the kinds of differences that the row matches.
-        pattern: a regular expression that must match in the text of the shrunk program.
-        message: a regular expression that must match in the text of the difference.
-        finite: if false, the row matches only if no two finite elements differ.
-        situations: the situations that the row matches.
+        pattern: a regular expression that must match a part of the shrunk program's text.
+        message: a regular expression that must match a part of the difference's text.
+        finite: if false, the row matches only differences of elements that are nan or infinite.
+        situations: the situations that the row matches (Difference.situation).
         stock: whether stock Theano has the same difference.
         reason: the cause of the difference, or the reason not to fix it.
     """
@@ -34,9 +34,10 @@ class KnownDifference:
     reason: str
 
     def matches(self, program: Program, difference: Difference, on_stock: bool | None) -> bool:
-        """Return whether the row matches.
+        """Return whether the row lists a program's difference.
 
-        ``on_stock`` says whether stock Theano has the difference too; None if unknown.
+        ``on_stock`` says whether stock Theano has the difference too. None means that this is
+        unknown; then the row's ``stock`` is ignored.
         """
         return (
             difference.kind in self.kinds
@@ -52,7 +53,7 @@ class KnownDifference:
 
 
 def parse(table: Mapping[str, Any]) -> tuple[KnownDifference, ...]:
-    """Parse the rows of known.toml.
+    """Convert the parsed known.toml to rows.
 
     Raises:
         ValueError: the keys of a row are not the fields of KnownDifference, or a regular expression
@@ -78,5 +79,5 @@ def parse(table: Mapping[str, Any]) -> tuple[KnownDifference, ...]:
 def find_row(
     rows: Iterable[KnownDifference], program: Program, difference: Difference, on_stock: bool | None
 ) -> KnownDifference | None:
-    """Return the first matching row, or None."""
+    """Return the first row that matches a program's difference, or None."""
     return next((row for row in rows if row.matches(program, difference, on_stock)), None)

@@ -1,4 +1,4 @@
-"""Copy arrays into unusual memory layouts."""
+"""Copy arrays into unusual memory layouts. The text of a program calls these functions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 
 def reversed_axes(array: Any) -> Any:
-    """Return the same elements with negative strides."""
-    turned = (..., *(slice(None, None, -1),) * array.ndim)
-    return array[turned].copy()[turned]
+    """Return a copy that is stored backwards: all its strides are negative."""
+    backwards = (..., *(slice(None, None, -1),) * array.ndim)
+    return array[backwards].copy()[backwards]
 
 
 def stepped(array: Any) -> Any:
-    """Return the same elements as every second element of a larger array."""
+    """Return a copy whose elements are every second element of a larger array on all axes."""
     wide = np.zeros([2 * length for length in array.shape], array.dtype)
-    every = (..., *(slice(None, None, 2),) * array.ndim)
-    wide[every] = array
-    return wide[every]
+    every_second = (..., *(slice(None, None, 2),) * array.ndim)
+    wide[every_second] = array
+    return wide[every_second]
 
 
 def unaligned(array: Any) -> Any:
@@ -30,16 +30,16 @@ def unaligned(array: Any) -> Any:
 
 
 def frozen(array: Any) -> Any:
-    """Return the array, read-only."""
+    """Make the array read-only; return it."""
     array.flags.writeable = False
     return array
 
 
 def repeated(array: Any) -> Any:
-    """Return the first row repeated; all rows share their memory."""
+    """Return an array of the same shape whose rows are all the first row, in shared memory."""
     return np.broadcast_to(array[:1], array.shape) if array.ndim and len(array) else array
 
 
 def spread(array: Any) -> Any:
-    """Return the first row repeated; each row has its own memory."""
+    """Return an array of the same shape whose rows are copies of the first row."""
     return repeated(array).copy()

@@ -1,4 +1,4 @@
-"""Compare a program's results with three oracles; shrink a program that differs."""
+"""Compare a program's results with three oracles, and shrink a program whose results differ."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from fuzz.program import Program, remove_unused
 
 # Sends a question to a worker process and returns its answer.
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
-# Another worker runs a program in these situations.
+# In these situations, a different worker process runs the program.
 ELSEWHERE = ("again", "unshipped")
-# A program is compared with each oracle, in this order.
+# The oracles, in the order in which a program's results are compared with them.
 ORACLES = UNOPTIMIZED, STOCK, NUMPY = "Theano unoptimized", "stock Theano", "NumPy"
-# Do not shrink a program of at most this many statements if a row lists its difference.
+# A program of at most this many statements is not shrunk if a row of known.toml lists its
+# difference.
 SMALL = 2
 
 
 @dataclass(frozen=True)
 class Workers:
-    """The worker processes.
+    """The functions that ask the worker processes.
 
     Args:
         stack: the stack's Theano.
-        elsewhere: the stack's Theano in other processes, by situation of ELSEWHERE.
+        elsewhere: maps a situation of ELSEWHERE to another process with the stack's Theano.
         unoptimized: the stack's Theano without optimizations and C.
         stock: stock Theano; None if it is not installed.
         stock_unoptimized: stock Theano without optimizations and C.
@@ -46,12 +47,12 @@ class Workers:
 
 @dataclass(frozen=True)
 class Finding:
-    """A program whose result differs from an oracle's.
+    """A program whose result differs from the oracle's result.
 
     Args:
         on_stock: whether stock Theano has the same difference; None if unknown.
         row: the row of known.toml that lists the difference; None if it is not listed.
-        oracle: the element of ORACLES that the program differs from.
+        oracle: an element of ORACLES, the oracle with the different result.
         expected: the oracle's answer.
     """
 
@@ -64,7 +65,7 @@ class Finding:
 
     @property
     def cause(self) -> str:
-        """Return the origin of the difference: the stack, stock Theano, or unknown."""
+        """Return "the stack's", "stock's" or "unknown": whose error the difference is."""
         if self.oracle == STOCK:
             return "the stack's"
         return {True: "stock's", False: "the stack's", None: "unknown"}[self.on_stock]
@@ -72,7 +73,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The difference of a program, the oracle that it differs from, and both answers."""
+    """The result of the comparison of a program with the oracles.
+
+    Args:
+        difference: the first difference; None if all results are equal.
+        oracle: the oracle of the last comparison.
+        expected: this oracle's answer.
+        actual: the stack's answer.
+        refused: whether Theano cannot compile the program without optimizations.
+    """
 
     difference: Difference | None
     oracle: str
@@ -82,7 +91,7 @@ class Outcome:
 
 
 def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) -> Outcome:
-    """Run a program, and compare its results with each oracle up to ``last``."""
+    """Compare a program's results with each oracle up to ``last``, until a result differs."""
     question = program.make_question("unoptimized", ())
     expected = workers.unoptimized(question)
     actual = run(program, workers)
@@ -100,15 +109,18 @@ def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) 
 
 
 def copy_repeated_rows(question: dict[str, Any]) -> dict[str, Any]:
-    """Replace repeated rows by copies: stock Theano computes wrong results for repeated rows."""
+    """Return a question in which the rows of a repeated row have their own memory.
+
+    Stock Theano computes wrong results for arrays whose rows share memory.
+    """
     calls = [[text.replace("repeated(", "spread(") for text in call] for call in question["calls"]]
     return {**question, "calls": calls}
 
 
 def run(program: Program, workers: Workers) -> dict[str, Any]:
-    """Run a program on the stack, in all of its situations."""
-    inside = [situation for situation in program.situations if situation not in ELSEWHERE]
-    answer = workers.stack(program.make_question(program.mode, inside))
+    """Run a program on the stack, in all of its situations; return one answer with all runs."""
+    local = [situation for situation in program.situations if situation not in ELSEWHERE]
+    answer = workers.stack(program.make_question(program.mode, local))
     for name in program.situations:
         if name in workers.elsewhere and "runs" in answer:
             other = workers.elsewhere[name](program.make_question(program.mode, ()))
@@ -121,8 +133,8 @@ def differs_on_stock(program: Program, workers: Workers, outcome: Outcome) -> bo
     """Return whether stock Theano has the same difference as the stack; None if unknown."""
     if workers.stock is None or outcome.difference is None:
         return None
-    inside = [name for name in program.situations if name not in ELSEWHERE]
-    stock = workers.stock(copy_repeated_rows(program.make_question(program.mode, inside)))
+    local = [name for name in program.situations if name not in ELSEWHERE]
+    stock = workers.stock(copy_repeated_rows(program.make_question(program.mode, local)))
     if stock.get("died") == "hangs":
         return None
     if outcome.difference.kind == "logged":
@@ -130,15 +142,17 @@ def differs_on_stock(program: Program, workers: Workers, outcome: Outcome) -> bo
         return get_optimizer_name(outcome.difference.actual) in failed
     situation = outcome.difference.situation
     if "runs" in stock and "runs" in outcome.actual:
-        runs = stock["runs"], outcome.actual["runs"]
-        plain, other = (answer_runs.get(situation, answer_runs["plain"]) for answer_runs in runs)
-        if "calls" in plain and "calls" in other:
-            one = {**stock, "runs": {"plain": plain}}
-            two = {**outcome.actual, "runs": {"plain": other}}
-            return differences.compare(one, two, program.tolerance) is None
+        # Stock Theano has the difference if its results equal the stack's results.
+        stock_run, stack_run = (
+            runs.get(situation, runs["plain"]) for runs in (stock["runs"], outcome.actual["runs"])
+        )
+        if "calls" in stock_run and "calls" in stack_run:
+            stock_answer = {**stock, "runs": {"plain": stock_run}}
+            stack_answer = {**outcome.actual, "runs": {"plain": stack_run}}
+            return differences.compare(stock_answer, stack_answer, program.tolerance) is None
     compare = differences.compare_values if outcome.oracle == NUMPY else differences.compare
-    again = compare(outcome.expected, stock, program.tolerance)
-    return again is not None and again.kind == outcome.difference.kind
+    difference = compare(outcome.expected, stock, program.tolerance)
+    return difference is not None and difference.kind == outcome.difference.kind
 
 
 def investigate(
@@ -148,9 +162,10 @@ def investigate(
     attempts: int,
     seconds: float,
 ) -> Finding | None:
-    """Compare a program with the oracles; return the smallest program with the same difference.
+    """Compare a program's results with the oracles; if they differ, shrink the program.
 
-    Return None if the program does not differ.
+    Return the smallest program that has a difference of the same signature from the same oracle.
+    Return None if no result differs.
 
     Args:
         table: the rows of known.toml.
@@ -160,43 +175,54 @@ def investigate(
     outcome = compare_with_oracles(program, workers)
     if outcome.difference is None:
         return None
-    wanted = outcome.difference
-    smallest, last = program, outcome
-    end = time.monotonic() + seconds
+    original = outcome.difference
+    smallest, smallest_outcome = program, outcome
+    deadline = time.monotonic() + seconds
 
     def still_differs(candidate: Program) -> bool:
-        nonlocal smallest, last
-        if time.monotonic() > end:
+        """Return whether a candidate has the original difference; if so, store the candidate."""
+        nonlocal smallest, smallest_outcome
+        if time.monotonic() > deadline:
             return False
-        now = compare_with_oracles(candidate, workers, outcome.oracle)
-        difference = now.difference
-        kept = (
+        candidate_outcome = compare_with_oracles(candidate, workers, outcome.oracle)
+        difference = candidate_outcome.difference
+        differs = (
             difference is not None
-            and difference.signature == wanted.signature
-            and now.oracle == outcome.oracle
+            and difference.signature == original.signature
+            and candidate_outcome.oracle == outcome.oracle
         )
-        if kept:
-            smallest, last = candidate, now
-        return kept
+        if differs:
+            smallest, smallest_outcome = candidate, candidate_outcome
+        return differs
 
     def find_row(on_stock: bool | None) -> KnownDifference | None:
-        assert last.difference is not None
-        return known_differences.find_row(table, smallest, last.difference, on_stock)
+        difference = smallest_outcome.difference
+        assert difference is not None
+        return known_differences.find_row(table, smallest, difference, on_stock)
 
-    if wanted.output >= 0:
-        still_differs(remove_unused(replace(program, outputs=(program.outputs[wanted.output],))))
-    # Do not shrink a listed difference if the program is small, or if it concerns no finite values.
+    if original.output >= 0:
+        outputs = (program.outputs[original.output],)
+        still_differs(remove_unused(replace(program, outputs=outputs)))
+    # Do not shrink a program with a listed difference if the program is small, or if the row lists
+    # only elements that are nan or infinite.
     on_stock, row = None, find_row(None)
     if row is not None and (not row.finite or len(smallest.statements) <= SMALL):
-        on_stock = differs_on_stock(smallest, workers, last)
+        on_stock = differs_on_stock(smallest, workers, smallest_outcome)
         row = find_row(on_stock)
     else:
         row = None
     if row is None:
-        situations = () if wanted.situation == "plain" else (wanted.situation,)
+        situations = () if original.situation == "plain" else (original.situation,)
         still_differs(replace(smallest, situations=situations))
         shrinker.shrink(smallest, still_differs, attempts)
-        on_stock = differs_on_stock(smallest, workers, last)
+        on_stock = differs_on_stock(smallest, workers, smallest_outcome)
         row = find_row(on_stock)
-    assert last.difference is not None
-    return Finding(smallest, last.difference, on_stock, row, last.oracle, last.expected)
+    assert smallest_outcome.difference is not None
+    return Finding(
+        smallest,
+        smallest_outcome.difference,
+        on_stock,
+        row,
+        smallest_outcome.oracle,
+        smallest_outcome.expected,
+    )

@@ -1,4 +1,8 @@
-"""Represent a program as text that can be read, run and made smaller."""
+"""Representation of a program: expressions as text, which can be read, run and made smaller.
+
+For example, a program with the input x0, the statement ("v0", "T.exp(x0)") and the output v0 is the
+function theano.function([x0], [v0]).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-# The imports of all names that a program may use; the first three are always imported.
+# Maps each name that a program may use to its import. The first three are always imported.
 IMPORTS = {
     "np": "import numpy as np",
     "theano": "import theano",
@@ -27,9 +31,10 @@ IMPORTS = {
     "nlinalg": "from theano.tensor import nlinalg",
     "typed_list": "from theano import typed_list",
 }
-# The functions of fuzz.layouts; "C" and "F" are NumPy's orders.
+# The memory layouts of arguments: NumPy's orders "C" and "F", and functions of fuzz.layouts.
 LAYOUTS = ("C", "F", "reversed_axes", "stepped", "unaligned", "frozen", "repeated")
-# Theano's modes: the default mode, and other modes that a user may choose.
+# Maps the name of a mode to the expression of theano.function's argument ``mode``. "fast_run" is
+# Theano's default mode. "unoptimized" is the mode of the first oracle.
 MODES = {
     "fast_run": "None",
     "unfused": "theano.compile.mode.get_mode('FAST_RUN').excluding('fusion')",
@@ -41,7 +46,9 @@ MODES = {
     "debug": "theano.compile.debugmode.DebugMode(check_isfinite=False, stability_patience=2)",
     "unoptimized": "theano.compile.mode.Mode('py', None)",
 }
-# Operations on a compiled function that must not change its results.
+# Operations on the compiled function f that must not change its results, as statements for a
+# script. ``compiled()`` compiles the function anew. fuzz.worker.Task has a method for most
+# situations.
 SITUATIONS = {
     "copy": "f = f.copy()",
     "copy_sharing": "f = f.copy(share_memory=True)",
@@ -61,7 +68,11 @@ SITUATIONS = {
 
 @dataclass(frozen=True)
 class Value:
-    """An array, with its elements in C order; a complex element is a pair (real, imaginary)."""
+    """An array for an argument or a shared variable.
+
+    ``data`` has the elements in C order; a complex element is a pair (real, imaginary). ``layout``
+    is an element of LAYOUTS.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -69,7 +80,7 @@ class Value:
     layout: str = "C"
 
     def format_source(self) -> str:
-        """Return an expression that makes the array."""
+        """Return the expression that makes the array."""
         words = ", ".join(_format_number(element) for element in self.data)
         text = f"np.array([{words}], {self.dtype!r})"
         if self.shape != (len(self.data),):
@@ -107,10 +118,19 @@ class Program:
     """A function and its calls.
 
     Args:
-        updates: pairs of a shared variable and its new value, or of "" and the name of the updates
-            that a scan returned.
-        aliases: pairs of arguments that are the same array in every call.
-        tolerance: the allowed relative error of floats.
+        category: a key of fuzz.generator.CATEGORIES.
+        shared: pairs of a shared variable's name and its initial value.
+        statements: pairs of a target, such as "v0", and an expression, such as "T.exp(x0)".
+        outputs: the names of the outputs.
+        updates: pairs of a shared variable and its new value; or pairs of "" and a variable, which
+            contains the updates that a scan returned.
+        givens: pairs of an input's name and the name of the variable that replaces it.
+        calls: the arguments of each call.
+        aliases: pairs of positions of arguments that are the same array in every call.
+        borrow: whether the function may reuse the memory of its outputs (theano.Out).
+        mode: a key of MODES.
+        situations: keys of SITUATIONS in which the program runs, in addition to plain calls.
+        tolerance: the permitted relative error of floats.
     """
 
     category: str
@@ -128,14 +148,14 @@ class Program:
     tolerance: float = 1e-7
 
     def names(self) -> set[str]:
-        """Return all names that statements, outputs, updates and givens read."""
+        """Return the names that occur in expressions, outputs, updates and givens."""
         texts = [text for _, text in self.statements]
         texts += [*self.outputs, *(text for pair in self.updates for text in pair if text)]
         texts += [text for pair in self.givens for text in pair]
         return {name for text in texts for name in find_names(text)}
 
     def format_graph(self) -> str:
-        """Return the imports, and the statements that make the graph."""
+        """Return lines with the imports, the inputs, the shared variables and the statements."""
         names = self.names() | {"np", "theano", "T"}
         lines = [line for name, line in IMPORTS.items() if name in names]
         lines += [variable.format_source() for variable in self.inputs]
@@ -170,7 +190,7 @@ class Program:
         return [value.format_source() for value in self.calls[number]]
 
     def make_question(self, mode: str, situations: Iterable[str]) -> dict[str, Any]:
-        """Return the question to fuzz.worker, which converts to JSON."""
+        """Return the question to fuzz.worker, as a dictionary for JSON."""
         return {
             "graph": self.format_graph(),
             "function": self.format_function(mode),
@@ -185,7 +205,11 @@ class Program:
         }
 
     def make_evaluation(self) -> dict[str, Any]:
-        """Return the question to fuzz.twins, which cannot compute programs with givens."""
+        """Return the question to fuzz.twins, as a dictionary for JSON.
+
+        fuzz.twins cannot compute a program with givens. The question then has no statements, so
+        that the outputs have no values.
+        """
         return {
             "inputs": [variable.name for variable in self.inputs],
             "shared": [(name, value.format_source()) for name, value in self.shared],
@@ -203,12 +227,12 @@ def find_names(text: str) -> set[str]:
 
 
 def find_targets(text: str) -> list[str]:
-    """Return the names that a statement binds."""
+    """Return the names in a statement's target, such as ["v0", "v1"] for "v0, v1"."""
     return [name.strip() for name in text.split(",")]
 
 
 def remove_unused(program: Program) -> Program:
-    """Remove statements, shared variables and inputs that nothing reads."""
+    """Return the program without statements, shared variables and inputs that nothing reads."""
     needed = {
         name
         for text in (
@@ -217,39 +241,41 @@ def remove_unused(program: Program) -> Program:
         )
         for name in find_names(text)
     }
-    kept = []
+    statements = []
     for target, text in reversed(program.statements):
         if needed & set(find_targets(target)):
-            kept.append((target, text))
+            statements.append((target, text))
             needed |= find_names(text)
-    chosen = [
+    positions = [
         position for position, variable in enumerate(program.inputs) if variable.name in needed
     ]
-    places = {old: new for new, old in enumerate(chosen)}
+    new_positions = {old: new for new, old in enumerate(positions)}
     return replace(
         program,
-        statements=tuple(reversed(kept)),
-        inputs=tuple(program.inputs[position] for position in chosen),
+        statements=tuple(reversed(statements)),
+        inputs=tuple(program.inputs[position] for position in positions),
         shared=tuple(pair for pair in program.shared if pair[0] in needed),
-        calls=tuple(tuple(values[position] for position in chosen) for values in program.calls),
+        calls=tuple(tuple(values[position] for position in positions) for values in program.calls),
         aliases=tuple(
-            (places[a], places[b]) for a, b in program.aliases if a in places and b in places
+            (new_positions[a], new_positions[b])
+            for a, b in program.aliases
+            if a in new_positions and b in new_positions
         ),
     )
 
 
 def to_json(program: Program) -> dict[str, Any]:
-    """Convert the program to a dictionary for a report."""
+    """Return the program as a dictionary for a JSON report."""
     return asdict(program)
 
 
 def make_script(program: Program, kind: str, expected: Iterable[str], comment: str) -> str:
-    """Return a Python file: a test that fails while the program differs.
+    """Return the text of a Python file with a test that fails while the difference exists.
 
     Args:
-        kind: the kind of the difference; for "returned", the last call must raise.
-        expected: the statements after the calls, which assert the expected results.
-        comment: a description of the difference.
+        kind: the kind of the difference. For "returned", the last call must raise an exception.
+        expected: statements that assert the expected results; they follow the calls.
+        comment: the description of the difference, for the file's docstring.
     """
     calls = [
         f"    results.append(f({', '.join(program.format_call(n))}))"
@@ -275,22 +301,22 @@ def make_script(program: Program, kind: str, expected: Iterable[str], comment: s
     helpers = _format_helpers(name for name in LAYOUTS if any(f"{name}(" in line for line in calls))
     lines = [f'"""{comment}"""', ""]
     lines += [f"import {word}" for word in ("copy", "pickle") if word in program.situations]
-    head, names = [], program.format_graph().splitlines()
-    while names and names[0].startswith(("import", "from")):
-        head.append(names.pop(0))
-    lines += [*head, *helpers]
-    lines += ["", "", "def compiled():", *(f"    {line}" for line in names)]
+    imports, graph = [], program.format_graph().splitlines()
+    while graph and graph[0].startswith(("import", "from")):
+        imports.append(graph.pop(0))
+    lines += [*imports, *helpers]
+    lines += ["", "", "def compiled():", *(f"    {line}" for line in graph)]
     lines += [f"    return {program.format_function(program.mode)}"]
     return inspect.cleandoc("\n".join([*lines, *body])) + "\n"
 
 
 def _format_helpers(names: Iterable[str]) -> list[str]:
-    """Return the lines that define functions of fuzz.layouts."""
+    """Return lines that define the named functions of fuzz.layouts, without annotations."""
     text = Path(__file__).with_name("layouts.py").read_text(encoding="utf-8")
     chosen = set(names)
     nodes = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name in chosen]
     for node in nodes:
-        # The script does not import the names in annotations.
+        # Remove the annotations, because the script does not import their names.
         node.returns = None
         for argument in node.args.args:
             argument.annotation = None
@@ -298,6 +324,7 @@ def _format_helpers(names: Iterable[str]) -> list[str]:
 
 
 def _format_number(element: Any) -> str:
+    """Return the expression of an element of an array."""
     if isinstance(element, (list, tuple)):
         return f"complex({_format_number(element[0])}, {_format_number(element[1])})"
     if isinstance(element, float) and not math.isfinite(element):

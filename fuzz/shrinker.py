@@ -1,4 +1,7 @@
-"""Shrink a program while a condition, such as a difference, still holds."""
+"""Shrink a program: try simpler programs, and keep those for which a condition still holds.
+
+In the fuzzer, the condition is that the program's results still differ from an oracle's results.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,22 @@ from typing import Any
 
 from fuzz.program import Input, Program, Value, find_names, find_targets, remove_unused
 
-Keeps = Callable[[Program], bool]
+# Returns whether the condition holds for a program.
+Condition = Callable[[Program], bool]
 
 
 class Exhausted(Exception):
-    """The maximum number of attempts was reached."""
+    """The maximum number of attempts was reached. An argument is the smallest program so far."""
 
 
-def shrink(program: Program, keeps: Keeps, attempts: int) -> Program:
-    """Return the smallest program for which ``keeps`` is true, within a number of attempts."""
+def shrink(program: Program, holds: Condition, attempts: int) -> Program:
+    """Return the smallest program found for which ``holds`` is true.
+
+    Args:
+        program: a program for which ``holds`` is true.
+        holds: the condition.
+        attempts: the maximum number of calls of ``holds``.
+    """
     budget = itertools.count(attempts, -1)
     tried: set[Program] = {program}
 
@@ -28,7 +38,7 @@ def shrink(program: Program, keeps: Keeps, attempts: int) -> Program:
         tried.add(candidate)
         if next(budget) <= 0:
             raise Exhausted
-        return keeps(candidate)
+        return holds(candidate)
 
     try:
         while True:
@@ -37,26 +47,26 @@ def shrink(program: Program, keeps: Keeps, attempts: int) -> Program:
                 program = _apply(program, step, attempt)
             if program == before:
                 return program
-    except Exhausted as end:
-        return next((argument for argument in end.args if isinstance(argument, Program)), program)
+    except Exhausted as error:
+        return next((argument for argument in error.args if isinstance(argument, Program)), program)
     finally:
         tried.clear()
 
 
 def _apply(
-    program: Program, step: Callable[[Program], Iterator[Program]], attempt: Keeps
+    program: Program, step: Callable[[Program], Iterator[Program]], attempt: Condition
 ) -> Program:
-    """Replace the program by the first candidate that keeps the condition, repeatedly."""
-    again = True
-    while again:
-        again = False
+    """Replace the program by the step's first candidate that passes ``attempt``, repeatedly."""
+    changed = True
+    while changed:
+        changed = False
         for candidate in step(program):
             try:
-                kept = attempt(candidate)
+                passed = attempt(candidate)
             except Exhausted:
                 raise Exhausted(program) from None
-            if kept:
-                program, again = candidate, True
+            if passed:
+                program, changed = candidate, True
                 break
     return program
 
@@ -71,7 +81,7 @@ def _drop_parts(values: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
 
 
 def drop_calls(program: Program) -> Iterator[Program]:
-    """Yield programs with fewer calls."""
+    """Yield programs with fewer calls, first with a single call."""
     if len(program.calls) > 1:
         for call in program.calls:
             yield replace(program, calls=(call,))
@@ -81,7 +91,7 @@ def drop_calls(program: Program) -> Iterator[Program]:
 
 
 def simplify_function(program: Program) -> Iterator[Program]:
-    """Yield programs without situations, mode, updates, givens or options."""
+    """Yield programs without a situation, the mode, an update, a given or an option."""
     if program.situations:
         yield replace(program, situations=())
         for situation in program.situations:
@@ -106,7 +116,7 @@ def simplify_function(program: Program) -> Iterator[Program]:
 
 
 def drop_outputs(program: Program) -> Iterator[Program]:
-    """Yield programs with fewer outputs, or with an operand in place of an output."""
+    """Yield programs with fewer outputs, and programs in which an operand replaces an output."""
     if len(program.outputs) > 1:
         for output in program.outputs:
             yield remove_unused(replace(program, outputs=(output,)))
@@ -122,7 +132,7 @@ def drop_outputs(program: Program) -> Iterator[Program]:
 
 
 def simplify_statements(program: Program) -> Iterator[Program]:
-    """Yield programs with an expression replaced by a simpler expression."""
+    """Yield programs in which a simpler expression replaces the expression of a statement."""
     yield remove_unused(program)
     names = [variable.name for variable in program.inputs]
     for position, (target, text) in enumerate(program.statements):
@@ -134,21 +144,25 @@ def simplify_statements(program: Program) -> Iterator[Program]:
 
 
 def inline_statements(program: Program) -> Iterator[Program]:
-    """Yield programs in which a statement that is read once is inlined."""
+    """Yield programs in which a statement's expression replaces the only use of its target."""
     for position, (target, text) in enumerate(program.statements):
         if "," in target or target in program.outputs or target == text:
             continue
-        later = program.statements[position + 1 :]
-        readers = [n for n, (_, other) in enumerate(later) if target in find_names(other)]
-        others = [
+        later_statements = program.statements[position + 1 :]
+        readers = [
+            number
+            for number, (_, expression) in enumerate(later_statements)
+            if target in find_names(expression)
+        ]
+        other_expressions = [
             *program.outputs,
             *(t for pair in (*program.updates, *program.givens) for t in pair),
         ]
         if len(readers) != 1 or any(
-            target in find_names(expression) for expression in others if expression
+            target in find_names(expression) for expression in other_expressions if expression
         ):
             continue
-        reader, old = later[readers[0]]
+        reader, old = later_statements[readers[0]]
         tree = ast.parse(old, mode="eval")
         uses = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == target]
         if len(uses) != 1:
@@ -163,7 +177,10 @@ def inline_statements(program: Program) -> Iterator[Program]:
 
 
 def shorten_values(program: Program) -> Iterator[Program]:
-    """Yield programs in which all axes of one length are shorter, in one call or in all."""
+    """Yield programs with shorter arrays.
+
+    First, shorten all axes of one length, in all calls. Then shorten one axis of one argument.
+    """
     lengths = sorted({n for call in program.calls for value in call for n in value.shape})
     for length in lengths:
         for new in sorted({0, 1, length // 2, length - 1} & set(range(length))):
@@ -180,7 +197,7 @@ def shorten_values(program: Program) -> Iterator[Program]:
 
 
 def simplify_values(program: Program) -> Iterator[Program]:
-    """Yield programs with elements 0, 1 or 2, or with NumPy's default layout."""
+    """Yield programs whose arrays have NumPy's default layout, or elements 0, 1 or 2."""
     for number, call in enumerate(program.calls):
         for position, value in enumerate(call):
             if value.layout != "C":
@@ -218,7 +235,10 @@ STEPS = (
 
 
 def cut(value: Value, length: int, new: int, only: int | None = None) -> Value:
-    """Return the value with ``new`` elements on all axes of length ``length``, or on one axis."""
+    """Return the value with only the first ``new`` elements on all axes of length ``length``.
+
+    If ``only`` is the number of an axis, shorten only this axis.
+    """
     shape = [
         new if old == length and only in (None, axis) else old
         for axis, old in enumerate(value.shape)
@@ -231,6 +251,7 @@ def cut(value: Value, length: int, new: int, only: int | None = None) -> Value:
 
 
 def _compute_offset(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    """Return the position of an index among the elements in C order."""
     offset = 0
     for position, length in zip(index, shape):
         offset = offset * length + position
@@ -238,12 +259,14 @@ def _compute_offset(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _replace_value(program: Program, call: int, position: int, value: Value) -> Program:
+    """Return the program with another argument at a position of a call."""
     calls = [list(values) for values in program.calls]
     calls[call][position] = value
     return replace(program, calls=tuple(map(tuple, calls)))
 
 
 def _make_element(dtype: str, number: int) -> Any:
+    """Return a number as an element of Value.data."""
     if dtype == "bool":
         return bool(number)
     if dtype.startswith("complex"):
@@ -252,37 +275,38 @@ def _make_element(dtype: str, number: int) -> Any:
 
 
 def _simplify_text(text: str, names: list[str]) -> Iterator[str]:
-    """Yield simpler texts than an expression, the largest steps first."""
+    """Yield simplified texts of an expression, the largest simplifications first."""
     tree = ast.parse(text, mode="eval")
-    seen = {text}
+    yielded = {text}
     for node in ast.walk(tree):
         if not isinstance(node, ast.expr):
             continue
         for other in _simplify_node(node, names):
             new = _replace_node(tree, node, other)
-            if new not in seen and not _has_zero_step(new):
-                seen.add(new)
+            if new not in yielded and not _has_zero_step(new):
+                yielded.add(new)
                 yield new
 
 
 def _simplify_node(node: ast.expr, names: list[str]) -> Iterator[ast.expr]:
-    """Yield replacements of a node of an expression."""
+    """Yield simpler replacements of a node; ``names`` are the variables before the statement."""
     yield from _simplify_constant(node)
     yield from _yield_operands(node)
     yield from _drop_argument(node)
     if isinstance(node, (ast.Name, ast.BinOp, ast.Call, ast.Subscript)):
         for position, name in enumerate(names):
-            # Replace a name only by an earlier name.
-            if not isinstance(node, ast.Name) or position < _index_of(node.id, names):
+            # Replace a name only by an earlier name, so that shrinking ends.
+            if not isinstance(node, ast.Name) or position < _find_position(node.id, names):
                 yield ast.Name(name, ast.Load())
 
 
-def _index_of(name: str, names: list[str]) -> int:
+def _find_position(name: str, names: list[str]) -> int:
+    """Return the position of a name; -1 if the list does not contain the name."""
     return names.index(name) if name in names else -1
 
 
 def _simplify_constant(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield simpler constants."""
+    """Yield the numbers 0, 1 and 2 up to a numeric constant, and float64 for a smaller type."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             for number in (0, 1, 2):
@@ -339,6 +363,7 @@ def _replace_node(tree: ast.Expression, old: ast.AST, new: ast.AST) -> str:
 
 
 def _copy_with(node: ast.AST, old: ast.AST, new: ast.AST) -> Any:
+    """Return a copy of a tree in which ``new`` replaces the node ``old``."""
     if node is old:
         return new
     parts: dict[str, Any] = {}

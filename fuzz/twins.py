@@ -1,11 +1,12 @@
-"""Compute the results of a program with NumPy: run its statements on arrays.
+"""Compute the results of a program with NumPy: run the program's statements on arrays.
 
 Theano's names are bound to twins: functions of NumPy, or of SciPy if NumPy has no equivalent. Types
-follow the rules of fuzz.grammar.types. A scan becomes a loop; a derivative is computed by
-differences of the statements before it. An operation without a twin, and everything computed from
-it, has no value. Each line of standard input is a question in JSON. Each answer is a line of JSON:
-{"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}, with a "tolerance" if the
-program has derivatives.
+follow the rules of fuzz.grammar.types. A scan becomes a loop. A derivative is computed by central
+differences. An operation without a twin has no value, and results computed from it have no values.
+
+Each line of standard input is a question in JSON (``fuzz.program.Program.make_evaluation``). Each
+answer is a line of JSON: {"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}.
+If the program has derivatives, the answer also contains their "tolerance".
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from fuzz.program import find_names, find_targets
 
 
 class NoTwin(Exception):
-    """NumPy has no equivalent of an operation, or its result is undefined."""
+    """NumPy has no equivalent of an operation, or the operation's result is undefined."""
 
 
 def constant(value: Any) -> np.ndarray[Any, Any]:
-    """Return a number in the smallest type that can hold it."""
+    """Return a Python number as an array of the smallest type that can hold it, as Theano does."""
     if isinstance(value, bool):
         return np.array(value)
     kinds = types.SIGNED if isinstance(value, int) else ("float32", "float64")
@@ -44,22 +45,22 @@ def constant(value: Any) -> np.ndarray[Any, Any]:
     return next(array for array in fits if array == value)
 
 
-def plain(value: Any) -> Any:
-    """Return the NumPy array of a value; a list of integers becomes an array of int64."""
+def to_array(value: Any) -> Any:
+    """Return the NumPy array of an Array, of a number, or of a list of integers (int64)."""
     if isinstance(value, Array):
         return value.array
     if isinstance(value, (list, tuple)):
-        return np.array([int(plain(item)) for item in value], "int64")
+        return np.array([int(to_array(item)) for item in value], "int64")
     return constant(value) if isinstance(value, (bool, int, float)) else value
 
 
-def name_of(array: Any) -> str:
-    """Return the name of an array's dtype."""
+def get_dtype_name(array: Any) -> str:
+    """Return the name of a NumPy array's type, such as "float64"."""
     return str(array.dtype)
 
 
 def to_integers(value: Any) -> Any:
-    """Convert a shape, an axis or an index to integers."""
+    """Convert each Array in a shape, an axis or an index to an integer or an array of int64."""
     if isinstance(value, slice):
         return slice(*(to_integers(bound) for bound in (value.start, value.stop, value.step)))
     if isinstance(value, (list, tuple)):
@@ -72,11 +73,12 @@ def to_integers(value: Any) -> Any:
 
 
 class Array:
-    """An array with Theano's operators.
+    """A NumPy array with the operators, methods and attributes of Theano's variables.
 
     Args:
         array: the NumPy array.
-        part: the array of which this is a part, and the index; None for a whole array.
+        part: if indexing made this array, the indexed Array and the index; otherwise None.
+            set_subtensor and inc_subtensor need them.
     """
 
     def __init__(self, array: Any, part: tuple[Array, Any] | None = None) -> None:
@@ -110,24 +112,24 @@ class Array:
     @property
     def dtype(self) -> str:
         """Return the name of the type."""
-        return name_of(self.array)
+        return get_dtype_name(self.array)
 
     def dimshuffle(self, *order: Any) -> Array:
-        """Return the array with its dimensions in another order; "x" is a new dimension."""
-        kept = [axis for axis in order if axis != "x"]
-        dropped = [axis for axis in range(self.ndim) if axis not in kept]
-        turned = self.array.transpose([*kept, *dropped])
-        turned = turned.reshape(turned.shape[: len(kept)])
-        return Array(turned[tuple(None if axis == "x" else slice(None) for axis in order)])
+        """Reorder, drop and add dimensions; "x" in ``order`` is a new dimension of length 1."""
+        axes = [axis for axis in order if axis != "x"]
+        dropped = [axis for axis in range(self.ndim) if axis not in axes]
+        transposed = self.array.transpose([*axes, *dropped])
+        reordered = transposed.reshape(transposed.shape[: len(axes)])
+        return Array(reordered[tuple(None if axis == "x" else slice(None) for axis in order)])
 
     def flatten(self, ndim: int = 1) -> Array:
-        """Join the last dimensions."""
+        """Join the last dimensions; the result has ``ndim`` dimensions."""
         shape = self.array.shape[: ndim - 1]
         length = int(np.prod(self.array.shape[ndim - 1 :], dtype="int64"))
         return Array(self.array.reshape((*shape, length)))
 
     def reshape(self, shape: Any, ndim: int | None = None) -> Array:
-        """Return the array in another shape."""
+        """Return the array with another shape; ``ndim`` is ignored."""
         lengths = shape.array.tolist() if isinstance(shape, Array) else to_integers(shape)
         return Array(self.array.reshape(lengths))
 
@@ -136,7 +138,7 @@ class Array:
         return Array(self.array.swapaxes(one, other))
 
     def nonzero(self) -> tuple[Array, ...]:
-        """Return the positions of non-zero elements."""
+        """Return the positions of non-zero elements: an array for each dimension."""
         return tuple(map(Array, self.array.nonzero()))
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Array:
@@ -152,7 +154,7 @@ class Array:
         return _max(self)
 
     def norm(self, order: int) -> Array:
-        """Return the length of a vector."""
+        """Return the norm of a vector, such as its Euclidean length for ``order`` 2."""
         return Array(np.linalg.norm(self.array, order))
 
     def __abs__(self) -> Array:
@@ -163,172 +165,200 @@ class Array:
 
 
 def upcast(*arrays: Any) -> str:
-    """Return the common type of several types."""
-    return types.upcast(*map(name_of, arrays))
+    """Return the common type of NumPy arrays."""
+    return types.upcast(*map(get_dtype_name, arrays))
 
 
-def elementwise(
+def make_elementwise(
     function: Callable[..., Any], result: Callable[..., str] = upcast, *, boolean: bool = False
 ) -> Callable[..., Array]:
     """Make the twin of an elementwise operation.
 
-    It computes in the type of the result, or in the common type of the operands if ``boolean``.
+    Args:
+        function: the operation on NumPy arrays.
+        result: returns the type of the result; the twin converts the operands to this type.
+        boolean: whether the result is boolean; the twin converts the operands to their common type.
     """
 
     def twin(*values: Any) -> Array:
-        arrays = [plain(value) for value in values]
+        arrays = [to_array(value) for value in values]
         dtype = upcast(*arrays) if boolean else result(*arrays)
-        computed_array = function(*(array.astype(dtype) for array in arrays))
-        return Array(np.asarray(computed_array).astype("bool" if boolean else dtype))
+        elements = function(*(array.astype(dtype) for array in arrays))
+        return Array(np.asarray(elements).astype("bool" if boolean else dtype))
 
     return twin
 
 
-def floating(*arrays: Any) -> str:
-    """Return the type of a function without integer values."""
+def compute_float_dtype(*arrays: Any) -> str:
+    """Return the type of a function whose values are floats, such as exp, for these operands."""
     return types.compute_float_type(upcast(*arrays))
 
 
-def divided(*arrays: Any) -> str:
-    """Return the type of a quotient."""
+def compute_quotient_dtype(*arrays: Any) -> str:
+    """Return the type of a quotient of these operands."""
     dtype = upcast(*arrays)
     return "float64" if dtype in types.DISCRETE else dtype
 
 
 def _refuse(*_: Any, **__: Any) -> Any:
+    """Raise NoTwin, in an expression."""
     raise NoTwin
 
 
-def _chi_squared(x: Any, k: Any) -> Any:
+def _compute_chi_squared(x: Any, k: Any) -> Any:
+    """Return the probability that a chi-squared variable with k degrees of freedom exceeds x."""
     return np.where(k > 0, special.gammaincc(k / 2, x / 2), np.nan)
 
 
-def _away(x: Any) -> Any:
+def _round_half_away(x: Any) -> Any:
+    """Round to the nearest integer, and halves away from zero."""
     return np.trunc(x + np.copysign(0.5, x))
 
 
-def _floor_divided(x: Any, y: Any) -> Any:
+def _floor_divide(x: Any, y: Any) -> Any:
     # C and NumPy differ for integers divided by 0, and for the smallest integer divided by -1.
     defined = x.dtype.kind == "f" or (np.all(y) and not _overflows(x, y))
     return x // y if defined else _refuse()
 
 
 def _overflows(x: Any, y: Any) -> bool:
+    """Return whether an element of x / y is the smallest integer divided by -1."""
     return x.dtype.kind == "i" and bool(np.any((y == -1) & (x == np.iinfo(x.dtype).min)))
 
 
-def _remainder(x: Any, y: Any) -> Any:
+def _compute_remainder(x: Any, y: Any) -> Any:
     return np.mod(x, y) if np.all(y) and np.all(np.isfinite(y)) else _refuse()
 
 
-def _powered(x: Any, y: Any) -> Any:
+def _compute_power(x: Any, y: Any) -> Any:
     return np.power(x, y) if x.dtype.kind != "b" else _refuse()
 
 
 def _softmax(x: Any) -> Any:
-    raised = np.exp(x - x.max(axis=-1, keepdims=True))
-    return raised / raised.sum(axis=-1, keepdims=True)
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def _log_softmax(x: Any) -> Any:
-    lowered = x - x.max(axis=-1, keepdims=True)
-    return lowered - np.log(np.exp(lowered).sum(axis=-1, keepdims=True))
+    shifted = x - x.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def rows(function: Callable[[Any], Any]) -> Callable[[Any], Array]:
-    """Make the twin of a function of rows: it takes a matrix or vector and computes in float64."""
+def make_row_function(function: Callable[[Any], Any]) -> Callable[[Any], Array]:
+    """Make the twin of a function of rows.
+
+    The twin takes a matrix, or a vector as a matrix of one row. It computes in float64, and returns
+    the operand's type.
+    """
 
     def twin(x: Any) -> Array:
-        array = plain(x)
+        array = to_array(x)
         array = array[None] if array.ndim == 1 else array
         return Array(function(array.astype("float64")).astype(array.dtype))
 
     return twin
 
 
-def _categorical(p: Any, y: Any) -> Array:
-    chosen = plain(y)
-    if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+def _categorical_crossentropy(p: Any, y: Any) -> Array:
+    """Return the cross-entropy of probabilities (rows, classes) and a class for each row."""
+    classes = to_array(y)
+    if classes.ndim != 1 or classes.dtype.kind not in "iu":
         raise NoTwin
-    return Array(-np.log(p.array[np.arange(len(chosen)), chosen]))
+    return Array(-np.log(p.array[np.arange(len(classes)), classes]))
 
 
-_binary = elementwise(
+_binary_crossentropy = make_elementwise(
     lambda o, t: -(t * np.log(o) + (1 - t) * np.log1p(-o)),
-    # The expression contains the constant 1.0, a float32.
+    # Theano's expression contains the constant 1.0, whose type is float32.
     lambda *arrays: types.upcast(upcast(*arrays), "float32"),
 )
 
 
 def switch(test: Any, x: Any, y: Any) -> Array:
-    """Select from two arrays by a condition."""
-    arrays = plain(x), plain(y)
-    return Array(np.where(plain(test) != 0, *(array.astype(upcast(*arrays)) for array in arrays)))
+    """Select elements of x where ``test`` is true, and elements of y elsewhere."""
+    arrays = to_array(x), to_array(y)
+    return Array(
+        np.where(to_array(test) != 0, *(array.astype(upcast(*arrays)) for array in arrays))
+    )
 
 
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Return axes as sorted numbers that are not negative; None means all axes."""
+    """Return a tuple of sorted axes that are not negative; None means all axes."""
     if axis is None:
         return tuple(range(ndim))
     axes = axis if isinstance(axis, (list, tuple)) else [axis]
     return tuple(sorted(number % ndim for number in axes))
 
 
-def reduction(
-    function: Callable[..., Any], result: Callable[[str], str], *, several: bool = True
+def make_reduction(
+    function: Callable[..., Any], result: Callable[[str], str]
 ) -> Callable[..., Array]:
-    """Make the twin of a reduction; the twin reduces several axes at once, in a wide type."""
+    """Make the twin of a reduction, which reduces one or more axes.
+
+    Args:
+        function: reduces the last axis of a NumPy array; its second argument is the result's type.
+            Floats are in float64 and complex numbers in complex128.
+        result: returns the type of the result for the operand's type.
+    """
 
     def twin(x: Any, axis: Any = None, keepdims: bool = False, dtype: str | None = None) -> Array:
-        array = plain(x)
-        chosen = normalize_axes(axis, array.ndim)
-        kept = [number for number in range(array.ndim) if number not in chosen]
-        to = dtype or result(name_of(array))
+        array = to_array(x)
+        reduced_axes = normalize_axes(axis, array.ndim)
+        other_axes = [number for number in range(array.ndim) if number not in reduced_axes]
+        result_dtype = dtype or result(get_dtype_name(array))
         if dtype and array.dtype.kind in "fc" and dtype in types.DISCRETE:
             raise NoTwin
         # Move the reduced axes to the end, and join them to one axis.
-        turned = array.transpose([*kept, *chosen])
-        flat = turned.reshape(*turned.shape[: len(kept)], int(np.prod(turned.shape[len(kept) :])))
-        wide = {"f": "float64", "c": "complex128"}.get(flat.dtype.kind, name_of(flat))
-        reduced = np.asarray(function(flat.astype(wide), to))
+        transposed = array.transpose([*other_axes, *reduced_axes])
+        shape = transposed.shape[: len(other_axes)]
+        flat = transposed.reshape(*shape, int(np.prod(transposed.shape[len(other_axes) :])))
+        wide = {"f": "float64", "c": "complex128"}.get(flat.dtype.kind, get_dtype_name(flat))
+        reduced = np.asarray(function(flat.astype(wide), result_dtype))
         if keepdims:
-            reduced = np.expand_dims(reduced, chosen)
-        return Array(reduced.astype(to))
+            reduced = np.expand_dims(reduced, reduced_axes)
+        return Array(reduced.astype(result_dtype))
 
     return twin
 
 
-def _summed(dtype: str) -> str:
+def _compute_sum_dtype(dtype: str) -> str:
+    """Return the type of a sum or a product of elements."""
     if dtype not in types.DISCRETE:
         return dtype
     return "uint64" if dtype in types.UNSIGNED else "int64"
 
 
-def _real(dtype: str) -> str:
+def _compute_mean_dtype(dtype: str) -> str:
+    """Return the type of a mean, a variance or a standard deviation."""
     return "float64" if dtype in types.DISCRETE else dtype
 
 
-def _wide(x: Any, to: str) -> Any:
-    return x.astype(to) if to in types.DISCRETE else x
+def _convert_if_discrete(x: Any, dtype: str) -> Any:
+    """Convert an array to a type if this type is an integer type or bool."""
+    return x.astype(dtype) if dtype in types.DISCRETE else x
 
 
-def _ordered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse nan, which has no order."""
+def _refuse_nan(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function for make_reduction that refuses nan, because nan has no order."""
     return lambda x, _: function(x, axis=-1) if not np.isnan(x).any() else _refuse()
 
 
 _same: Callable[[str], str] = str
-_sum = reduction(lambda x, to: _wide(x, to).sum(axis=-1), _summed)
-_prod = reduction(lambda x, to: _wide(x, to).prod(axis=-1), _summed)
-_max = reduction(_ordered(np.max), _same)
-_argmax = reduction(_ordered(np.argmax), lambda _: "int64")
+_sum = make_reduction(
+    lambda x, dtype: _convert_if_discrete(x, dtype).sum(axis=-1), _compute_sum_dtype
+)
+_prod = make_reduction(
+    lambda x, dtype: _convert_if_discrete(x, dtype).prod(axis=-1), _compute_sum_dtype
+)
+_max = make_reduction(_refuse_nan(np.max), _same)
+_argmax = make_reduction(_refuse_nan(np.argmax), lambda _: "int64")
 
 
-def cumulated(function: Callable[..., Any]) -> Callable[..., Array]:
+def make_cumulation(function: Callable[..., Any]) -> Callable[..., Array]:
     """Make the twin of a cumulative sum or product, computed in the operand's type."""
 
     def twin(x: Any, axis: int | None = None) -> Array:
-        array = plain(x)
+        array = to_array(x)
         if array.dtype.kind == "b":
             raise NoTwin
         return Array(function(array, axis=axis, dtype=array.dtype))
@@ -336,37 +366,40 @@ def cumulated(function: Callable[..., Any]) -> Callable[..., Array]:
     return twin
 
 
-def changed(added: bool) -> Callable[..., Array]:
-    """Make the twin of inc_subtensor if ``added``, else of set_subtensor."""
+def make_update(added: bool) -> Callable[..., Array]:
+    """Make the twin of inc_subtensor if ``added`` is true, otherwise of set_subtensor."""
 
     def twin(part: Array, value: Any) -> Array:
         if part.part is None:
             raise NoTwin
-        of, index = part.part
-        copied = of.array.copy()
-        new = plain(value).astype(copied.dtype)
+        whole, index = part.part
+        result = whole.array.copy()
+        new = to_array(value).astype(result.dtype)
         if added:
-            np.add.at(copied, index, new)
+            np.add.at(result, index, new)
         else:
-            copied[index] = new
-        return Array(copied)
+            result[index] = new
+        return Array(result)
 
     return twin
 
 
-def structural(function: Callable[..., Any]) -> Callable[..., Array]:
-    """Make the twin of a function that moves or copies elements."""
-    return lambda x, *more, **named: Array(
+def make_structural(function: Callable[..., Any]) -> Callable[..., Array]:
+    """Make the twin of a function that moves or copies elements, such as np.roll."""
+    return lambda x, *more, **keywords: Array(
         function(
-            plain(x),
+            to_array(x),
             *map(to_integers, more),
-            **{key: to_integers(value) for key, value in named.items()},
+            **{key: to_integers(value) for key, value in keywords.items()},
         )
     )
 
 
-def triangle(function: Callable[..., Any]) -> Callable[..., Array]:
-    """Make the twin of tril or triu; Theano multiplies the triangle by 1, other elements by 0."""
+def make_triangle(function: Callable[..., Any]) -> Callable[..., Array]:
+    """Make the twin of tril or triu.
+
+    The twin refuses booleans, nan and infinity: Theano multiplies the elements by 0 or 1.
+    """
 
     def twin(x: Array, offset: int) -> Array:
         if x.array.dtype.kind == "b" or not np.isfinite(x.array).all():
@@ -376,47 +409,49 @@ def triangle(function: Callable[..., Any]) -> Callable[..., Array]:
     return twin
 
 
-def joined(values: Sequence[Any], axis: int = 0, function: Any = np.concatenate) -> Array:
-    """Join arrays in their common type."""
-    arrays = [plain(value) for value in values]
+def join_arrays(values: Sequence[Any], axis: int = 0, function: Any = np.concatenate) -> Array:
+    """Convert arrays to their common type, and join them with np.concatenate or np.stack."""
+    arrays = [to_array(value) for value in values]
     return Array(function([array.astype(upcast(*arrays)) for array in arrays], axis))
 
 
 def split(x: Array, sizes: Any, count: int, axis: int) -> list[Array]:
-    """Split an array into parts of the lengths ``sizes``."""
-    lengths = plain(sizes).tolist()
+    """Split an array along an axis into parts of the lengths ``sizes``; ``count`` is ignored."""
+    lengths = to_array(sizes).tolist()
     if min(lengths) < 0 or sum(lengths) != x.array.shape[axis]:
         raise NoTwin
     return [Array(part) for part in np.split(x.array, np.cumsum(lengths)[:-1], axis)]
 
 
 def arange(*bounds: Any) -> Array:
-    """Return a range of integers."""
+    """Return a range of int64."""
     return Array(np.arange(*map(to_integers, bounds), dtype="int64"))
 
 
 def alloc(x: Any, *shape: Any) -> Array:
-    """Repeat an array."""
-    return Array(np.broadcast_to(plain(x), to_integers(shape)).copy())
+    """Return a new array of a shape, filled with the broadcast array x."""
+    return Array(np.broadcast_to(to_array(x), to_integers(shape)).copy())
 
 
-def filled(x: Array, value: Any) -> Array:
-    """Fill an array with one value."""
-    return Array(np.broadcast_to(plain(value), x.array.shape).copy())
+def fill(x: Array, value: Any) -> Array:
+    """Return an array of the shape of x, filled with the broadcast value."""
+    return Array(np.broadcast_to(to_array(value), x.array.shape).copy())
 
 
-def product(function: Callable[..., Any]) -> Callable[..., Array]:
-    """Make the twin of a product, in the common type; floats are computed in float64."""
+def make_product(function: Callable[..., Any]) -> Callable[..., Array]:
+    """Make the twin of a product of two arrays, such as dot.
 
-    def twin(x: Any, y: Any, **named: Any) -> Array:
-        arrays = plain(x), plain(y)
+    The result has the common type of the operands. Floats are multiplied in float64.
+    """
+
+    def twin(x: Any, y: Any, **keywords: Any) -> Array:
+        arrays = to_array(x), to_array(y)
         dtype = upcast(*arrays)
         if dtype in types.COMPLEX and not all(np.isfinite(array).all() for array in arrays):
-            # Refuse it: infinite times finite complex numbers may give nan, depending on the
-            # algorithm.
+            # Algorithms differ: an infinite times a finite complex number is nan in some of them.
             raise NoTwin
         wide = "float64" if dtype in types.FLOATS else dtype
-        return Array(function(*(array.astype(wide) for array in arrays), **named).astype(dtype))
+        return Array(function(*(array.astype(wide) for array in arrays), **keywords).astype(dtype))
 
     return twin
 
@@ -429,16 +464,16 @@ def batched_tensordot(x: Any, y: Any, axes: Any) -> Any:
 
 
 def topk(x: Array, k: int, axis: int = -1) -> Array:
-    """Return the k largest elements in order, or the smallest if k is negative."""
+    """Return the k largest elements in ascending order, or the -k smallest if k is negative."""
     length = x.array.shape[axis]
     if np.isnan(x.array).any() or not 0 < abs(k) <= length:
         raise NoTwin
-    chosen = range(length - k, length) if k > 0 else range(-k)
-    return Array(np.take(np.sort(x.array, axis), list(chosen), axis))
+    positions = range(length - k, length) if k > 0 else range(-k)
+    return Array(np.take(np.sort(x.array, axis), list(positions), axis))
 
 
 def argtopk(x: Array, k: int) -> Array:
-    """Return the positions of the k largest elements."""
+    """Return the positions of the k largest elements, or of the -k smallest if k is negative."""
     if np.isnan(x.array).any() or not 0 < abs(k) <= len(x.array):
         raise NoTwin
     order = np.argsort(x.array, kind="stable")
@@ -446,19 +481,22 @@ def argtopk(x: Array, k: int) -> Array:
 
 
 def convolution(x: Array, k: Array, **options: Any) -> Array:
-    """Convolve images of any number of dimensions with filters."""
+    """Convolve images (batch, channels, ...) with filters (filters, channels, ...).
+
+    The keyword arguments are those of T.nnet.conv2d and T.nnet.conv3d.
+    """
     border_mode = options.get("border_mode", "valid")
     subsample = options.get("subsample", 1)
     gaps = options.get("filter_dilation", 1)
     images, filters = x.array.astype("float64"), k.array.astype("float64")
     if not (np.isfinite(images).all() and np.isfinite(filters).all()):
-        # Some methods multiply a non-finite number by a 0 of the padding, others do not.
+        # Only some algorithms multiply a non-finite number by a 0 of the padding, which gives nan.
         raise NoTwin
     ndim = filters.ndim - 2
     lengths = np.array(filters.shape[2:])
     dilated = (lengths - 1) * gaps + 1
-    named = {"valid": 0 * dilated, "full": dilated - 1, "half": dilated // 2}
-    pads = named[border_mode] if isinstance(border_mode, str) else [border_mode]
+    padding_by_mode = {"valid": 0 * dilated, "full": dilated - 1, "half": dilated // 2}
+    pads = padding_by_mode[border_mode] if isinstance(border_mode, str) else [border_mode]
     pads = np.broadcast_to(np.ravel(pads), ndim)
     if filters.shape[1] != images.shape[1]:
         raise NoTwin
@@ -472,17 +510,21 @@ def convolution(x: Array, k: Array, **options: Any) -> Array:
     sums = np.zeros((images.shape[0], filters.shape[0], *shape))
     gaps = np.broadcast_to(gaps, ndim)
     for position in itertools.product(*map(range, lengths)):
-        seen = tuple(
+        # The pixels that the filter's element at this position multiplies.
+        pixels = tuple(
             slice(p * gap, p * gap + (n - 1) * step + 1, step)
             for p, gap, n, step in zip(position, gaps, shape, steps)
         )
         taps = filters[(slice(None), slice(None), *position)]
-        sums += np.einsum("bc...,kc->bk...", padded[(slice(None), slice(None), *seen)], taps)
+        sums += np.einsum("bc...,kc->bk...", padded[(slice(None), slice(None), *pixels)], taps)
     return Array(sums.astype(upcast(x.array, k.array)))
 
 
 def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
-    """Return the maximum, sum or mean of windows."""
+    """Return the maximum, the sum or the mean of each window of images (batch, channels, ...).
+
+    ``ws`` is the size of a window. The keyword arguments are those of Theano's pool_2d.
+    """
     mode, pad = options["mode"], options.get("pad", (0, 0))
     ignore_border, steps = options["ignore_border"], options.get("stride", ws)
     if not ignore_border and (any(pad) or any(s > w for s, w in zip(steps, ws))):
@@ -501,34 +543,33 @@ def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
             (n * s, min(n * s + w, top)) for n, s, w, top in zip((i, j), steps, ws, inside)
         )
         window = padded[:, :, a:b, c:d]
-        # The lengths of the window without its padding.
-        high, wide = (
-            min(to, top - n) - max(by, n)
-            for by, to, top, n in ((a, b, inside[0], pad[0]), (c, d, inside[1], pad[1]))
+        # The lengths of the window's part that is not padding.
+        height, width = (
+            min(end, length - n) - max(start, n)
+            for start, end, length, n in ((a, b, inside[0], pad[0]), (c, d, inside[1], pad[1]))
         )
-        here = high * wide
         if mode == "max":
             pooled[:, :, i, j] = window.max(axis=(2, 3))
         else:
-            counted = {"sum": 1, "average_inc_pad": (b - a) * (d - c)}.get(mode, here)
-            pooled[:, :, i, j] = window.sum(axis=(2, 3)) / counted
+            divisors = {"sum": 1, "average_inc_pad": (b - a) * (d - c)}
+            pooled[:, :, i, j] = window.sum(axis=(2, 3)) / divisors.get(mode, height * width)
     return Array(pooled.astype(x.array.dtype))
 
 
 def ifelse(test: Any, x: Any, y: Any) -> Any:
-    """Return the selected branch."""
-    chosen = x if plain(test) else y
-    return chosen if isinstance(chosen, (Array, list)) else Array(plain(chosen))
+    """Return x if ``test`` is true, otherwise y; a branch may be a list of arrays."""
+    branch = x if to_array(test) else y
+    return branch if isinstance(branch, (Array, list)) else Array(to_array(branch))
 
 
-def rounded(x: Any, mode: str = "half_to_even") -> Array:
-    """Round to the nearest integer."""
-    return elementwise(np.round if mode == "half_to_even" else _away)(x)
+def round_array(x: Any, mode: str = "half_to_even") -> Array:
+    """Round to the nearest integer; ``mode`` is "half_to_even" or "half_away_from_zero"."""
+    return make_elementwise(np.round if mode == "half_to_even" else _round_half_away)(x)
 
 
-def max_and_argmax(x: Any, **named: Any) -> tuple[Array, Array]:
+def max_and_argmax(x: Any, **keywords: Any) -> tuple[Array, Array]:
     """Return the maximum and its position."""
-    return _max(x, **named), _argmax(x, **named)
+    return _max(x, **keywords), _argmax(x, **keywords)
 
 
 @dataclass(frozen=True)
@@ -545,8 +586,14 @@ def to_list(values: Any) -> list[Any]:
     return [] if values is None else [values]
 
 
-def tapped(value: Any, key: str, tap: int) -> tuple[Any, list[int]]:
-    """Return a sequence or an initial state, and its taps."""
+def split_taps(value: Any, key: str, tap: int) -> tuple[Any, list[int]]:
+    """Return an array and its taps, from an entry of scan's sequences or outputs_info.
+
+    Args:
+        value: an array, or a dictionary with taps.
+        key: the key of the array in the dictionary.
+        tap: the only tap of an array without a dictionary.
+    """
     return (value[key], value["taps"]) if isinstance(value, dict) else (value, [tap])
 
 
@@ -556,21 +603,24 @@ def scan(
     outputs_info: Any = None,
     **options: Any,
 ) -> tuple[Any, dict[Array, Array]]:
-    """Run the function of a scan at each step; return the results and the updates."""
+    """Run the function of a scan at each step, with the arguments of theano.scan.
+
+    Return the result, or a list of several results, and the new values of shared variables.
+    """
     rows = []
-    for sequence, taps in (tapped(entry, "input", 0) for entry in to_list(sequences)):
-        array, low, high = plain(sequence), min(0, *taps, 0), max(0, *taps, 0)
+    for sequence, taps in (split_taps(entry, "input", 0) for entry in to_list(sequences)):
+        array, low, high = to_array(sequence), min(0, *taps, 0), max(0, *taps, 0)
         parts = [array[tap - low : len(array) + tap - high] for tap in taps]
         rows += [part[::-1] if options.get("go_backwards") else part for part in parts]
     steps = to_integers(options.get("n_steps", min(map(len, rows), default=0)))
     if steps < 1 or any(len(row) < steps for row in rows):
         raise NoTwin
     states: list[tuple[list[Any], list[int]]] = []
-    for initial, taps in (tapped(entry, "initial", -1) for entry in to_list(outputs_info)):
+    for initial, taps in (split_taps(entry, "initial", -1) for entry in to_list(outputs_info)):
         if initial is None:
             states.append(([], []))
         else:
-            first = plain(initial)[None] if taps == [-1] else plain(initial)[: -min(taps)]
+            first = to_array(initial)[None] if taps == [-1] else to_array(initial)[: -min(taps)]
             states.append((list(map(np.asarray, first)), taps))
     variables: dict[Array, Array] = {}
     for step in range(steps):
@@ -579,13 +629,13 @@ def scan(
         with replaced_values(variables):
             returned = function(*map(Array, values), *to_list(options.get("non_sequences")))
         outputs, *more = returned if isinstance(returned, tuple) else (returned,)
-        for (past, taps), output in zip(states, map(plain, to_list(outputs)), strict=True):
+        for (past, taps), output in zip(states, map(to_array, to_list(outputs)), strict=True):
             if taps and (past[-1].shape, past[-1].dtype) != (output.shape, output.dtype):
                 raise NoTwin
             past.append(output)
         for pairs in (item for item in more if isinstance(item, list)):
             variables.update(pairs)
-        if any(plain(item.condition) for item in more if isinstance(item, Until)):
+        if any(to_array(item.condition) for item in more if isinstance(item, Until)):
             break
     results = [Array(np.stack(past[-min(taps, default=0) :])) for past, taps in states]
     return results if options.get("return_list") or len(results) > 1 else results[0], variables
@@ -593,10 +643,10 @@ def scan(
 
 @contextlib.contextmanager
 def replaced_values(new: Mapping[Array, Array]) -> Iterator[None]:
-    """Give variables other values inside the block."""
+    """Give variables new values inside the ``with`` block."""
     old = {variable: variable.array for variable in new}
-    for variable, other in new.items():
-        variable.array = other.array
+    for variable, value in new.items():
+        variable.array = value.array
     try:
         yield
     finally:
@@ -604,18 +654,20 @@ def replaced_values(new: Mapping[Array, Array]) -> Iterator[None]:
             variable.array = array
 
 
+# Maps the name of an operator's special method, without underscores, to its twin.
 OPERATORS: dict[str, Callable[..., Array]] = {
-    "add": elementwise(np.add),
-    "sub": elementwise(np.subtract),
-    "mul": elementwise(np.multiply),
-    "truediv": elementwise(np.divide, divided),
-    "floordiv": elementwise(_floor_divided),
-    "mod": elementwise(_remainder),
-    "pow": elementwise(_powered),
+    "add": make_elementwise(np.add),
+    "sub": make_elementwise(np.subtract),
+    "mul": make_elementwise(np.multiply),
+    "truediv": make_elementwise(np.divide, compute_quotient_dtype),
+    "floordiv": make_elementwise(_floor_divide),
+    "mod": make_elementwise(_compute_remainder),
+    "pow": make_elementwise(_compute_power),
 }
 for _name, _twin in OPERATORS.items():
     setattr(Array, f"__{_name}__", _twin)
     setattr(Array, f"__r{_name}__", lambda self, other, twin=_twin: twin(other, self))
+# Functions of floats on NumPy arrays, by their names in theano.tensor.
 _functions: dict[str, Callable[..., Any]] = {
     **{
         name: getattr(np, name)
@@ -643,11 +695,15 @@ _functions: dict[str, Callable[..., Any]] = {
     "gammau": lambda k, x: special.gammaincc(k, x) * special.gamma(k),
     "gammal": lambda k, x: special.gammainc(k, x) * special.gamma(k),
 }
+# Maps the names of theano.tensor to twins.
 T: dict[str, Any] = {
-    **{name: elementwise(twin, floating) for name, twin in _functions.items()},
-    **{name: elementwise(getattr(np, name), floating) for name in ("floor", "ceil", "trunc")},
+    **{name: make_elementwise(twin, compute_float_dtype) for name, twin in _functions.items()},
     **{
-        name: elementwise(getattr(np, twin), boolean=True)
+        name: make_elementwise(getattr(np, name), compute_float_dtype)
+        for name in ("floor", "ceil", "trunc")
+    },
+    **{
+        name: make_elementwise(getattr(np, twin), boolean=True)
         for name, twin in {
             "eq": "equal",
             "neq": "not_equal",
@@ -660,7 +716,7 @@ T: dict[str, Any] = {
         }.items()
     },
     **{
-        name: elementwise(getattr(np, twin))
+        name: make_elementwise(getattr(np, twin))
         for name, twin in {
             "maximum": "maximum",
             "minimum": "minimum",
@@ -674,81 +730,87 @@ T: dict[str, Any] = {
         }.items()
     },
     **{
-        name: structural(getattr(np, name))
+        name: make_structural(getattr(np, name))
         for name in ["roll", "moveaxis", "repeat", "tile", "diff", "diagonal", "diag", "bincount"]
     },
-    **{name: product(getattr(np, name)) for name in ("dot", "tensordot", "outer")},
-    "chi2sf": elementwise(_chi_squared, lambda *_: "float64"),
-    "tril": triangle(np.tril),
-    "triu": triangle(np.triu),
-    "round": rounded,
+    **{name: make_product(getattr(np, name)) for name in ("dot", "tensordot", "outer")},
+    "chi2sf": make_elementwise(_compute_chi_squared, lambda *_: "float64"),
+    "tril": make_triangle(np.tril),
+    "triu": make_triangle(np.triu),
+    "round": round_array,
     "abs_": abs,
-    "real": structural(np.real),
-    "imag": structural(np.imag),
+    "real": make_structural(np.real),
+    "imag": make_structural(np.imag),
     "angle": lambda x: Array(np.angle(x.array).astype("float64")),
-    "complex": lambda x, y: Array(plain(x) + np.array(1j, "complex64") * plain(y)),
-    "cast": lambda x, dtype: Array(plain(x).astype(dtype)),
-    "clip": elementwise(lambda x, low, high: np.where(x < low, low, np.where(x > high, high, x))),
+    "complex": lambda x, y: Array(to_array(x) + np.array(1j, "complex64") * to_array(y)),
+    "cast": lambda x, dtype: Array(to_array(x).astype(dtype)),
+    "clip": make_elementwise(
+        lambda x, low, high: np.where(x < low, low, np.where(x > high, high, x))
+    ),
     "switch": switch,
     "sum": _sum,
     "prod": _prod,
-    "mean": reduction(lambda x, _: x.mean(axis=-1), _real),
-    "var": reduction(lambda x, _: x.var(axis=-1), _real),
-    "std": reduction(lambda x, _: x.std(axis=-1), _real),
+    "mean": make_reduction(lambda x, _: x.mean(axis=-1), _compute_mean_dtype),
+    "var": make_reduction(lambda x, _: x.var(axis=-1), _compute_mean_dtype),
+    "std": make_reduction(lambda x, _: x.std(axis=-1), _compute_mean_dtype),
     "max": _max,
-    "min": reduction(_ordered(np.min), _same),
-    "ptp": reduction(_ordered(np.ptp), _same),
+    "min": make_reduction(_refuse_nan(np.min), _same),
+    "ptp": make_reduction(_refuse_nan(np.ptp), _same),
     "argmax": _argmax,
-    "argmin": reduction(_ordered(np.argmin), lambda _: "int64"),
-    "any": reduction(lambda x, _: x.any(axis=-1), lambda _: "bool"),
-    "all": reduction(lambda x, _: x.all(axis=-1), lambda _: "bool"),
+    "argmin": make_reduction(_refuse_nan(np.argmin), lambda _: "int64"),
+    "any": make_reduction(lambda x, _: x.any(axis=-1), lambda _: "bool"),
+    "all": make_reduction(lambda x, _: x.all(axis=-1), lambda _: "bool"),
     "max_and_argmax": max_and_argmax,
-    "cumsum": cumulated(np.cumsum),
-    "cumprod": cumulated(np.cumprod),
-    "set_subtensor": changed(added=False),
-    "inc_subtensor": changed(added=True),
+    "cumsum": make_cumulation(np.cumsum),
+    "cumprod": make_cumulation(np.cumprod),
+    "set_subtensor": make_update(added=False),
+    "inc_subtensor": make_update(added=True),
     "reshape": Array.reshape,
     "shape": lambda x: x.shape,
-    "join": lambda axis, *values: joined(values, axis),
-    "concatenate": joined,
-    "stack": functools.partial(joined, function=np.stack),
+    "join": lambda axis, *values: join_arrays(values, axis),
+    "concatenate": join_arrays,
+    "stack": functools.partial(join_arrays, function=np.stack),
     "split": split,
     "arange": arange,
     "alloc": alloc,
-    "constant": lambda x, dtype=None: Array(plain(x) if dtype is None else np.asarray(x, dtype)),
+    "constant": lambda x, dtype=None: Array(to_array(x) if dtype is None else np.asarray(x, dtype)),
     "eye": lambda n, m, k: Array(np.eye(to_integers(n), to_integers(m), to_integers(k))),
     "zeros": lambda shape, dtype: Array(np.zeros(to_integers(shape), dtype)),
-    "zeros_like": structural(np.zeros_like),
-    "ones_like": structural(np.ones_like),
-    "fill": filled,
+    "zeros_like": make_structural(np.zeros_like),
+    "ones_like": make_structural(np.ones_like),
+    "fill": fill,
     "shape_padleft": lambda x, n=1: Array(x.array[(None,) * n]),
     "shape_padright": lambda x, n=1: Array(x.array[(..., *(None,) * n)]),
-    "shape_padaxis": structural(np.expand_dims),
+    "shape_padaxis": make_structural(np.expand_dims),
     "addbroadcast": lambda x, *_: x,
     "unbroadcast": lambda x, *_: x,
     "nonzero_values": lambda x: Array(x.array[x.array.nonzero()]),
-    "batched_dot": product(np.matmul),
-    "batched_tensordot": product(batched_tensordot),
-    "sort": structural(np.sort),
-    "argsort": structural(np.argsort),
+    "batched_dot": make_product(np.matmul),
+    "batched_tensordot": make_product(batched_tensordot),
+    "sort": make_structural(np.sort),
+    "argsort": make_structural(np.argsort),
     "topk": topk,
     "argtopk": argtopk,
-    "nnet.softmax": rows(_softmax),
-    "nnet.logsoftmax": rows(_log_softmax),
-    "nnet.categorical_crossentropy": _categorical,
-    "nnet.binary_crossentropy": _binary,
+    "nnet.softmax": make_row_function(_softmax),
+    "nnet.logsoftmax": make_row_function(_log_softmax),
+    "nnet.categorical_crossentropy": _categorical_crossentropy,
+    "nnet.binary_crossentropy": _binary_crossentropy,
     "nnet.conv2d": convolution,
     "nnet.conv3d": convolution,
 }
 
 
 for _name in ("lt", "le", "gt", "ge", "neg"):
-    # Operators look methods up in the class.
+    # Set the methods in the class, because Python does not look for operators in instances.
     setattr(Array, f"__{_name}__", lambda *values, twin=T[_name]: twin(*values))
 
 
 class Twins:
-    """Theano's names, mapped to their NumPy equivalents."""
+    """A namespace in place of theano.tensor, or of a submodule if ``prefix`` is its name.
+
+    Raises:
+        NoTwin: a program reads a name that has no twin.
+    """
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
@@ -762,6 +824,7 @@ class Twins:
             raise NoTwin(name) from None
 
 
+# The names that statements may use, apart from variables.
 NAMES = {
     "T": Twins(),
     "np": np,
@@ -770,21 +833,24 @@ NAMES = {
     "theano": python_types.SimpleNamespace(scan=scan),
     "until": Until,
 }
-# The functions that compute derivatives.
+# The functions of Theano that make derivatives.
 DERIVATIVES = ("T.grad", "T.Rop", "T.Lop", "theano.gradient.jacobian", "theano.gradient.hessian")
-# Differences are too inexact for larger numbers.
+# Derivatives of functions of larger numbers are refused, because differences are too inexact.
 LARGE = 2.0**20
 
 
 @functools.lru_cache
-def code(text: str) -> python_types.CodeType:
-    """Compile a statement."""
+def compile_statement(text: str) -> python_types.CodeType:
+    """Compile a statement to bytecode."""
     return compile(text, "program", "exec")
 
 
 @functools.lru_cache
-def derivative(text: str) -> list[str]:
-    """Return a derivative's function and the texts of its arguments; [] if it is no derivative."""
+def parse_derivative(text: str) -> list[str]:
+    """Return the texts of a derivative's function and positional arguments; otherwise return [].
+
+    For example, ["T.grad", "v0", "x0"] is returned for "T.grad(v0, x0)".
+    """
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in DERIVATIVES:
         return []
@@ -794,94 +860,111 @@ def derivative(text: str) -> list[str]:
 def run_statements(
     statements: Sequence[tuple[str, str]], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Run statements; return the values of all names, except names without a twin."""
+    """Run statements on the initial ``values``; return the values of all names that have values."""
     names = dict(values)
     for number, (target, text) in enumerate(statements):
         try:
-            if parts := derivative(text):
-                names[target] = derive(parts, statements[:number], values)
+            if parts := parse_derivative(text):
+                names[target] = compute_derivative(parts, statements[:number], values)
             else:
-                exec(code(f"{target} = {text}"), names)
+                exec(compile_statement(f"{target} = {text}"), names)
         except Exception:
-            # This oracle does not decide whether a statement must raise; other oracles do.
+            # The target has no value. Other oracles decide whether the statement must raise.
             continue
     return names
 
 
-def derive(
+def compute_derivative(
     parts: Sequence[str], statements: Sequence[tuple[str, str]], values: Mapping[str, Any]
 ) -> Array:
-    """Compute a derivative by differences of the statements before it."""
-    name, of, by, *more = parts
+    """Compute a derivative by central differences of an expression.
+
+    Args:
+        parts: the texts of the derivative (parse_derivative).
+        statements: the statements before the derivative.
+        values: the values of the inputs and shared variables, and Theano's names.
+
+    Raises:
+        NoTwin: differences cannot compute the derivative.
+    """
+    name, expression, wrt, *vectors = parts
     arrays = [value.array for value in values.values() if isinstance(value, Array)]
-    x = values[by].array
+    x = values[wrt].array
     if (
         x.dtype != "float64"
         or any("truncate_gradient" in text for _, text in statements)
         or not all(np.all(np.abs(array) <= LARGE) for array in arrays)
     ):
         raise NoTwin
-    kept = find_needed(statements, " + ".join([of, *more]))
+    needed = find_needed_statements(statements, " + ".join([expression, *vectors]))
 
-    def value(array: Any, text: str = of) -> Any:
-        names = run_statements(kept, {**values, by: Array(array)})
-        return plain(eval(text, names)).astype("float64")
+    def evaluate(array: Any, text: str = expression) -> Any:
+        names = run_statements(needed, {**values, wrt: Array(array)})
+        return to_array(eval(text, names)).astype("float64")
 
-    slopes = functools.partial(derivatives.compute_jacobian, value)
+    compute_slopes = functools.partial(derivatives.compute_jacobian, evaluate)
     if name.endswith("hessian"):
-        return Array(derivatives.compute_jacobian(slopes, x))
+        return Array(derivatives.compute_jacobian(compute_slopes, x))
     if name == "T.Rop":
-        return Array(np.tensordot(slopes(x), value(x, more[0]), x.ndim))
+        return Array(np.tensordot(compute_slopes(x), evaluate(x, vectors[0]), x.ndim))
     if name == "T.Lop":
-        by_output = value(x, more[0])
-        return Array(np.tensordot(by_output, slopes(x), by_output.ndim))
-    return Array(slopes(x))
+        vector = evaluate(x, vectors[0])
+        return Array(np.tensordot(vector, compute_slopes(x), vector.ndim))
+    return Array(compute_slopes(x))
 
 
-def find_needed(statements: Sequence[tuple[str, str]], text: str) -> list[tuple[str, str]]:
-    """Return the statements on which an expression depends."""
-    names, kept = set(find_names(text)), []
-    for target, part in reversed(statements):
+def find_needed_statements(
+    statements: Sequence[tuple[str, str]], text: str
+) -> list[tuple[str, str]]:
+    """Return the statements on which the expression ``text`` depends, in their order."""
+    names, needed = set(find_names(text)), []
+    for target, expression in reversed(statements):
         if names & set(find_targets(target)):
-            kept.append((target, part))
-            names |= find_names(part)
-    return kept[::-1]
+            needed.append((target, expression))
+            names |= find_names(expression)
+    return needed[::-1]
 
 
-def find_imprecise(statements: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the names computed from a derivative, which are less exact than the derivative."""
+def find_imprecise_names(statements: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the names that are computed from a derivative.
+
+    Their values have larger errors than the derivative, which has an error of at most TOLERANCE.
+    """
     derived: set[str] = set()
     imprecise: set[str] = set()
     for target, text in statements:
-        if derivative(text):
+        if parse_derivative(text):
             derived.add(target)
         elif find_names(text) & (derived | imprecise):
             imprecise.update(find_targets(target))
     return imprecise
 
 
-def answer(asked: dict[str, Any]) -> list[list[Any]]:
-    """Return the results of all calls; None for a result without a twin."""
+def compute_calls(question: dict[str, Any]) -> list[list[Any]]:
+    """Return the encoded outputs of each call; an output without a value is None.
+
+    The list ends after a call in which the new value of a shared variable has no value.
+    """
     values = {**vars(layouts), "np": np}
-    shared = {name: Array(eval(source, values)) for name, source in asked["shared"]}
-    imprecise = find_imprecise(asked["statements"])
+    shared = {name: Array(eval(source, values)) for name, source in question["shared"]}
+    imprecise = find_imprecise_names(question["statements"])
     calls = []
-    for texts in asked["calls"]:
+    for texts in question["calls"]:
         arrays = [eval(text, values) for text in texts]
-        for one, other in asked["aliases"]:
+        for one, other in question["aliases"]:
             if (arrays[one].dtype, arrays[one].shape) == (arrays[other].dtype, arrays[other].shape):
                 arrays[other] = arrays[one]
-        inputs = {name: Array(array) for name, array in zip(asked["inputs"], arrays)}
-        names = run_statements(asked["statements"], {**NAMES, **shared, **inputs})
+        inputs = {name: Array(array) for name, array in zip(question["inputs"], arrays)}
+        names = run_statements(question["statements"], {**NAMES, **shared, **inputs})
         for name in imprecise:
             names.pop(name, None)
-        results = (names.get(name) for name in asked["outputs"])
+        results = (names.get(name) for name in question["outputs"])
         calls.append([encode(e.array) if isinstance(e, Array) else None for e in results])
         new: dict[str, Any] = {}
-        for name, text in asked["updates"]:
+        for name, text in question["updates"]:
             value = names.get(text)
             if isinstance(value, dict):
-                # The keys of a scan's updates are the variables.
+                # A scan returned these updates. Their keys are Arrays, so map the names to them.
                 new.update(
                     {key: value[variable] for key, variable in shared.items() if variable in value}
                 )
@@ -898,10 +981,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     for line in sys.stdin:
-        asked = json.loads(line)
-        calls = [{"outputs": outputs} for outputs in answer(asked)]
+        question = json.loads(line)
+        calls = [{"outputs": outputs} for outputs in compute_calls(question)]
         answer_line: dict[str, Any] = {"runs": {"plain": {"calls": calls}}}
-        if any(derivative(text) for _, text in asked["statements"]):
+        if any(parse_derivative(text) for _, text in question["statements"]):
             answer_line["tolerance"] = derivatives.TOLERANCE
         print(json.dumps(answer_line), flush=True)
 

@@ -1,26 +1,31 @@
-"""Select the thorough tests, which take long or repeat a check in other circumstances.
+"""Select thorough tests: slow tests, and tests that repeat a check under other conditions.
 
-By default they do not run. --thorough adds all of them; --turn=N runs one part of them and nothing
-else. A test that the command line names runs in any case.
+By default, pytest deselects the thorough tests.
+
+- ``--thorough`` runs all tests.
+- ``--turn=N`` runs only one seventh of the thorough tests: part N modulo 7.
+- A command line with a test's name (FILE::TEST) deselects nothing.
 """
 
-# Continuous integration runs one part per day.
+# The number of parts of the thorough tests. Continuous integration runs one part per day.
 PARTS = 7
 
 
 def pytest_addoption(parser):
-    """Add --thorough and --turn."""
+    """Add the options --thorough and --turn."""
     parser.addoption("--thorough", action="store_true", help="also run the thorough tests")
-    parser.addoption("--turn", type=int, help=f"run only this part, modulo {PARTS}, of them")
+    parser.addoption(
+        "--turn", type=int, help=f"run only this part of the thorough tests, modulo {PARTS}"
+    )
 
 
 def pytest_configure(config):
-    """Register the marker."""
+    """Register the marker ``thorough``."""
     config.addinivalue_line("markers", "thorough: runs only with --thorough, --turn or by name")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselect thorough tests, or all tests but a part of them."""
+    """Deselect the thorough tests or, with --turn, all tests except one part of them."""
     thorough = [item for item in items if item.get_closest_marker("thorough")]
     turn = config.option.turn
     if turn is not None:

@@ -1,1 +1,1 @@
-"""Shared by all other packages: errors, paths, files, subprocesses and progress output."""
+"""Code for all folders of the builder: errors, paths, files, subprocesses, progress output."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 class TheanoFastError(Exception):
-    """An error the user can act on.
+    """An error that the user can act on.
 
     Args:
-        message: the problem; it names the thing and the reason.
-        hint: the next step.
+        message: the problem: what failed, and why.
+        hint: the user's next step; "" to print none.
     """
 
     exit_code = 1
@@ -23,7 +23,7 @@ class TheanoFastError(Exception):
 
 
 class UsageError(TheanoFastError):
-    """A name or flag that does not exist, or flags that exclude each other."""
+    """A name or flag is unknown, a file does not exist, or flags exclude each other."""
 
     exit_code = 2
 
@@ -71,7 +71,7 @@ class EnvironmentFailed(TheanoFastError):
 
 
 class VerifyFailed(TheanoFastError):
-    """An environment failed its verification."""
+    """An environment, archive or image failed its verification."""
 
     exit_code = 10
 
@@ -83,25 +83,25 @@ class DiskFull(TheanoFastError):
 
 
 class CommandFailed(TheanoFastError):
-    """A command without a more specific error failed."""
+    """A command failed for a reason that no other error describes."""
 
     exit_code = 12
 
 
 class ImageFailed(TheanoFastError):
-    """An image could not be built or saved."""
+    """An image could not be built, saved or pushed."""
 
     exit_code = 13
 
 
 class NotReproducible(TheanoFastError):
-    """The same inputs gave different bytes."""
+    """Two builds from the same inputs, or a build and a lock file, have different bytes."""
 
     exit_code = 14
 
 
 class ConformanceFailed(TheanoFastError):
-    """Theano's own tests did not have the outcomes that recipes/theano/conformance.toml expects."""
+    """The outcomes of Theano's or a program's tests differ from its conformance.toml."""
 
     exit_code = 15
 

@@ -17,8 +17,8 @@ def write_atomically(file: Path, content: bytes | str) -> None:
     A reader sees the old content or the new content, never a part. Text is written as UTF-8.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
-    # The name is hidden, so that no glob pattern matches it. It has the process id, because several
-    # processes may write at once.
+    # The leading dot hides the temporary file from patterns of the shell. The process ID gives each
+    # process its own temporary file, because several processes may write at once.
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -29,10 +29,13 @@ def write_atomically(file: Path, content: bytes | str) -> None:
 
 @contextlib.contextmanager
 def lock_directory(directory: Path, message: str, hint: str) -> Iterator[None]:
-    """Hold an exclusive lock on a directory, which need not exist; create its parent if needed.
+    """Hold an exclusive lock on a directory as a context; do not wait for the lock.
+
+    The lock is on the file ``<directory>.lock``, whose parent is created if needed. The directory
+    itself need not exist.
 
     Raises:
-        CommandFailed: another process holds the lock; the error has ``message`` and ``hint``.
+        CommandFailed: another process holds the lock. The error has ``message`` and ``hint``.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     with Path(f"{directory}.lock").open("w") as lock:

@@ -9,18 +9,20 @@ EXCERPT_LINES = 10
 # Lines shown before the first error.
 CONTEXT_LINES = 2
 MAX_LINE_LENGTH = 200
-# Error messages of compilers, linkers, ninja and make. The first match explains the failure: with
-# make -j other jobs continue after it, and each caller reports the failure again.
+# Error messages of compilers, linkers, CMake, ninja, make and Python. The first match in a log
+# explains the failure. Later matches do not: with make -j, other jobs continue after the failure,
+# and each calling make reports it again.
 ERROR = re.compile(
     r":\d+: ((fatal|internal compiler) )?error: |^f951: |: undefined reference to "
     r"|^FAILED: |: cannot find -l|^CMake Error|: error: \S|^(Fatal |[\w.]*)Error: |^E  "
     r"|^BuildFailed: "
 )
-# A shell's -x option writes this before each command.
+# The text that a shell with the option -x prints before each command.
 TRACE_PREFIX = "+ "
-# The engine's report that a script failed. It names the directory but no reason.
+# The first line of the engine's report about a failed build script. The report names the script's
+# directory, but not the reason of the failure.
 ENGINE_REPORT = re.compile(r"^Script failed with status ")
-# Only the last lines are searched for an error.
+# The number of lines at the end of a log that are searched for an error.
 SEARCHED_LINES = 2000
 CONTROL_SEQUENCE = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|.)")
 
@@ -40,9 +42,10 @@ def find_error(lines: Sequence[str]) -> int | None:
 
 
 def summarize_failure(log: str) -> str:
-    """Return the line of a log that explains the failure: its first error, else its last line.
+    """Return the line of a log that explains the failure.
 
-    An empty log gives an empty string.
+    This is the first error. If there is none, it is the last line that is not a traced command.
+    Return "" for an empty log.
     """
     lines = _read_lines(log)
     if not lines:
@@ -55,7 +58,10 @@ def summarize_failure(log: str) -> str:
 
 
 def extract_excerpt(log: str) -> list[str]:
-    """Return at most EXCERPT_LINES lines of a log: around its first error, else its last lines."""
+    """Return at most EXCERPT_LINES lines of a log, around its first error.
+
+    If the log has no error, return its last lines.
+    """
     lines = _read_lines(log)
     error = find_error(lines)
     last_start = max(0, len(lines) - EXCERPT_LINES)
@@ -64,7 +70,10 @@ def extract_excerpt(log: str) -> list[str]:
 
 
 def _read_lines(log: str) -> list[str]:
-    """Split a log into its printable lines that are not empty, up to the engine's report."""
+    """Split a log into lines without control sequences; drop empty lines and the engine's report.
+
+    If nothing precedes the engine's report, keep the report.
+    """
     lines = [text for line in log.splitlines() if (text := strip_control_sequences(line))]
     reports = (index for index, line in enumerate(lines) if ENGINE_REPORT.match(line))
     return lines[: next(reports, len(lines))] or lines

@@ -1,4 +1,4 @@
-"""Define every path that the builder reads or writes."""
+"""Define the paths of the checkout, of its directory ``build/`` and of the per-user cache."""
 
 from __future__ import annotations
 
@@ -17,29 +17,33 @@ VENV = ROOT / ".venv"
 REQUIREMENTS = ROOT / "requirements.txt"
 
 BUILD = ROOT / "build"
-# Recipes contain the path of this directory: ../../build/sources/<file>.
+# Recipes refer to the files of this directory as ../../build/sources/<file>.
 SOURCES = BUILD / "sources"
 CHANNEL = BUILD / "channel"
 ENVIRONMENTS = BUILD / "envs"
-# Locks of stacks with programs or with AMD's library. The repository does not contain them.
+# Lock files of stacks with programs or with AMD's library. The repository does not contain them.
 OWN_LOCKS = BUILD / "locks"
 IMAGES = BUILD / "images"
 PACKS = BUILD / "packs"
 LOGS = BUILD / "logs"
 REPORTS = BUILD / "reports"
-# Home directories of measured processes.
+# Home directories and caches of the processes that `./invoke bench` measures.
 BENCHES = BUILD / "bench"
-# One directory for each run of Theano's own tests that is in progress.
+# One directory for each running `./invoke conformance`.
 TEST_RUNS = BUILD / "conformance"
 # Home directories and compile caches of the workers that run random programs.
 FUZZING = BUILD / "fuzz"
 
 
 def cache() -> Path:
-    """Return the per-user cache, shared by checkouts: $THEANO_FAST_CACHE, else the XDG default."""
-    chosen = os.environ.get("THEANO_FAST_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().resolve()
+    """Return the per-user cache directory, which all checkouts share.
+
+    This is $THEANO_FAST_CACHE if set, else $XDG_CACHE_HOME/theano-fast, by default
+    ~/.cache/theano-fast.
+    """
+    configured = os.environ.get("THEANO_FAST_CACHE")
+    if configured:
+        return Path(configured).expanduser().resolve()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base).expanduser() / "theano-fast"
 
@@ -50,15 +54,18 @@ def source_cache() -> Path:
 
 
 def package_cache() -> Path:
-    """Return the directory of built packages, with one directory for each cache key."""
+    """Return the directory of built packages. It contains one directory for each cache key."""
     return cache() / "packages"
 
 
 def work_directory() -> Path:
-    """Return the build directory. It is outside the checkout: no package depends on its path."""
+    """Return the directory in which recipes are built.
+
+    It is outside the checkout, so that the checkout's path does not change a package.
+    """
     return cache() / "work"
 
 
 def engine_cache() -> Path:
-    """Return the cache of rattler, which holds unpacked packages."""
+    """Return the directory of rattler's cache, which contains unpacked packages."""
     return cache() / "rattler"

@@ -1,4 +1,4 @@
-"""Run subprocesses: captured, logged, on the terminal, or as a line-by-line server."""
+"""Run subprocesses whose output is captured, written to a log or the terminal, or read by line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder.common.errors import CommandFailed
 
-# Variables of the user's shell that would change the behaviour of an environment.
+# Environment variables of the user that would change the behaviour of a built environment.
 FOREIGN_VARIABLES = (
     "THEANO_FLAGS",
     "THEANORC",
@@ -23,7 +23,7 @@ FOREIGN_VARIABLES = (
 )
 # Number of output lines in the message of a failed command.
 TAIL_LINES = 20
-# Seconds between SIGINT and SIGKILL when this process is interrupted.
+# Seconds between SIGINT and SIGKILL for a logged command when this process is interrupted.
 GRACE_SECONDS = 10
 
 Process = subprocess.Popen[bytes]
@@ -41,7 +41,7 @@ def clean_environ() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Finished:
-    """The exit status and the output of a command that ended."""
+    """The exit status of a command, and its merged stdout and stderr."""
 
     status: int
     output: str
@@ -97,7 +97,8 @@ def run_on_terminal(
 def run_logged(argv: Sequence[str | os.PathLike[str]], *, env: Mapping[str, str], log: Path) -> int:
     """Run a command, write its output to ``log``, and return its exit status.
 
-    If this process is interrupted, the command and its children are stopped too.
+    If this process is interrupted, stop the command and its children: send SIGINT, wait for the
+    command for at most GRACE_SECONDS, and send SIGKILL.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -126,8 +127,8 @@ def start(
 ) -> Process:
     """Start a command in a new session and write its output to ``log``; do not wait for it.
 
-    The child's standard input is a pipe to which nobody writes. The pipe closes when the parent
-    ends for any reason, so that the child can end too.
+    The command's stdin is a pipe to which this process writes nothing. The pipe closes when this
+    process ends for any reason. A command that reads its stdin notices this and can end too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -143,27 +144,34 @@ def start(
 
 
 def lower_priority(session: int, niceness: int) -> None:
-    """Set a session's niceness to this process's plus ``niceness``, at most 19, if permitted.
+    """Set the niceness of a session to the niceness of this process plus ``niceness``, at most 19.
 
-    Only root can raise the priority again.
+    Ignore errors, such as a missing permission. Only root can raise the priority again.
+
+    Args:
+        session: the ID of the session, which is the process ID of a command of ``start``.
     """
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + niceness, 19)
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PGRP, session, nice)
     with contextlib.suppress(OSError):
-        # With autogroup scheduling, Debian's default, the kernel shares the CPUs between sessions.
-        # The niceness of a process then counts within its session only.
+        # With autogroup scheduling, Debian's default, the kernel divides CPU time among sessions.
+        # The niceness of a process then counts within its session only. Therefore set the niceness
+        # of the session too.
         Path("/proc", str(session), "autogroup").write_text(str(nice))
 
 
 def measure_cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
-    """Return the CPU seconds used so far by each session, including its ended child processes."""
+    """Measure the CPU seconds that each session has used; return them by session ID.
+
+    The seconds include the processes that have ended, if their parents still run.
+    """
     ticks_per_second = os.sysconf("SC_CLK_TCK")
     seconds = dict.fromkeys(sessions, 0.0)
     for file in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The second field, a name in parentheses, may contain any character. The fields after
-            # it begin with the third of proc_pid_stat(5).
+            # The second field of proc_pid_stat(5) is a program's name in parentheses, which may
+            # contain spaces and parentheses. Split the line after it: fields[0] is the third field.
             fields = file.read_text("utf-8", "replace").rpartition(")")[2].split()
         except OSError:
             continue
@@ -175,6 +183,8 @@ def measure_cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
 
 class Conversation:
     """A running command that answers each line on stdin with one line on stdout.
+
+    Its stderr goes to ``stderr.log`` in ``cwd``. As a context, kill the command at the end.
 
     Raises:
         CommandFailed: the command could not be started.

@@ -1,4 +1,4 @@
-"""Print the progress of a command: plain lines, and a live line where there is a terminal."""
+"""Print the progress of a command: plain lines, and on a terminal also a live line."""
 
 from __future__ import annotations
 
@@ -16,18 +16,23 @@ from rich.text import Text
 
 from builder.common import log_excerpt
 
+# The width of tables, in columns.
 TABLE_WIDTH = 200
-# Seconds between progress lines without a terminal.
+# Seconds between progress lines if the output is not a terminal.
 LINE_INTERVAL = 60
+# The name of a source file in a compiler's command line, without its directory.
 SOURCE_FILE = re.compile(r"[\w+-]+\.(?:c|cc|cpp|cxx|C|f|f90|F|F90|for|S|s|pyx|py)(?!\w)")
 console = Console(highlight=False, soft_wrap=True)
 
 
 class Level(enum.Enum):
-    """The amount of output: errors and the result; a line for each stage; the logs too."""
+    """The amount of output of a command."""
 
+    # Errors and the result.
     QUIET = 0
+    # Also a line for each step.
     NORMAL = 1
+    # Also the logs.
     VERBOSE = 2
 
 
@@ -35,13 +40,13 @@ _level = Level.NORMAL
 
 
 def set_level(level: Level) -> None:
-    """Set the amount of output of this process."""
+    """Set the level of output of this process."""
     global _level  # noqa: PLW0603 (the level is for the whole process, like the console)
     _level = level
 
 
 def is_verbose() -> bool:
-    """Return whether the logs are shown."""
+    """Return whether the logs are printed."""
     return _level is Level.VERBOSE
 
 
@@ -57,9 +62,9 @@ def conclude(message: str) -> None:
 
 
 def is_interactive() -> bool:
-    """Return whether the console can change a line that it wrote.
+    """Return whether the console is a terminal that can rewrite a line.
 
-    Do not use rich's own attribute: FORCE_COLOR makes rich treat a file as a terminal.
+    rich's own attribute ``is_terminal`` is also true for a file if FORCE_COLOR is set.
     """
     return console.file.isatty() and not console.is_dumb_terminal
 
@@ -69,8 +74,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    # Set the console's width. The argument ``width`` of print cannot exceed the terminal's width,
-    # which is 80 columns without a terminal.
+    # Use a wider console. The argument ``width`` of print cannot exceed the console's width, which
+    # is 80 columns without a terminal.
     Console(width=TABLE_WIDTH, highlight=False).print(table, crop=False)
 
 
@@ -86,12 +91,14 @@ def format_estimate(seconds: float) -> str:
 
 
 def format_time_left(done: int, total: int, started: float) -> str:
-    """Estimate the time left, as ``", about 3 min left"``; return "" if it is unknown or 0.
+    """Format the estimated time left: ", about 3 min left".
+
+    Return "" before the first part is done, and after the last part is done.
 
     Args:
-        done: the number of parts that are done.
+        done: the number of finished parts of the work.
         total: the number of all parts.
-        started: the value of time.monotonic() at the start, in seconds.
+        started: the value of time.monotonic() at the start of the work, in seconds.
     """
     if not 0 < done < total:
         return ""
@@ -107,12 +114,15 @@ def format_size(megabytes: float) -> str:
 
 
 def display_path(path: Path) -> str:
-    """Format a path as the user would type it: relative if below the working directory."""
+    """Format a path for the user. Below the working directory, it is relative to this directory."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def read_last_line(log: Path) -> str:
-    """Read the last line of a log without reading all of it; "" if there is none."""
+    """Read the last line of a log; return "" if the log is empty or cannot be read.
+
+    Read only the last 2000 bytes, because logs are large and this function runs often.
+    """
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - 2000))
@@ -123,7 +133,7 @@ def read_last_line(log: Path) -> str:
 
 
 def find_compiled_file(log: Path) -> str:
-    """Find the name of the source file in the last line of a build's log; "" if there is none."""
+    """Find the last name of a source file in the last line of a build's log; "" if it has none."""
     names = SOURCE_FILE.findall(read_last_line(log))
     return names[-1] if names else ""
 
@@ -140,10 +150,10 @@ class _LiveLine:
 
 @contextmanager
 def show_live_line(describe: Callable[[], str]) -> Iterator[None]:
-    """Show a line that is refreshed while the block runs, if there is a terminal.
+    """Show a live line on the terminal as a context; without a terminal, show nothing.
 
     Args:
-        describe: returns the text of the line; called from another thread.
+        describe: returns the text of the line. Another thread calls it at each refresh.
     """
     if not is_interactive() or _level is Level.QUIET:
         yield
@@ -158,9 +168,9 @@ class BuildProgress:
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
-        # Start time and log of each recipe that is being built.
+        # For each recipe that is being built: the value of time.monotonic() at its start, its log.
         self._running: dict[str, tuple[float, Path]] = {}
-        # Bytes of each log that were shown.
+        # The number of bytes of each log that are already printed.
         self._shown_bytes: dict[Path, int] = {}
         self._last_line_time = time.monotonic()
 
@@ -172,10 +182,10 @@ class BuildProgress:
             say(f"building {name}")
 
     def finish(self, name: str, cpu_seconds: float) -> None:
-        """Record that the build of a recipe succeeded."""
+        """Record that the build of a recipe succeeded and used ``cpu_seconds``."""
         self.show_new_log_lines()
         began, _ = self._running[name]
-        # Replace the dictionary, do not change it: another thread iterates over it.
+        # Replace the dictionary instead of changing it, because another thread iterates over it.
         self._running = {other: row for other, row in self._running.items() if other != name}
         self.done += 1
         if not is_interactive() or is_verbose():
@@ -183,7 +193,7 @@ class BuildProgress:
             say(f"built    {name} ({self.done}/{self.total}, {elapsed}, {cpu_seconds:.0f} CPU s)")
 
     def describe(self) -> str:
-        """Describe the number of recipes built and the files that are being compiled."""
+        """Format the progress: "3 of 12 built: gcc (tree.c), zlib"."""
         running = ", ".join(
             f"{name} ({file})" if (file := find_compiled_file(log)) else name
             for name, (_, log) in self._running.items()
@@ -191,21 +201,25 @@ class BuildProgress:
         return f"{self.done} of {self.total} built" + (f": {running}" if running else "")
 
     def refresh(self, describe: Callable[[], str]) -> None:
-        """Show new log lines; without a terminal, also print a line every LINE_INTERVAL seconds."""
+        """Print new log lines; without a terminal, also print the progress at intervals.
+
+        Args:
+            describe: returns the line of progress, which is printed every LINE_INTERVAL seconds.
+        """
         self.show_new_log_lines()
         if not is_interactive() and time.monotonic() - self._last_line_time >= LINE_INTERVAL:
             self._last_line_time = time.monotonic()
             say(describe())
 
     def show_new_log_lines(self) -> None:
-        """Print the new complete lines of all running builds' logs, at the level VERBOSE."""
+        """At the level VERBOSE, print the new complete lines of the logs of all running builds."""
         if not is_verbose():
             return
         for name, (_, log) in self._running.items():
             try:
                 with log.open("rb") as stream:
                     stream.seek(self._shown_bytes[log])
-                    # An incomplete line is shown when its end has been written.
+                    # Print an incomplete line later, when the log contains its end.
                     complete, newline, _ = stream.read().rpartition(b"\n")
             except OSError:
                 continue

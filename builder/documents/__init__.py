@@ -1,1 +1,1 @@
-"""Build the documentation site: written documents, and pages generated from the code."""
+"""Build the documentation site from written documents and from pages generated from the code."""

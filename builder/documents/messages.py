@@ -1,4 +1,4 @@
-"""Generate the page of all error messages from the code that raises or prints them."""
+"""Generate the site's page of all error messages from the code that raises or prints them."""
 
 from __future__ import annotations
 
@@ -27,29 +27,32 @@ KINDS: list[type[TheanoFastError]] = sorted(
     ),
     key=lambda kind: kind.exit_code,
 )
-# Search the script ./invoke for exit codes and messages.
+# Calls of the functions `fail` and `run_logged` in the shell script ./invoke: the exit code, and
+# the message in single or double quotes.
 SCRIPT_MESSAGES = re.compile(
     r"""\b(?:fail|run_logged) (\d+) (?:'([^'\n]+)'|"((?:\$\([^)]*\)|[^"\n])+)")"""
 )
-# The code in environments, and the calls that report problems there.
+# The code that runs in environments, by the name of its section on the page.
 FOLDERS = {
     "theano-fast": paths.ROOT / "runtime" / "theano_fast",
     "theano": paths.RECIPES / "theano" / "src" / "theano",
 }
-SAID = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
+# The functions and exceptions whose first argument is a message to the user in that code.
+REPORTING_CALL = re.compile(r"\w+Error|warn_once|say|warning|append|SystemExit")
 # A message has at least three words. Shorter texts are identifiers or compiler flags.
 SENTENCE = re.compile(r"^[^-].*[a-z]{2,}.*[a-z]{2,}.*[a-z]{2,}")
-# The placeholder of a value without a name.
-VALUE = "\N{HORIZONTAL ELLIPSIS}"
+# The placeholder for a value that is not a variable, such as the result of a call.
+PLACEHOLDER = "\N{HORIZONTAL ELLIPSIS}"
 INTRODUCTION = f"""# Messages
 
-The messages of errors and warnings, generated from the code. {VALUE} and words in capitals stand
-for names, numbers and paths. Search this page for the other words of your message.
+This page lists all error messages and warnings. It is generated from the code. {PLACEHOLDER} and
+words in capitals stand for names, numbers and paths. Search this page for the other words of your
+message.
 """
 
 
 def format_page() -> str:
-    """Return the page as Markdown."""
+    """Return the page in Markdown."""
     remedies = read_remedies()
     lines = [INTRODUCTION, "## ./invoke, by exit code", ""]
     rows = find_builder_messages()
@@ -68,12 +71,12 @@ def format_page() -> str:
 
 
 def read_remedies() -> dict[str, dict[str, str]]:
-    """Read the remedies of ``mends.toml``, by exit code and by file."""
+    """Read ``mends.toml``: advice by section, then by exit code or file."""
     return tomllib.loads((Path(__file__).parent / "mends.toml").read_text(encoding="utf-8"))
 
 
 def find_builder_messages() -> dict[int, set[tuple[str, str]]]:
-    """Find the messages and hints of ``./invoke``, by exit code."""
+    """Find the messages of ``./invoke`` with their hints; return them by exit code."""
     rows = defaultdict(set)
     codes = {kind.__name__: kind.exit_code for kind in KINDS}
     for file in [paths.ROOT / "tasks.py", *sorted((paths.ROOT / "builder").rglob("*.py"))]:
@@ -84,26 +87,26 @@ def find_builder_messages() -> dict[int, set[tuple[str, str]]]:
     for code, *texts in SCRIPT_MESSAGES.findall(
         (paths.ROOT / "invoke").read_text(encoding="utf-8")
     ):
-        named = re.sub(r"\$(\w+)", lambda word: word[1].upper(), "".join(texts))
-        message, _, hint = re.sub(r"\$\([^)]*\)", VALUE, named).partition("; ")
+        capitalized = re.sub(r"\$(\w+)", lambda word: word[1].upper(), "".join(texts))
+        message, _, hint = re.sub(r"\$\([^)]*\)", PLACEHOLDER, capitalized).partition("; ")
         if re.search("[a-z]", message):
             rows[int(code)].add((message, hint))
     return dict(rows)
 
 
 def describe_kind(kind: type[TheanoFastError]) -> str:
-    """Describe the errors of a kind."""
+    """Return the heading of a kind of error: its docstring without the full stop."""
     return "other errors" if kind is TheanoFastError else (kind.__doc__ or "").strip(".")
 
 
 def find_environment_messages(folder: Path) -> dict[str, list[str]]:
-    """Find the messages in the files below a folder, by file."""
+    """Find the messages in the Python files below a folder; return them by relative path."""
     messages = {}
     for file in sorted(folder.rglob("*.py")):
         texts = [
             make_template(call.args[:1])
             for call in find_calls(file)
-            if SAID.fullmatch(get_called_name(call))
+            if REPORTING_CALL.fullmatch(get_called_name(call))
         ]
         if sentences := list(dict.fromkeys(filter(SENTENCE.search, texts))):
             messages[str(file.relative_to(folder))] = sentences
@@ -111,12 +114,12 @@ def find_environment_messages(folder: Path) -> dict[str, list[str]]:
 
 
 def _format_item(message: str, hint: str = "") -> str:
-    """Format a message, which may have backquotes, and its hint as an item of a list."""
+    """Format a message and its hint as an item of a list. The message may contain backquotes."""
     return f"- `` {message} ``" + (f"\\\n  {escape_markdown(hint)}" if hint else "")
 
 
 def find_calls(file: Path) -> Iterator[ast.Call]:
-    """Yield all calls in a Python file, in order."""
+    """Yield all calls in a Python file, in the order of their lines."""
     nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
     yield from sorted(
         (node for node in nodes if isinstance(node, ast.Call)), key=lambda call: call.lineno
@@ -129,16 +132,20 @@ def get_called_name(call: ast.Call) -> str:
 
 
 def make_template(arguments: Iterable[ast.expr]) -> str:
-    """Format a message of the code with a word for each value; "" if it has only values."""
+    """Format the expression of a message as text in which a placeholder stands for each value.
+
+    Return "" if the text contains no lower-case letter, because it then consists of placeholders.
+    """
     message = " ".join(" ".join(_format_template(argument).split()) for argument in arguments)
     return message if re.search("[a-z]", message) else ""
 
 
 def _format_template(node: ast.expr) -> str:
-    text = VALUE
+    """Format one expression: ``f"{file} is not in {f()}"`` becomes "FILE is not in …"."""
+    text = PLACEHOLDER
     match node:
         case ast.Constant(value=str(text)):
-            text = re.sub(r"%[srd]", VALUE, text)
+            text = re.sub(r"%[srd]", PLACEHOLDER, text)
         case ast.JoinedStr(values=parts):
             text = "".join(map(_format_template, parts))
         case ast.BinOp(left=first, op=ast.Add(), right=second):

@@ -1,4 +1,4 @@
-"""Generate the pages of all tasks and commands from their parsers."""
+"""Generate the site's pages of Invoke's tasks and of the commands ``theano-fast``."""
 
 from __future__ import annotations
 
@@ -13,18 +13,27 @@ from builder.common import paths
 
 
 def make_parsers() -> list[argparse.ArgumentParser]:
-    """Make the parsers of the checkout's ``theano-fast``, the main parser first."""
+    """Return the argument parsers of ``theano-fast`` in this checkout, the main parser first.
+
+    The other parsers belong to the commands of ``WITH_PARSERS`` in ``theano_fast.cli``.
+    """
     sys.path.insert(0, str(paths.ROOT / "runtime"))
     cli = importlib.import_module("theano_fast.cli")
     return [cli.make_parser(), *(module.make_parser() for *_, module in cli.WITH_PARSERS)]
 
 
 def format_tasks_page(tasks: Iterable[Any], for_users: Sequence[str]) -> str:
-    """Format the page of Invoke's tasks, the tasks for users first."""
+    """Format the page of Invoke's tasks.
+
+    Args:
+        tasks: all tasks.
+        for_users: the names of the tasks for users, which come first. The other tasks are for
+            developers.
+    """
     by_name = {task.name: task for task in tasks}
-    others = sorted(set(by_name) - set(for_users))
+    for_developers = sorted(set(by_name) - set(for_users))
     lines = ["# Tasks: ./invoke", "", "Generated from `tasks.py`, like `./invoke TASK --help`.", ""]
-    for title, names in (("For users", for_users), ("For developers", others)):
+    for title, names in (("For users", for_users), ("For developers", for_developers)):
         lines += [f"## {title}", ""]
         for name in names:
             lines += [f"### ./invoke {name}", "", *_split_paragraphs(by_name[name].__doc__)]
@@ -33,7 +42,11 @@ def format_tasks_page(tasks: Iterable[Any], for_users: Sequence[str]) -> str:
 
 
 def format_commands_page(parsers: Sequence[argparse.ArgumentParser]) -> str:
-    """Format the page of the commands of parsers; the first parser is the main parser."""
+    """Format the page of the commands of ``theano-fast``.
+
+    Args:
+        parsers: the main parser, then parsers that replace subparsers of the same ``prog``.
+    """
     lines = [f"# Commands: {parsers[0].prog}", "", "Generated from its parser, like `--help`.", ""]
     lines += _split_paragraphs(parsers[0].description)
     by_name = {parser.prog: parser for parser in parsers}
@@ -54,7 +67,11 @@ def format_commands_page(parsers: Sequence[argparse.ArgumentParser]) -> str:
 def _iterate_parsers(
     parser: argparse.ArgumentParser, by_name: dict[str, argparse.ArgumentParser]
 ) -> Iterator[tuple[str, argparse.ArgumentParser, str]]:
-    """Yield name, parser and summary of all subcommands; ``by_name`` replaces parsers by name."""
+    """Yield the name, parser and summary of each subcommand, and of its own subcommands.
+
+    Args:
+        by_name: by ``prog``, parsers that replace subparsers.
+    """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             summaries = {row.dest: row.help or "" for row in action._choices_actions}
@@ -66,7 +83,7 @@ def _iterate_parsers(
 
 
 def _format_argument(action: argparse.Action) -> str:
-    """Format the names and the value of an argument."""
+    """Format the names and the value of an argument: ``--output FILE, -o FILE``."""
     choices = "|".join(map(str, action.choices or ()))
     value = "" if action.nargs == 0 else str(action.metavar or choices or action.dest)
     value += "..." if action.nargs in ("+", "*", argparse.REMAINDER) else ""
@@ -80,7 +97,7 @@ def _format_help(action: argparse.Action) -> str:
 
 
 def _format_flag(argument: Any) -> tuple[str, str]:
-    """Format a task's flag, and its help text with its default."""
+    """Format a task's flag, such as ``--stack=STACK``, and its help text with the default."""
     value = "" if argument.kind is bool else f"={argument.names[0].upper()}"
     name = f"--{argument.names[0]}" + (f"[{value}]" if argument.optional else value)
     if argument.kind is bool and argument.default is True:

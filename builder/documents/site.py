@@ -1,4 +1,4 @@
-"""Build the documentation site with Sphinx: documents, generated pages, Theano's own manual."""
+"""Build the documentation site with Sphinx: documents, generated pages and Theano's manual."""
 
 from __future__ import annotations
 
@@ -18,35 +18,38 @@ from builder.options import Options
 CONFIGURATION = paths.ROOT / "docs" / "site"
 SITE = paths.BUILD / "site"
 INDEX = "index.md"
-# The stack with which Sphinx builds Theano's manual.
-DESCRIBED = "openblas"
+# The stack whose Theano Sphinx imports to build Theano's manual.
+MANUAL_STACK = "openblas"
+# The end of a Markdown link: its target and its anchor.
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
-LISTED = re.compile(r"\[([^\]]+)\]\((\w[\w-]*)\.md\)")
+# A link to a page in the index: its title, and its file name without ".md".
+INDEX_ENTRY = re.compile(r"\[([^\]]+)\]\((\w[\w-]*)\.md\)")
 MANUAL = """# Theano's own manual
 
-<a href="manual/index.html">The manual of Theano 1.0.5</a>, built from the source
-distribution, which has no pictures. Its install pages are out of date: read [this
-page](start.md) instead.
+Read <a href="manual/index.html">the manual of Theano 1.0.5</a>. It lacks the pictures,
+because Theano's source distribution does not contain them. Its pages on installation are
+out of date: read [Start](start.md) instead.
 """
 
 
-def build_site(made: Mapping[str, str], manual: bool, options: Options) -> Path:
-    """Build the site in ``build/site/html``; return that directory.
+def build_site(generated_pages: Mapping[str, str], manual: bool, options: Options) -> Path:
+    """Build the site in ``build/site/html``; return the path of this directory.
 
     Args:
-        made: pages generated from the code, by file name.
-        manual: also build Theano's own manual, if the openblas stack is built.
+        generated_pages: the Markdown of the pages generated from the code, by file name.
+        manual: also build Theano's manual, if the environment of MANUAL_STACK is installed.
 
     Raises:
         EnvironmentFailed: Sphinx cannot be installed.
         CommandFailed: Sphinx found an error, such as a broken link or a page that is not indexed.
     """
-    if manual and not envs.read_installed_digest(DESCRIBED):
-        progress.say(f"without Theano's manual: it needs ./invoke build --stack={DESCRIBED}")
+    if manual and not envs.read_installed_digest(MANUAL_STACK):
+        progress.say(f"without Theano's manual: it needs ./invoke build --stack={MANUAL_STACK}")
         manual = False
     python = _install_sphinx(paths.VENV / "bin" / "python", SITE / "venv", options)
-    html, source = _make_empty(SITE / "html"), _make_empty(SITE / "source")
-    pages = gather_pages({**made, **({"manual.md": MANUAL} if manual else {})}, source)
+    html, source = _empty_folder(SITE / "html"), _empty_folder(SITE / "source")
+    manual_page = {"manual.md": MANUAL} if manual else {}
+    pages = gather_pages({**generated_pages, **manual_page}, source)
     for name, text in pages.items():
         (source / name).write_text(text, encoding="utf-8")
     progress.say(f"building {len(pages)} pages")
@@ -62,11 +65,12 @@ def build_site(made: Mapping[str, str], manual: bool, options: Options) -> Path:
     return html
 
 
-def gather_pages(made: Mapping[str, str], source: Path) -> dict[str, str]:
-    """Return the texts of all pages by file name; copy the files they link to ``source``.
+def gather_pages(generated_pages: Mapping[str, str], source: Path) -> dict[str, str]:
+    """Return the Markdown of all pages, by file name; adapt links to the pages' file names.
 
     Args:
-        made: generated pages, which are added to the index.
+        generated_pages: the Markdown of generated pages, which are added to the index.
+        source: the directory for copies of linked pictures and other linked files.
     """
     root = paths.ROOT
     names = {
@@ -88,24 +92,32 @@ def gather_pages(made: Mapping[str, str], source: Path) -> dict[str, str]:
         name: LINK.sub(partial(rewrite_link, file), file.read_text(encoding="utf-8"))
         for file, name in names.items()
     }
-    titles = {name: text.partition("\n")[0].strip("# ") for name, text in made.items()}
+    titles = {name: text.partition("\n")[0].strip("# ") for name, text in generated_pages.items()}
     items = [f"- [{title}]({name})\n" for name, title in titles.items()]
     pages[INDEX] += "".join(["\n## Generated from the code\n\n", *items])
-    return {**pages, **made, INDEX: pages[INDEX] + format_contents(pages[INDEX])}
+    return {**pages, **generated_pages, INDEX: pages[INDEX] + format_contents(pages[INDEX])}
 
 
 def format_contents(index: str) -> str:
-    """Format the table of contents for the margin from the lists of pages in the index."""
+    """Format the table of contents in the margin as Sphinx's hidden toctrees.
+
+    Args:
+        index: the Markdown of the index. Each of its sections with a list of pages gives a toctree.
+    """
     margin = ""
     for section in index.split("\n## ")[1:]:
         heading = section.partition("\n")[0]
-        entries = "".join(f"{title} <{name}>\n" for title, name in LISTED.findall(section))
+        entries = "".join(f"{title} <{name}>\n" for title, name in INDEX_ENTRY.findall(section))
         margin += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{entries}```\n"
     return margin
 
 
 def serve_site(html: Path, port: int) -> None:
-    """Serve the site to this machine until the process is interrupted."""
+    """Serve the site at 127.0.0.1 until the process is interrupted.
+
+    Raises:
+        CommandFailed: the server ended, for example because the port is in use.
+    """
     progress.conclude(f"http://127.0.0.1:{port}/ until you press Ctrl-C")
     server = ["-m", "http.server", "--bind", "127.0.0.1", "--directory", str(html), str(port)]
     if processes.run_on_terminal([paths.VENV / "bin" / "python", *server]) != 0:
@@ -115,34 +127,44 @@ def serve_site(html: Path, port: int) -> None:
 def _install_sphinx(python: Path, venv: Path, options: Options, *flags: str) -> Path:
     """Install Sphinx into a virtual environment; return the environment's interpreter.
 
+    Skip the installation if the environment has a copy of the current requirements.txt.
+
     Args:
-        python: the interpreter of the virtual environment.
-        venv: the directory.
+        python: the interpreter that creates the virtual environment.
+        venv: the directory of the virtual environment.
         flags: flags of ``python -m venv``.
+
+    Raises:
+        EnvironmentFailed: the virtual environment could not be created, or pip failed.
     """
-    pinned, mark = CONFIGURATION / "requirements.txt", venv / "requirements.txt"
-    own = venv / "bin" / "python"
-    if own.exists() and mark.exists() and mark.read_bytes() == pinned.read_bytes():
-        return own
+    requirements = CONFIGURATION / "requirements.txt"
+    installed = venv / "requirements.txt"
+    venv_python = venv / "bin" / "python"
+    if (
+        venv_python.exists()
+        and installed.exists()
+        and installed.read_bytes() == requirements.read_bytes()
+    ):
+        return venv_python
     progress.say(f"installing Sphinx into {progress.display_path(venv)}")
-    pip: list[str | Path] = [paths.VENV / "bin" / "python", "-m", "pip", "--python", own]
-    pip += ["install", *options.pip_flags(), "--only-binary=:all:"]
+    pip: list[str | Path] = [paths.VENV / "bin" / "python", "-m", "pip", "--python", venv_python]
+    pip += ["install", *options.make_pip_flags(), "--only-binary=:all:"]
     try:
         processes.run([python, "-m", "venv", "--clear", "--without-pip", *flags, venv])
-        processes.run([*pip, "-r", pinned])
+        processes.run([*pip, "-r", requirements])
     except CommandFailed as error:
         raise EnvironmentFailed(
             f"{venv} could not be installed:\n{error}",
             "check the network and pip's configuration, and run again",
         ) from error
-    shutil.copy(pinned, mark)
-    return own
+    shutil.copy(requirements, installed)
+    return venv_python
 
 
 def _make_manual(html: Path, options: Options) -> None:
-    """Build Theano's own manual, with the stack's Theano for its docstrings."""
-    theanos = paths.ENVIRONMENTS / DESCRIBED / "bin" / "python"
-    python = _install_sphinx(theanos, SITE / "theano-venv", options, "--system-site-packages")
+    """Build Theano's manual. Sphinx imports Theano from MANUAL_STACK to read its docstrings."""
+    stack_python = envs.python_path(MANUAL_STACK)
+    python = _install_sphinx(stack_python, SITE / "theano-venv", options, "--system-site-packages")
     progress.say("building Theano's manual: 1 to 2 minutes")
     archive = patches.fetch_source_archive(
         paths.RECIPES / "theano", options.sources, options.offline
@@ -151,8 +173,8 @@ def _make_manual(html: Path, options: Options) -> None:
         unpack = ["tar", "--extract", "--no-same-owner", "--strip-components=1", "--file"]
         processes.run([*unpack, archive, "--directory", folder])
         flags = {"THEANO_FLAGS": f"base_compiledir={folder}/compiled"}
-        # Sphinx prints many warnings about the manual. Hide them, because the manual does not
-        # change.
+        # Sphinx prints many warnings about the manual. Write them to a log only: nobody corrects
+        # them, because the manual does not change.
         log = paths.LOGS / "manual.log"
         command = _make_sphinx_command(python, Path(folder, "doc"), html, CONFIGURATION / "manual")
         if processes.run_logged(command, env={**processes.clean_environ(), **flags}, log=log) != 0:
@@ -164,12 +186,13 @@ def _make_manual(html: Path, options: Options) -> None:
 def _make_sphinx_command(
     python: Path, source: Path, html: Path, configuration: Path
 ) -> list[str | Path]:
-    where: list[str | Path] = ["--conf-dir", configuration]
-    where += ["--doctree-dir", SITE / "doctrees" / html.name]
-    return [python, "-m", "sphinx", "--quiet", "--fresh-env", *where, source, html]
+    directories: list[str | Path] = ["--conf-dir", configuration]
+    directories += ["--doctree-dir", SITE / "doctrees" / html.name]
+    return [python, "-m", "sphinx", "--quiet", "--fresh-env", *directories, source, html]
 
 
-def _make_empty(folder: Path) -> Path:
+def _empty_folder(folder: Path) -> Path:
+    """Remove the content of a folder, or create the folder; return its path."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -1,1 +1,1 @@
-"""Lock, install, archive and describe the environment of a stack."""
+"""Resolve a stack to a lock file; install, archive and describe its environment."""

@@ -14,24 +14,24 @@ from builder.environment import envs
 from builder.environment.envs import Lock
 from builder.package.engine import SOURCE_DATE_EPOCH
 
-# Packages have licence texts, which conda does not install.
+# The directory for licence texts. Packages contain them, but conda does not install them.
 LICENCES = Path("share", "licenses")
 
 
-def install_relocated(lock: Lock, prefix: Path, final_prefix: Path, what: str) -> None:
-    """Install a lock into ``prefix`` for use at ``final_prefix``, with licences.
+def install_relocated(lock: Lock, prefix: Path, final_prefix: Path, description: str) -> None:
+    """Install the packages of a lock file into ``prefix``, for use at ``final_prefix``.
 
-    The records in ``conda-meta`` then contain no path of this host.
+    Also install their licence texts. The records in ``conda-meta`` contain no path of this host.
 
     Args:
-        what: the name of the environment in error messages.
+        description: the name of the environment in error messages.
 
     Raises:
         EnvironmentFailed: the installation failed.
     """
-    envs.install_packages(lock.files, prefix, what, final_prefix)
+    envs.install_packages(lock.files, prefix, description, final_prefix)
     for package in lock.packages:
-        file = record_path(prefix, package.file.stem)
+        file = get_record_path(prefix, package.file.stem)
         metadata = json.loads(file.read_text(encoding="utf-8"))
         texts = Path(metadata["extracted_package_dir"], "info", "licenses")
         shutil.copytree(texts, prefix / LICENCES / package.name)
@@ -42,13 +42,17 @@ def install_relocated(lock: Lock, prefix: Path, final_prefix: Path, what: str) -
         file.write_text(json.dumps(metadata, indent=2) + "\n", encoding="utf-8")
 
 
-def record_path(prefix: Path, package: str) -> Path:
-    """Return the path of a package's record; ``package`` is its file name without suffix."""
+def get_record_path(prefix: Path, package: str) -> Path:
+    """Return the path of a package's record in ``conda-meta``.
+
+    Args:
+        package: the name of the package's file without suffix: ``zlib-1.2.13-h0_0``.
+    """
     return prefix / "conda-meta" / f"{package}.json"
 
 
 def list_files(prefix: Path) -> list[Path]:
-    """List all files and links of an environment, sorted."""
+    """List all files and symlinks of an environment, sorted by path."""
     return sorted(file for file in prefix.rglob("*") if file.is_symlink() or not file.is_dir())
 
 
@@ -59,12 +63,12 @@ def write_tar(
     top: Path,
     directories: Sequence[Path] = (),
 ) -> None:
-    """Write files below ``root`` into a tar archive, with paths below ``top``.
+    """Write files below ``root`` into a tar archive.
 
     Owners, times and modes do not depend on the user or the host.
 
     Args:
-        top: an absolute path.
+        top: the absolute path that replaces ``root`` in the archive.
         directories: absolute paths of empty directories to add, writable by all users.
     """
     members = {top / file.relative_to(root): file for file in files}

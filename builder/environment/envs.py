@@ -1,4 +1,4 @@
-"""Resolve a stack to a lock of exact packages, and install the lock as an environment."""
+"""Resolve a stack to exact packages, write its lock file, and install its environment."""
 
 from __future__ import annotations
 
@@ -21,17 +21,25 @@ from builder.stack import stacks
 from builder.stack.recipes import METAPACKAGE, Recipe
 from builder.stack.stacks import Stack
 
-# The last file that is written into an environment. An environment without this file is incomplete;
-# an environment with another digest is outdated. Both are installed again. The name does not end
-# with .json, because conda reads each conda-meta/*.json as a package.
+# The last file that is written into an environment. It records the installed packages: the digest
+# of a lock file, or a list. An environment is installed again if this file is missing or records
+# other packages. The name does not end with .json, because conda reads each conda-meta/*.json as a
+# package.
 MARK = Path("conda-meta", "theano-fast")
-# conda neither removes nor replaces the packages in this file. A package cannot install this file.
+# conda neither removes nor replaces the packages that this file names. The builder writes the file,
+# because a package cannot install it.
 PINNED = Path("conda-meta", "pinned")
 
 
 @dataclass(frozen=True)
 class Lock:
-    """The packages of a stack's environment, sorted by path in the channel."""
+    """The content of a stack's lock file.
+
+    Attributes:
+        stack: the name of the stack.
+        specs: the match specs that were resolved: the metapackage and the programs.
+        packages: the exact packages, sorted by path in the channel.
+    """
 
     stack: str
     specs: tuple[str, ...]
@@ -39,31 +47,36 @@ class Lock:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the explicit lock's text."""
+        """The SHA-256 of the lock file's text."""
         return hashlib.sha256(format_explicit(self).encode()).hexdigest()
 
     @property
     def files(self) -> list[Path]:
-        """The paths of the packages in the channel."""
+        """The files of the packages, in the channel ``build/channel``."""
         return [paths.CHANNEL / package.path for package in self.packages]
 
 
 @dataclass(frozen=True)
 class Environment:
-    """An installed environment."""
+    """An installed environment: its prefix, and the lock file with its packages."""
 
     prefix: Path
     lock: Lock
 
 
 def make_specs(stack: Stack, metapackage: Recipe) -> tuple[str, ...]:
-    """Return match specs: exactly this metapackage, and the stack's programs."""
+    """Return match specs: the metapackage with its exact build, and the stack's programs."""
     output = next(item for item in metapackage.outputs if item.name == METAPACKAGE)
     return f"{output.name} =={output.version} {output.build}", *stack.programs
 
 
 def install_specs(packages: Iterable[Package], specs: Sequence[str], prefix: Path) -> None:
-    """Install specs from ``packages`` into ``prefix``, unless it has these packages already.
+    """Install packages that satisfy ``specs`` into ``prefix``, unless they are installed already.
+
+    Args:
+        packages: the packages to select from.
+        specs: match specs.
+        prefix: the environment. If it has other packages, it is removed first.
 
     Raises:
         CommandFailed: the packages do not satisfy the specs.
@@ -79,10 +92,13 @@ def install_specs(packages: Iterable[Package], specs: Sequence[str], prefix: Pat
 
 
 def _solve(packages: Iterable[Package], specs: Sequence[str]) -> tuple[Package, ...]:
-    """Select packages that satisfy all specs, sorted by path in the channel.
+    """Select the packages of an environment that satisfies all specs.
+
+    Returns:
+        The selected packages and their dependencies, sorted by path in the channel.
 
     Raises:
-        CommandFailed: the packages do not satisfy the specs; the message has the reason.
+        CommandFailed: the packages do not satisfy the specs. The message has the reason.
     """
     by_path = {package.path: package for package in packages}
     with tempfile.TemporaryDirectory() as directory:
@@ -94,8 +110,12 @@ def _solve(packages: Iterable[Package], specs: Sequence[str]) -> tuple[Package, 
 def resolve_lock(stack: Stack, metapackage: Recipe, packages: Iterable[Package]) -> Lock:
     """Resolve a stack to exact packages.
 
+    Args:
+        metapackage: the recipe of the stack's metapackage.
+        packages: the packages to select from.
+
     Raises:
-        SolveFailed: the packages cannot be installed on this host; the message has the reason.
+        SolveFailed: the packages cannot be installed on this host. The message has the reason.
     """
     stack_specs = make_specs(stack, metapackage)
     try:
@@ -109,7 +129,10 @@ def resolve_lock(stack: Stack, metapackage: Recipe, packages: Iterable[Package])
 
 
 def format_explicit(lock: Lock) -> str:
-    """Format a lock in conda's explicit format, with CHANNEL in place of the channel's address."""
+    """Return the text of the lock file, in conda's explicit format.
+
+    The text has the word CHANNEL in place of the channel's URL.
+    """
     lines = [
         *_format_instructions(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
         f"#   conda create --name {_format_name(lock)} --file {lock.stack}.lock",
@@ -125,10 +148,13 @@ LOCK_NAME = "conda-linux-64.lock"
 
 
 def format_environment_yml(lock: Lock) -> str:
-    """Format a lock's specs as an environment file, with CHANNEL for the channel's address."""
+    """Return the text of ``environment.yml``, with the match specs of the lock file.
+
+    The text has the word CHANNEL in place of the channel's URL.
+    """
     lines = [
-        # Older versions add Anaconda's channels, unless the file has `nodefaults`, on which newer
-        # versions fail.
+        # conda before 25.9 adds Anaconda's channels, unless the file lists `nodefaults`. Newer
+        # versions fail on `nodefaults`.
         *_format_instructions(lock, "25.9", "environment.yml", f"{lock.stack}.yml"),
         f"#   conda env create --file {lock.stack}.yml",
         "# conda uses the channels of your .condarc too: docs/conda.md shows how to avoid them.",
@@ -141,26 +167,34 @@ def format_environment_yml(lock: Lock) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _format_instructions(lock: Lock, conda: str, name: str, own: str) -> list[str]:
-    """Return the first lines: how to make the file ``own`` from ``name`` and the address."""
+def _format_instructions(lock: Lock, conda: str, name: str, copy: str) -> list[str]:
+    """Return the comments at the start of a file: how to put the channel's URL into a copy of it.
+
+    Args:
+        conda: the oldest version of conda that can read the file.
+        name: the name of the file.
+        copy: the name of the copy.
+    """
     return [
         f"# Written by: invoke lock {stacks.format_flags(lock.stack)}",
         f"# Put the channel's address in, and install, with conda {conda} or newer:",
-        f"#   sed 's|CHANNEL|file:///srv/channel|' {name} > {own}",
+        f"#   sed 's|CHANNEL|file:///srv/channel|' {name} > {copy}",
     ]
 
 
 def _format_name(lock: Lock) -> str:
-    """Return the name of the environment in both files."""
+    """Return the environment's name for conda, such as theano-openblas."""
     return f"theano-{lock.stack}"
 
 
 def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
-    """Write a lock's two files into ``directory``; do not touch a file with the same text.
+    """Write the lock file and ``environment.yml`` into ``directory``.
+
+    Do not touch a file that has the same text already.
 
     Args:
-        address: the channel's address, to replace CHANNEL. With it, omit the comments that explain
-            the replacement.
+        address: the channel's URL, which replaces the word CHANNEL; "" to keep the word. If it is
+            replaced, omit the comments that explain how to replace it.
     """
     directory.mkdir(parents=True, exist_ok=True)
     texts = {LOCK_NAME: format_explicit(lock), "environment.yml": format_environment_yml(lock)}
@@ -175,13 +209,18 @@ def write_lock(lock: Lock, directory: Path, address: str = "") -> None:
 
 
 def _replace_channel(text: str, address: str) -> str:
+    """Replace the word CHANNEL by a URL; remove all comments except the platform's."""
     lines = text.splitlines(keepends=True)
-    kept = [line for line in lines if line[0] != "#" or line == "# platform: linux-64\n"]
-    return "".join(kept).replace("CHANNEL", address)
+    content = [line for line in lines if line[0] != "#" or line == "# platform: linux-64\n"]
+    return "".join(content).replace("CHANNEL", address)
 
 
 def describe_differences(lock: Lock, directory: Path) -> str:
-    """Describe how a lock differs from the lock in ``directory``; "" if it does not."""
+    """Compare the packages of ``lock`` with the lock file in ``directory``.
+
+    Returns:
+        A diff of the packages, as text; "" if the packages are the same.
+    """
     file = directory / LOCK_NAME
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     lines = difflib.unified_diff(
@@ -193,10 +232,10 @@ def describe_differences(lock: Lock, directory: Path) -> str:
 
 
 def check_lock(lock: Lock, directory: Path) -> None:
-    """Compare a lock file's content with the lock file in ``directory``.
+    """Require that ``lock`` has the same packages as the lock file in ``directory``.
 
     Raises:
-        NotReproducible: the locks differ; the message names the packages.
+        NotReproducible: the packages differ. The message contains the diff.
     """
     if differences := describe_differences(lock, directory):
         raise NotReproducible(
@@ -208,7 +247,10 @@ def check_lock(lock: Lock, directory: Path) -> None:
 
 
 def read_installed_digest(stack: str) -> str | None:
-    """Read the digest of the lock installed in ``build/envs/<stack>``; None if incomplete."""
+    """Return the digest of the lock file whose packages are in ``build/envs/<stack>``.
+
+    Return None if the environment does not exist or is incomplete.
+    """
     try:
         mark = (paths.ENVIRONMENTS / stack / MARK).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -217,10 +259,11 @@ def read_installed_digest(stack: str) -> str | None:
 
 
 def require_installed(stack: str) -> None:
-    """Require that ``build/envs/<stack>`` is completely installed.
+    """Require that the environment ``build/envs/<stack>`` is complete.
 
     Raises:
-        EnvironmentFailed: it is not installed; the hint is the command that builds it.
+        EnvironmentFailed: the environment does not exist or is incomplete. The hint is the command
+            that builds it.
     """
     if read_installed_digest(stack) is None:
         raise EnvironmentFailed(
@@ -229,7 +272,7 @@ def require_installed(stack: str) -> None:
 
 
 def python_path(environment: str) -> Path:
-    """Return the path of an environment's interpreter."""
+    """Return the path of the Python interpreter in ``build/envs/<environment>``."""
     return paths.ENVIRONMENTS / environment / "bin" / "python"
 
 
@@ -239,14 +282,15 @@ def find_site_packages(prefix: Path) -> Path:
 
 
 def install_packages(
-    files: Iterable[Path], prefix: Path, what: str, final_prefix: Path | None = None
+    files: Iterable[Path], prefix: Path, description: str, final_prefix: Path | None = None
 ) -> None:
-    """Install packages into ``prefix``, an empty directory, and byte-compile their modules.
+    """Install packages into an empty directory, and byte-compile their Python modules.
 
     Args:
-        files: the packages.
-        what: the name of the environment in error messages.
-        final_prefix: the prefix at which the environment will be used, if not ``prefix``.
+        files: the files of the packages.
+        prefix: the directory.
+        description: the name of the environment in error messages.
+        final_prefix: the prefix at which the environment will be used; None for ``prefix``.
 
     Raises:
         EnvironmentFailed: the installation failed.
@@ -261,17 +305,17 @@ def install_packages(
         )
     except CommandFailed as error:
         raise EnvironmentFailed(
-            f"{what} could not be installed:\n{error}", "remove the cause and run again"
+            f"{description} could not be installed:\n{error}", "remove the cause and run again"
         ) from error
-    _compile(prefix, final_prefix or prefix)
+    _compile_bytecode(prefix, final_prefix or prefix)
 
 
-def _compile(prefix: Path, final_prefix: Path) -> None:
+def _compile_bytecode(prefix: Path, final_prefix: Path) -> None:
     """Byte-compile the modules in site-packages that have no bytecode.
 
-    Otherwise Python compiles them at each start, if the user cannot write to the environment. The
-    bytecode contains no times, and one process compiles all modules in order, so the bytecode
-    depends only on the modules.
+    If a module has no bytecode and the user cannot write to the environment, Python compiles the
+    module in each process that imports it. The bytecode depends only on the modules and
+    ``final_prefix``: it contains no times, and one process compiles all modules in order.
     """
     modules = [
         file
@@ -280,20 +324,21 @@ def _compile(prefix: Path, final_prefix: Path) -> None:
     ]
     if not modules:
         return
-    # -B: Python would otherwise write bytecode with times for the modules that compileall imports.
+    # Without -B, Python would write bytecode with times for the modules that compileall imports.
     command: list[str | Path] = [prefix / "bin" / "python", "-I", "-B", "-m", "compileall"]
     command += ["-q", "--invalidation-mode", "checked-hash", "-s", prefix, "-p", final_prefix]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as module_list:
         module_list.writelines(f"{module}\n" for module in modules)
         module_list.flush()
-        # compileall fails on files with intended syntax errors, such as test data.
+        # Ignore the exit code: compileall fails on files with intended syntax errors, such as test
+        # data.
         run([*command, "-i", module_list.name], check=False)
 
 
 def hash_environment(prefix: Path) -> str:
     """Compute the SHA-256 of the paths, modes and contents of all installed files.
 
-    The same lock at the same prefix gives the same digest. The records in ``conda-meta`` do not
+    The same packages at the same prefix give the same digest. The records in ``conda-meta`` do not
     count, because they contain paths of this host.
     """
     records = (prefix / "conda-meta").glob("*.json")
@@ -307,13 +352,13 @@ def hash_environment(prefix: Path) -> str:
 
 
 def format_pin(lock: Lock) -> str:
-    """Return the text of ``PINNED``: the metapackage of this stack, with any build number."""
+    """Return the text of ``PINNED``: the stack's metapackage with any version and build number."""
     build = lock.specs[0].split()[-1]
     return f"{METAPACKAGE} * *_{build.partition('_')[2]}\n"
 
 
 def create_environment(lock: Lock) -> Environment:
-    """Install a lock into ``build/envs/<stack>``, unless it is installed already.
+    """Install the packages of ``lock`` into ``build/envs/<stack>``, unless they are installed.
 
     Raises:
         EnvironmentFailed: the installation failed.
@@ -322,7 +367,8 @@ def create_environment(lock: Lock) -> Environment:
     if read_installed_digest(lock.stack) == lock.digest:
         return Environment(prefix, lock)
     if prefix.exists():
-        # Rename it first: an interrupted removal must not leave an environment that looks complete.
+        # Rename the old environment first: an interrupted removal must not leave an environment
+        # with MARK, which would look complete.
         trash = Path(tempfile.mkdtemp(prefix=f".{lock.stack}-", dir=prefix.parent))
         prefix.replace(trash / "old")
         shutil.rmtree(trash)

@@ -1,4 +1,4 @@
-"""Check that the same package file name has the same SHA-256 in all committed locks."""
+"""Check that the name of a package file has the same SHA-256 in all committed lock files."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from builder.common.errors import ConfigurationError
 from builder.common.processes import run
 from builder.environment.envs import LOCK_NAME
 
+# The line of a package in a lock file, or in a diff of a lock file.
 LINE = re.compile(r"^[+-]?CHANNEL/(?P<file>\S+)#sha256:(?P<sha256>[0-9a-f]{64})$", re.MULTILINE)
 
 
 def check_committed_locks() -> None:
-    """Compare the locks in ``envs/`` with all committed versions of them.
+    """Compare the lock files in ``envs/`` with all their committed versions.
 
     conda identifies a cached package by name, version and build. A change of a package's bytes
     therefore needs a new build number.
 
     Raises:
-        ConfigurationError: a locked file had another digest in an earlier lock.
-        CommandFailed: this is not a git repository.
+        ConfigurationError: a package file had another SHA-256 in an earlier version.
+        CommandFailed: the checkout is not a git repository.
     """
     locks = sorted(paths.LOCKS.glob(f"*/{LOCK_NAME}"))
     log: list[str | Path] = ["git", "log", "--format=", "--patch", "--unified=0", "--", *locks]
@@ -36,7 +37,12 @@ def check_committed_locks() -> None:
 
 
 def find_reused(locked: str, committed: str) -> list[str]:
-    """Return the files that have more than one SHA-256 in the two texts."""
+    """Return the package files in ``locked`` that have several SHA-256 in the two texts, sorted.
+
+    Args:
+        locked: the text of the current lock files.
+        committed: the diffs of lock files that ``git log`` prints.
+    """
     digests = defaultdict(set)
     for match in LINE.finditer(f"{locked}\n{committed}"):
         digests[match["file"]].add(match["sha256"])

@@ -1,7 +1,7 @@
 """Write a stack's environment as an archive that runs in any directory, without conda.
 
-Do not use conda-pack: its archives need a Python of the host to unpack and an activated
-environment, and they are not reproducible.
+conda-pack does not meet the requirements. Its archives are not reproducible. To unpack them, the
+host needs a Python, and the user must activate the environment.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from builder.common.errors import CommandFailed, EnvironmentFailed, VerifyFailed
 from builder.environment import archives
 from builder.environment.envs import Lock
 
-# The prefix in the archive's files. It has the length of conda's own placeholder, because binary
-# files have no room for a longer path.
+# The prefix in the archive's files, which bin/theano-fast-unpack replaces. It is as long as conda's
+# own placeholder, 255 bytes, because binary files have no room for a longer path.
 PLACEHOLDER = Path(("/" + "theano-fast-placeholder/" * 11)[:255])
 UNPACK = Path("bin", "theano-fast-unpack")
-# theano_fast.unpack reads it.
+# The list of the files that contain PLACEHOLDER. theano_fast.unpack reads it.
 LIST = Path("share", "theano-fast", "unpack.json")
 SCRIPT = """#!/bin/sh
 # Write the prefix of this environment into its files, once, after unpacking.
@@ -43,10 +43,12 @@ def top_directory(stack: str) -> str:
 
 
 def write_archive(lock: Lock, glibc: str, target: Path) -> None:
-    """Write a lock's environment as a reproducible gzip-compressed tar archive.
+    """Install the packages of ``lock`` and write them as a reproducible archive ``.tar.gz``.
 
     Args:
-        glibc: the oldest version of glibc on which the environment runs.
+        glibc: the oldest version of glibc on which the environment runs, such as 2.28. The unpack
+            program prints it if the environment does not run.
+        target: the path of the archive.
 
     Raises:
         EnvironmentFailed: the environment could not be installed.
@@ -56,7 +58,10 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
         archives.install_relocated(lock, prefix, PLACEHOLDER, "the environment to pack")
         (prefix / UNPACK).write_text(SCRIPT.replace("GLIBC", glibc), encoding="utf-8")
         (prefix / UNPACK).chmod(0o755)
-        placeholder_list = {"files": _find_placeholder(prefix), "placeholder": str(PLACEHOLDER)}
+        placeholder_list = {
+            "files": _find_files_with_placeholder(prefix),
+            "placeholder": str(PLACEHOLDER),
+        }
         (prefix / LIST).parent.mkdir(parents=True, exist_ok=True)
         (prefix / LIST).write_text(json.dumps(placeholder_list, sort_keys=True), encoding="utf-8")
         with (
@@ -68,10 +73,10 @@ def write_archive(lock: Lock, glibc: str, target: Path) -> None:
             )
 
 
-def _find_placeholder(prefix: Path) -> list[str]:
-    """List the files that contain PLACEHOLDER, except links and bytecode.
+def _find_files_with_placeholder(prefix: Path) -> list[str]:
+    """List the files that contain PLACEHOLDER, except symlinks and bytecode.
 
-    Python itself corrects the paths in bytecode.
+    Python itself corrects the path in a module's bytecode when it imports the module.
     """
     placeholder = bytes(PLACEHOLDER)
     return [
@@ -82,7 +87,9 @@ def _find_placeholder(prefix: Path) -> list[str]:
 
 
 def verify_archive(archive: Path, stack: str) -> None:
-    """Unpack and verify an archive in a temporary directory; if root, as an unprivileged user.
+    """Unpack an archive in a temporary directory and run its ``theano-fast verify``.
+
+    If this process is root, do both as an unprivileged user.
 
     Raises:
         EnvironmentFailed: the archive could not be unpacked.
@@ -92,17 +99,18 @@ def verify_archive(archive: Path, stack: str) -> None:
         Path(directory).chmod(0o777)
         shutil.copyfile(archive, Path(directory, archive.name))
         user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        as_another = user if os.geteuid() == 0 else []
+        user_command = user if os.geteuid() == 0 else []
         environ = {"PATH": os.environ["PATH"], "HOME": directory, "TMPDIR": directory}
         start = partial(processes.run, env=environ, cwd=Path(directory))
         try:
-            start([*as_another, "tar", "-xzf", archive.name])
-            start([*as_another, f"{top_directory(stack)}/{UNPACK}"])
+            start([*user_command, "tar", "-xzf", archive.name])
+            start([*user_command, f"{top_directory(stack)}/{UNPACK}"])
         except CommandFailed as error:
             raise EnvironmentFailed(f"{archive} cannot be unpacked: {error}") from error
-        verify = [*as_another, f"{top_directory(stack)}/bin/theano-fast", "verify"]
-        done = start(verify, check=False)
-        if done.status != 0:
+        verify = [*user_command, f"{top_directory(stack)}/bin/theano-fast", "verify"]
+        finished = start(verify, check=False)
+        if finished.status != 0:
             raise VerifyFailed(
-                f"verification of the unpacked archive of {stack} failed:\n{done.output.rstrip()}"
+                f"verification of the unpacked archive of {stack} failed:\n"
+                f"{finished.output.rstrip()}"
             )

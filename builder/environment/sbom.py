@@ -33,24 +33,25 @@ from builder.source.sources import sha256
 from builder.stack.recipes import Fix, Recipe
 
 # The directory into which recipes unpack the wheels of their build tools.
-TOOLS = "wheels"
-# The suffix of Debian's part of a source package. It contains the patches that `fixes` of a recipe
-# lists.
-SERIES = ".debian.tar.xz"
+TOOLS_DIRECTORY = "wheels"
+# The suffix of the archive of Debian's patches. recipes/<name>/fixes names patches in this archive.
+SERIES_SUFFIX = ".debian.tar.xz"
 
 
 def format_bill(plan: Plan, lock: Lock) -> str:
-    """Format the bill of the packages in ``lock``; the same lock gives the same text.
+    """Format the bill of the packages in ``lock``. The same packages give the same text.
 
-    Each package has its SHA-256, its licence and, as its pedigree, its sources and patches. The
-    patches of Debian have the CVEs that they resolve. Build tools have the scope ``excluded``.
+    The component of a package has its SHA-256, its licence and a pedigree: its sources and patches.
+    A patch of Debian names the CVEs that it resolves. Build tools have the scope ``excluded``.
     """
-    made_by = {
+    recipes_and_outputs = {
         output["package"]["name"]: (recipe, output)
         for recipe in plan.recipes
         for output in recipe.rendered
     }
-    components = [_describe_package(package, *made_by[package.name]) for package in lock.packages]
+    components = [
+        _describe_package(package, *recipes_and_outputs[package.name]) for package in lock.packages
+    ]
     stack = Component(
         name=f"theano-fast:{lock.stack}",
         type=ComponentType.APPLICATION,
@@ -86,7 +87,7 @@ def _describe_package(package: Package, recipe: Recipe, output: Mapping[str, Any
             qualifiers={"build": output["build"]["string"], "subdir": package.subdir},
         ),
         pedigree=Pedigree(
-            # Sources without a hash are files of this project.
+            # Omit sources without a hash: they are files of this project.
             ancestors=[_describe_source(package, recipe, row) for row in inputs if "sha256" in row],
             patches=[
                 *(_describe_patch(recipe, file) for file in patches),
@@ -104,7 +105,7 @@ def _describe_source(package: Package, recipe: Recipe, entry: Mapping[str, Any])
         name=name,
         type=ComponentType.FILE,
         bom_ref=f"{package.path}#{name}",
-        scope=ComponentScope.EXCLUDED if entry.get("target_directory") == TOOLS else None,
+        scope=ComponentScope.EXCLUDED if entry.get("target_directory") == TOOLS_DIRECTORY else None,
         hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry["sha256"])],
         external_references=[
             ExternalReference(type=ExternalReferenceType.SOURCE_DISTRIBUTION, url=address)
@@ -119,7 +120,7 @@ def _describe_patch(recipe: Recipe, file: Path) -> Patch:
 
 
 def _describe_fix(fix: Fix, recipe: Recipe) -> Patch:
-    [series] = [source.file for source in recipe.sources if source.file.endswith(SERIES)]
+    [series] = [source.file for source in recipe.sources if source.file.endswith(SERIES_SUFFIX)]
     issues = [
         IssueType(
             type=IssueClassification.SECURITY,

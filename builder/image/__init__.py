@@ -1,1 +1,1 @@
-"""Build Docker images of environments, verify them, and push them to a registry."""
+"""Build Docker images of environments, verify the images, and push them to a registry."""

@@ -15,21 +15,32 @@ from builder.package.engine import SOURCE_DATE_EPOCH
 from builder.source import debian
 from builder.stack import toolchain
 
-# The files that Debian's slim images omit.
-OMIT = (
+# Glob patterns of the files that Debian's slim images omit.
+OMITTED_FILES = (
     "/usr/share/doc/*",
     "/usr/share/info/*",
     "/usr/share/locale/*",
     "/usr/share/man/*",
 )
-PROBE = "getconf GNU_LIBC_VERSION || true"
-CARRY = "run ./invoke base-image on a host with a network; copy with docker save and docker load"
-HINT = "install mmdebstrap, or name a base: --base=debian:bookworm-slim@sha256:..."
+# A shell command that prints "glibc 2.36", or nothing if the C library is not glibc.
+PRINT_GLIBC = "getconf GNU_LIBC_VERSION || true"
+OFFLINE_HINT = (
+    "run ./invoke base-image on a host with a network; copy the image with docker save and docker "
+    "load"
+)
+BASE_HINT = "install mmdebstrap, or name a base image: --base=debian:bookworm-slim@sha256:..."
 
 
 @dataclass(frozen=True)
 class Base:
-    """A base image of ``size`` bytes."""
+    """A base image.
+
+    Attributes:
+        reference: its name, such as ``debian:bookworm-slim``.
+        id: its ID, as Docker shows it.
+        size: the unpacked size in bytes.
+        glibc: the version of its glibc, such as ``2.36``.
+    """
 
     reference: str
     id: str
@@ -38,7 +49,7 @@ class Base:
 
 
 def format_default_reference() -> str:
-    """Return the reference of the base image of :func:`create_base`."""
+    """Return the reference of the default base image, such as ``theano-fast-base:bookworm``."""
     return f"theano-fast-base:{debian.read_host_release()}"
 
 
@@ -55,9 +66,9 @@ def create_base(docker: DockerClient) -> str:
     with tempfile.TemporaryDirectory() as directory:
         tarball = Path(directory, "base.tar")
         try:
-            debian.bootstrap(tarball, OMIT, SOURCE_DATE_EPOCH)
+            debian.bootstrap(tarball, OMITTED_FILES, SOURCE_DATE_EPOCH)
         except LookupError as error:
-            raise HostToolMissing(f"{reference} cannot be made: {error}", HINT) from error
+            raise HostToolMissing(f"{reference} cannot be made: {error}", BASE_HINT) from error
         except CommandFailed as error:
             raise daemon.translate_error(f"{reference} cannot be made", str(error)) from error
         with daemon.translate_errors(f"{reference} cannot be imported"):
@@ -66,34 +77,38 @@ def create_base(docker: DockerClient) -> str:
 
 
 def find_base(docker: DockerClient, reference: str, *, offline: bool = False) -> Base:
-    """Find a base image; if it is absent, pull it, or make the default image.
+    """Find a base image on this host. If it is absent, pull it, or make the default base image.
 
     Args:
-        reference: the image's reference; "" for the default.
+        reference: the image's reference; "" for the default base image.
+        offline: neither pull nor make an image.
 
     Raises:
         ImageFailed: the image does not exist, its C library is not glibc, or it is not on this host
             and ``offline`` is set.
+        HostToolMissing: the host cannot make the default base image.
     """
     reference = reference or format_default_reference()
     if not docker.image.exists(reference):
         if offline:
-            raise ImageFailed(f"base image {reference} is absent, and --offline is set", CARRY)
+            raise ImageFailed(
+                f"base image {reference} is absent, and --offline is set", OFFLINE_HINT
+            )
         if reference == format_default_reference():
             create_base(docker)
     with daemon.translate_errors(f"base image {reference} cannot be used"):
         answer = docker.run(
-            reference, ["-c", PROBE], entrypoint="sh", networks=["none"], remove=True
+            reference, ["-c", PRINT_GLIBC], entrypoint="sh", networks=["none"], remove=True
         )
         image = docker.image.inspect(reference)
     name, _, version = answer.strip().partition(" ")
     if name != "glibc":
-        raise ImageFailed(f"base image {reference} has no glibc", HINT)
+        raise ImageFailed(f"base image {reference} has no glibc", BASE_HINT)
     return Base(reference, image.id, image.size, version)
 
 
 def require_glibc(base: Base, glibc: str) -> None:
-    """Require that a base image has at least the version ``glibc``.
+    """Require that a base image has the version ``glibc`` of glibc, or a newer version.
 
     Raises:
         ImageFailed: the image's glibc is older.

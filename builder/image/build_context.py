@@ -1,4 +1,4 @@
-"""Write a Docker build context: a stack's environment as two archives, one for each layer."""
+"""Write a Docker build context: a stack's environment as two tar archives, one for each layer."""
 
 from __future__ import annotations
 
@@ -17,42 +17,49 @@ from builder.stack.recipes import METAPACKAGE
 
 # The environment's prefix in an image.
 PREFIX = Path("/opt/theano-fast")
-# The packages that change with runtime/. They are in the second archive.
-LAST = ("theano-fast", METAPACKAGE)
-# Directories that any user may write to: the home and the working directory.
+# The packages that a change in runtime/ rebuilds. Only the second archive contains them, so that
+# Docker's cache keeps the layer of the first archive.
+STACK_PACKAGES = ("theano-fast", METAPACKAGE)
+# The home directory and the working directory in an image. Any user may write to them.
 SHARED = (Path("/home/theano"), Path("/work"))
 
 
 def write_context(lock: Lock, directory: Path) -> None:
-    """Write ``dependencies.tar`` and ``stack.tar``; their bytes depend on the lock only.
+    """Write ``dependencies.tar`` and ``stack.tar`` into ``directory``.
+
+    Their bytes depend only on the packages of ``lock``. Keep an existing ``dependencies.tar`` if
+    its inputs have not changed.
 
     Raises:
         EnvironmentFailed: the environment could not be installed.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    stack_packages = [package for package in lock.packages if package.name in LAST]
-    dependencies = [package for package in lock.packages if package.name not in LAST]
+    stack_packages = [package for package in lock.packages if package.name in STACK_PACKAGES]
+    dependencies = [package for package in lock.packages if package.name not in STACK_PACKAGES]
     # The code that determines the bytes of dependencies.tar.
     code = (__file__, archives.__file__, envs.__file__)
     inputs = [*(sha256(Path(file)) for file in code), *(package.sha256 for package in dependencies)]
     key = hashlib.sha256("\n".join(inputs).encode()).hexdigest()
-    # The key of dependencies.tar. It is next to the context, because Docker sends all files of the
-    # context to its daemon.
-    mark = directory.with_suffix(".dependencies")
+    # The file with the cache key of dependencies.tar. It is next to the context, because Docker
+    # sends all files of the context to its daemon.
+    key_file = directory.with_suffix(".dependencies")
     with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".prefix-") as temporary:
         prefix = Path(temporary)
         archives.install_relocated(lock, prefix, PREFIX, "the image's environment")
-        stack_files = {file for package in stack_packages for file in _list_files(prefix, package)}
-        if not mark.exists() or mark.read_text(encoding="utf-8") != key:
-            mark.unlink(missing_ok=True)
-            everything = set(archives.list_files(prefix))
-            _write(directory / "dependencies.tar", prefix, everything - stack_files, SHARED)
-            mark.write_text(key, encoding="utf-8")
-        _write(directory / "stack.tar", prefix, stack_files)
+        stack_files = {
+            file for package in stack_packages for file in _list_package_files(prefix, package)
+        }
+        if not key_file.exists() or key_file.read_text(encoding="utf-8") != key:
+            key_file.unlink(missing_ok=True)
+            all_files = set(archives.list_files(prefix))
+            _write_archive(directory / "dependencies.tar", prefix, all_files - stack_files, SHARED)
+            key_file.write_text(key, encoding="utf-8")
+        _write_archive(directory / "stack.tar", prefix, stack_files)
 
 
-def _list_files(prefix: Path, package: Package) -> list[Path]:
-    record = archives.record_path(prefix, package.file.stem)
+def _list_package_files(prefix: Path, package: Package) -> list[Path]:
+    """List a package's record, licence texts, files and bytecode in ``prefix``."""
+    record = archives.get_record_path(prefix, package.file.stem)
     package_files = [
         prefix / name for name in json.loads(record.read_text(encoding="utf-8"))["files"]
     ]
@@ -65,7 +72,7 @@ def _list_files(prefix: Path, package: Package) -> list[Path]:
     return [record, *texts, *package_files, *bytecode]
 
 
-def _write(
+def _write_archive(
     target: Path, root: Path, files: Iterable[Path], directories: Sequence[Path] = ()
 ) -> None:
     with target.open("wb") as stream:

@@ -30,21 +30,25 @@ def connect() -> DockerClient:
 
 
 @contextmanager
-def translate_errors(what: str) -> Iterator[None]:
-    """Translate Docker's errors into this project's errors.
+def translate_errors(summary: str) -> Iterator[None]:
+    """Translate Docker's errors in a context into this project's errors.
 
     Args:
-        what: the first line of the message.
+        summary: the first line of the message.
     """
     try:
         yield
     except DockerException as error:
-        raise translate_error(what, error.stderr or str(error)) from error
+        raise translate_error(summary, error.stderr or str(error)) from error
 
 
-def translate_error(what: str, stderr: str) -> TheanoFastError:
-    """Choose the error for the messages of a failed ``docker`` command."""
-    message, lowercase = f"{what}:\n{stderr.strip()}", stderr.lower()
+def translate_error(summary: str, stderr: str) -> TheanoFastError:
+    """Return the error that fits the stderr of a failed ``docker`` command, with a hint.
+
+    Args:
+        summary: the first line of the message.
+    """
+    message, lowercase = f"{summary}:\n{stderr.strip()}", stderr.lower()
     if "cannot connect to the docker daemon" in lowercase:
         return HostToolMissing(message, "start the daemon, as root: systemctl start docker")
     if "permission denied" in lowercase and "socket" in lowercase:

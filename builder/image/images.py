@@ -1,4 +1,4 @@
-"""Build a stack's image, verify it in a container, and tag it only if the verification passed."""
+"""Build a stack's Docker image, verify it in a container, tag it, and save it as an archive."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ class Image:
     """A built image.
 
     Attributes:
+        reference: its name, such as ``theano-fast:openblas``. Only a verified image has this tag.
         id: the SHA-256 of its configuration, as Docker shows it.
+        base: the base image.
         size: the unpacked size in bytes.
-        layers: the sizes of its layers in bytes; their sum is ``size``.
+        layers: the sizes of its layers in bytes, by name. Their sum is ``size``.
         diff_ids: the SHA-256 of each layer's tar archive.
     """
 
@@ -44,13 +46,13 @@ class Image:
 
 
 def format_reference(stack: str) -> str:
-    """Return the name of a stack's image."""
-    # A tag must not contain WITH.
+    """Return the name of a stack's image, such as ``theano-fast:openblas-keras``."""
+    # Docker does not permit WITH ("+") in a tag.
     return f"{REPOSITORY}:{stack.replace(WITH, '-')}"
 
 
 def make_labels(lock: Lock, base: Base) -> dict[str, str]:
-    """Make an image's labels: OCI's predefined annotations, the stack, the lock's digest."""
+    """Make an image's labels: OCI's predefined annotations, the stack, the lock file's digest."""
     versions = {package.name: package.file.name.rsplit("-", 2)[1] for package in lock.packages}
     description = "Theano on one numeric stack, verified"
     if versions.get("python", "").startswith("2."):
@@ -66,10 +68,10 @@ def make_labels(lock: Lock, base: Base) -> dict[str, str]:
 
 
 def require_free_tag(docker: DockerClient, stack: str) -> None:
-    """Require that a stack's tag is free or names an image of this project.
+    """Require that no image of another project has a stack's tag.
 
     Raises:
-        UsageError: an image of another project has the tag.
+        UsageError: an image without this project's label has the tag.
     """
     name = format_reference(stack)
     if not docker.image.exists(name):
@@ -84,9 +86,10 @@ def require_free_tag(docker: DockerClient, stack: str) -> None:
 def build_image(
     docker: DockerClient, lock: Lock, base: Base, context: Path, *, no_cache: bool = False
 ) -> Image:
-    """Build a stack's image from its context, without a tag.
+    """Build a stack's image from a build context, without a tag.
 
     Args:
+        context: the directory that ``build_context.write_context`` wrote.
         no_cache: do not use Docker's cache of layers.
 
     Raises:
@@ -95,7 +98,7 @@ def build_image(
     """
     name = format_reference(lock.stack)
     with daemon.translate_errors(f"{name} could not be built"):
-        built = docker.legacy_build(
+        built_image = docker.legacy_build(
             context,
             file=paths.DOCKERFILE,
             build_args={"BASE_IMAGE": base.reference},
@@ -103,13 +106,15 @@ def build_image(
             cache=not no_cache,
             network="none",
         )
-    layers = _measure_layers(docker, built.id, base)
-    return Image(name, built.id, base, built.size, layers, tuple(built.root_fs.layers or ()))
+    layers = _measure_layers(docker, built_image.id, base)
+    diff_ids = tuple(built_image.root_fs.layers or ())
+    return Image(name, built_image.id, base, built_image.size, layers, diff_ids)
 
 
 def _measure_layers(docker: DockerClient, image: str, base: Base) -> dict[str, int]:
     """Return the sizes in bytes of the base and of the Dockerfile's two ADD steps."""
-    # python-on-whales has no `history`.
+    # Run docker itself, because python-on-whales does not support `docker history`, which prints
+    # the last step first.
     command = [*docker.client_config.docker_cmd, "history", "--human=false"]
     lines = run([*command, "--format", "{{.Size}}", image]).output.splitlines()
     stack, dependencies, *_ = (int(line) for line in lines if int(line))
@@ -153,7 +158,7 @@ def verify_image(docker: DockerClient, image: Image) -> dict[str, Any]:
 
 
 def tag_image(docker: DockerClient, image: Image) -> None:
-    """Tag a verified image, and remove the untagged images of its stack."""
+    """Tag a verified image, and remove the older images of its stack, which are now untagged."""
     with daemon.translate_errors(f"{image.reference} could not be tagged"):
         docker.tag(image.id, image.reference)
         stack = image.reference.removeprefix(f"{REPOSITORY}:")
@@ -161,10 +166,10 @@ def tag_image(docker: DockerClient, image: Image) -> None:
 
 
 def save_image(docker: DockerClient, image: Image, file: Path) -> str:
-    """Write an image atomically as an OCI archive that ``docker load`` reads too.
+    """Write an image atomically as an OCI archive. ``docker load`` can also read the archive.
 
     Returns:
-        The digest of the manifest, which depends on the layers and the configuration only.
+        The digest of the manifest. It depends only on the layers and the configuration.
 
     Raises:
         ImageFailed: Docker could not save the image.

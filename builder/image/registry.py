@@ -1,7 +1,7 @@
-"""Push an image's OCI archive to a registry, and attach documents to it.
+"""Push an image's OCI archive to a registry, and attach documents to the image.
 
-The protocol is OCI's distribution specification 1.1. Do not use ``docker push``: it compresses the
-layers again, which changes the digest.
+The protocol is OCI's distribution specification 1.1. ``docker push`` is not used: it compresses the
+layers, and so changes the digest of the image.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from builder.image.oci import MANIFEST
 INDEX = "application/vnd.oci.image.index.v1+json"
 # A request fails after this number of seconds without data from the registry.
 TIMEOUT = 60
+# The media type of {}, which replaces the configuration in the manifest of an attached document.
 EMPTY = "application/vnd.oci.empty.v1+json"
 
 
 class Repository:
-    """A repository of a registry that needs no password.
+    """A repository in a registry that needs no password.
 
     Args:
         address: the repository's URL, for example https://registry.example.org/theano-fast.
@@ -40,10 +41,13 @@ class Repository:
         self._root = f"{url.scheme}://{url.netloc}/v2{url.path.rstrip('/')}/"
 
     def push(self, archive: Path, tag: str) -> str:
-        """Push the image of an OCI archive, its tag last; return the digest of its manifest.
+        """Push the blobs of an OCI archive, then its manifest under ``tag``.
+
+        Returns:
+            The digest of the manifest.
 
         Raises:
-            ImageFailed: the registry refused it, or did not answer.
+            ImageFailed: the registry refused the image, or did not answer.
         """
         with tarfile.open(archive) as tar:
 
@@ -59,50 +63,64 @@ class Repository:
             manifest = json.loads(content)
             for blob in (manifest["config"], *manifest["layers"]):
                 self._push_blob(blob, read(blob["digest"]))
-        self._put(f"manifests/{tag}", content, MANIFEST)
+        self._put_manifest(f"manifests/{tag}", content, MANIFEST)
         return str(descriptor["digest"])
 
     def attach(self, digest: str, content: bytes, media_type: str) -> None:
-        """Push a document that refers to the digest of an image.
+        """Push a document and attach it to an image.
+
+        Args:
+            digest: the digest of the image's manifest.
+            content: the document.
+            media_type: the document's media type.
 
         Raises:
-            ImageFailed: the registry refused it, or did not answer.
+            ImageFailed: the registry refused the document, or did not answer.
         """
-        subject = self._describe(self._ask("GET", f"manifests/{digest}")[1], MANIFEST)
-        empty, blob = self._describe(b"{}", EMPTY), self._describe(content, media_type)
+        subject = self._make_descriptor(self._send("GET", f"manifests/{digest}")[1], MANIFEST)
+        empty, blob = (
+            self._make_descriptor(b"{}", EMPTY),
+            self._make_descriptor(content, media_type),
+        )
         self._push_blob(empty, b"{}")
         self._push_blob(blob, content)
         manifest = {"schemaVersion": 2, "mediaType": MANIFEST, "artifactType": media_type}
         manifest |= {"config": empty, "layers": [blob], "subject": subject}
         text = _encode_json(manifest)
-        entry = {**self._describe(text, MANIFEST), "artifactType": media_type}
-        headers, _ = self._put(f"manifests/{entry['digest']}", text, MANIFEST)
+        entry = {**self._make_descriptor(text, MANIFEST), "artifactType": media_type}
+        headers, _ = self._put_manifest(f"manifests/{entry['digest']}", text, MANIFEST)
         if "OCI-Subject" not in headers:
-            # The registry does not implement version 1.1: clients read the index with this tag.
+            # The registry does not implement version 1.1. Its clients find the documents of an
+            # image in an index, whose tag is the image's digest with "-" in place of ":".
             path = f"manifests/{digest.replace(':', '-')}"
-            previous = self._ask("GET", path, accept=INDEX, absent=b"{}")[1]
-            others = [row for row in json.loads(previous).get("manifests", []) if row != entry]
-            index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*others, entry]}
-            self._put(path, _encode_json(index), INDEX)
+            previous = self._send("GET", path, accept=INDEX, absent=b"{}")[1]
+            manifests = [row for row in json.loads(previous).get("manifests", []) if row != entry]
+            index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": [*manifests, entry]}
+            self._put_manifest(path, _encode_json(index), INDEX)
 
     @staticmethod
-    def _describe(content: bytes, media_type: str) -> dict[str, Any]:
+    def _make_descriptor(content: bytes, media_type: str) -> dict[str, Any]:
+        """Make OCI's descriptor of a blob or manifest: its media type, digest and size."""
         digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
         return {"mediaType": media_type, "digest": digest, "size": len(content)}
 
     def _push_blob(self, blob: Mapping[str, Any], content: bytes | IO[bytes]) -> None:
-        """Push a blob, unless the registry has it."""
-        if "Docker-Content-Digest" in self._ask("HEAD", f"blobs/{blob['digest']}", absent=b"")[0]:
+        """Push a blob, unless the registry has it.
+
+        Args:
+            blob: the blob's descriptor.
+        """
+        if "Docker-Content-Digest" in self._send("HEAD", f"blobs/{blob['digest']}", absent=b"")[0]:
             return
-        headers, _ = self._ask("POST", "blobs/uploads/", b"")
+        headers, _ = self._send("POST", "blobs/uploads/", b"")
         url = urllib.parse.urljoin(self._root, headers["Location"])
         url += ("&" if "?" in url else "?") + f"digest={blob['digest']}"
-        self._ask("PUT", url, content, type="application/octet-stream", length=blob["size"])
+        self._send("PUT", url, content, type="application/octet-stream", length=blob["size"])
 
-    def _put(self, path: str, content: bytes, media_type: str) -> tuple[Message, bytes]:
-        return self._ask("PUT", path, content, type=media_type)
+    def _put_manifest(self, path: str, content: bytes, media_type: str) -> tuple[Message, bytes]:
+        return self._send("PUT", path, content, type=media_type)
 
-    def _ask(
+    def _send(
         self,
         method: str,
         path: str,
@@ -112,12 +130,19 @@ class Repository:
         absent: bytes | None = None,
         **fields: object,
     ) -> tuple[Message, bytes]:
-        """Send a request; return the headers and the body of the answer.
+        """Send an HTTP request; return the headers and the body of the answer.
 
         Args:
-            path: below the repository, or a URL.
-            absent: the body to return for HTTP status 404; None: 404 is an error.
-            fields: the request's "Content-" headers, named without this prefix, such as ``type``.
+            method: the HTTP method, such as ``PUT``.
+            path: a path below the repository's URL, or a complete URL.
+            content: the body of the request; None for no body.
+            accept: the accepted media type of the answer.
+            absent: the body to return for HTTP status 404; None to treat this status as an error.
+            fields: values of headers whose names begin with "Content-", by the end of the name:
+                ``type`` sets Content-Type.
+
+        Raises:
+            ImageFailed: the registry answered with an error, or did not answer.
         """
         headers = {"Accept": accept}
         headers |= {f"Content-{name.title()}": str(value) for name, value in fields.items()}

@@ -8,8 +8,8 @@ from pathlib import Path
 from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.common.processes import run
 
-# Unlike the Docker image, do not start tini: Apptainer's containers get the signals of their
-# caller.
+# %runscript does not start tini, unlike the Docker image: a program in Apptainer's container gets
+# the signals of its caller.
 DEFINITION = """Bootstrap: oci-archive
 From: {archive}
 
@@ -26,7 +26,7 @@ def build_sif(archive: Path, target: Path) -> None:
     """Build a SIF file from an OCI archive; write the definition file next to the archive.
 
     Raises:
-        HostToolMissing: Apptainer is not on PATH; the definition file was written.
+        HostToolMissing: Apptainer is not on PATH. The definition file is written nevertheless.
         ImageFailed: Apptainer could not build the file.
     """
     definition = archive.with_suffix(".def")

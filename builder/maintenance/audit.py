@@ -1,4 +1,4 @@
-"""Audit the sources of stacks: their age, newer releases, and the end of upstream support."""
+"""Audit the sources of stacks: age, newer releases, and the end of upstream support."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from builder.source import debian, sources
 from builder.stack import stacks
 from builder.stack.recipes import Recipe, Source
 
+# The numbers of a version: (3, 11, 2).
 Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The state of a source file in its package index.
+    """The state of a source file in the indexes of pip and apt.
 
     Attributes:
-        released: the day of the file's upload, ISO 8601. If the index has no date, the day of the
-            newest member of the archive; None if the source was not fetched.
-        offered: whether the indexes still offer the file.
-        newer: the newest release of the same series, if the file is older. For an archive of
-            Debian's patches, the newest revision of the same upstream release.
-        suites: the suites of Debian that have the file, if Debian publishes it.
+        released: the day of the file's upload, in ISO 8601. If the index has no date, this is the
+            day of the newest file in the archive, or None if the source is not in the cache.
+        offered: whether an index still offers the file.
+        newer: the newest release of the same series; None if it is not newer than the file. For an
+            archive of Debian's patches: the newest revision of the same upstream release.
+        suites: the suites of Debian that have the file; empty for other files.
     """
 
     released: str | None
@@ -45,20 +46,23 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether the index keeps the file; Python indexes and Debian's stable suites do."""
+        """Whether the index keeps the file: Python indexes and ``debian.STABLE_SUITES`` do."""
         return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 
 
 def audit(name: str = "") -> None:
-    """Audit the sources of a stack, or of all stacks; print the findings and write the report.
+    """Audit the sources of a stack; print the findings and write them to a JSON report.
+
+    Args:
+        name: the stack; "" for all stacks.
 
     Raises:
         SourceUnavailable: an index cannot be queried.
-        ConfigurationError: support.toml states no end of support for a recipe's series.
+        ConfigurationError: support.toml has the end of support of another series than a recipe's.
     """
-    chosen = list_recipes([name] if name else [stack.name for stack in stacks.load_all()])
-    pinned = list_pins(chosen)
-    supports = support.find_all(chosen)
+    audited = list_recipes([name] if name else [stack.name for stack in stacks.load_all()])
+    pinned = list_pins(audited)
+    supports = support.find_all(audited)
     offered, suites = query_indexes(source.file for source in pinned)
     releases = group_releases(offered)
     findings = {
@@ -85,8 +89,8 @@ def audit(name: str = "") -> None:
             for item in supports
         },
     }
-    written = paths.REPORTS / f"{name or 'all'}-audit.json"
-    report.write(document, written)
+    report_file = paths.REPORTS / f"{name or 'all'}-audit.json"
+    report.write(document, report_file)
     progress.print_table(
         ["source", "version", "released", "years ago", "newer release", "suites", ""],
         [make_row(file, finding, today) for file, finding in findings.items()],
@@ -97,29 +101,33 @@ def audit(name: str = "") -> None:
     )
     for line in support.format_warnings(supports, today):
         progress.say(line)
-    if moving := [file for file, finding in findings.items() if not finding.lasting]:
+    if removable := [file for file, finding in findings.items() if not finding.lasting]:
         progress.say(
-            f"warning: Debian's suites may remove these files: {', '.join(moving)}\n"
+            f"warning: Debian's suites may remove these files: {', '.join(removable)}\n"
             "  -> the addresses in `extra: upstream:` keep them; prefer pins from "
             + ", ".join(sorted(debian.STABLE_SUITES))
         )
-    progress.say(f"report: {written}")
+    progress.say(f"report: {report_file}")
 
 
 def list_recipes(names: Iterable[str]) -> list[Recipe]:
-    """Return the recipes of stacks."""
+    """Return the recipes of all given stacks; a recipe of several stacks occurs several times."""
     options = Options()
     return [recipe for name in names for recipe in Build.of_stack(name, options).plan.recipes]
 
 
 def list_pins(recipes: Iterable[Recipe]) -> list[Source]:
-    """Return the sources of recipes, sorted by project and version."""
+    """Return the sources of recipes without duplicates, sorted by project and version."""
     unique = {source for recipe in recipes for source in recipe.sources}
     return sorted(unique, key=lambda source: parse(source.file))
 
 
 def make_row(file: str, finding: Finding, today: date) -> list[str]:
-    """Return the cells of a finding's table row."""
+    """Return the cells of a table row about a source file.
+
+    Args:
+        today: the day from which the file's age in years is computed.
+    """
     project, version = parse(file)
     age = (today - date.fromisoformat(finding.released)).days if finding.released else None
     fixes = debian.FILE.fullmatch(file)
@@ -137,20 +145,21 @@ def make_row(file: str, finding: Finding, today: date) -> list[str]:
 def query_indexes(
     files: Iterable[str],
 ) -> tuple[dict[str, str | None], Mapping[str, frozenset[str]]]:
-    """List all files of the projects and packages to which ``files`` belong.
+    """List the files that the indexes of pip and apt offer for the projects of ``files``.
 
     Returns:
-        The day of upload by file, None if unknown; and the suites of Debian's files.
+        The day of upload of each file, in ISO 8601, or None if the index has no date.
+        The suites of each file of Debian.
 
     Raises:
         SourceUnavailable: no index is configured, an index does not answer, or lacks a project.
     """
-    wanted = set(files)
-    parsed = [parse(file) for file in wanted if not debian.FILE.fullmatch(file)]
+    audited = set(files)
+    parsed = [parse(file) for file in audited if not debian.FILE.fullmatch(file)]
     projects = {project for project, version in parsed if version}
     try:
         # Query apt first: without a network apt fails at once, but pip fails after many attempts.
-        suites = debian.list_suites(wanted, paths.cache() / "apt")
+        suites = debian.list_suites(audited, paths.cache() / "apt")
         days: dict[str, str | None] = dict.fromkeys(suites)
         days |= json.loads(sources.run_pip_helper("list", *sorted(projects)))
     except (LookupError, CommandFailed) as error:
@@ -162,27 +171,27 @@ def query_indexes(
 
 
 def parse(file: str) -> tuple[str, Version]:
-    """Return the project and version of a release's file, from any index.
+    """Parse the name of a Python or Debian source file; return the project and the version.
 
-    For a pre-release, and for a name in an unknown format, return the file's name without a
-    version.
+    ``numpy-1.26.4.tar.gz`` gives ("numpy", (1, 26, 4)). For a pre-release, or a name in an unknown
+    format, return the file's name and ().
     """
-    nameless: tuple[str, Version] = (file, ())
+    unversioned: tuple[str, Version] = (file, ())
     if match := debian.FILE.fullmatch(file):
-        # Drop Debian's suffixes: the revision, or a mark of repacking.
+        # Drop Debian's suffixes, such as the revision "-1" and the mark "+dfsg" of a repacked file.
         upstream = re.split(r"[+-]", match["version"])[0]
         numbers = tuple(map(int, re.findall(r"\d+", upstream)))
-        return nameless if "~" in upstream else (match["package"], numbers)
+        return unversioned if "~" in upstream else (match["package"], numbers)
     try:
-        read = parse_wheel_filename if file.endswith(".whl") else parse_sdist_filename
-        project, version, *_ = read(file)
+        parse_name = parse_wheel_filename if file.endswith(".whl") else parse_sdist_filename
+        project, version, *_ = parse_name(file)
     except ValueError:
-        return nameless
-    return nameless if version.is_prerelease else (project, version.release)
+        return unversioned
+    return unversioned if version.is_prerelease else (project, version.release)
 
 
 def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
-    """Return the releases of the files, by project."""
+    """Return the versions of the files, by project."""
     releases = defaultdict(set)
     for project, version in map(parse, files):
         releases[project].add(version)
@@ -190,29 +199,39 @@ def group_releases(files: Iterable[str]) -> dict[str, set[Version]]:
 
 
 def find_newer(file: str, releases: Mapping[str, set[Version]]) -> str | None:
-    """Return the newest release of a file's series, if it is newer than the file.
+    """Return the newest release of a file's series, or None if it is not newer than the file.
 
-    Releases of a series differ only in the last number: 3.11.2 and 3.11.9, 6.4 and 6.5.
+    Releases of a series differ only after the file's second last number: 3.11.2 and 3.11.9, 6.4
+    and 6.5.
+
+    Args:
+        releases: the versions of each project, from :func:`group_releases`.
     """
     project, version = parse(file)
-    line = version[:-1]
-    same = {other for other in releases.get(project, ()) if other[: len(line)] == line}
-    best = max(same, default=version)
-    return format_version(best) if best > version else None
+    series = version[:-1]
+    candidates = {
+        release for release in releases.get(project, ()) if release[: len(series)] == series
+    }
+    newest = max(candidates, default=version)
+    return format_version(newest) if newest > version else None
 
 
 def format_version(version: Version) -> str:
-    """Return a version as text."""
+    """Format a version: (3, 11, 2) becomes "3.11.2"."""
     return ".".join(map(str, version))
 
 
 def find_day(source: Source) -> str | None:
-    """Return the day of the newest file in a fetched Debian package or tar archive."""
+    """Return the day of the newest file in a cached tar archive, in ISO 8601.
+
+    For a Debian package ``.deb``, return the day of its first member. Return None if the source is
+    not in the cache, or is another kind of file.
+    """
     archive = sources.cached_path(source)
     if not archive.exists():
         return None
     if archive.suffix == ".deb":
-        # An ar archive; its first member's time is in bytes 24 to 36.
+        # The file is an ar archive. The time of its first member is in bytes 24 to 35.
         with archive.open("rb") as stream:
             newest = int(stream.read(36)[24:])
     elif tarfile.is_tarfile(archive):

@@ -19,7 +19,8 @@ def run_lint() -> None:
     """Run the linters; check generated documents, patch states and build numbers.
 
     Raises:
-        CommandFailed: a linter failed.
+        CommandFailed: a linter failed, a generated document is outdated, or a patch state has an
+            error.
         ConfigurationError: a package's bytes changed without a new build number.
     """
     scripts = [paths.ROOT / "invoke", *sorted((paths.ROOT / ".ci").iterdir())]
@@ -52,7 +53,7 @@ def run_tests(unit: bool, select: str, *options: str) -> None:
     Args:
         unit: run only the unit tests.
         select: pytest's -k expression.
-        options: options of tests/conftest.py.
+        options: pytest's options that tests/conftest.py defines, such as ``--thorough``.
 
     Raises:
         CommandFailed: a test failed.
@@ -62,7 +63,7 @@ def run_tests(unit: bool, select: str, *options: str) -> None:
         tests.run(*tests.groups[0])
         if not unit:
             build_stack("openblas", Options())
-            # Tests compile programs and revert patches; the host may have no compiler and no patch.
+            # Tests run compilers and the program `patch`. The host may lack both.
             os.environ["PATH"] += f"{os.pathsep}{compilers.install()}"
             for group in tests.groups[1:]:
                 tests.run(*group)
@@ -70,14 +71,14 @@ def run_tests(unit: bool, select: str, *options: str) -> None:
 
 def _list_suites() -> list[Suite]:
     """List all suites, in the order in which they run."""
-    stack = "the openblas stack"
+    requirement = "the openblas stack"
     if not envs.read_installed_digest("openblas"):
-        stack += ", which is built first: up to an hour"
+        requirement += ", which is built first: up to an hour"
     return [
         Suite("tests/unit", 20),
-        Suite("tests/unit/runtime", 30, "openblas", stack),
-        Suite("tests/programs/corpus", 50, "openblas", stack),
-        Suite("tests/patches", 650, "openblas", stack),
+        Suite("tests/unit/runtime", 30, "openblas", requirement),
+        Suite("tests/programs/corpus", 50, "openblas", requirement),
+        Suite("tests/patches", 650, "openblas", requirement),
         # tests/patches and tests/integration use about one CPU each, so they run at the same time.
         Suite(
             *("tests/integration", 650),

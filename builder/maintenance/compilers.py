@@ -1,4 +1,4 @@
-"""Install the compilers with which packages are built, for checks and tests."""
+"""Install the compilers of the recipes for checks and tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from builder.pipeline import Build
 
 
 def install() -> Path:
-    """Install the compilers and `patch`; return the directory of their programs."""
+    """Install the compilers and `patch` into ``build/compilers``; return their ``bin`` directory.
+
+    The packages come from the package cache.
+
+    Raises:
+        CommandFailed: the package cache lacks a package, because the openblas stack is not built.
+    """
     plan = Build.of_stack("openblas", Options()).plan
-    built = [
+    cached_packages = [
         package for key in plan.keys.values() for package in package_cache.find_cached(key) or ()
     ]
     prefix = paths.BUILD / "compilers"
-    envs.install_specs(built, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
+    envs.install_specs(cached_packages, ["gcc_linux-64", "gxx_linux-64", "patch"], prefix)
     return prefix / "bin"

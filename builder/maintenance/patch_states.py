@@ -1,9 +1,9 @@
-"""Check the states of Theano's patch series: for each patch, the source up to and including it.
+"""Check each state of Theano's patch series: the source after a patch and all patches before it.
 
-`check_statically` finds syntax errors, undefined names and functions without their return, in
-seconds. `check` runs the states: Theano must import, compile a small program in C and compute the
-right numbers. A state runs in the interpreter of the openblas environment, with extension modules
-that are compiled from the state's source.
+`check_statically` takes seconds. It finds syntax errors, undefined names and functions that lack
+their return. `check` runs a small program in each state: Theano must import, compile C code and
+compute the right numbers. The program runs in the interpreter of the openblas environment, with
+extension modules that are compiled from the state's source.
 """
 
 from __future__ import annotations
@@ -32,19 +32,21 @@ from builder.proof.pytest_runs import PLUGIN
 STACK = "openblas"
 RECIPE = "theano"
 PROGRAM = paths.ROOT / "tests" / "patches" / "state_program.py"
-# The theme that makes Theano run on today's Python: states before its end are not checked.
+# The theme whose patches make Theano run on current Python. Its states are not checked, because
+# Theano does not run before its last patch.
 PORT = "port/"
-# Syntax errors and undefined names.
+# ruff's rules for syntax errors and undefined names.
 RULES = "E9,F821,F823"
-# The number of lines, from the end of the output, that the report of an error shows.
-LINES = 12
-# With --turn, this number of states is checked in addition to the states of changed patches, up to
-# the limit for both. On two CPUs, a state takes 5 s; before the patches of build/ shorten
-# compilation, 30 s.
+# The number of last output lines that the report of an error contains.
+ERROR_LINES = 12
+# With --turn, about STATES_PER_TURN states of unchanged patches are checked in addition to the
+# states of changed patches, but at most MOST_STATES_PER_TURN in total. A state takes 5 s on two
+# CPUs, or 30 s before the patches of build/, which shorten compilation.
 STATES_PER_TURN = 6
 MOST_STATES_PER_TURN = 20
-# Prints the directories of Python's and NumPy's headers, and the suffix of extension modules.
-DIRECTORIES = """
+# A program that prints the directories of Python's and NumPy's headers, and the suffix of extension
+# modules.
+PRINT_DIRECTORIES = """
 import json, sysconfig, numpy
 print(json.dumps([sysconfig.get_paths()["include"], numpy.get_include(),
                   sysconfig.get_config_var("EXT_SUFFIX")]))
@@ -54,21 +56,23 @@ EXTENSION = re.compile(r"\('(theano\.[\w.]+)',\s+'([\w/]+\.c(?:pp)?)'")
 
 
 def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None:
-    """Check the states after the selected patches, or after all patches that follow the port.
+    """Run the states of the patch series, and print which of them pass.
 
     Args:
-        selected: parts of patches' names; if empty, check all states.
-        turn: a number, such as the day's. Check only the states of patches that the last commit or
-            the work tree changes, and a few other states that the number selects.
+        selected: parts of the names of patches whose states are run; if empty, run the states of
+            all patches after ``port/``.
+        turn: 0 to run all selected states. Any other number, such as the day of the year: run the
+            states of patches that the last commit or the work tree changes, and a few other states,
+            which the number determines.
         offline: download nothing.
 
     Raises:
-        UsageError: no patch has such a name.
+        UsageError: no patch's name contains one of the parts.
         EnvironmentFailed: the openblas environment is not built.
         CommandFailed: a state is broken.
     """
     envs.require_installed(STACK)
-    names = [name for name in patches.list_patches(recipe()) if is_selected(name, selected)]
+    names = [name for name in patches.list_patches(get_recipe()) if is_selected(name, selected)]
     if not names:
         raise UsageError(
             f"no patch's name contains {' or '.join(selected)}",
@@ -93,36 +97,36 @@ def check(selected: Sequence[str], turn: int = 0, offline: bool = False) -> None
     progress.conclude(f"{len(names)} states of the patch series pass")
 
 
-def recipe() -> Path:
+def get_recipe() -> Path:
     """Return the directory of Theano's recipe."""
     return paths.RECIPES / RECIPE
 
 
 def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[str]:
-    """Unpack Theano's source with our own files, and apply one patch after another.
+    """Unpack Theano's source, add the files of ``recipes/theano/src``, and apply all patches.
 
     Args:
         source: the directory to create.
         offline: download nothing.
-        without: the name of a patch that is not applied.
+        without: the name of a patch that is not applied; "" to apply all patches.
 
     Yields:
-        The name of the patch that was applied last.
+        After each patch, its name.
 
     Raises:
         CommandFailed: a patch does not apply.
     """
-    archive = patches.fetch_source_archive(recipe(), None, offline)
+    archive = patches.fetch_source_archive(get_recipe(), None, offline)
     source.mkdir()
-    # git apply ignores files of an outer repository.
+    # Create a repository: if the directory is inside another repository, git apply skips its files.
     patches.run_git(source, "init", "--quiet")
     run(["tar", "--extract", "--strip-components=1", "--file", archive, "--directory", source])
     copy_own_files(source)
-    for name in patches.list_patches(recipe()):
+    for name in patches.list_patches(get_recipe()):
         if name == without:
             continue
         try:
-            patches.run_git(source, "apply", "--whitespace=nowarn", recipe() / "patches" / name)
+            patches.run_git(source, "apply", "--whitespace=nowarn", get_recipe() / "patches" / name)
         except CommandFailed as error:
             reason = f" without {without}, because it changes the same lines" if without else ""
             raise CommandFailed(f"{name} does not apply{reason}") from error
@@ -130,16 +134,25 @@ def apply_patches(source: Path, offline: bool, without: str = "") -> Iterator[st
 
 
 def is_selected(patch: str, selected: Sequence[str]) -> bool:
-    """Return whether a patch is selected. Without selected parts, all after the port are."""
+    """Return whether the name of a patch contains one of the parts ``selected``.
+
+    If ``selected`` is empty, return whether the patch comes after the theme ``port/``.
+    """
     if selected:
         return any(part in patch for part in selected)
     return not patch.startswith(PORT)
 
 
 def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> list[str]:
-    """Select the states of changed patches, and every n-th other state, beginning at the turn.
+    """Select the states of changed patches, and about STATES_PER_TURN other states.
 
-    If a change concerns more states than the limit, the turn selects some of them.
+    The other states are every n-th state; ``turn`` determines the first. If more states than
+    MOST_STATES_PER_TURN result, select every n-th of them, again by ``turn``.
+
+    Args:
+        names: the names of all patches.
+        changed: the names of changed patches.
+        turn: any number. Consecutive numbers select different states.
     """
     step = math.ceil(len(names) / STATES_PER_TURN)
     others = names[turn % step :: step]
@@ -149,11 +162,11 @@ def select_turn(names: Sequence[str], changed: Collection[str], turn: int) -> li
 
 
 def find_changed_patches() -> set[str]:
-    """Return the names of patches that the last commit or the work tree changes.
+    """Return the names of the patches that the last commit or the work tree changes.
 
-    Without git's history, no name is returned.
+    Return an empty set if git has no earlier commit.
     """
-    directory = recipe() / "patches"
+    directory = get_recipe() / "patches"
     root = directory.relative_to(paths.ROOT)
     try:
         changed = patches.run_git(paths.ROOT, "diff", "--name-only", "HEAD~1", "--", root).split()
@@ -163,7 +176,7 @@ def find_changed_patches() -> set[str]:
 
 
 def find_error(source: Path) -> str:
-    """Run the program with Theano's source; return the last lines of its error, or ""."""
+    """Run PROGRAM with Theano's source; return the last lines of its error, or "" if it passes."""
     try:
         compile_extensions(source)
     except CommandFailed as error:
@@ -176,26 +189,27 @@ def find_error(source: Path) -> str:
             "THEANO_FLAGS": f"base_compiledir={home},on_opt_error=raise,gcc.cxxflags=-O1",
         }
         done = run([envs.python_path(STACK), PROGRAM], env=environ, check=False)
-    return "\n".join(done.output.strip().splitlines()[-LINES:]) if done.status else ""
+    return "\n".join(done.output.strip().splitlines()[-ERROR_LINES:]) if done.status else ""
 
 
 def test_without(patch: str, selected: str = "", offline: bool = False) -> None:
-    """Run the tests of patches with Theano's source without one patch; report the failures.
+    """Run ``tests/patches`` on Theano's source without one patch, and print the failed tests.
 
-    Tests that fail with the complete series too do not count: the source is not installed.
+    Ignore tests that also fail on the source with all patches. They fail because the source is not
+    installed.
 
     Args:
-        patch: the patch, or a part of its name.
-        selected: pytest's -k expression.
+        patch: the name of the patch, or a part of the name.
+        selected: pytest's -k expression; "" to run all tests.
         offline: download nothing.
 
     Raises:
-        UsageError: no patch, or several patches, have such a name.
+        UsageError: no patch's name contains ``patch``, or several names do.
         EnvironmentFailed: the openblas environment is not built.
-        CommandFailed: a later patch changes the same lines, or no own test of the patch fails.
+        CommandFailed: a later patch changes the same lines, or none of the patch's own tests fails.
     """
     envs.require_installed(STACK)
-    names = [name for name in patches.list_patches(recipe()) if patch in name]
+    names = [name for name in patches.list_patches(get_recipe()) if patch in name]
     if len(names) != 1:
         raise UsageError(f"{patch}: the name of {len(names)} patches", ", ".join(names))
     (name,) = names
@@ -207,16 +221,21 @@ def test_without(patch: str, selected: str = "", offline: bool = False) -> None:
         if failed:
             list(apply_patches(complete, offline))
             failed -= run_tests(complete, sorted(failed), "")
-    own = sorted(test for test in failed if test.partition("::")[0] in own_files)
-    others = sorted(failed.difference(own))
-    for title, tests in (("of its own tests", own), ("other tests", others)):
+    own_failures = sorted(test for test in failed if test.partition("::")[0] in own_files)
+    other_failures = sorted(failed.difference(own_failures))
+    for title, tests in (("of its own tests", own_failures), ("other tests", other_failures)):
         progress.say("\n  ".join([f"without {name}, {len(tests)} {title} fail", *tests]))
-    if not own:
+    if not own_failures:
         raise CommandFailed(f"no test of {name} fails without it")
 
 
 def run_tests(source: Path, tests: Sequence[str], selected: str) -> set[str]:
-    """Run tests with Theano's source in the environment's interpreter; return the failed tests."""
+    """Run tests on Theano's source in the environment's interpreter; return the failed tests.
+
+    Args:
+        tests: pytest's arguments: files, directories or tests.
+        selected: pytest's -k expression; "" to run all tests.
+    """
     compile_extensions(source)
     with tempfile.TemporaryDirectory() as home:
         packages = Path(home, "packages")
@@ -236,8 +255,8 @@ def run_tests(source: Path, tests: Sequence[str], selected: str) -> set[str]:
 
 
 def copy_own_files(directory: Path) -> None:
-    """Copy the files of the recipe's src into a source."""
-    own_files = recipe() / patches.OWN_FILES
+    """Copy the files of ``recipes/theano/src`` into a source directory, except stubs (``.pyi``)."""
+    own_files = get_recipe() / patches.OWN_FILES
     for file in own_files.rglob("*.*"):
         if file.is_file() and file.suffix not in (".pyi", ".pyc"):
             target = directory / file.relative_to(own_files)
@@ -246,17 +265,19 @@ def copy_own_files(directory: Path) -> None:
 
 
 def compile_extensions(source: Path) -> None:
-    """Compile the extension modules of a source; cache them by their code and headers.
+    """Compile the extension modules of Theano's source.
+
+    Cache them in ``build/patches/extensions``, by a hash of their code and headers.
 
     Raises:
         CommandFailed: a module does not compile.
     """
     text = (source / "setup.py").read_text(encoding="utf-8")
-    # States before the patch that compiles extension modules contain the source of one module only.
+    # Before the patch that adds EXTENSIONS to setup.py, only the source of one module is there.
     extensions = EXTENSION.findall(text) or [
         ("theano.scan_module.scan_steps", "theano/scan_module/c_code/scan_steps.c")
     ]
-    output = run([envs.python_path(STACK), "-c", DIRECTORIES], env=clean_environ()).output
+    output = run([envs.python_path(STACK), "-c", PRINT_DIRECTORIES], env=clean_environ()).output
     python, numpy, suffix = json.loads(output.splitlines()[-1])
     programs = compilers.install()
     headers = sorted([*source.rglob("theano*.h"), *source.rglob("thunks/*.h")])
@@ -275,17 +296,17 @@ def compile_extensions(source: Path) -> None:
 
 
 def check_statically(offline: bool = False) -> None:
-    """Find syntax errors, undefined names and functions without return in all states.
+    """Find syntax errors, undefined names and functions that lack a return, in all states.
 
-    Errors of the first state do not count: Theano 1.0.5 has them.
+    Ignore errors that the first state after ``port/`` has too: Theano 1.0.5 contains them.
 
     Raises:
         CommandFailed: a state has such an error.
     """
     header = re.compile(r"^\+\+\+ b/(.+\.py)$", re.MULTILINE)
     changed = {
-        name: header.findall(patches.read_patch(recipe(), name).diff)
-        for name in patches.list_patches(recipe())
+        name: header.findall(patches.read_patch(get_recipe(), name).diff)
+        for name in patches.list_patches(get_recipe())
     }
     with tempfile.TemporaryDirectory() as directory:
         source, states = Path(directory, "source"), Path(directory, "states")
@@ -313,7 +334,11 @@ def check_statically(offline: bool = False) -> None:
 
 
 def find_static_errors(root: Path) -> dict[tuple[str, str], int]:
-    """Return the lines of errors below a directory, by relative path and message."""
+    """Find syntax errors, undefined names and missing returns in Python files below ``root``.
+
+    Returns:
+        The line number of each error, by relative path and message.
+    """
     options = ["--isolated", "--no-cache", "--quiet", "--exit-zero", "--output-format=concise"]
     ruff: list[str | Path] = [paths.VENV / "bin" / "ruff", "check", f"--select={RULES}", *options]
     output = run([*ruff, "."], cwd=root).output
@@ -327,10 +352,10 @@ def find_static_errors(root: Path) -> dict[tuple[str, str], int]:
 
 
 def find_missing_returns(code: str) -> Iterator[ast.FunctionDef]:
-    """Yield the functions whose docstring begins with "Return" and that return no value.
+    """Yield the functions that return no value, although their docstrings begin with "Return".
 
-    The cause is a patch that adds a function, and a later patch that adds its last lines. Code with
-    a syntax error yields no function.
+    Such a function appears if one patch adds a function and a later patch adds its last lines. Code
+    with a syntax error yields no function.
     """
     try:
         tree = ast.parse(code)

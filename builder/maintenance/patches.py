@@ -1,4 +1,4 @@
-"""Convert a recipe's patches to the commits of a git work tree, and back."""
+"""Convert the patches of a recipe to the commits of a git work tree, and the commits to patches."""
 
 from __future__ import annotations
 
@@ -16,19 +16,31 @@ from builder.common.processes import run
 from builder.source import sources
 from builder.stack import recipes, stacks
 
+# The tag and the message of the commit with the unpatched source.
 UPSTREAM = "upstream"
 # The start of the line in a commit's message that names the patch file below `patches`.
 TRAILER = "Patch: "
 # The directory of a recipe's own files, which are copied over the source.
 OWN_FILES = "src"
-# The user's configuration of git must not change a patch.
-PLAIN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C.UTF-8"}
+# Environment variables for git: the user's configuration must not change a patch.
+GIT_ENVIRON = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "LC_ALL": "C.UTF-8",
+}
+# The name of a patch file below `patches`, such as build/one.patch or one.patch.
 NAME = re.compile(r"[a-z0-9][\w.-]*(/[a-z0-9][\w.-]*)?\.patch", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch: its file below ``patches``, its header and its diff."""
+    """A patch.
+
+    Attributes:
+        name: its file below ``patches``, such as ``results/integer-maxima.patch``.
+        header: the commit's message, without the line that names the file.
+        diff: the output of git diff.
+    """
 
     name: str
     header: str
@@ -36,7 +48,7 @@ class Patch:
 
     @property
     def text(self) -> str:
-        """The text of the file."""
+        """The content of the patch file."""
         return f"{self.header}\n---\n{self.diff}"
 
     def count_lines(self, sign: str) -> int:
@@ -65,31 +77,34 @@ def read_patch(recipe: Path, name: str) -> Patch:
 
 
 def list_patches(recipe: Path) -> list[str]:
-    """List the patches in ``recipe/recipe.yaml``, in order."""
+    """List the names of the patches in ``recipe/recipe.yaml``, in order."""
     text = (recipe / "recipe.yaml").read_text(encoding="utf-8")
     return re.findall(r"^ +- patches/(\S+)$", text, flags=re.MULTILINE)
 
 
-def work_tree(recipe: Path) -> Path:
-    """Return the path of a recipe's work tree."""
+def get_work_tree(recipe: Path) -> Path:
+    """Return the path of a recipe's work tree, ``build/patches/<recipe>``."""
     return paths.BUILD / "patches" / recipe.name
 
 
 def open_tree(name: str, offline: bool = False) -> Path:
-    """Make a work tree of a recipe's source with one commit for each patch.
+    """Create a git work tree of a recipe's source, with one commit for each patch.
 
-    In the work tree, the recipe's own files are links.
+    The files of the recipe's ``src`` are symlinks in the work tree, which git ignores.
 
     Args:
         name: the recipe.
         offline: download nothing.
+
+    Returns:
+        The path of the work tree.
 
     Raises:
         UsageError: a work tree with unsaved changes exists, or the recipe has no patches.
         HostToolMissing: git is not on PATH.
     """
     recipe = _find_recipe(name)
-    tree = work_tree(recipe)
+    tree = get_work_tree(recipe)
     if tree.exists():
         _require_saved(recipe, tree)
     archive, names = fetch_source_archive(recipe, None, offline), list_patches(recipe)
@@ -119,24 +134,25 @@ def open_tree(name: str, offline: bool = False) -> Path:
 
 
 def save_tree(name: str) -> list[str]:
-    """Write the commits of a recipe's work tree to its patches, and their order to recipe.yaml.
+    """Write the commits of a recipe's work tree as patches, and their order into recipe.yaml.
 
     Args:
         name: the recipe.
 
     Returns:
-        The files that were changed, added or removed.
+        The names of the patches that were changed, added or removed. ``recipe.yaml`` is included if
+        the order changed.
 
     Raises:
-        UsageError: the work tree does not exist or has uncommitted changes; or a commit names no
-            patch, adds a file or is a merge.
+        UsageError: the work tree does not exist or has uncommitted changes; a commit names no
+            patch, adds a file, is empty or is a merge; or two commits name the same patch.
     """
     recipe = _find_recipe(name)
-    tree = work_tree(recipe)
+    tree = get_work_tree(recipe)
     if not (tree / ".git").is_dir():
-        opens = f"./invoke patches --recipe={name}"
+        command = f"./invoke patches --recipe={name}"
         raise UsageError(
-            f"the work tree {progress.display_path(tree)} does not exist", f"create it: {opens}"
+            f"the work tree {progress.display_path(tree)} does not exist", f"create it: {command}"
         )
     if changes := run_git(tree, "status", "--porcelain"):
         raise UsageError(
@@ -165,6 +181,7 @@ def save_tree(name: str) -> list[str]:
 
 
 def _find_recipe(name: str) -> Path:
+    """Return the directory of a recipe with patches; raise UsageError for any other recipe."""
     recipe = paths.RECIPES / name
     if not (recipe / "recipe.yaml").is_file() or not list_patches(recipe):
         directories = [file.parent for file in sorted(paths.RECIPES.glob("*/recipe.yaml"))]
@@ -174,7 +191,16 @@ def _find_recipe(name: str) -> Path:
 
 
 def fetch_source_archive(path: Path, directory: Path | None, offline: bool) -> Path:
-    """Fetch the source archive that a recipe's patches change: the first of its sources."""
+    """Fetch the archive to which a recipe's patches apply: the first source in recipe.yaml.
+
+    Args:
+        path: the directory of the recipe.
+        directory: a directory to search before any download; None for none.
+        offline: download nothing.
+
+    Returns:
+        The archive in the source cache.
+    """
     variant = recipes.make_variant(stacks.load_all()[0])
     recipe = recipes.render(path, variant)
     first = Path(str(recipe.rendered[0]["source"][0]["path"])).name
@@ -190,6 +216,7 @@ def _read_patch_files(recipe: Path) -> dict[str, str]:
 
 
 def _require_saved(recipe: Path, tree: Path) -> None:
+    """Require that the recipe's patches contain all changes of a work tree; else UsageError."""
     try:
         written = _read_patch_files(recipe)
         unsaved = run_git(tree, "status", "--porcelain")
@@ -231,7 +258,7 @@ def _read_commits(tree: Path) -> Iterator[Patch]:
 
 
 def _write_order(recipe: Path, names: list[str]) -> bool:
-    """Write the list of patches in recipe.yaml; return whether it changed."""
+    """Replace the list of patches in recipe.yaml by ``names``; return whether the list changed."""
     file = recipe / "recipe.yaml"
     text = file.read_text(encoding="utf-8")
     pattern = re.compile(r"((?<=\n) +- patches/\S+\n)+")
@@ -244,7 +271,7 @@ def _write_order(recipe: Path, names: list[str]) -> bool:
 
 
 def _link_own_files(directory: Path, tree: Path) -> None:
-    """Link a recipe's own files into the work tree, and let git ignore them."""
+    """Create symlinks to a recipe's own files in the work tree, and let git ignore the symlinks."""
     ignored = []
     for file in sorted(directory.rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -264,7 +291,13 @@ def _commit(tree: Path, message: str) -> None:
 
 
 def run_git(tree: Path, *arguments: str | os.PathLike[str]) -> str:
+    """Run git in ``tree`` without the user's configuration; return its output.
+
+    Raises:
+        HostToolMissing: git is not on PATH.
+        CommandFailed: git failed.
+    """
     if shutil.which("git") is None:
         raise HostToolMissing("git is not on PATH", "as root: apt-get install git")
     environ = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return run(["git", *arguments], cwd=tree, env={**environ, **PLAIN}).output
+    return run(["git", *arguments], cwd=tree, env={**environ, **GIT_ENVIRON}).output

@@ -1,4 +1,4 @@
-"""Record the profile for the interpreter's profile-guided optimization with the examples."""
+"""Run ``examples/`` to record the profile for the interpreter's profile-guided optimization."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from builder.stack import recipes, stacks
 
 RECIPE = paths.RECIPES / "python"
 PROFILE = RECIPE / "profile.tar.xz"
-# The training programs. Programs of bench/ are not among them: the profile must not favour the
-# programs that measure. pictures.py needs packages that no stack has.
+# The programs that record the profile. Programs of bench/ are excluded, because a profile must not
+# favour the benchmarks. pictures.py is excluded, because it needs packages that no stack has.
 PROGRAMS = sorted(
     file for file in (paths.ROOT / "examples").glob("*.py") if file.stem != "pictures"
 )
-# The directory below GCOV_PREFIX to which the recipe's build.sh lets the interpreter write.
+# The directory below GCOV_PREFIX to which the interpreter writes its counts. build.sh of the recipe
+# puts the path /dev/null in place of the source directory into the instrumented interpreter.
 COUNTS = Path("dev", "null")
 
 
 def record_profile(stack: str, options: Options) -> None:
     """Build an instrumented interpreter, run PROGRAMS with it, and write its counts to PROFILE.
 
+    The counts are gcc's numbers of executed branches and calls.
+
     Args:
-        stack: the stack whose environment has Theano. Build it before you change Python's
-            sources: changed sources do not compile with the old profile.
+        stack: the stack whose environment has the Theano that PROGRAMS import. Build it before you
+            change Python's sources: changed sources do not compile with the old profile.
 
     Raises:
         EnvironmentFailed: the stack is not built.
         CommandFailed: a program failed.
-        BuildFailed: the interpreter wrote no counts.
+        BuildFailed: the interpreter was not built, or wrote no counts.
     """
     envs.require_installed(stack)
     loaded_stack = stacks.load(stack)
@@ -67,10 +70,10 @@ def record_profile(stack: str, options: Options) -> None:
 
 
 def write_profile(counts: Path, file: Path) -> None:
-    """Write gcc's files of counts below ``counts`` to an archive.
+    """Write gcc's files of counts (``*.gcda``) below the directory ``counts`` to an archive.
 
     Raises:
-        BuildFailed: no such files exist.
+        BuildFailed: the directory has no files of counts.
     """
     count_files = sorted(counts.rglob("*.gcda"))
     if not count_files:

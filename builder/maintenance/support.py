@@ -1,4 +1,4 @@
-"""Read the end of upstream support of each package from support.toml, and warn of its end."""
+"""Read from support.toml when the upstream support of packages ends; format warnings."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ else:
     import tomli as tomllib
 
 FILE = Path(__file__).with_name("support.toml")
-# The time before the end of support in which a warning is printed.
+# A warning is printed from this time before the end of support.
 NOTICE = timedelta(days=365)
 
 
 @dataclass(frozen=True)
 class Support:
-    """The support of a package.
+    """The upstream support of a package.
 
     Attributes:
-        package: the directory of its recipe.
-        ends: the last day of support; None if no date is recorded.
-        source: the address of the statement with the date.
-        fixed_until: the last day of Debian's security support, if the recipe applies Debian's
-            fixes.
+        package: the name of its recipe's directory.
+        version: the version that the recipe builds.
+        ends: the last day of support; None if support.toml has no date.
+        source: the origin of the date, such as "PEP 664".
+        fixed_until: the last day of Debian's security support; None if the recipe does not apply
+            Debian's fixes.
     """
 
     package: str
@@ -41,31 +42,34 @@ class Support:
     fixed_until: date | None = None
 
     def state(self, today: date) -> str:
-        """Return "ended"; "ends", if support ends within NOTICE; otherwise ""."""
+        """Return "ended" after the end of support, "ends" up to NOTICE before it, otherwise ""."""
         if self.ends is None or self.ends > today + NOTICE:
             return ""
         return "ended" if self.ends < today else "ends"
 
 
 def read() -> dict[str, Any]:
-    """Return support.toml."""
+    """Parse support.toml."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def find_all(recipes: Iterable[Recipe]) -> list[Support]:
-    """Return the support of each recipe that has sources, sorted by the end, then the name.
+    """Return the support of each recipe that has sources, sorted by the last day, then the name.
 
     Raises:
         ConfigurationError: the date in support.toml is for another series than the recipe's.
     """
     document = read()
-    chosen = {recipe.path.name: recipe for recipe in recipes if recipe.sources}
-    supports = [look_up(recipe, document) for recipe in chosen.values()]
+    recipes_by_name = {recipe.path.name: recipe for recipe in recipes if recipe.sources}
+    supports = [look_up(recipe, document) for recipe in recipes_by_name.values()]
     return sorted(supports, key=lambda support: (support.ends or date.max, support.package))
 
 
 def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
-    """Return a recipe's support from support.toml.
+    """Return a recipe's support.
+
+    Args:
+        document: the parsed support.toml.
 
     Raises:
         ConfigurationError: the date is for another series than the recipe's.
@@ -75,10 +79,11 @@ def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
     entry = document["packages"].get(package)
     if entry is None:
         return Support(package, version, fixed_until=fixed_until)
-    line = entry["line"]
-    if not f"{version}.".startswith(f"{line}."):
+    series = entry["line"]
+    if not f"{version}.".startswith(f"{series}."):
         raise ConfigurationError(
-            f"{FILE.name} has the end of support of {package} {line}, but the recipe has {version}",
+            f"{FILE.name} has the end of support of {package} {series}, but the recipe has "
+            f"{version}",
             f"write the end of upstream support of {package} {version} into {FILE.name}",
         )
     return Support(package, version, entry["ends"], entry["source"], fixed_until)
@@ -96,10 +101,13 @@ def format_row(support: Support) -> list[str]:
 
 
 def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
-    """Return a line for packages whose support has ended, and a line for packages near the end."""
+    """Format a line on packages whose support has ended, and a line on packages whose support ends.
+
+    A line without packages is omitted.
+    """
     states = {"ended": "upstream support has ended", "ends": "upstream support ends within a year"}
     lines = []
-    for state, words in states.items():
+    for state, description in states.items():
         names = [
             f"{support.package} {support.version} ({support.ends}"
             + (f"; Debian fixes it until {support.fixed_until})" if support.fixed_until else ")")
@@ -107,5 +115,5 @@ def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
             if support.state(today) == state
         ]
         if names:
-            lines.append(f"warning: {words}: {', '.join(names)}")
+            lines.append(f"warning: {description}: {', '.join(names)}")
     return lines

@@ -14,8 +14,8 @@ from builder.maintenance import patches
 RECIPE = paths.RECIPES / "theano"
 TESTS = paths.ROOT / "tests" / "patches"
 PAGE = paths.ROOT / "docs" / "theano-changes.md"
-# The themes are in the order of the series. build/ comes early, because it makes the check of later
-# states fast.
+# The titles of the themes, in the order of the patch series. build/ comes early, because its
+# patches shorten the check of all later states (patch_states.py).
 THEMES = {
     "port": "Current Python, NumPy and SciPy",
     "build": "Compilation with g++",
@@ -39,7 +39,7 @@ a patch.
 
 
 def update() -> bool:
-    """Write the page; return whether it changed."""
+    """Write docs/theano-changes.md; return whether it changed."""
     text = render()
     if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == text:
         return False
@@ -48,7 +48,7 @@ def update() -> bool:
 
 
 def check() -> None:
-    """Compare the page with the patches.
+    """Require that docs/theano-changes.md describes the current patches.
 
     Raises:
         CommandFailed: the page differs from the patches.
@@ -66,16 +66,18 @@ def render() -> str:
     parts = [INTRODUCTION]
     for theme, title in THEMES.items():
         parts.append(f"\n## {title}\n")
-        of_theme = (name for name in names if name.partition("/")[0] == theme)
-        parts += [_render_patch(patches.read_patch(RECIPE, name)) for name in of_theme]
+        theme_names = (name for name in names if name.partition("/")[0] == theme)
+        parts += [_render_patch(patches.read_patch(RECIPE, name)) for name in theme_names]
     return "".join(parts)
 
 
 def _render_patch(patch: patches.Patch) -> str:
+    """Return a patch's entry on the page: title, message, size and tests."""
     title, _, message = patch.header.partition("\n")
     added, removed = map(patch.count_lines, "+-")
     tests = ", ".join(f"`{test.relative_to(paths.ROOT)}`" for test in find_tests(patch.name))
-    # Tests of GPU ops run in the cuda stack. A patch of Theano's tests has no separate test files.
+    # Patches without test files: tests/cuda tests the patches of cuda/. Theano's own tests test the
+    # patches of tests/, which change them.
     default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
     size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
     return (
@@ -84,7 +86,11 @@ def _render_patch(patch: patches.Patch) -> str:
 
 
 def find_tests(patch: str) -> Iterator[Path]:
-    """Yield the test files whose name or docstring contains a patch's name."""
+    """Yield the test files whose file name or first docstring contains a patch's name.
+
+    Args:
+        patch: the patch file below ``patches``, such as ``results/integer-maxima.patch``.
+    """
     theme, _, name = patch.removesuffix(".patch").partition("/")
     for test in sorted((TESTS / theme).glob("test_*.py")):
         docstring = test.read_text(encoding="utf-8").split('"""')[1:2]

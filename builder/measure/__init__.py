@@ -1,1 +1,1 @@
-"""Measure stacks against stock Theano, PyTensor and JAX."""
+"""Measure the speed of stacks, and compare it with stock Theano, PyTensor and JAX."""

@@ -1,4 +1,4 @@
-"""Draw stacked bars as SVG, readable on light and on dark pages."""
+"""Draw charts of stacked bars as SVG, readable on light and on dark pages."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ text { font: 13px sans-serif; fill: #1f2328 }
 .value { font-size: 12px }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } }
 </style>"""
+# Widths in pixels: a bar's label, the longest bar, and the text of a bar's total.
 LABEL, BAR, VALUE = 190, 520, 90
+# Heights in pixels: a bar with its margin, a group's heading, and a margin.
 ROW, HEADING, GAP = 20, 28, 10
 
+# Seconds by name of the bar and by phase.
 Bars = Mapping[str, Mapping[str, float]]
 
 
 def draw_stacked_bars(title: str, phases: Sequence[str], groups: Mapping[str, Bars]) -> str:
-    """Draw groups of bars; the scale of each group is its longest bar.
+    """Return an SVG document with groups of bars; the longest bar of each group has full width.
 
     Args:
-        title: the text above the picture.
-        phases: all phases in the order of the legend, at most as many as COLOURS.
+        title: the text above the chart.
+        phases: all phases, in the order of the legend; at most len(COLOURS).
         groups: seconds by name of the group, name of the bar and phase.
     """
     colours = dict(zip(phases, COLOURS, strict=False))
@@ -70,5 +73,5 @@ def _draw_bar(
 
 
 def _draw_text(x: float, y: int, text: str, style: str = "") -> str:
-    chosen = f' class="{style}"' if style else ""
-    return f'<text x="{x:.1f}" y="{y}"{chosen}>{escape(text)}</text>'
+    attribute = f' class="{style}"' if style else ""
+    return f'<text x="{x:.1f}" y="{y}"{attribute}>{escape(text)}</text>'

@@ -1,6 +1,6 @@
 """Run a program of ``bench/`` in an environment, and describe the machine and its load.
 
-Each measured program has its own home directory, which contains the compile caches of frameworks.
+Each measured program has its own home directory. Frameworks keep their compile caches there.
 """
 
 from __future__ import annotations
@@ -22,39 +22,46 @@ from builder.measure import provenance, references
 from builder.options import Options
 from builder.stack import stacks
 
-# The largest relative difference of float64 losses. It permits another order of summation, but not
-# another model.
+# The largest relative difference between the float64 losses of one model in two frameworks. A
+# different order of summation stays below it; a different model does not.
 TOLERANCE = 1e-6
 
 
-def prepare_environments(chosen: Sequence[str], peers: Sequence[str]) -> list[str]:
-    """Install the references; return all environments: stock Theano, peers, stacks.
+def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> list[str]:
+    """Install the reference environments; return the names of all environments to measure.
+
+    Args:
+        stack_names: the stacks to measure.
+        peers: the references to measure besides stock Theano, such as ``jax``.
+
+    Returns:
+        Stock Theano, then the peers, then the stacks.
 
     Raises:
         UsageError: a stack or peer is unknown, or a stack has Python 2.7.
         EnvironmentFailed: a stack is not built, or a reference could not be installed.
     """
-    for name in chosen:
+    for name in stack_names:
         stacks.load_with_python_3(
             name, "the comparison with stock Theano", "./invoke bench --what=2017"
         )
-    built_stacks = require_built(chosen)
-    compared = [references.STOCK, *peers]
-    for name in compared:
+    built_stacks = require_built(stack_names)
+    reference_names = [references.STOCK, *peers]
+    for name in reference_names:
         references.install_reference(name, Options())
-    return [*compared, *built_stacks]
+    return [*reference_names, *built_stacks]
 
 
-def require_built(chosen: Sequence[str]) -> list[str]:
-    """Require that all stacks are built; return them.
+def require_built(stack_names: Sequence[str]) -> list[str]:
+    """Require that the environments of all stacks are installed; return the stacks' names.
 
     Raises:
         UsageError: a stack is unknown.
         EnvironmentFailed: a stack is not built.
     """
-    for name in chosen:
+    for name in stack_names:
         envs.require_installed(stacks.load(name).name)
-    return list(chosen)
+    return list(stack_names)
 
 
 def describe_machine() -> dict[str, Any]:
@@ -65,12 +72,12 @@ def describe_machine() -> dict[str, Any]:
 
 
 def start_document() -> dict[str, Any]:
-    """Return the first keys of a report on this machine."""
+    """Return the keys with which each report starts: schema version and machine."""
     return {"schema_version": report.SCHEMA_VERSION, "machine": describe_machine()}
 
 
 def describe_circumstances() -> dict[str, Any]:
-    """Return the time of a measurement, and the load of the machine before the measurement."""
+    """Return the current time in UTC, and the machine's load average over the last minute."""
     now = datetime.datetime.now(datetime.timezone.utc)
     return {"load": os.getloadavg()[0], "when": now.isoformat(timespec="seconds")}
 
@@ -85,8 +92,12 @@ def make_home(environment: str, name: str) -> Path:
 def make_environ(environment: str, home: Path) -> dict[str, str]:
     """Return the environment variables of a measured program, without the user's settings.
 
-    In a stack with Theano 1.0.5, a failed optimizer raises an error. Otherwise Theano would
+    In a stack with Theano 1.0.5, a failed optimizer raises an error. By default Theano would
     continue without the optimizer, and calls would be slower.
+
+    Args:
+        environment: a stack or a reference.
+        home: the program's home directory.
     """
     environ = {**clean_environ(), "HOME": str(home)}
     if environment not in references.INTERPRETERS and not stacks.load(environment).has_python_2:
@@ -100,11 +111,14 @@ def run_measurement(
     """Run a Python program in an environment.
 
     Args:
+        environment: a stack or a reference.
         name: the name of the home directory.
-        empty: remove all files from the home directory first.
+        command: the program's file and its arguments.
+        empty: remove all files from the home directory first, and so the compile caches.
 
     Returns:
-        The JSON in the last line of the output, with the time and the load.
+        The JSON in the last line of the output. The keys ``when``, ``load`` and ``provenance`` are
+        added.
 
     Raises:
         CommandFailed: the program fails.
@@ -113,14 +127,14 @@ def run_measurement(
     if empty:
         shutil.rmtree(home)
         home.mkdir()
-    observed = describe_circumstances()
+    circumstances = describe_circumstances()
     environ = make_environ(environment, home)
-    done = run([envs.python_path(environment), *command], env=environ, cwd=home)
-    result: dict[str, Any] = json.loads(done.output.splitlines()[-1])
-    return result | observed | {"provenance": provenance.describe(environment)}
+    finished = run([envs.python_path(environment), *command], env=environ, cwd=home)
+    result: dict[str, Any] = json.loads(finished.output.splitlines()[-1])
+    return result | circumstances | {"provenance": provenance.describe(environment)}
 
 
 def losses_agree(losses: Sequence[float], expected: Sequence[float]) -> bool:
-    """Return whether two sequences of losses agree within TOLERANCE."""
+    """Return whether two sequences of losses of equal length agree within TOLERANCE."""
     pairs = zip(losses, expected, strict=True)
-    return all(math.isclose(loss, other, rel_tol=TOLERANCE) for loss, other in pairs)
+    return all(math.isclose(*pair, rel_tol=TOLERANCE) for pair in pairs)

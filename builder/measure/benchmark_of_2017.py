@@ -1,8 +1,9 @@
 """Repeat a user's benchmark of 2017 on the stacks of Theano 0.8.2 and on other stacks.
 
-The environments compile ``bench/training_of_2017.py`` with an empty cache, at most one environment
-per CPU at once. Calls are timed in one environment at a time. The small size is timed in several
-rounds, because the load of the computer can change between two environments.
+In the first round, each environment runs ``bench/training_of_2017.py`` with an empty compile cache.
+As many environments as CPUs compile at the same time, but calls are timed in one environment at a
+time. Further rounds repeat the calls of the small size, because the machine's load can change
+between two environments. The report has the fastest round.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from builder.common.processes import count_cpus
 from builder.measure import bar_chart, bench
 from builder.stack import stacks
 
-# Seconds that a user measured in 2017, by BLAS and libm, on another computer and with another
-# program of the same kind. The seconds of ops are for the ops in the gradient's scan.
+# Seconds that a user measured in 2017 on another computer, by BLAS and libm. The user's program
+# trained the same kind of model. The seconds of an op, such as Elemwise, are its total in the
+# gradient's scan.
 MEASURED_IN_2017 = {
     ("numpy", "system"): {
         "calls": 55.92, "compile": 934.3, "optimizer": 883.4, "grad_of_scan": 48.29,
@@ -35,18 +37,24 @@ MEASURED_IN_2017 = {
         "Elemwise": 9.02, "Dot22": 2.96, "Split": 5.76,
     },
 }  # fmt: skip
-# Rounds after the first round, which compiles. A round of the full size takes hours.
+# The number of rounds after the first round, by size. The first round compiles. A round of the full
+# size takes hours.
 ROUNDS = {"small": 3, "full": 0}
+# The keys of a row that a later, faster round replaces.
 REPEATED = ("calls", "grad_of_scan", "ops", "check_blas")
+# The keys of a row that are seconds.
 TIMES = ("calls", "compile", "optimizer", "grad_of_scan", "check_blas")
+# The parts of a bar in the chart. The first four are in the gradient's scan.
 PARTS = ("Elemwise", "products", "Split", "other ops of the gradient's scan", "other")
+# The ops that call BLAS. Their seconds are the part "products".
 PRODUCTS = ("Dot22", "Gemm", "Gemv", "Ger")
 
+# The JSON that bench/training_of_2017.py prints; its docstring explains the keys.
 Row = dict[str, Any]
 
 
 def list_old_stacks() -> list[str]:
-    """List the stacks of Theano 0.8.2."""
+    """List the names of the stacks of Theano 0.8.2."""
     return [stack.name for stack in stacks.load_all() if stack.theano == "0.8.2"]
 
 
@@ -54,7 +62,7 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
     """Measure environments; write the report and its chart, and print the table.
 
     Args:
-        environments: the environments; the first is the baseline.
+        environments: the names of built stacks; the first is the baseline.
         size: the size of the Neural Turing Machine: ``small`` or ``full``.
         calls: the number of calls to measure.
 
@@ -62,80 +70,97 @@ def measure(environments: Sequence[str], size: str, calls: int) -> Path:
         The report's file.
 
     Raises:
-        CommandFailed: the training step does not compile.
+        CommandFailed: the training step does not compile or run.
         VerifyFailed: environments compute different losses.
     """
     file = paths.REPORTS / f"bench-2017-{size}.json"
     rows: dict[str, Row] = {}
 
-    def first(name: str) -> Row:
+    def compile_and_measure(name: str) -> Row:
         return measure_one(name, size, calls, empty=True)
 
     with ThreadPoolExecutor(count_cpus()) as pool:
-        for name, row in zip(environments, pool.map(first, environments), strict=True):
+        results = pool.map(compile_and_measure, environments)
+        for name, row in zip(environments, results, strict=True):
             rows[name] = row
             report.write({**bench.start_document(), "size": size, "rows": rows}, file)
             progress.say(f"{name}: {row['calls']:.2f} s in {calls} calls")
     for name in [*environments] * ROUNDS[size]:
-        again = measure_one(name, size, calls, empty=False)
-        if again["calls"] < rows[name]["calls"]:
-            rows[name] |= {key: again[key] for key in REPEATED}
+        repeated = measure_one(name, size, calls, empty=False)
+        if repeated["calls"] < rows[name]["calls"]:
+            rows[name] |= {key: repeated[key] for key in REPEATED}
     report.write({**bench.start_document(), "size": size, "rows": rows}, file)
     progress.print_table(*make_table(rows))
     image = file.with_suffix(".svg")
-    drawn = bar_chart.draw_stacked_bars(f"Seconds in {calls} calls", PARTS, make_bars(rows))
-    image.write_text(drawn, encoding="utf-8")
+    chart = bar_chart.draw_stacked_bars(f"Seconds in {calls} calls", PARTS, make_bars(rows))
+    image.write_text(chart, encoding="utf-8")
     progress.say(f"{file}\n{image}")
-    if wrong := find_disagreements(rows):
-        raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))
+    if disagreements := find_disagreements(rows):
+        raise VerifyFailed(
+            "environments compute different losses:\n  " + "\n  ".join(disagreements)
+        )
     return file
 
 
 def measure_one(environment: str, size: str, calls: int, *, empty: bool) -> Row:
-    """Run the training step in an environment; return its row of the report.
+    """Run ``bench/training_of_2017.py`` in an environment; return its row of the report.
 
     Args:
-        empty: compile on an empty cache.
+        environment: the name of a built stack.
+        size: ``small`` or ``full``.
+        calls: the number of calls to measure.
+        empty: whether to empty the compile cache first.
     """
-    turns = paths.BENCHES / "2017.turns"
-    command = ("-B", paths.BENCH / "training_of_2017.py", size, str(calls), turns)
+    # The processes of all environments lock this file, so that one process at a time makes calls.
+    lock = paths.BENCHES / "2017.turns"
+    command = ("-B", paths.BENCH / "training_of_2017.py", size, str(calls), lock)
     return bench.run_measurement(environment, "2017", *command, empty=empty)
 
 
 def collect_seconds(row: Row) -> dict[str, float]:
-    """Collect the times of a row and of its ops, in seconds by name."""
+    """Collect the seconds of a row in one table: the TIMES and the ops, by name."""
     times = {name: row[name] for name in TIMES}
     return times | {op: spent for op, (spent, _) in row["ops"].items()}
 
 
 def make_table(rows: Mapping[str, Row]) -> tuple[list[str], list[list[str]]]:
-    """Format the report as a table: seconds, ratios to the baseline, ratios of 2017 in brackets."""
-    first = collect_seconds(next(iter(rows.values())))
+    """Format the report as a table with a line for each time and a column for each environment.
+
+    A cell such as ``8.10 C 0.152 (0.164)`` contains the seconds, whether the op runs in C or Python
+    (``Py``), the ratio to the baseline's seconds, and the ratio in the user's measurements of 2017.
+
+    Returns:
+        The header and the lines.
+    """
+    baseline = collect_seconds(next(iter(rows.values())))
     names = dict.fromkeys(name for row in rows.values() for name in collect_seconds(row))
     lines = [
-        [name, *(_format_cell(name, row, first, environment) for environment, row in rows.items())]
+        [
+            name,
+            *(_format_cell(name, row, baseline, environment) for environment, row in rows.items()),
+        ]
         for name in names
     ]
     return ["seconds", *rows], lines
 
 
-def _format_cell(name: str, row: Row, first: Mapping[str, float], environment: str) -> str:
-    spent = collect_seconds(row).get(name)
-    if spent is None:
+def _format_cell(name: str, row: Row, baseline: Mapping[str, float], environment: str) -> str:
+    seconds = collect_seconds(row).get(name)
+    if seconds is None:
         return "-"
     kind = f" {row['ops'][name][1]}" if name in row["ops"] else ""
-    ratio = f" {spent / first[name]:.3f}" if first.get(name) else ""
+    ratio = f" {seconds / baseline[name]:.3f}" if baseline.get(name) else ""
     seconds_in_2017 = _find_seconds_of_2017(environment).get(name)
     ratio_in_2017 = (
         f" ({seconds_in_2017 / MEASURED_IN_2017['numpy', 'system'][name]:.3f})"
         if seconds_in_2017
         else ""
     )
-    return f"{spent:.2f}{kind}{ratio}{ratio_in_2017}"
+    return f"{seconds:.2f}{kind}{ratio}{ratio_in_2017}"
 
 
 def _find_seconds_of_2017(environment: str) -> Mapping[str, float]:
-    """Return the seconds of 2017 for a stack's BLAS and libm; {} for other versions of Theano."""
+    """Return the user's seconds of 2017 for a stack's BLAS and libm; {} unless Theano is 0.8.2."""
     stack = stacks.load(environment)
     return (
         MEASURED_IN_2017.get((stack.blas, stack.libm), {})
@@ -145,7 +170,7 @@ def _find_seconds_of_2017(environment: str) -> Mapping[str, float]:
 
 
 def make_bars(rows: Mapping[str, Row]) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the bars of the chart: seconds by environment and part of the calls."""
+    """Return one group of bars for the chart: the seconds of each of PARTS, by environment."""
     return {
         "Neural Turing Machine": {
             name: _split_parts(collect_seconds(row)) for name, row in rows.items()
@@ -154,6 +179,7 @@ def make_bars(rows: Mapping[str, Row]) -> dict[str, dict[str, dict[str, float]]]
 
 
 def _split_parts(times: Mapping[str, float]) -> dict[str, float]:
+    """Divide the seconds of the calls among PARTS."""
     elemwise, split = times.get("Elemwise", 0.0), times.get("Split", 0.0)
     products = sum(times.get(op, 0.0) for op in PRODUCTS)
     other_in_scan = times["grad_of_scan"] - elemwise - split - products
@@ -162,7 +188,7 @@ def _split_parts(times: Mapping[str, float]) -> dict[str, float]:
 
 
 def find_disagreements(rows: Mapping[str, Row]) -> list[str]:
-    """List the environments whose losses differ from the baseline's."""
+    """Describe the environments whose losses differ from the first environment's losses."""
     expected = next(iter(rows.values()))["losses"]
     return [
         f"{name}: {row['losses']}, not {expected}"

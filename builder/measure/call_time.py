@@ -1,4 +1,7 @@
-"""Measure the run time of the same calls in stock Theano and in the stacks, alternately."""
+"""Measure the time of calls of Theano's functions in several environments, which take turns.
+
+The speed-ups over stock Theano are printed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ from builder.environment import envs
 from builder.measure import bench, provenance
 from builder.measure.references import STOCK
 
-# Report the best of several rounds, because other programs can only slow a round down.
+# The number of rounds. The fastest round is reported, because other programs on the machine can
+# only slow a round down.
 ROUNDS = 3
 
 # Wall seconds of one call, by environment and name of the call.
@@ -27,7 +31,8 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     """Measure environments; write the report, and print the speed-ups over stock Theano.
 
     Args:
-        quick: omit the full-size training step, which stock Theano compiles for 20 minutes.
+        environments: stock Theano and built stacks.
+        quick: omit the full-size training step, which stock Theano needs 20 minutes to compile.
 
     Returns:
         The report's file.
@@ -38,14 +43,14 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
     sizes = ["ntm-small"] if quick else ["ntm-small", "ntm"]
     best: dict[str, dict[str, float]] = {name: {} for name in environments}
     with contextlib.ExitStack() as stack:
-        talks = {name: stack.enter_context(start_process(name, sizes)) for name in environments}
+        processes = {name: stack.enter_context(start_process(name, sizes)) for name in environments}
         started = time.monotonic()
         for turn in range(ROUNDS):
             time_left = progress.format_time_left(turn, ROUNDS, started)
-            for name, talk in talks.items():
+            for name, process in processes.items():
                 # In the first round, each process compiles its functions.
                 progress.say(f"round {turn + 1} of {ROUNDS}: {name}{time_left}")
-                for call, seconds in json.loads(talk.ask("round")).items():
+                for call, seconds in json.loads(process.ask("round")).items():
                     best[name][call] = min(best[name].get(call, seconds), seconds)
     file = paths.REPORTS / "bench-run.json"
     software = {name: provenance.describe(name, ROUNDS) for name in environments}
@@ -57,7 +62,15 @@ def measure(environments: Sequence[str], quick: bool) -> Path:
 
 
 def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
-    """Start ``bench/speed.py`` in an environment; it answers each line with a round's times."""
+    """Start ``bench/speed.py`` in an environment.
+
+    The process measures one round for each line that it receives. Its answer is a line of JSON: the
+    seconds of one call, by the name of the call.
+
+    Args:
+        environment: a stack or a reference.
+        sizes: the training steps to measure: ``ntm-small``, ``ntm``.
+    """
     home = bench.make_home(environment, "run")
     return Conversation(
         [envs.python_path(environment), paths.BENCH / "speed.py", *sizes],
@@ -67,7 +80,13 @@ def start_process(environment: str, sizes: Sequence[str]) -> Conversation:
 
 
 def make_table(best: Seconds) -> tuple[list[str], list[list[str]]]:
-    """Format the report as a table: the time of each call, and its speed-up over stock Theano."""
+    """Format the report as a table: the time of each call, and its speed-up over stock Theano.
+
+    The last lines have the geometric means of the groups of :func:`group_calls`.
+
+    Returns:
+        The header and the lines.
+    """
     calls = list(best[STOCK])
     lines = []
     for call in calls:
@@ -83,7 +102,10 @@ def make_table(best: Seconds) -> tuple[list[str], list[list[str]]]:
 
 
 def group_calls(calls: Sequence[str]) -> dict[str, list[str]]:
-    """Group the elementwise calls by type and length; omit products and training steps."""
+    """Group the names of elementwise calls, such as ``exp float32 1e+05``, by dtype and length.
+
+    Products and training steps are in no group.
+    """
     groups: dict[str, list[str]] = {}
     for call in calls:
         if not call.startswith(("check_blas", "ntm")):
@@ -93,12 +115,15 @@ def group_calls(calls: Sequence[str]) -> dict[str, list[str]]:
 
 
 def compute_speed_up(best: Seconds, name: str, call: str) -> float:
-    """Compute the speed-up of a call over stock Theano."""
+    """Compute the speed-up of a call in the environment ``name`` over stock Theano."""
     return best[STOCK][call] / best[name][call]
 
 
 def format_time(call: str, seconds: float) -> str:
-    """Format a call's time, or a product's rate; a product's name ends with the matrices' order."""
+    """Format the time of a call, or the rate of a matrix product in GFLOP/s.
+
+    The name of a product, such as ``check_blas float32 2000``, ends with the order of its matrices.
+    """
     if call.startswith("check_blas"):
         order = int(call.rsplit(" ", 1)[1])
         return f"{2 * order**3 / seconds / 1e9:.1f} GFLOP/s"

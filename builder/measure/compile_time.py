@@ -1,8 +1,8 @@
-"""Measure the time to a first training call of the graphs of ``bench/`` in several environments.
+"""Measure the time from a process's start to the first training call of the graphs of ``bench/``.
 
-Each measurement is a process with its own home directory, which contains its compile cache. The
-environments alternate, also in repeated runs. A measurement replaces only its own row of the
-report, so rows that take 20 minutes are kept.
+Each measurement is a new process. Each pair of an environment and a graph has its own home
+directory, which contains its compile cache. The environments take turns, also in repeated runs. A
+measurement replaces only its own row of the report, because some rows take 20 minutes to measure.
 """
 
 from __future__ import annotations
@@ -32,20 +32,24 @@ GRAPHS = {
     "transformer": "a transformer's block",
     "vae": "a variational autoencoder",
 }
-# The graphs that exist in other sizes, such as mlp200, with their descriptions.
+# The graphs whose names may end with a size, and their descriptions: mlp200 has 200 dense layers.
 SIZED = {
     "ntm": "Neural Turing Machine, {} read heads",
     "lstm": "{} layers of LSTM",
     "mlp": "{} dense layers",
     "tiny": "{} tiny functions",
 }
+# The states of the compile cache before the process starts.
 CACHES = ("empty", "warm")
+# The phases of a row, in their order. No framework has all of them.
 PHASES = ("import", "graph", "optimizer", "linker", "compile", "first call")
-# These take 10 to 20 minutes for each state of the cache; --quick omits them.
+# Measurements of 10 to 20 minutes for each state of the cache, which --quick omits.
 SLOW = {(STOCK, "ntm"), ("pytensor", "ntm")}
-# Graphs that PyTensor cannot run: it convolves only single images, and has other random streams.
+# Graphs that PyTensor cannot run. Its convolution accepts only single images (conv), and its random
+# streams differ from Theano's (vae).
 UNSUPPORTED = {("pytensor", "conv"), ("pytensor", "vae")}
 
+# The JSON that bench/compilation.py prints; its docstring explains the keys.
 Row = dict[str, Any]
 # Rows by graph, environment and state of the compile cache.
 Rows = dict[str, dict[str, dict[str, Row]]]
@@ -56,8 +60,8 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
 
     Args:
         environments: stacks and references.
-        graphs: keys of GRAPHS, or another size of a key of SIZED.
-        quick: whether to omit SLOW graphs.
+        graphs: keys of GRAPHS, or keys of SIZED followed by a size, such as ``mlp200``.
+        quick: whether to omit the measurements in SLOW.
         runs: the number of runs of each graph, cache state and environment.
 
     Returns:
@@ -65,7 +69,8 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
 
     Raises:
         UsageError: a graph is unknown.
-        CommandFailed: a graph does not compile. For stock Theano, print the error and continue.
+        CommandFailed: a graph does not compile or run in an environment other than stock Theano.
+            After an error of stock Theano, the error is printed and the measurement continues.
         VerifyFailed: environments compute different losses.
     """
     for graph in graphs:
@@ -90,12 +95,12 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
         try:
             row = measure_one(name, graph, cache)
         except CommandFailed as error:
-            # Stock Theano uses the host's BLAS, and has no batched products without one.
+            # Stock Theano uses the host's BLAS. Without a BLAS it has no batched products.
             if name != STOCK:
                 raise
             progress.say(f"{graph} {cache} {name} failed: {str(error).splitlines()[-1].strip()}")
             continue
-        # Read again: another process may have written a row meanwhile.
+        # Read the report again: another process may have written a row during the measurement.
         document = _read_report(file)
         rows_of_graph = document["rows"].setdefault(graph, {}).setdefault(name, {})
         measured[graph, cache, name].append(row)
@@ -106,33 +111,42 @@ def measure(environments: Sequence[str], graphs: Sequence[str], quick: bool, run
     rows: Rows = _read_report(file)["rows"]
     progress.print_table(*make_table(rows))
     image = file.with_suffix(".svg")
-    drawn = bar_chart.draw_stacked_bars("Seconds to a first result", PHASES, make_bars(rows))
-    image.write_text(drawn, encoding="utf-8")
+    chart = bar_chart.draw_stacked_bars("Seconds to a first result", PHASES, make_bars(rows))
+    image.write_text(chart, encoding="utf-8")
     progress.say(f"{file}\n{image}")
-    if wrong := find_disagreements(rows):
-        raise VerifyFailed("environments compute different losses:\n  " + "\n  ".join(wrong))
+    if disagreements := find_disagreements(rows):
+        raise VerifyFailed(
+            "environments compute different losses:\n  " + "\n  ".join(disagreements)
+        )
     return file
 
 
 def _read_report(file: Path) -> dict[str, Any]:
-    """Read the report; return an empty report if the file is of another machine."""
-    before = report.read(file)
-    if before.get("machine") == bench.describe_machine():
-        return before
+    """Read the report; return a report without rows if there is none of this machine."""
+    document = report.read(file)
+    if document.get("machine") == bench.describe_machine():
+        return document
     return {**bench.start_document(), "rows": {}}
 
 
 def measure_one(environment: str, graph: str, cache: str) -> Row:
-    """Run ``bench/compilation.py`` in an environment; return its row of the report."""
+    """Run ``bench/compilation.py`` in an environment; return its row of the report.
+
+    Args:
+        environment: a stack or a reference.
+        graph: the name of a graph.
+        cache: the state of the compile cache, one of CACHES.
+    """
     framework = environment if environment in PEERS else "theano"
     command = (paths.BENCH / "compilation.py", framework, graph)
     return bench.run_measurement(environment, graph, *command, empty=cache == "empty")
 
 
 def combine_runs(runs: Sequence[Row]) -> Row:
-    """Return the run with the median of the total seconds, and the numbers of all runs.
+    """Combine the rows of several runs: return the row with the median of the total seconds.
 
-    ``call`` becomes the median of the runs. ``totals`` and ``calls`` list the seconds of all runs.
+    Its ``call`` is replaced by the median of the runs. The new keys ``totals`` and ``calls`` list
+    the seconds of all runs.
     """
     if len(runs) == 1:
         return runs[0]
@@ -154,12 +168,13 @@ def compute_total_seconds(row: Row) -> float:
 
 
 def _split_size(graph: str) -> tuple[str, int]:
+    """Split the size off a graph's name: ("mlp", 200) for ``mlp200``, ("mlp", 0) for ``mlp``."""
     name = graph.rstrip(string.digits)
     return name, int(graph[len(name) :] or 0)
 
 
 def describe_graph(graph: str) -> str:
-    """Describe a graph."""
+    """Return the description of a graph, such as "200 dense layers" for ``mlp200``."""
     if graph in GRAPHS:
         return GRAPHS[graph]
     name, size = _split_size(graph)
@@ -167,9 +182,16 @@ def describe_graph(graph: str) -> str:
 
 
 def _iterate_rows(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
-    """Yield rows with graph, cache and environment: stock Theano first, other sizes last."""
-    others = sorted(rows.keys() - GRAPHS.keys(), key=_split_size)
-    for graph in (*(name for name in GRAPHS if name in rows), *others):
+    """Yield each row with its graph, environment and state of the cache, in the table's order.
+
+    Graphs outside of GRAPHS, such as ``mlp200``, come last. For each graph and state of the cache,
+    stock Theano comes first.
+
+    Yields:
+        Graph, state of the cache, environment, row.
+    """
+    resized = sorted(rows.keys() - GRAPHS.keys(), key=_split_size)
+    for graph in (*(name for name in GRAPHS if name in rows), *resized):
         for cache in CACHES:
             for name in sorted(rows[graph], key=lambda name: (name != STOCK, name)):
                 if cache in rows[graph][name]:
@@ -177,7 +199,11 @@ def _iterate_rows(rows: Rows) -> Iterator[tuple[str, str, str, Row]]:
 
 
 def make_bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
-    """Return the bars of the chart: seconds by graph, environment and cache, and phase."""
+    """Return the groups of bars for the chart.
+
+    Returns:
+        Seconds by the description of the graph, by environment and state of the cache, by phase.
+    """
     groups: dict[str, dict[str, dict[str, float]]] = {}
     for graph, cache, name, row in _iterate_rows(rows):
         phases = {phase: row["phases"][phase] for phase in PHASES if phase in row["phases"]}
@@ -186,7 +212,14 @@ def make_bars(rows: Rows) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
-    """Format the report as a table; "other" is the time outside of the optimizer and C or XLA."""
+    """Format the report as a table.
+
+    "C or XLA" is the time of the phases ``linker`` and ``compile``. "other" is the wall time minus
+    the columns "optimizer" and "C or XLA".
+
+    Returns:
+        The header and the lines.
+    """
     head = ["graph", "cache", "environment", "wall s", "CPU s"]
     head += ["optimizer", "C or XLA", "other", "MB", "g++", "ms/call", "bound"]
     lines = []
@@ -206,15 +239,19 @@ def make_table(rows: Rows) -> tuple[list[str], list[list[str]]]:
 
 
 def find_lower_bound(by_environment: dict[str, dict[str, Row]]) -> float:
-    """Return the lower bound of a call's time in seconds, the least of all processes, or NaN."""
+    """Return the least lower bound of a graph's call in any row, in seconds; NaN without a bound.
+
+    Args:
+        by_environment: a graph's rows, by environment and state of the cache.
+    """
     rows = [row for by_cache in by_environment.values() for row in by_cache.values()]
-    # Old rows have no bound.
+    # Rows that an older version measured have no bound.
     bounds = (float(sum(row["bound"].values())) for row in rows if "bound" in row)
     return min(bounds, default=math.nan)
 
 
 def find_disagreements(rows: Rows) -> list[str]:
-    """List the environments whose losses differ from the first environment's on the same graph."""
+    """Describe the rows whose losses differ from the losses in the same graph's first row."""
     first: dict[str, list[float]] = {}
     disagreements = []
     for graph, cache, name, row in _iterate_rows(rows):

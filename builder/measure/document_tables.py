@@ -1,8 +1,8 @@
 """Generate the tables of README.md and docs/ from the measurements in ``bench/results``.
 
-A document names a table by the comment ``<!-- table: NAME -->``. The table follows that comment
-and ends with ``<!-- end of table -->``. ``./invoke bench --tables`` writes the tables;
-``./invoke lint`` fails if a table differs.
+A document contains the comment ``<!-- table: NAME -->``, the table, and the comment
+``<!-- end of table -->``. ``./invoke bench --tables`` writes the tables. ``./invoke lint`` fails if
+a table differs from the measurements.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from builder.common.errors import CommandFailed, ConfigurationError
 from builder.common.files import write_atomically
 
 RESULTS = paths.BENCH / "results"
-# A table contains no other comment. So if its end is missing, the match fails and does not include
-# the text up to the end of the next table.
+# The expression accepts no comment inside a table. Otherwise a table without an end would extend to
+# the end of the next table, and the text between both tables would be lost.
 MARKED = re.compile(r"(<!-- table: ([\w-]+) -->\n)(?:(?!<!--).)*(<!-- end of table -->)", re.DOTALL)
+# A cell without a measurement.
 MISSING = "-"
 
+# The descriptions of graphs in tables.
 GRAPHS = {
     "ntm": "Neural Turing Machine, 4 read heads, 87 steps",
     "ntm1": "Neural Turing Machine, 1 read head, 87 steps",
@@ -42,7 +44,8 @@ GRAPHS = {
     "transformer": "transformer block",
     "vae": "variational autoencoder",
 }
-# The first eight graphs are the bench's default; the others show how times grow with the size.
+# BENCH are the graphs that `bench` measures by default. GROWTH shows how times grow with a graph's
+# size.
 BENCH = ("ntm", "ntm1", "lstm", "mlp", "conv", "tiny", "transformer", "vae")
 GROWTH = ("mlp", "mlp60", "mlp200", "lstm", "lstm6", "lstm12", "tiny", "tiny1000", "tiny2000")
 HEADINGS = {
@@ -53,7 +56,8 @@ HEADINGS = {
 }
 STACKS = ("openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm")
 ELEMENTWISE = ("exp", "log", "tanh", "sigmoid", "pow", "softplus", "LSTM cell")
-# By row of the table of speed-ups: the names of calls in run.json, float32 and float64.
+# Maps a row of the table of speed-ups to the names of its calls in run.json: in float32 and
+# float64, or in float64 only.
 CALLS = {
     "Theano's check_blas, 2000 x 2000": ["check_blas float32 2000", "check_blas float64 2000"],
     **{
@@ -63,7 +67,9 @@ CALLS = {
     "small Neural Turing Machine, training step, float64": ["ntm-small"],
 }
 
+# A measurement in a file of bench/results.
 Row = dict[str, Any]
+# The header and the rows of a table, as lists of cells.
 Lines = list[Sequence[str]]
 
 
@@ -81,7 +87,13 @@ def load(name: str) -> dict[str, Any]:
 def make_first_calls(
     file: str, environments: Sequence[str], graphs: Sequence[str] = BENCH
 ) -> Lines:
-    """Make rows of seconds to the first result, by graph, cache state and day."""
+    """Make rows of seconds to the first result: a row for each graph, cache state and day.
+
+    Args:
+        file: the name of a file in ``bench/results``, without its suffix.
+        environments: keys of HEADINGS, one for each column.
+        graphs: keys of GRAPHS.
+    """
     lines: Lines = [
         ["graph", "compile cache", "measured", *map(HEADINGS.__getitem__, environments)]
     ]
@@ -97,7 +109,10 @@ def make_first_calls(
 
 
 def make_calls(file: str, environments: Sequence[str]) -> Lines:
-    """Make rows of milliseconds per call: the median and the range of all processes."""
+    """Make a row for each graph: the milliseconds of a call, and their lower bound.
+
+    A cell has the median and the range of all processes.
+    """
     lines: Lines = [["graph", *map(HEADINGS.__getitem__, environments), "lower bound"]]
     for graph in BENCH:
         rows = [list(load(file)["rows"][graph].get(name, {}).values()) for name in environments]
@@ -112,7 +127,10 @@ def make_calls(file: str, environments: Sequence[str]) -> Lines:
 
 
 def make_growth() -> Lines:
-    """Make rows of seconds to the first result and peak memory by graph size: openblas and JAX."""
+    """Make a row for each size of a graph: seconds to the first result, and peak memory in MB.
+
+    The columns are for ``openblas`` and JAX.
+    """
     lines: Lines = [
         [
             "graph",
@@ -139,7 +157,7 @@ def make_growth() -> Lines:
 
 
 def make_memory() -> Lines:
-    """Make rows of peak memory of processes that compile from an empty cache."""
+    """Make rows of the peak memory, in MB, of processes that start with an empty compile cache."""
     environments = ("stock", "pytensor", "openblas", "jax")
     lines: Lines = [["graph", "processor", "measured", *map(HEADINGS.__getitem__, environments)]]
     for file, graph in (
@@ -157,12 +175,12 @@ def make_memory() -> Lines:
 
 
 def make_summary() -> Lines:
-    """Make README's rows of first calls, with one processor and one day per row."""
+    """Make README's rows of seconds to the first result, with one processor and one day per row."""
     environments = ("stock", "pytensor", "openblas", "jax")
     lines: Lines = [
         ["graph", "compile cache", "processor, day", *map(HEADINGS.__getitem__, environments)]
     ]
-    chosen = (
+    measurements = (
         ("compile", "ntm", "empty"),
         ("compile", "ntm", "warm"),
         ("compile", "lstm", "empty"),
@@ -171,7 +189,7 @@ def make_summary() -> Lines:
         ("scale", "mlp200", "empty"),
         ("compile-epyc", "ntm", "empty"),
     )
-    for file, graph, cache in chosen:
+    for file, graph, cache in measurements:
         for day, rows in _group_by_day(load(file)["rows"][graph], cache, environments).items():
             cells = [
                 _format_seconds(_compute_total(rows[name])) if name in rows else MISSING
@@ -182,7 +200,7 @@ def make_summary() -> Lines:
 
 
 def make_speed_ups() -> Lines:
-    """Make rows of speed-ups of calls over stock Theano, float32 and float64, by stack."""
+    """Make a row for each call: the speed-ups of the STACKS over stock Theano, by dtype."""
     seconds = load("run")["seconds"]
     lines: Lines = [["call", *(f"`{name}`" for name in STACKS)]]
     for call, names in CALLS.items():
@@ -197,7 +215,7 @@ def make_speed_ups() -> Lines:
 
 
 def make_mean_speed_ups() -> Lines:
-    """Make rows of the geometric means of elementwise speed-ups over stock Theano, by stack."""
+    """Make a row for each stack: the geometric means of its elementwise speed-ups, by dtype."""
     seconds = load("run")["seconds"]
     lines: Lines = [["stack", "float32", "float64"]]
     for stack in STACKS:
@@ -212,7 +230,7 @@ def make_mean_speed_ups() -> Lines:
 
 
 def make_gpu() -> Lines:
-    """Make rows of the times of ``cuda`` and JAX on one H100."""
+    """Make a row for each graph: the times of the stack ``cuda`` and of JAX on an H100 GPU."""
     measures = ("first call, empty cache", "first call, warm cache", "a call")
     heads = [f"{measure}: {name}" for measure in measures for name in ("`cuda`", "JAX")]
     lines: Lines = [["graph", *heads]]
@@ -252,7 +270,7 @@ def list_documents() -> list[Path]:
 
 
 def fill(text: str) -> str:
-    """Replace each marked table of a document's text with the generated table.
+    """Replace each marked table in a document's text by the generated table; return the text.
 
     Raises:
         ConfigurationError: the text names an unknown table.
@@ -286,7 +304,7 @@ def update() -> list[Path]:
 
 
 def check() -> None:
-    """Compare the documents' tables with the results.
+    """Compare the documents' tables with the tables that :func:`fill` generates.
 
     Raises:
         CommandFailed: a table differs from the results.
@@ -302,7 +320,14 @@ def check() -> None:
 def _group_by_day(
     by_environment: dict[str, dict[str, Row]], cache: str, environments: Sequence[str]
 ) -> dict[str, dict[str, Row]]:
-    """Group the rows of one cache state by the day of their measurement, oldest day first."""
+    """Group the rows of one cache state by the day of their measurement, oldest day first.
+
+    Args:
+        by_environment: a graph's rows, by environment and cache state.
+
+    Returns:
+        Rows by day, such as ``3 Nov 2026``, and by environment.
+    """
     days: dict[datetime.date, dict[str, Row]] = {}
     for name in environments:
         if cache in (rows := by_environment.get(name, {})):
@@ -316,6 +341,7 @@ def _compute_speed_up(seconds: dict[str, dict[str, float]], stack: str, call: st
 
 
 def _find_processor(file: str) -> str:
+    """Return the name of the processor on which the measurements of a file were made."""
     machine = load(file)["machine"]
     return str(machine.get("name", machine["processor"]))
 
@@ -325,7 +351,7 @@ def _compute_total(row: Row) -> float:
 
 
 def _list_calls(row: Row) -> list[float]:
-    """Return the median seconds of a call, by run."""
+    """Return the median seconds of a call in each run of a row."""
     calls: list[float] = row.get("calls", [row["call"]])
     return calls
 
@@ -356,6 +382,6 @@ def _format_significant(value: float) -> str:
 
 
 def _format_lower_bound(rows: Iterable[Row]) -> str:
-    """Format the least time of the graph's products and copies in any process, in ms."""
+    """Format the least lower bound of a call in any row, in ms; MISSING if below 0.01 ms."""
     bound = min(sum(row["bound"].values()) for row in rows) * 1e3
     return _format_significant(bound) if bound >= 0.01 else MISSING

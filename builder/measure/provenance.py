@@ -18,8 +18,8 @@ def describe(environment: str, runs: int = 1) -> dict[str, Any]:
         runs: the number of runs from which the value of the measurement is computed.
 
     Returns:
-        The checkout's commit ("" outside a git checkout), the version and build number of each
-        package that affects the speed, and the number of runs.
+        ``commit``: the result of :func:`read_commit`; ``packages``: the version and build number of
+        each package that affects the speed, by name; ``runs``: the number of runs.
     """
     packages = {}
     for file in sorted((paths.ENVIRONMENTS / environment / "conda-meta").glob("*.json")):
@@ -30,9 +30,14 @@ def describe(environment: str, runs: int = 1) -> dict[str, Any]:
 
 
 def read_commit() -> str:
-    """Return the checkout's commit, with ``+`` if tracked files differ from it; "" without git."""
+    """Return the checkout's commit, with ``+`` if tracked files differ from it.
+
+    Return "" if git is missing or this directory is not a git checkout.
+    """
     try:
-        done = run(["git", "-C", paths.ROOT, "describe", "--always", "--dirty=+", "--exclude=*"])
+        finished = run(
+            ["git", "-C", paths.ROOT, "describe", "--always", "--dirty=+", "--exclude=*"]
+        )
     except (CommandFailed, HostToolMissing, OSError):
         return ""
-    return done.output.strip()
+    return finished.output.strip()

@@ -1,9 +1,9 @@
 """Install the reference environments: stock Theano, JAX and PyTensor.
 
-``stock`` is Theano 1.0.5 from pip: unpatched, on CPython 3.9, with the wheels of the last NumPy and
-SciPy on which it runs, and with the host's BLAS. ``stock-programs`` also has the dependencies of
-Keras, Lasagne and PyMC3. JAX and PyTensor run on the stacks' interpreter. ``references/`` has the
-requirements of each.
+``stock`` is Theano 1.0.5 from pip, unpatched, on CPython 3.9. It has the wheels of the last
+releases of NumPy and SciPy that Theano 1.0.5 supports, and uses the host's BLAS. ``stock-programs``
+also has the dependencies of Keras, Lasagne and PyMC3. JAX and PyTensor run on the stacks' CPython.
+``references/NAME.txt`` pins the requirements of the reference NAME.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from builder.stack.recipes import Recipe
 
 STOCK = "stock"
 PROGRAMS = "stock-programs"
-# Maps a reference to the recipe of its interpreter.
+# Maps a reference to the directory of its interpreter's recipe.
 INTERPRETERS = {
     STOCK: paths.REFERENCES / "python",
     PROGRAMS: paths.REFERENCES / "python",
     "jax": paths.RECIPES / "python",
     "pytensor": paths.RECIPES / "python",
 }
+# The references for `bench --peers`.
 PEERS = tuple(name for name in INTERPRETERS if name not in (STOCK, PROGRAMS))
-# The recipes of the wheels that install the requirements, by the recipe of the interpreter.
+
+# Maps the directory of an interpreter's recipe to the recipes whose sources are the wheels of pip
+# and setuptools for this interpreter.
 INSTALLERS = {
     paths.REFERENCES / "python": (paths.REFERENCES / "installers",),
     paths.RECIPES / "python": (paths.RECIPES / "pip", paths.RECIPES / "setuptools"),
 }
-# The file with the inputs of a complete environment.
+# The file in a reference's prefix that records the inputs of the installation. It is written last.
 MARK = "made-from.txt"
 
 
@@ -54,32 +57,32 @@ def install_reference(name: str, options: Options) -> Path:
     plan, installers = _make_plan(name)
     prefix = paths.ENVIRONMENTS / name
     mark = prefix / MARK
-    made_from = f"# on {plan.keys['python']}\n{requirements.read_text(encoding='utf-8')}"
-    if mark.exists() and mark.read_text(encoding="utf-8") == made_from:
+    inputs = f"# on {plan.keys['python']}\n{requirements.read_text(encoding='utf-8')}"
+    if mark.exists() and mark.read_text(encoding="utf-8") == inputs:
         return prefix
     mark.unlink(missing_ok=True)
     if prefix.exists():
         shutil.rmtree(prefix)
-    fetched = fetch_sources(installers, options)
-    # Do not add the packages to the stacks' channel.
+    wheels = fetch_sources(installers, options)
+    # Do not call build_packages: it would add the interpreter to the stacks' channel.
     interpreter, _ = Build(stacks.load_all()[0], plan, options).build_missing()
     prefix.mkdir(parents=True)
     progress.say(f"installing {prefix}")
     envs.install_packages([package.file for package in interpreter], prefix, str(prefix))
     try:
-        _install(prefix, fetched, requirements, options)
+        _install(prefix, wheels, requirements, options)
     except CommandFailed as error:
         raise EnvironmentFailed(
             f"{prefix} could not be installed:\n{error}",
             "check the network and pip's configuration, and run again",
         ) from error
-    mark.write_text(made_from, encoding="utf-8")
+    mark.write_text(inputs, encoding="utf-8")
     return prefix
 
 
 def _make_plan(name: str) -> tuple[Plan, list[Recipe]]:
-    """Return the plan of a reference's interpreter, and the recipes of its installers."""
-    # Use any stack: neither the interpreter nor its dependencies depend on an axis.
+    """Return the plan of a reference's interpreter, and the recipes with the wheels of pip."""
+    # Any stack gives the same plan: neither the interpreter nor its dependencies depend on an axis.
     stack = stacks.load_all()[0]
     rendered = recipes.load_all(stack)
     variant = recipes.make_variant(stack)
@@ -91,11 +94,17 @@ def _make_plan(name: str) -> tuple[Plan, list[Recipe]]:
     return plan, installers
 
 
-def _install(prefix: Path, installers: list[Path], requirements: Path, options: Options) -> None:
-    """Install the requirements: wheels, and source distributions of projects without wheels."""
+def _install(prefix: Path, wheels: list[Path], requirements: Path, options: Options) -> None:
+    """Install pip, and with pip the requirements, in the prefix of an interpreter.
+
+    Requirements without a wheel are built from their source distributions.
+
+    Args:
+        wheels: the wheels of pip, setuptools and, for CPython 3.9, wheel.
+    """
     python = prefix / "bin" / "python"
-    wheel = next(file for file in installers if file.name.startswith("pip-"))
-    run([python, wheel / "pip", "install", "--no-index", "--no-deps", *installers])
+    pip = next(file for file in wheels if file.name.startswith("pip-"))
+    run([python, pip / "pip", "install", "--no-index", "--no-deps", *wheels])
     # Build isolation would download build tools that are not pinned.
-    flags = [*options.pip_flags(), "--no-build-isolation"]
+    flags = [*options.make_pip_flags(), "--no-build-isolation"]
     run([python, "-m", "pip", "install", *flags, "-r", requirements])

@@ -1,1 +1,1 @@
-"""Build recipes into packages, store these in the package cache, and add them to channels."""
+"""Build packages from recipes, store them in the package cache, and add them to channels."""

@@ -1,4 +1,7 @@
-"""Build the missing recipes of a plan in parallel, the longest chain of dependent recipes first."""
+"""Build the missing recipes of a plan in parallel, each in its own process.
+
+Recipes that start the longest chain of dependent recipes are built first.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,22 @@ from builder.stack.recipes import Recipe
 from builder.timing import forecast, schedule
 from builder.timing.timings import Span
 
-# Niceness of builds off the critical path. Two builds of equal priority would share all cores
-# equally, and the critical path, which determines the end, would take longer.
+# Niceness of the builds that are not on the critical path. At equal priority they would slow down
+# the critical path, which determines the end of all builds.
 BACKGROUND_NICENESS = 10
-# Recipes of fewer CPU seconds start first, because they hardly delay the others.
+# Recipes that take fewer CPU seconds start first, because they hardly delay other recipes.
 SHORT_CPU_SECONDS = 5.0
 # Seconds between updates of priorities and of the estimated time left.
 UPDATE_INTERVAL = 1.0
-# Seconds of estimated work that must be done before the measured pace corrects the estimate.
+# The pace is the ratio of the elapsed seconds to the estimated seconds of the finished work. It
+# corrects the time left after this number of estimated seconds is done.
 PACE_SECONDS = 30.0
-# Limits of this correction, because one slow recipe says little about other recipes.
+# Limits of the pace, because one slow recipe says little about other recipes.
 MIN_PACE, MAX_PACE = 0.2, 5.0
-# The least remaining share of an estimate, for a recipe that takes longer than estimated.
+# At least this share of a recipe's estimated CPU seconds counts as left while the recipe is
+# building. It matters if the recipe takes longer than estimated.
 MIN_SHARE_LEFT = 1 / 50
-# A build that fails with less free space, in bytes, failed for lack of space.
+# If a build fails and fewer bytes are free on its file system, the error is DiskFull.
 MIN_FREE_BYTES = 1 << 24
 
 
@@ -58,13 +63,18 @@ def build_missing(
     """Build the recipes of a plan whose packages are not in the package cache.
 
     Args:
-        jobs: the number of recipes that are built at once.
+        plan: all recipes of a stack.
+        jobs: the maximum number of recipes that are built at once.
+        engine_name: one of ``engine.ENGINES``.
         step: the step that shows the progress.
+
+    Returns:
+        The packages of all recipes of the plan, also of recipes that were in the cache.
 
     Raises:
         BuildFailed: a recipe failed; the message has the reason, a log excerpt and the log's path.
         DiskFull: the file system of the cache is full.
-        KeyboardInterrupt: interrupted; the message has the number of recipes built.
+        KeyboardInterrupt: the user interrupted; the message has the number of built recipes.
     """
     packages: dict[str, list[Package]] = {}
     for recipe in plan.recipes:
@@ -86,8 +96,11 @@ class _Build:
     """A build in progress.
 
     Attributes:
+        process: the engine's process.
         lock: the file descriptor of the lock on the work directory.
-        began: the value of time.monotonic() at its start.
+        work: the work directory.
+        began: the value of time.monotonic() at the start of the build.
+        niceness: the niceness of the process, relative to this process.
     """
 
     recipe: Recipe
@@ -99,13 +112,14 @@ class _Build:
 
 
 class _Scheduler:
-    """Starts the builds of one plan when their dependencies are built, and collects their packages.
+    """Starts each build of a plan when its dependencies are built, and collects the packages.
 
     Attributes:
-        packages: the packages of each recipe that is built.
-        running: the builds in progress.
-        waiting: the recipes that another process is building.
+        packages: the packages of each built recipe, by name of the recipe.
+        running: the builds in progress, by name of the recipe.
+        waiting: the names of recipes that another process is building.
         spans: the time spans of the finished builds.
+        began: the value of time.monotonic() when the scheduler was created.
     """
 
     def __init__(
@@ -139,8 +153,8 @@ class _Scheduler:
             missing,
             key=lambda recipe: (seconds[recipe.name] >= SHORT_CPU_SECONDS, -chains[recipe.name]),
         )
-        # Use indirect dependencies too: a direct dependency may be cached while an indirect
-        # dependency is not.
+        # Wait for indirect dependencies too: the channel of a build contains them. A direct
+        # dependency may be in the package cache while an indirect dependency is not.
         closures = {recipe.name: self.plan.collect_needs(recipe.name) for recipe in pending}
         try:
             while pending or self.running:
@@ -172,10 +186,10 @@ class _Scheduler:
         self._last_update = now
         remaining = {name: cost for name, cost in seconds.items() if name not in self.packages}
         sessions = (build.process.pid for build in self.running.values())
-        used = processes.measure_cpu_seconds(sessions)
+        used_seconds = processes.measure_cpu_seconds(sessions)
         for name, build in self.running.items():
             remaining[name] = max(
-                remaining[name] * MIN_SHARE_LEFT, remaining[name] - used[build.process.pid]
+                remaining[name] * MIN_SHARE_LEFT, remaining[name] - used_seconds[build.process.pid]
             )
         needs = {name: self.plan.needs[name] for name in self.plan.needs if name in remaining}
         self._set_priorities(schedule.compute_longest_chains(needs, remaining))
@@ -187,7 +201,11 @@ class _Scheduler:
         self.step.seconds_left = seconds_left * min(max(pace, MIN_PACE), MAX_PACE)
 
     def _set_priorities(self, chains: dict[str, float]) -> None:
-        """Run the build with the longest chain at normal priority, others at a lower priority."""
+        """Give the build with the longest chain normal priority, and other builds a lower priority.
+
+        Args:
+            chains: the CPU seconds of the longest chain that starts with each recipe.
+        """
         critical = max(self.running, key=lambda name: chains[name], default="")
         for name, build in self.running.items():
             niceness = 0 if name == critical else BACKGROUND_NICENESS
@@ -198,7 +216,11 @@ class _Scheduler:
     def _start(
         self, recipe: Recipe, build_progress: progress.BuildProgress, pending: list[Recipe]
     ) -> None:
-        """Start a build and remove it from ``pending``, unless another process is building it."""
+        """Start a build, unless another process is building the recipe; then the recipe waits.
+
+        Args:
+            pending: the recipes to build. A recipe that is started or already built is removed.
+        """
         work = paths.work_directory() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
         lock = os.open(f"{work}.lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -222,10 +244,11 @@ class _Scheduler:
         build_progress.start(recipe.name, _log_file(recipe))
 
     def _start_engine(self, recipe: Recipe, work: Path) -> processes.Process:
-        """Start the engine in an empty work directory, with a channel of the dependencies."""
+        """Start the engine on a recipe, with an empty work directory and its own channel."""
         shutil.rmtree(work)
-        # The engine reads the tests of a package from the unpacked copy in its cache. The copy may
-        # be of another build's package with the same name, version and build string.
+        # The engine reads a package's tests from the unpacked copy in its own cache. Remove this
+        # copy: an earlier build may have made a package with the same name, version and build
+        # string.
         for output in recipe.outputs:
             stem = f"{output.name}-{output.version}-{output.build}"
             shutil.rmtree(paths.engine_cache() / "pkgs" / stem, ignore_errors=True)
@@ -234,7 +257,8 @@ class _Scheduler:
             for name in sorted(self.plan.collect_needs(recipe.name))
             for package in self.packages[name]
         ]
-        # The channel has exactly the recipe's dependencies: nothing else can be resolved.
+        # The channel has exactly the recipe's dependencies, so the engine can install no other
+        # package.
         channel.add_packages(dependencies, work / "channel")
         request = engine.Request(
             recipe=str(recipe.path),
@@ -253,7 +277,7 @@ class _Scheduler:
         )
 
     def _collect(self, build_progress: progress.BuildProgress) -> None:
-        """Store the packages of builds that have ended, and record their durations.
+        """Store the packages of each build that has ended, and record its duration.
 
         Raises:
             BuildFailed: a build failed.

@@ -15,14 +15,15 @@ from builder.common.errors import CommandFailed, SourceUnavailable, UsageError
 from builder.common.processes import run
 from builder.package.engine import SOURCE_DATE_EPOCH
 
-# The directories of a bundle. The script `invoke` reads WHEELS too.
+# The directories of a bundle. The script `invoke` unpacks WHEELS, so it has this name too.
 REPOSITORY, SOURCES, WHEELS = "theano-fast", "sources", "wheels"
 
 
 def write_bundle(file: Path, sources: Iterable[Path]) -> None:
     """Write a bundle of ``sources``, the files that git tracks, and the wheels of requirements.txt.
 
-    The same checkout gives the same bytes. The wheels are for the running Python's minor version.
+    The same checkout gives the same bytes. The wheels are for the minor version of the Python that
+    runs this function.
 
     Raises:
         UsageError: this directory is not a git checkout.
@@ -65,7 +66,7 @@ def normalize_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 @contextmanager
 def unpack_sources(file: Path) -> Iterator[Path]:
-    """Unpack a bundle's sources into a temporary directory, which exists during the block.
+    """Unpack a bundle's sources; yield their directory, which is removed at the end of the block.
 
     Raises:
         SourceUnavailable: the file is not a bundle.

@@ -17,7 +17,7 @@ SUBDIRS = ("linux-64", "noarch")
 
 @dataclass(frozen=True)
 class Package:
-    """A built package file."""
+    """A built package: its file, subdirectory in a channel, SHA-256, and size in bytes."""
 
     file: Path
     subdir: str
@@ -36,7 +36,10 @@ class Package:
 
 
 def add_packages(packages: Iterable[Package], directory: Path) -> None:
-    """Add packages to the channel at ``directory`` and index it; do nothing if it has them."""
+    """Add packages to the channel at ``directory`` and index it.
+
+    Do nothing if the index has all packages with the same SHA-256.
+    """
     packages = list(packages)
     indexed = _read_index(directory)
     if indexed is not None and all(
@@ -51,7 +54,7 @@ def add_packages(packages: Iterable[Package], directory: Path) -> None:
 
 
 def link_or_copy(origin: Path, target: Path) -> None:
-    """Replace ``target`` with a hard link to ``origin``, or a copy where no link is possible."""
+    """Replace ``target`` by a hard link to ``origin``, or by a copy if a link is not possible."""
     part = target.with_name(f".{target.name}.part")
     part.unlink(missing_ok=True)
     try:
@@ -61,12 +64,15 @@ def link_or_copy(origin: Path, target: Path) -> None:
             raise
         shutil.copyfile(origin, part)
     part.replace(target)
-    # rename(2) does nothing if both names are links to one file, and leaves both.
+    # If both names are links to one file already, rename(2) does nothing and ``part`` still exists.
     part.unlink(missing_ok=True)
 
 
 def _read_index(directory: Path) -> dict[str, str] | None:
-    """Read the SHA-256 of each package in a channel's index, by path; None without an index."""
+    """Read the SHA-256 of each package in a channel's index, by the package's path in the channel.
+
+    Return None if the channel has no index.
+    """
     indexes = [(subdir, directory / subdir / "repodata.json") for subdir in SUBDIRS]
     indexes = [(subdir, index) for subdir, index in indexes if index.exists()]
     if not indexes:

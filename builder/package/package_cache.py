@@ -15,14 +15,22 @@ from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack.recipes import Recipe
 
-# Files of a recipe that do not count in its cache key: recipe.yaml, because the key contains the
-# rendered recipe instead, and the list of expected test failures.
+# Files of a recipe that are no inputs of its cache key. The key contains the rendered recipe
+# instead of recipe.yaml. conformance.toml does not change the package: it lists expected failures
+# of tests.
 IGNORED_FILES = ("recipe.yaml", paths.CONFORMANCE.name)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The recipes of a stack, dependencies first, with the dependencies and cache key of each."""
+    """The recipes of a stack and their cache keys.
+
+    Attributes:
+        recipes: all recipes, dependencies first.
+        needs: the names of each recipe's direct dependencies, by name of the recipe.
+        keys: the cache key of each recipe, by name.
+        variant: the variant configuration of the stack.
+    """
 
     recipes: tuple[Recipe, ...]
     needs: Mapping[str, frozenset[str]]
@@ -30,7 +38,7 @@ class Plan:
     variant: Mapping[str, list[str]]
 
     def collect_needs(self, name: str) -> set[str]:
-        """Collect the names of the recipes that a recipe needs, directly or not."""
+        """Collect the names of a recipe's direct and indirect dependencies."""
         needs = self.needs[name]
         return set(needs).union(*map(self.collect_needs, needs))
 
@@ -45,8 +53,9 @@ def make_plan(
 
     Args:
         recipes: all rendered recipes, by name.
-        needs: the direct dependencies of each recipe, in an order with dependencies first.
+        needs: the direct dependencies of each recipe; dependencies come before their dependents.
         variant: the variant configuration of the stack.
+        engine_name: one of ``engine.ENGINES``.
 
     Raises:
         CommandFailed: the engine does not print its version.
@@ -74,7 +83,13 @@ def make_plan(
 
 
 def _hash_tree(root: Path) -> dict[str, str]:
-    """Return the mode and SHA-256 of each file of a tree that is an input of a package."""
+    """Return the executable bits and the SHA-256 of each file in a tree, by relative path.
+
+    IGNORED_FILES, hidden files and ``__pycache__`` are omitted.
+
+    Args:
+        root: a directory or a single file.
+    """
     return {
         str(file.relative_to(root)): f"{file.stat().st_mode & 0o111:o} {sha256(file)}"
         for file in sorted(root.rglob("*") if root.is_dir() else [root])
@@ -85,9 +100,10 @@ def _hash_tree(root: Path) -> dict[str, str]:
 
 
 def find_cached(key: str, cache: Path | None = None) -> list[Package] | None:
-    """Find the packages of a cache key; return None if the cache has no entry for it.
+    """Find the packages of a cache entry; return None if the cache has no entry with this key.
 
     Args:
+        key: the cache key of a recipe.
         cache: the package cache; by default the user's.
     """
     directory = (cache or paths.package_cache()) / key
@@ -104,7 +120,14 @@ def find_missing(plan: Plan) -> list[Recipe]:
 
 
 def store_packages(output: Path, key: str) -> list[Package]:
-    """Move the engine's packages from ``output`` into a new entry of the cache, atomically."""
+    """Move the packages below ``output`` into a new cache entry; return the moved packages.
+
+    The entry appears atomically: other processes never see a part of it.
+
+    Args:
+        output: the engine's output directory.
+        key: the cache key of the recipe.
+    """
     cache = paths.package_cache()
     cache.mkdir(parents=True, exist_ok=True)
     part = Path(tempfile.mkdtemp(prefix=f".{key}-", dir=cache))

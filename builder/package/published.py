@@ -1,4 +1,4 @@
-"""Publish packages in a channel that can be served, with all index files that clients read."""
+"""Publish packages in a channel for a web server, with all index files that clients read."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from builder.common.files import write_atomically
 from builder.package import canonical, solver
 from builder.package.channel import SUBDIRS, Package
 
-# index.json, about.json and run_exports.json of a package, without the suffix.
+# The content of a package's index.json, about.json and run_exports.json, by name without suffix.
 Descriptions = dict[str, dict[str, Any]]
 
 
 def publish(packages: Iterable[Package], directory: Path) -> None:
     """Add packages to the channel at ``directory``, and index all packages there.
 
-    The index consists of ``repodata.json``, its compressed form and shards, ``run_exports.json``
-    of each subdirectory (CEP 12), and ``channeldata.json`` in conda-index's format.
+    Each subdirectory gets ``repodata.json``, its compressed form and its shards, and
+    ``run_exports.json`` (CEP 12). The channel gets ``channeldata.json`` in conda-index's format.
     """
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
     for package in packages:
-        # Copy the file, do not link it: changes in the cache must not reach published packages.
+        # Copy the file instead of linking it: changes in the cache must not change published
+        # packages.
         part = directory / package.subdir / f".{package.file.name}.part"
         shutil.copyfile(package.file, part)
         part.replace(directory / package.path)
@@ -62,7 +63,13 @@ def _read_descriptions(directory: Path) -> dict[str, Descriptions]:
 
 
 def _make_channeldata(subdirs: Mapping[str, Mapping[str, Descriptions]]) -> dict[str, Any]:
-    """Make ``channeldata.json`` from the build of each package with the highest build number."""
+    """Make the content of ``channeldata.json``: an entry for each name of a package.
+
+    The build with the highest build number determines the version and the description.
+
+    Args:
+        subdirs: the descriptions of packages, by subdirectory and file name.
+    """
     packages: dict[str, Any] = {}
     for subdir, files in subdirs.items():
         rows = sorted(files.items(), key=lambda row: row[1]["index"]["build_number"])

@@ -1,4 +1,4 @@
-"""Build packages a second time in a different environment, and compare the bytes."""
+"""Build packages a second time under different conditions, and compare the bytes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from builder.source import sources
 from builder.stack.recipes import Recipe
 from builder.timing import forecast
 
-# The user id of nobody.
+# The user id and the group id of the user ``nobody``.
 NOBODY = 65534
 
 
@@ -30,14 +30,15 @@ def _wrap_in_mount(mount: str) -> tuple[str, ...]:
     return ("unshare", "--mount", "sh", "-c", f'{mount} && exec "$@"', "sh")
 
 
-# Tools that a bare machine lacks. Recipes and their tests must get them from packages.
+# Tools that a bare machine lacks, so the second build hides them. Recipes and their tests must get
+# them from packages.
 TOOLS = (
     "ar as c++ cc cmake cpp g++ gcc gfortran ld m4 make nm objdump patch perl pkg-config ranlib"
     " readelf strip"
 )
 
-# Maps a property to the prefix of a command: it runs the command with another value of the
-# property, if the host permits the change.
+# Maps a property of the host to a command prefix. The prefix runs the command with another value of
+# the property. Most prefixes need root.
 WRAPPERS = {
     "host name": ("unshare", "--uts", "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"),
     "terminals": _wrap_in_mount(
@@ -54,6 +55,7 @@ WRAPPERS = {
     "number of CPUs": ("taskset", "--cpu-list", str(min(os.sched_getaffinity(0)))),
     "user": ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
 }
+# Environment variables of the second build.
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "Pacific/Kiritimati",
@@ -62,14 +64,21 @@ ENVIRONMENT = {
     "CONDA_OVERRIDE_LINUX": "5.4",
     "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
 }
-# ``rebuild --turn`` selects one of the recipes with at least this many CPU seconds in costs.toml.
-# All other recipes together take a few minutes.
+# Recipes with at least this many CPU seconds in costs.toml are expensive: ``rebuild --turn``
+# rebuilds only one of them. All other recipes together take a few minutes.
 EXPENSIVE_CPU_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The SHA-256 of a package's two builds, and the paths of the files in it that differ."""
+    """The comparison of a package's two builds.
+
+    Attributes:
+        package: the file name of the package.
+        first: the SHA-256 of the first build.
+        second: the SHA-256 of the second build.
+        differences: the paths, within the package, of the files that differ.
+    """
 
     package: str
     first: str
@@ -83,7 +92,10 @@ class Comparison:
 
 
 def select_recipes(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
-    """Return the recipe that makes ``package``, or all recipes if it is empty.
+    """Return the recipe that makes ``package``, or all recipes if ``package`` is empty.
+
+    Args:
+        package: the name of a recipe or of a package.
 
     Raises:
         UsageError: no recipe makes the package.
@@ -100,9 +112,11 @@ def select_recipes(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
 
 
 def drop_expensive(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
-    """Drop all expensive recipes except one: the ``turn``-th, modulo their number.
+    """Drop all expensive recipes except the recipe whose turn it is; return the other recipes.
 
     Args:
+        turn: selects the recipe. Its index among the expensive recipes is ``turn`` modulo their
+            number.
         missing: the recipes that had to be built before the rebuild. If one of them is expensive,
             drop all expensive recipes, because this run takes long enough.
     """
@@ -123,15 +137,18 @@ def rebuild(
     reports: Path,
     amdlibm_archive: Path | None = None,
 ) -> list[Comparison]:
-    """Build ``recipes`` again, take all other packages from the package cache, and compare.
+    """Build ``recipes`` again, and compare the packages with the packages in the package cache.
 
-    The second build has another checkout directory, home, time and ENVIRONMENT, and no TERM. It
-    also changes the properties of WRAPPERS, if the host permits it.
+    The second build runs later, in a copy of the checkout, with another home directory, with the
+    variables of ENVIRONMENT, and without TERM. It also changes the properties in WRAPPERS that the
+    host permits to change. Packages of other recipes come from the package cache.
 
     Args:
+        stack: the name of the stack.
+        recipes: the recipes to build again.
         plan: the stack's plan; all its packages are in the package cache.
         reports: the directory for diffoscope's reports, if diffoscope is on PATH.
-        amdlibm_archive: the release archive of AOCL-LibM that the plan was made with.
+        amdlibm_archive: the release archive of AOCL-LibM from which the plan was made.
 
     Raises:
         BuildFailed: the second build failed.
@@ -165,7 +182,7 @@ def rebuild(
 
 
 def _ignore_files(directory: str, names: list[str]) -> set[str]:
-    """Return the names in a directory of the checkout that are not copied: built or hidden."""
+    """Return the names in a directory that are not copied: hidden files and build outputs."""
     hidden = {name for name in names if name == "__pycache__" or name.startswith(".")}
     return hidden | ({"build"} if Path(directory) == paths.ROOT else set())
 
@@ -188,15 +205,18 @@ def _fill_cache(plan: Plan, recipes: Iterable[Recipe], cache: Path) -> None:
 
 
 def _select_wrappers(root: Path, checkout: Path) -> list[str]:
-    """Chain the WRAPPERS that the host permits, and print the other wrappers.
+    """Chain the WRAPPERS that the host permits; print the names of the others.
 
     Args:
-        root: the directory of the second build; given to NOBODY if that user builds in it.
+        root: the directory of the second build. Its owner becomes NOBODY if the build runs as that
+            user.
+        checkout: the copy of the checkout.
     """
     root.chmod(0o755)
     chain: list[str] = []
     for changed, wrapper in WRAPPERS.items():
-        # Test in a shell, because setpriv itself keeps the rights that it drops for its child.
+        # Start Python from a shell, because setpriv starts its own command with the rights that the
+        # command's child processes no longer have.
         probe = [*chain, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
         probe.append("import builder.package.builds")
         if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:

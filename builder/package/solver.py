@@ -1,8 +1,8 @@
 """Index channels, solve match specs and install packages with py-rattler, in a subprocess.
 
-Call it through :func:`call`, which runs ``python -m builder.package.solver VERB REQUEST``. After
-py-rattler's event loop has run, the interpreter can crash while it shuts down; the subprocess ends
-without a shutdown.
+Other modules use :func:`call`, which runs ``python -m builder.package.solver VERB REQUEST``. After
+py-rattler's event loop has run, the interpreter can crash while it shuts down. The subprocess ends
+with ``os._exit``, which omits the shutdown.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ from builder.common.processes import run
 
 
 def call(verb: str, **request: Any) -> Any:
-    """Run a verb, ``index``, ``solve`` or ``install``, and return its JSON answer.
+    """Run a verb in a subprocess, and return its JSON answer.
+
+    Args:
+        verb: ``index``, ``solve`` or ``install``.
+        request: the arguments of the verb's function, such as :func:`_solve`.
 
     Raises:
         CommandFailed: the verb failed; the message comes from py-rattler.
@@ -42,16 +46,22 @@ def call(verb: str, **request: Any) -> Any:
 
 
 async def _index(channel: str, every_form: bool = False) -> None:
+    """Index the channel in the directory ``channel``.
+
+    Args:
+        every_form: write the compressed and the sharded form of repodata.json too.
+    """
     from rattler.index import index_fs  # noqa: PLC0415
 
-    # By default write repodata.json only. Clients prefer the other forms, but the engine would not
-    # update them, so they would become outdated.
+    # By default write repodata.json only. Clients prefer the other forms, but the engine updates
+    # only repodata.json, so the other forms would become outdated.
     await index_fs(Path(channel), write_zst=every_form, write_shards=every_form, force=True)
     # py-rattler leaves its temporary directory in the channel.
     shutil.rmtree(Path(channel) / ".tmp", ignore_errors=True)
 
 
 async def _solve(channel: str, specs: list[str]) -> list[str]:
+    """Return the paths, within a channel, of packages that satisfy match specs on this host."""
     from rattler import VirtualPackage, solve  # noqa: PLC0415
     from rattler.virtual_package import VirtualPackageOverrides  # noqa: PLC0415
 
@@ -67,6 +77,12 @@ async def _solve(channel: str, specs: list[str]) -> list[str]:
 async def _install(
     files: list[str], prefix: str, cache: str, final_prefix: str | None = None
 ) -> None:
+    """Install package files into a prefix.
+
+    Args:
+        cache: the directory into which py-rattler unpacks packages.
+        final_prefix: the path of the environment if it is moved or mounted there later.
+    """
     from rattler import RepoDataRecord, install  # noqa: PLC0415
 
     records = [await RepoDataRecord.from_package_archive(file) for file in files]
@@ -75,7 +91,6 @@ async def _install(
         target_prefix=prefix,
         cache_dir=Path(cache),
         show_progress=False,
-        # The final location of the environment, if it is only prepared in ``prefix``.
         alternative_target_prefix=final_prefix,
     )
 

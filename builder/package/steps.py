@@ -1,4 +1,4 @@
-"""Announce the cost of a build before it starts, and print a line for each step of a command."""
+"""Announce the cost of a build before it starts, and print a line after each step of a command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from builder.source.sources import cached_path
 from builder.stack.recipes import Recipe, Source
 from builder.timing import forecast, schedule
 
-# An announcement names at most NAMED_RECIPES recipes of at least this many CPU seconds. If no
-# recipe takes so long, it names the NAMED_RECIPES slowest recipes.
+# An announcement names at most NAMED_RECIPES recipes, the slowest first. It omits recipes of fewer
+# than NAMED_CPU_SECONDS, unless all recipes take fewer.
 NAMED_CPU_SECONDS = 60
 NAMED_RECIPES = 3
 
@@ -23,10 +23,15 @@ NAMED_RECIPES = 3
 class Step:
     """A step in progress.
 
+    Args:
+        title: the number and name of the step.
+        expected_seconds: the estimated duration of the step; 0 if unknown.
+        later_seconds: the estimated duration of all later steps.
+
     Attributes:
         describe: returns a description of the progress; called from another thread.
-        seconds_left: the estimated seconds until the end of this step; None to use the duration of
-            earlier runs.
+        seconds_left: the estimated seconds until the end of this step. If it is None,
+            ``expected_seconds`` gives the estimate.
         result: the result, set at the end. A step without a result prints nothing.
     """
 
@@ -40,7 +45,7 @@ class Step:
         self._later_seconds = later_seconds
 
     def format_line(self) -> str:
-        """Format the live line: title, time left in this and the later steps, description."""
+        """Format the live line: title, time left until the end of all steps, description."""
         seconds_left = self.seconds_left
         if seconds_left is None and self._expected_seconds:
             seconds_left = self.began + self._expected_seconds - time.monotonic()
@@ -60,10 +65,14 @@ class Steps:
 
     @contextmanager
     def step(self, name: str, *, live: bool = True) -> Iterator[Step]:
-        """Run a step as a context; if it ends without an error, print its result and duration.
+        """Run a step as a context manager.
+
+        If the step ends without an error, print its result and its duration.
 
         Args:
-            live: show a live line meanwhile. Not possible if a subprocess writes to the terminal.
+            name: one of the names of the steps.
+            live: show a live line during the step. Pass False if a subprocess writes to the
+                terminal.
 
         Raises:
             ValueError: the command has no step of this name.
@@ -86,11 +95,11 @@ class Steps:
 
 
 def list_steps(missing: Iterable[Recipe], later: Sequence[str] = ()) -> Steps:
-    """List the steps that build the missing recipes, and the later steps.
+    """List the steps of a command: "fetch" and "packages" if they are needed, then ``later``.
 
     Args:
         missing: the recipes whose packages are not in the package cache.
-        later: the names of the steps after the packages.
+        later: the names of the steps after the packages are built.
     """
     missing = list(missing)
     fetch = ["fetch"] if _find_absent_sources(missing) else []
@@ -109,9 +118,10 @@ def announce(
 
     Args:
         name: the name of the stack.
+        plan: the recipes of the stack.
         steps: the steps of the command, from :func:`list_steps`.
         jobs: the number of recipes that are built at once.
-        origin: the origin of the sources; by default they are downloaded.
+        origin: the origin of the sources, such as "from ../sources.tar"; by default "to download".
     """
     missing = package_cache.find_missing(plan)
     if not missing:
@@ -124,7 +134,7 @@ def announce(
     seconds = schedule.estimate_duration(needs, cpu_seconds, jobs, cpus)
     seconds += sum(map(forecast.estimate_stage_seconds, steps.names))
     total, built = len(plan.recipes), len(plan.recipes) - len(missing)
-    # The work directory of an interrupted or failed build is kept.
+    # An interrupted or failed build leaves its work directory.
     resumes = built and any((paths.work_directory() / recipe.name).is_dir() for recipe in missing)
     if resumes:
         work = f"resuming: {built} of {total} recipes are built, {len(missing)} to build"
@@ -147,7 +157,11 @@ def announce(
 
 
 def describe_arrived(absent: Sequence[Source]) -> str:
-    """Describe how many of the sources that were absent have arrived in the cache."""
+    """Describe the progress of a fetch, such as "3 of 10 files, 20 of 57 MB".
+
+    Args:
+        absent: the sources that were not in the cache before the fetch.
+    """
     files, size = 0, 0
     for source in absent:
         file = cached_path(source)
@@ -158,14 +172,14 @@ def describe_arrived(absent: Sequence[Source]) -> str:
             else:
                 size += sum(part.stat().st_size for part in file.parent.glob(".part-*"))
         except OSError:
-            # The file was renamed between the two calls.
+            # Another thread renamed or removed the file after this function had listed it.
             continue
     total = progress.format_size(forecast.estimate_megabytes(absent))
     return f"{files} of {len(absent)} files, {size / 1e6:.0f} of {total}"
 
 
 def describe_fetched(sources: Sequence[Source]) -> str:
-    """Describe the number and the size of sources that are in the cache; "" if there are none."""
+    """Describe the number and the total size of sources in the cache; "" without sources."""
     if not sources:
         return ""
     size = sum(cached_path(source).stat().st_size for source in sources)
@@ -186,7 +200,7 @@ def _count_files(sources: Sequence[Source]) -> str:
 
 
 def _describe_cpu_time(cpu_seconds: dict[str, float]) -> str:
-    """Describe the CPU time of recipes, in total and of the largest."""
+    """Describe the total CPU time of recipes, and the CPU time of the slowest recipes."""
     names = sorted(cpu_seconds, key=lambda name: -cpu_seconds[name])
     large = [name for name in names if cpu_seconds[name] >= NAMED_CPU_SECONDS] or names
     rows = [
@@ -197,7 +211,10 @@ def _describe_cpu_time(cpu_seconds: dict[str, float]) -> str:
 
 
 def _describe_disk(missing: Sequence[Recipe], absent: Sequence[Source]) -> str:
-    """Describe the cache, the space that a build takes there, and the free space if it is less."""
+    """Describe the path of the cache and the disk space that a build needs there.
+
+    If less space is free, also describe the free space.
+    """
     needed = forecast.estimate_disk_megabytes(missing, forecast.estimate_megabytes(absent))
     cache = paths.cache()
     existing = next(directory for directory in (cache, *cache.parents) if directory.exists())

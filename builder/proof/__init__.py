@@ -1,1 +1,1 @@
-"""Test built environments: Theano's own tests, random programs, this project's tests."""
+"""Test built environments with Theano's own tests, random programs and this project's tests."""

@@ -1,6 +1,7 @@
-"""Run Theano's or a program's own tests in a stack, and compare the outcomes with a table.
+"""Run Theano's or a program's own tests in a stack, and find unexpected outcomes.
 
-The outcomes of the same tests on stock Theano are the reference.
+A conformance.toml lists the expected failures. The outcomes of the same tests on stock Theano are
+the reference.
 """
 
 from __future__ import annotations
@@ -35,7 +36,13 @@ from builder.proof import (
 from builder.proof.expected_failures import Expectations
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_results import Results
-from builder.proof.pytest_runs import THEANO, THEANO_OF_2017, Interpreter, Manner, Run
+from builder.proof.pytest_runs import (
+    THEANO,
+    THEANO_OF_2017,
+    Interpreter,
+    Run,
+    RunnerSettings,
+)
 from builder.stack import recipes, stacks
 
 SUITES = ("quick", "full")
@@ -45,7 +52,14 @@ TESTS = re.compile(r"tests/(.+/)?(test_[^/]*|[^/]*_test)\.py$")
 
 @dataclass(frozen=True)
 class Selection:
-    """The ``shard``-th of ``shards`` parts of a suite, and whether it runs on a GPU."""
+    """The tests to run: the ``shard``-th of ``shards`` parts of a suite.
+
+    Attributes:
+        suite: one of SUITES.
+        shard: the number of the part, from 1 to ``shards``.
+        shards: the number of parts.
+        gpu: whether the tests run on an NVIDIA GPU.
+    """
 
     suite: str
     shard: int
@@ -58,7 +72,12 @@ class Selection:
 
 
 def make_selection(suite: str, shard: str, gpu: bool = False) -> Selection:
-    """Make a selection from flags.
+    """Make a selection from the flags of ``./invoke conformance``.
+
+    Args:
+        suite: one of SUITES.
+        shard: ``I/N`` for the I-th of N parts.
+        gpu: whether to run on an NVIDIA GPU.
 
     Raises:
         UsageError: the suite is unknown, or the shard is not I/N.
@@ -72,24 +91,31 @@ def make_selection(suite: str, shard: str, gpu: bool = False) -> Selection:
 
 
 def judge(name: str, selection: Selection, jobs: int) -> None:
-    """Run Theano's or a program's tests in a stack, and compare the outcomes with its table.
+    """Run the tests of Theano or of a program in a stack; compare with the expected failures.
+
+    Args:
+        name: the name of a stack. If it contains a program, the program's tests run.
+        selection: the tests to run.
+        jobs: the maximum number of test files that run at once; 0 means the number of CPUs.
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
         ConformanceFailed: an unlisted test failed, or a listed test passed.
-        UsageError: the stack cannot use a GPU, has several programs, or its program has no table.
+        UsageError: the stack cannot use a GPU, has several programs, or its program has no
+            conformance.toml.
         HostToolMissing: the host lacks the device.
     """
     device = _choose_device(name, selection)
     file = find_table(name)
     expected = expected_failures.load_expectations(file).on(device)
     stack = stacks.load(name)
-    manner = Manner() if stack.programs else THEANO_OF_2017 if stack.has_python_2 else THEANO
+    theano_settings = THEANO_OF_2017 if stack.has_python_2 else THEANO
+    settings = RunnerSettings() if stack.programs else theano_settings
     lock = _lock_with_tests(name)
     with _lock_run(name, selection, lock.digest + file.read_text("utf-8")) as directory:
-        interpreter = _install(lock, directory, nose=manner.nose)
+        interpreter = _install(lock, directory, nose=settings.nose)
         environ, device_name = _make_environ(device, interpreter, directory)
-        results = _run(Run(interpreter, directory, environ, jobs, manner), expected, selection)
+        results = _run(Run(interpreter, directory, environ, jobs, settings), expected, selection)
         _write_report(name, device_name, selection, results, expected)
         _remove_run(directory)
     # Stock Theano is 1.0.5.
@@ -113,10 +139,10 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
 
 def find_table(name: str) -> Path:
-    """Find the table of a stack's Theano, or of its program.
+    """Find the conformance.toml of a stack's Theano, or of its program.
 
     Raises:
-        UsageError: the stack has several programs, or its program has no table.
+        UsageError: the stack has several programs, or its program has no conformance.toml.
     """
     stack = stacks.load(name)
     programs = stack.name.split(stacks.WITH)[1:]
@@ -126,20 +152,20 @@ def find_table(name: str) -> Path:
         return paths.CONFORMANCE
     file = paths.RECIPES / programs[0] / paths.CONFORMANCE.name
     if len(programs) > 1 or not file.exists():
-        tabled = [
+        programs_with_tables = [
             program
             for program in stacks.list_programs()
             if (paths.RECIPES / program / file.name).exists()
         ]
         raise UsageError(
             f"{name}: choose a stack with exactly one program that has a {file.name}",
-            f"choose one of: {', '.join(tabled)}",
+            f"choose one of: {', '.join(programs_with_tables)}",
         )
     return file
 
 
 def run_reference(selection: Selection, jobs: int) -> None:
-    """Run the same tests on stock Theano, and write the reference report.
+    """Run Theano's tests on stock Theano, and write the report that is the reference.
 
     Raises:
         CommandFailed: another process runs the same tests.
@@ -147,7 +173,7 @@ def run_reference(selection: Selection, jobs: int) -> None:
     """
     if selection.gpu:
         raise UsageError("--reference: stock Theano runs on the CPU only", "omit --gpu")
-    # Stock Theano runs with the configurations of the CPU stacks.
+    # Stock Theano runs the configurations of the CPU stacks.
     expected = expected_failures.load_expectations(paths.CONFORMANCE).on("cpu")
     interpreter = _make_interpreter(references.install_reference(STOCK, Options()))
     with _lock_run(STOCK, selection, str(interpreter)) as directory:
@@ -159,7 +185,7 @@ def run_reference(selection: Selection, jobs: int) -> None:
 
 
 def _choose_device(name: str, selection: Selection) -> str:
-    """Return the device of a stack's tests, by its name in the table."""
+    """Return the device on which a stack's tests run: ``cpu``, ``opencl`` or ``cuda``."""
     device = stacks.load(name).device
     if selection.gpu and device != "cuda":
         raise UsageError(f"--gpu: the stack {name} cannot use a GPU", "add --stack=cuda")
@@ -167,7 +193,7 @@ def _choose_device(name: str, selection: Selection) -> str:
 
 
 def _lock_with_tests(name: str) -> Lock:
-    """Resolve a stack together with its packages of tests."""
+    """Resolve a stack with the test packages of its recipes, such as ``theano-tests``."""
     build = Build.of_stack(name, Options())
     built = build.build_packages()
     tests = sorted(package.name for package in built if package.name.endswith("-tests"))
@@ -177,10 +203,17 @@ def _lock_with_tests(name: str) -> Lock:
 
 @contextlib.contextmanager
 def _lock_run(name: str, selection: Selection, subject: str) -> Iterator[Path]:
-    """Lock the directory of a run; keep the files of an interrupted run with the same inputs.
+    """Lock the directory of a run, and yield it.
+
+    The directory keeps the files of an interrupted run if that run had the same inputs.
+
+    Args:
+        name: the environment under test.
+        selection: the tests to run.
+        subject: text that identifies the environment and the expected failures.
 
     Raises:
-        CommandFailed: another run has locked it.
+        CommandFailed: another process has locked the directory.
     """
     directory = paths.TEST_RUNS / f"{name}-{selection}"
     with files.lock_directory(
@@ -193,7 +226,7 @@ def _lock_run(name: str, selection: Selection, subject: str) -> Iterator[Path]:
 
 
 def _reset_run(directory: Path, subject: str) -> None:
-    """Remove the files of a run with other inputs."""
+    """Empty the directory of a run, unless its files come from a run with the same inputs."""
     files = [
         paths.CONFORMANCE,
         pytest_runs.CONFTEST,
@@ -208,18 +241,19 @@ def _reset_run(directory: Path, subject: str) -> None:
 
 
 def _install(lock: Lock, directory: Path, *, nose: bool) -> Interpreter:
-    """Install an environment for the run, so that the verified environment does not change."""
-    prefix, lent = directory / "environment", directory / "lent"
-    if not lent.exists():
+    """Install an environment for the run, so that tests cannot change the stack's environment."""
+    prefix, links = directory / "environment", directory / "lent"
+    # The links are created after the environment. If they exist, the environment is complete.
+    if not links.exists():
         shutil.rmtree(prefix, ignore_errors=True)
         prefix.mkdir()
         envs.install_packages(lock.files, prefix, str(prefix))
-        lent.mkdir()
+        links.mkdir()
         if nose:
-            linked_packages.unpack_nose(lent)
+            linked_packages.unpack_nose(links)
         else:
-            linked_packages.link_packages(lent, *linked_packages.PYTEST)
-    return _make_interpreter(prefix, lent)
+            linked_packages.link_packages(links, *linked_packages.PYTEST)
+    return _make_interpreter(prefix, links)
 
 
 def _make_interpreter(prefix: Path, *path: Path) -> Interpreter:
@@ -229,7 +263,12 @@ def _make_interpreter(prefix: Path, *path: Path) -> Interpreter:
 
 
 def make_parts(expected: Expectations, files: Sequence[str], selection: Selection) -> list[Part]:
-    """Make the parts of ``files`` to run, the longest first.
+    """Make the parts of test files to run, the longest part first.
+
+    Args:
+        expected: the configurations, and the durations of files.
+        files: the paths of all test files, relative to site-packages.
+        selection: the tests to run.
 
     Raises:
         ConfigurationError: a pattern of a configuration matches no file.
@@ -264,6 +303,7 @@ def _make_environ(
 
 
 def _run(tests: Run, expected: Expectations, selection: Selection) -> Results:
+    """Run the selected tests in all configurations; return the results."""
     site = tests.interpreter.site_packages
     patterns = [pattern for row in expected.configurations.values() for pattern in row.files]
     packages = {pattern.partition("/")[0] for pattern in patterns}
@@ -281,7 +321,7 @@ def _run(tests: Run, expected: Expectations, selection: Selection) -> Results:
 def _write_report(
     name: str, device: str, selection: Selection, results: Results, expected: Expectations
 ) -> None:
-    """Write the report, and print its counts."""
+    """Write the report; print the reasons of skipped tests, and the counts."""
     counts = pytest_results.count_outcomes(
         results, expected_failures.index_failures(expected.failures)
     )

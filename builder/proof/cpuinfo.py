@@ -1,7 +1,8 @@
-"""Write /proc/cpuinfo from CPUID in Linux's format: ``python cpuinfo.py`` prints it.
+"""Print the content of /proc/cpuinfo, in Linux's format, from the results of the CPUID instruction.
 
-QEMU's user mode emulates the instruction CPUID, but programs still read the host's /proc/cpuinfo.
-This module imports only Python's standard library, because it runs inside the emulator.
+QEMU's user mode emulates CPUID, but programs still read the host's /proc/cpuinfo. Run as a program
+in the emulator, this module prints the emulated processor's content. It imports only Python's
+standard library, because the program starts without other packages.
 """
 
 from __future__ import annotations
@@ -68,16 +69,16 @@ FEATURES: tuple[tuple[int, int, int, str], ...] = (
 
 
 def format_cpuinfo(cpuid: Cpuid, processors: int) -> str:
-    """Format /proc/cpuinfo.
+    """Format the content of /proc/cpuinfo.
 
     Args:
-        cpuid: returns EAX, EBX, ECX and EDX of a leaf and a subleaf.
+        cpuid: executes CPUID for a leaf and a subleaf; returns EAX, EBX, ECX and EDX.
         processors: the number of processors of the machine.
     """
     _, *vendor = cpuid(0, 0)
     signature = cpuid(1, 0)[EAX]
     family, model = signature >> 8 & 0xF, signature >> 4 & 0xF
-    # Only these families use the extended fields (CPUID in Intel's and AMD's manuals).
+    # The extended fields apply to these families only: CPUID in Intel's and AMD's manuals.
     if family in (0x6, 0xF):
         model += (signature >> 16 & 0xF) << 4
     if family == 0xF:
@@ -110,7 +111,10 @@ def list_flags(cpuid: Cpuid) -> Iterator[str]:
 
 
 def find_last_subleaf(cpuid: Cpuid, leaf: int) -> int:
-    """Return the largest subleaf of a leaf."""
+    """Return the largest subleaf in FEATURES that a leaf has.
+
+    Leaf 7 reports its largest subleaf. Of the other leaves, FEATURES uses subleaves 0 and 1 only.
+    """
     return cpuid(leaf, 0)[EAX] if leaf == 0x7 else 1
 
 
@@ -128,7 +132,7 @@ def load_cpuid() -> Cpuid:
         eax, ebx, ecx, edx = registers
         return eax, ebx, ecx, edx
 
-    # The closure keeps the memory of the machine code alive.
+    # Keep a reference to the machine code, so that its memory is not freed.
     cpuid.__dict__["memory"] = memory
     return cpuid
 

@@ -20,12 +20,12 @@ else:
 
 @dataclass(frozen=True)
 class Configuration:
-    """The Theano flags of test files on a device.
+    """Test files that run with the same Theano flags on the same device.
 
     Attributes:
-        device: ``cpu``; ``opencl`` (the CPU, in a stack for GPUs); or ``cuda``.
+        device: ``cpu``, ``opencl`` (PoCL on the CPU, in a stack for GPUs) or ``cuda``.
         flags: THEANO_FLAGS.
-        files: patterns of file names.
+        files: patterns of the paths of test files, such as ``theano/*``.
     """
 
     device: str
@@ -38,6 +38,10 @@ class Failure:
     """Tests that are expected to fail for one reason.
 
     Attributes:
+        tests: the ids of the tests.
+        configurations: the names of the configurations in which the tests fail.
+        reason: the reason of the failures.
+        evidence: the proof of the reason.
         stock: whether the tests fail on stock Theano too. If not, the tests themselves are wrong.
     """
 
@@ -50,7 +54,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Expectations:
-    """The table: the configurations, the seconds of files, and the expected failures."""
+    """The content of a conformance.toml.
+
+    Attributes:
+        configurations: the configurations by name.
+        quick_seconds: the CPU seconds that ``--suite=quick`` spends on a file.
+        seconds: the CPU seconds of all tests of a file, by path.
+        failures: the expected failures.
+    """
 
     configurations: Mapping[str, Configuration]
     quick_seconds: int
@@ -58,14 +69,16 @@ class Expectations:
     failures: tuple[Failure, ...]
 
     def on(self, device: str) -> Expectations:
-        """Return the table with only the configurations for a device."""
-        chosen = {name: row for name, row in self.configurations.items() if row.device == device}
-        return replace(self, configurations=chosen)
+        """Return the expectations with only the configurations for a device."""
+        configurations = {
+            name: row for name, row in self.configurations.items() if row.device == device
+        }
+        return replace(self, configurations=configurations)
 
     def step(self, file: str) -> int:
-        """Return n; ``--suite=quick`` runs every n-th test of a file.
+        """Return the number n for which every n-th test of a file takes about ``quick_seconds``.
 
-        These tests take about ``quick_seconds``. If the table has no time for the file, n is 1.
+        ``--suite=quick`` runs these tests. If ``seconds`` does not contain the file, n is 1.
         """
         return max(1, math.ceil(self.seconds.get(file, 0) / self.quick_seconds))
 
@@ -74,7 +87,7 @@ Row = TypeVar("Row", Configuration, Failure)
 
 
 def load_expectations(file: Path) -> Expectations:
-    """Read the table.
+    """Read a conformance.toml.
 
     Raises:
         ConfigurationError: an unknown or missing key, or a configuration that does not exist.
@@ -99,6 +112,11 @@ def load_expectations(file: Path) -> Expectations:
 
 
 def _parse_row(file: Path, kind: type[Row], row: dict[str, Any]) -> Row:
+    """Parse a row of the file into the dataclass ``kind``.
+
+    Raises:
+        ConfigurationError: the keys of the row are not the fields of ``kind``.
+    """
     names = [field.name for field in fields(kind)]
     if set(row) != set(names):
         raise ConfigurationError(
@@ -123,7 +141,10 @@ def index_failures(failures: Iterable[Failure]) -> dict[Key, Failure]:
 def find_deviations(
     failures: Iterable[Failure], results: Results, reference: Mapping[Key, Outcome]
 ) -> list[str]:
-    """List the deviations of tests from the table, one line each.
+    """Describe the deviations of tests from the expected failures.
+
+    A deviation is an unlisted failure, a listed test that passed or does not exist, or a wrong
+    value of ``stock``.
 
     Args:
         failures: the expected failures.

@@ -1,4 +1,7 @@
-"""Run random programs in a stack; compare with Theano unoptimized, stock Theano and NumPy."""
+"""Run random programs in a stack; compare the results with three oracles.
+
+The oracles are the stack's Theano without optimizations, stock Theano, and NumPy.
+"""
 
 from __future__ import annotations
 
@@ -27,34 +30,40 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+# The list of known differences.
 KNOWN = paths.ROOT / "fuzz" / "known.toml"
-# The largest number of smaller programs that are tried for a difference.
+# A program that differs is reduced: at most this number of smaller programs is tried.
 ATTEMPTS = 250
-# Seconds to reduce a differing program; the second number applies if the last FREQUENT programs of
-# the category differed in the same way.
+# Seconds to reduce a program that differs. The second number applies if the last FREQUENT
+# differences in the program's category were of the same kind.
 SHRINK_SECONDS, FREQUENT_SHRINK_SECONDS, FREQUENT = 12, 3, 2
 # A run ends after this number of unlisted differences.
 ENOUGH = 40
 # Seconds between progress lines.
 LINE_INTERVAL = 30
+# THEANO_FLAGS of a worker without shipped modules and without the cache of optimized graphs.
 UNSHIPPED = "cmodule.shipped=,cache_optimizations=False"
-# The inner function of a scan takes its mode from these flags.
+# THEANO_FLAGS of a worker without optimizations and C code. The inner function of a scan takes its
+# mode from THEANO_FLAGS, so a mode that is passed to theano.function would not suffice.
 UNOPTIMIZED = "mode=Mode,linker=py,optimizer=None"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a run in seconds and in programs; 0 means no limit."""
+    """The limits of a run, in seconds and in number of programs; 0 means no limit."""
 
     seconds: int
     programs: int
 
 
-def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
+def fuzz(stack: str, limits: Limits, seed: int, category_names: str) -> None:
     """Run random programs in a stack, and report the differences.
 
     Args:
-        chosen: categories, separated by commas; "" for all.
+        stack: the name of a built stack.
+        limits: the limits of the run.
+        seed: the seed of the programs. The same seed and categories give the same programs.
+        category_names: categories of programs, separated by commas; "" for all categories.
 
     Raises:
         UsageError: a category is unknown, or the stack has Python 2.7.
@@ -63,19 +72,19 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
         ConfigurationError: known.toml has an invalid row.
         FuzzingFailed: a difference is not listed in known.toml.
     """
-    categories = chosen.split(",") if chosen else list(generator.CATEGORIES)
-    if others := sorted(set(categories) - set(generator.CATEGORIES)):
+    categories = category_names.split(",") if category_names else list(generator.CATEGORIES)
+    if unknown := sorted(set(categories) - set(generator.CATEGORIES)):
         names = ", ".join(generator.CATEGORIES)
-        raise UsageError(f"unknown category {others[0]!r}", f"choose among: {names}")
+        raise UsageError(f"unknown category {unknown[0]!r}", f"choose among: {names}")
     name = stacks.load_with_python_3(stack, "fuzz").name
     envs.require_installed(name)
     table = load_known(KNOWN)
     counts: Counter[str] = Counter()
     differences: list[Finding] = []
     directory = paths.FUZZING / name
-    locked = f"another process runs random programs on {name} in {directory}"
+    message = f"another process runs random programs on {name} in {directory}"
     with (
-        files.lock_directory(directory, locked, "wait until it ends"),
+        files.lock_directory(directory, message, "wait until it ends"),
         _start_workers(name, counts) as workers,
     ):
         begun = time.monotonic()
@@ -94,31 +103,32 @@ def fuzz(stack: str, limits: Limits, seed: int, chosen: str) -> None:
                 break
         seconds = time.monotonic() - begun
     _write_report(name, seed, counts, seconds, differences)
-    unknown = [difference for difference in differences if difference.row is None]
-    if unknown:
+    unlisted = [difference for difference in differences if difference.row is None]
+    if unlisted:
         raise FuzzingFailed(
-            f"stack {name}, seed {seed}: {len(unknown)} unlisted differences:\n"
-            + "\n".join(f"  {row.program.category}: {row.difference}" for row in unknown),
+            f"stack {name}, seed {seed}: {len(unlisted)} unlisted differences:\n"
+            + "\n".join(f"  {row.program.category}: {row.difference}" for row in unlisted),
             f"correct Theano, or list a difference that stock Theano has too in {KNOWN}; "
             f"programs: {paths.REPORTS / f'{name}-fuzz'}",
         )
 
 
 def _is_frequent(candidate: program.Program, differences: list[Finding]) -> bool:
-    """Return whether the last FREQUENT programs of its category differed in the same way."""
-    kinds = [
+    """Return whether the last FREQUENT differences of its category have the same signature."""
+    signatures = [
         row.difference.signature
         for row in differences
         if row.program.category == candidate.category
     ]
-    return len(kinds) >= FREQUENT and len(set(kinds[-FREQUENT:])) == 1
+    return len(signatures) >= FREQUENT and len(set(signatures[-FREQUENT:])) == 1
 
 
 def load_known(file: Path) -> tuple[KnownDifference, ...]:
-    """Load the listed differences.
+    """Load the known differences from known.toml.
 
     Raises:
-        ConfigurationError: the keys of a row are not the fields of KnownDifference.
+        ConfigurationError: the keys of a row are not the fields of KnownDifference, or a regular
+            expression is invalid.
     """
     try:
         return known_differences.parse(tomllib.loads(file.read_text(encoding="utf-8")))
@@ -127,9 +137,13 @@ def load_known(file: Path) -> tuple[KnownDifference, ...]:
 
 
 def _generate_programs(
-    limits: Limits, seed: int, names: list[str], begun: float
+    limits: Limits, seed: int, categories: list[str], begun: float
 ) -> Iterator[program.Program]:
-    """Yield the programs of a seed; the categories alternate."""
+    """Yield the programs of a seed, one category after the other, until a limit is reached.
+
+    Args:
+        begun: the value of time.monotonic() at the start of the run.
+    """
     number, last_line = 0, begun
     while not limits.programs or number < limits.programs:
         now = time.monotonic()
@@ -138,27 +152,34 @@ def _generate_programs(
         if now - last_line > LINE_INTERVAL:
             last_line = now
             progress.say(f"{number} programs, {number / (now - begun):.1f} a second")
-        yield generator.generate(seed, names[number % len(names)], number // len(names))
+        yield generator.generate(
+            seed, categories[number % len(categories)], number // len(categories)
+        )
         number += 1
 
 
 @contextlib.contextmanager
 def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
-    """Start the worker processes; count the questions to NumPy and its answers."""
+    """Start the worker processes; they end with the block.
+
+    Args:
+        stack: the name of the stack.
+        counts: the keys "numpy asked" and "numpy told" are counted, see :func:`_count_numpy`.
+    """
     with contextlib.ExitStack() as started:
 
         def start(
             environment: str, role: str, flags: str = "", module: str = "fuzz.worker"
         ) -> oracles.Ask:
-            # Use one directory for each stack: runs of other stacks use stock Theano too, and would
-            # wait for the same locks.
+            # Each stack has its own directory for stock Theano too. Otherwise a run of another
+            # stack would wait for the lock of stock Theano's compile directory.
             directory = paths.FUZZING / stack / environment
             home = directory / role
             home.mkdir(parents=True, exist_ok=True)
-            # The workers of an environment share a compile directory, except the worker without
-            # shipped modules.
-            shared = home if flags == UNSHIPPED else directory
-            settings = [f"base_compiledir={shared / 'compiledir'}", "on_opt_error=warn", flags]
+            # The workers of an environment share a compile directory. The worker without shipped
+            # modules has its own.
+            parent = home if flags == UNSHIPPED else directory
+            settings = [f"base_compiledir={parent / 'compiledir'}", "on_opt_error=warn", flags]
             environ = {
                 **processes.clean_environ(),
                 "HOME": str(home),
@@ -168,12 +189,12 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
                 "PYTHONHASHSEED": "0",
                 "THEANO_FLAGS": ",".join(filter(None, settings)),
             }
-            talk = started.enter_context(
+            worker = started.enter_context(
                 processes.Conversation(
                     [envs.python_path(environment), "-m", module], env=environ, cwd=home
                 )
             )
-            return lambda question: dict(json.loads(talk.ask(json.dumps(question))))
+            return lambda question: dict(json.loads(worker.ask(json.dumps(question))))
 
         stock = stock_oracle = None
         if (paths.ENVIRONMENTS / references.STOCK / references.MARK).exists():
@@ -197,7 +218,10 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
 
 
 def _count_numpy(ask: oracles.Ask, counts: Counter[str]) -> oracles.Ask:
-    """Count the requested outputs, and the outputs that NumPy can compute."""
+    """Return a function that asks NumPy, and counts outputs.
+
+    "numpy asked" counts the requested outputs, and "numpy told" the outputs that NumPy computed.
+    """
 
     def ask_and_count(question: dict[str, Any]) -> dict[str, Any]:
         answer = ask(question)
@@ -220,40 +244,48 @@ def _print_difference(row: Finding) -> None:
 
 
 def _make_script(finding: Finding) -> str:
-    where = finding.difference
+    """Make a Python script that runs the program and compares its results with the oracle's."""
+    difference = finding.difference
     comment = (
-        f"{where.kind} ({where.situation}), compared with {finding.oracle}; cause: {finding.cause}."
+        f"{difference.kind} ({difference.situation}), compared with {finding.oracle}; "
+        f"cause: {finding.cause}."
     )
-    return program.make_script(finding.program, where.kind, _make_assertions(finding), comment)
+    return program.make_script(finding.program, difference.kind, _make_assertions(finding), comment)
 
 
 def _make_assertions(finding: Finding) -> list[str]:
-    """Make the lines of a script that fail while the program's results differ; [] if impossible."""
-    where = finding.difference
+    """Make the lines of a script that fail if the program's results differ from the oracle's.
+
+    If the oracle has no output to compare with, for example because it raised an error, the lines
+    are comments only.
+    """
+    difference = finding.difference
     comments = [
-        f"# {line[:300]}" for line in (f"actual: {where.actual}", f"expected: {where.expected}")
+        f"# {line[:300]}"
+        for line in (f"actual: {difference.actual}", f"expected: {difference.expected}")
     ]
     answers = finding.expected.get("runs", {}).get("plain", {}).get("calls", [])
-    if where.call < 0 or "outputs" not in answers[where.call]:
+    if difference.call < 0 or "outputs" not in answers[difference.call]:
         return comments
-    number = max(where.output, 0)
-    dtype, shape, elements = answers[where.call]["outputs"][number]
-    pairs = [tuple(value) if isinstance(value, list) else value for value in elements]
-    value = program.Value(dtype, tuple(shape), tuple(pairs)).format_source()
-    slack = finding.program.tolerance if "float" in dtype or "complex" in dtype else 0
+    number = max(difference.output, 0)
+    dtype, shape, elements = answers[difference.call]["outputs"][number]
+    # A complex element is a list in JSON.
+    values = [tuple(value) if isinstance(value, list) else value for value in elements]
+    source = program.Value(dtype, tuple(shape), tuple(values)).format_source()
+    tolerance = finding.program.tolerance if "float" in dtype or "complex" in dtype else 0
     return [
         *comments,
-        f"expected = {value}",
-        f"result = np.asarray(results[{where.call}][{number}])",
+        f"expected = {source}",
+        f"result = np.asarray(results[{difference.call}][{number}])",
         "assert (result.dtype, result.shape) == (expected.dtype, expected.shape)",
-        f"np.testing.assert_allclose(result, expected, {slack}, {slack})",
+        f"np.testing.assert_allclose(result, expected, {tolerance}, {tolerance})",
     ]
 
 
 def _write_report(
     stack: str, seed: int, counts: Counter[str], seconds: float, differences: list[Finding]
 ) -> None:
-    """Write the report, and a script for each differing program that is not listed."""
+    """Write the report, and a script for each unlisted difference; print the counts."""
     directory = paths.REPORTS / f"{stack}-fuzz"
     directory.mkdir(parents=True, exist_ok=True)
     scripts = [_make_script(difference) for difference in differences]

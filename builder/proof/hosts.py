@@ -19,7 +19,8 @@ from builder.source import debian
 
 # Debian 11 (the oldest release on the mirrors), Debian 13, and the development release.
 SUITES = ("bullseye", "trixie", "sid")
-# Verifies the environment in a root file system, as an unprivileged user.
+# The script that verifies an environment in a root file system, as an unprivileged user. $1 is the
+# root file system, $2 the directory with the environment, and $3 its mount point.
 INSIDE = """
 mkdir -p "$1$3" "$1/home/user"
 chown 1000:1000 "$1/home/user"
@@ -32,15 +33,16 @@ exec chroot --userspec=1000:1000 "$1" \
 
 
 def verify_on_hosts(stack: str, suites: Sequence[str], options: Options) -> None:
-    """Verify a stack's environment in minimal systems of other Debian releases.
+    """Verify a stack's environment in minimal root file systems of other Debian releases.
 
     Args:
-        suites: code names of SUITES.
+        stack: the name of a stack; it is built if needed.
+        suites: the releases, by their codenames in SUITES.
 
     Raises:
         UsageError: a release is not in SUITES.
-        HostToolMissing: this host cannot make the systems.
-        VerifyFailed: a check failed in a system; the other systems were checked too.
+        HostToolMissing: this host cannot create the root file systems.
+        VerifyFailed: a check failed on a release. The other releases are verified too.
     """
     if unknown := sorted(set(suites) - set(SUITES)):
         raise UsageError(f"unknown release {unknown[0]!r}", f"choose among: {', '.join(SUITES)}")

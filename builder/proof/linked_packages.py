@@ -9,7 +9,7 @@ from pathlib import Path
 from builder.source import sources
 from builder.stack.recipes import Source
 
-# pytest with its dependencies, and another dependency of Theano's tests.
+# pytest with its dependencies, and parameterized, which Theano's tests import.
 PYTEST = (
     *("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"),
     "parameterized",
@@ -28,7 +28,7 @@ NOSE = (
 
 
 def link_packages(directory: Path, *names: str) -> None:
-    """Link importable packages and modules into ``directory``, for a PYTHONPATH."""
+    """Create links in ``directory`` to packages and modules of this Python, for a PYTHONPATH."""
     for name in names:
         module = importlib.util.find_spec(name)
         assert module is not None
@@ -36,7 +36,7 @@ def link_packages(directory: Path, *names: str) -> None:
         file = Path(module.origin)
         # Link the directory of a package, or the file of a module.
         path = file.parent if file.name == "__init__.py" else file
-        # pytest also reads its own and pluggy's metadata.
+        # Link the metadata too: pytest reads its own and pluggy's.
         for part in (path, *path.parent.glob(f"{name}-*.dist-info")):
             (directory / part.name).symlink_to(part)
 

@@ -1,4 +1,4 @@
-"""Prepare processes of an environment to compute with the host's PoCL: OpenCL on the CPU."""
+"""Prepare the processes of an environment to compute with the host's PoCL: OpenCL on the CPU."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from pathlib import Path
 from builder.common import processes
 from builder.common.errors import CommandFailed, HostToolMissing
 
-# libgpuarray opens these libraries by names that only Debian's development packages have.
+# Maps the file names that libgpuarray opens to the host's libraries. Only Debian's development
+# packages contain files with these names.
 LIBRARIES = {"libOpenCL.so": "libOpenCL.so.1", "libclblast.so": "libclblast.so.1"}
-# These libraries need the host's libstdc++, which may be newer than the environment's.
+# The LIBRARIES need the host's libstdc++, which may be newer than the environment's.
 RUNTIME = "libstdc++.so.6"
 HINT = "as root: apt-get install pocl-opencl-icd ocl-icd-libopencl1 libclblast1"
-# PoCL, if the host has no other OpenCL.
+# The first OpenCL device. It is PoCL's, if the host has no other implementation of OpenCL.
 DEVICE = "opencl0:0"
-# Uses the features that Theano needs: a context, memory, BLAS.
+# A program that uses the features that Theano needs: a context, memory and BLAS.
 PROBE = f"""
 import pygpu.blas
 context = pygpu.init("{DEVICE}")
@@ -25,7 +26,10 @@ pygpu.blas.gemm(1, matrix, matrix, 0)
 
 
 def make_environ(directory: Path) -> dict[str, str]:
-    """Return environment variables for processes; link the libraries in ``directory``.
+    """Return the environment variables with which processes find the host's OpenCL.
+
+    Args:
+        directory: a directory for links to the libraries, and for PoCL's kernel cache.
 
     Raises:
         HostToolMissing: the host lacks a library.
@@ -33,25 +37,30 @@ def make_environ(directory: Path) -> dict[str, str]:
     host_libraries = parse_libraries(processes.run(["/sbin/ldconfig", "-p"]).output)
     if missing := sorted({*LIBRARIES.values(), RUNTIME} - set(host_libraries)):
         raise HostToolMissing(f"the host has no {', '.join(missing)}", HINT)
-    names = directory / "lib"
-    names.mkdir(parents=True, exist_ok=True)
+    links = directory / "lib"
+    links.mkdir(parents=True, exist_ok=True)
     for name, library in LIBRARIES.items():
-        (names / name).unlink(missing_ok=True)
-        (names / name).symlink_to(host_libraries[library])
+        (links / name).unlink(missing_ok=True)
+        (links / name).symlink_to(host_libraries[library])
     return {
-        "LD_LIBRARY_PATH": str(names),
-        # The interpreter's own run path comes before LD_LIBRARY_PATH.
+        "LD_LIBRARY_PATH": str(links),
+        # Preload the host's libstdc++. In LD_LIBRARY_PATH it would come after the interpreter's run
+        # path, which contains the environment's libstdc++.
         "LD_PRELOAD": host_libraries[RUNTIME],
         "POCL_CACHE_DIR": str(directory / "kernels"),
-        # Several test files run at once, each on one CPU.
+        # Compute each kernel on one CPU, because several test files run at once.
         "POCL_MAX_PTHREAD_COUNT": "1",
-        # pygpu's own tests read this variable; Theano has a flag instead.
+        # pygpu's own tests read the device from this variable. Theano reads it from THEANO_FLAGS.
         "GPUARRAY_TEST_DEVICE": DEVICE,
     }
 
 
 def check_device(python: Path, variables: Mapping[str, str]) -> None:
-    """Multiply matrices on the device.
+    """Check that a process of the environment can multiply matrices on the device.
+
+    Args:
+        python: the interpreter of the environment.
+        variables: the environment variables of its process.
 
     Raises:
         HostToolMissing: the product failed twice. The first failure does not count, because PoCL
@@ -67,7 +76,7 @@ def check_device(python: Path, variables: Mapping[str, str]) -> None:
 
 
 def parse_libraries(listing: str) -> dict[str, str]:
-    """Parse the output of ``ldconfig -p``; return the files of libraries by soname."""
+    """Parse the output of ``ldconfig -p``; return the files of x86-64 libraries by soname."""
     files: dict[str, str] = {}
     for line in listing.splitlines():
         name, arrow, file = line.partition(" => ")

@@ -1,7 +1,7 @@
 """Run the project's own test suites: announce them, show their progress, and summarize them.
 
-Each suite is a pytest process in the interpreter for which its tests are written. The plugin of
-Theano's own tests records its events.
+Each suite runs in its own pytest process, with the interpreter for which its tests are written. The
+pytest plugin ``conformance/theano_events.py`` records the events of its tests.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PASSED, FAILED, NOTHING_SELECTED = 0, 1, 5
 HEADING = re.compile(r"^(\x1b\[\d+m)*=+ (ERRORS|FAILURES|warnings summary)", re.MULTILINE)
 # Seconds between progress lines without a terminal.
 LINE_INTERVAL = 30
-# Seconds that the fixtures of an interrupted pytest get to clean up.
+# Seconds in which the fixtures of an interrupted pytest can clean up.
 CLEANUP_TIMEOUT = 30
 
 
@@ -52,7 +52,7 @@ class Suite:
     environment: str = ""
     # The requirements of the suite or of some of its tests.
     needs: str = ""
-    # The command to run before the suite, or "".
+    # The command that provides a missing requirement of the suite; "" if the suite can run.
     absent: str = ""
     # Whether the suite runs at the same time as the preceding suite.
     concurrent: bool = False
@@ -62,27 +62,31 @@ class Suite:
 
     @property
     def part(self) -> Part:
-        """The part under which its events are recorded."""
+        """The part under which the suite's events are recorded."""
         return Part(self.environment or "builder", "", self.folder, 0, 1)
 
     @property
     def log(self) -> Path:
-        """The log of its pytest."""
+        """The file with the output of the suite's pytest."""
         file = pytest_events.event_file(DIRECTORY, self.part)
         return DIRECTORY / "logs" / f"{file.stem}-{self.part.configuration}.log"
 
     @property
     def python(self) -> Path:
-        """The interpreter."""
+        """The interpreter that runs the suite."""
         environment = paths.ENVIRONMENTS / self.environment
         return environment / "bin" / "python" if self.environment else Path(sys.executable)
 
 
 class Run:
-    """A run of suites: announces them; ``run`` runs a group; the end of the block summarizes.
+    """A run of suites, as a context manager.
+
+    The constructor prints a table of the suites and their estimated times. :meth:`run` runs suites.
+    The end of the block prints a summary.
 
     Args:
-        select: pytest's -k expression.
+        suites: all suites, also the suites that cannot run.
+        select: pytest's -k expression, or "".
         options: pytest's other options that select tests. A suite without a selected test passes.
 
     Raises:
@@ -98,7 +102,8 @@ class Run:
             else:
                 self.groups.append([suite])
         self.selection = (*(("-k", select) if select else ()), *options)
-        self._lent = DIRECTORY / "lent"
+        # Links to pytest's packages, for the environments' interpreters.
+        self._links = DIRECTORY / "lent"
         self._times = DIRECTORY / "seconds.json"
         self._seconds: dict[Suite, float] = {}
         previous_times = report.read(self._times)
@@ -152,27 +157,33 @@ class Run:
         # The plugin does not run tests that have an outcome already.
         file.write_text("")
         if suite.environment:
-            # Keep the file after the run: the printed commands that repeat a test use it.
-            shutil.rmtree(self._lent, ignore_errors=True)
-            self._lent.mkdir()
-            link_packages(self._lent, *PYTEST)
-        environ = {**os.environ, **({"PYTHONPATH": str(self._lent)} if suite.environment else {})}
-        command = self._command(suite, file)
+            # Keep the directory after the run. The commands that repeat failed tests use it.
+            shutil.rmtree(self._links, ignore_errors=True)
+            self._links.mkdir()
+            link_packages(self._links, *PYTEST)
+        environ = {**os.environ, **({"PYTHONPATH": str(self._links)} if suite.environment else {})}
+        command = self._make_command(suite, file)
         return processes.start(command, env=environ, cwd=paths.ROOT, log=suite.log)
 
-    def _command(self, suite: Suite, file: Path) -> list[str | Path]:
+    def _make_command(self, suite: Suite, file: Path) -> list[str | Path]:
         return [
             *(suite.python, "-m", "pytest", suite.folder),
             *("-q", "-rN", "-o", "verbosity_assertions=2"),
             f"--color={'yes' if progress.console.color_system else 'no'}",
-            # Do not use PYTHONPATH: processes that tests start would inherit it.
+            # The plugin's directory is not on PYTHONPATH, because the processes that tests start
+            # would inherit it.
             *("-o", f"pythonpath={shlex.quote(str(PLUGIN.parent))}"),
             *("-p", PLUGIN.stem, "--events", file),
             *self.selection,
         ]
 
     def _format_line(self, running: Sequence[Suite], elapsed: float) -> str:
-        """Format the progress of suites and the time until all suites end."""
+        """Format the progress of the running suites, and the time until all suites end.
+
+        Args:
+            running: the suites of a group that are running.
+            elapsed: the seconds since the group started.
+        """
         parts, seconds_left = list[str](), 0.0
         for suite in running:
             events = pytest_events.read_events(DIRECTORY, suite.part)
@@ -196,6 +207,11 @@ class Run:
         return sum(max(self._expected_seconds[suite] for suite in group) for group in groups)
 
     def _conclude(self, suite: Suite, status: int) -> None:
+        """Print the failures and the counts of a suite that ended, and record its duration.
+
+        Args:
+            status: pytest's exit code.
+        """
         output = suite.log.read_text("utf-8", "replace")
         passed = status == PASSED or (status == NOTHING_SELECTED and bool(self.selection))
         events = pytest_events.read_events(DIRECTORY, suite.part)
@@ -216,15 +232,15 @@ class Run:
         )
 
     def _format_estimate(self, seconds: float) -> str:
-        # Only the time of the default tests is known.
+        # The estimate is for the default tests. Fewer tests run with -k, and more with --thorough.
         bound = "at most" if self.selection else "about"
         bound = "at least" if "--thorough" in self.selection else bound
         return f"{bound} {seconds:.0f} s" if seconds < 90 else f"{bound} {seconds / 60:.0f} min"
 
     def _format_command(self, suite: Suite, test: str) -> str:
-        """Return the command that repeats a test."""
-        python, lent = (os.path.relpath(path, paths.ROOT) for path in (suite.python, self._lent))
-        variable = f"PYTHONPATH=$PWD/{lent} " if suite.environment else ""
+        """Format the command that repeats a test, for a shell in the checkout."""
+        python, links = (os.path.relpath(path, paths.ROOT) for path in (suite.python, self._links))
+        variable = f"PYTHONPATH=$PWD/{links} " if suite.environment else ""
         return f"{variable}{shlex.quote(python)} -m pytest {shlex.quote(test)}"
 
     def __enter__(self) -> Run:
@@ -271,7 +287,11 @@ def _select_failed(events: Events) -> dict[str, Outcome]:
 
 @contextlib.contextmanager
 def _show_line() -> Iterator[Callable[[str], None]]:
-    """Yield a function that shows a line: in place on a terminal, else once per LINE_INTERVAL."""
+    """Yield a function that shows a line of progress.
+
+    On a terminal, each line replaces the preceding line. Otherwise at most one line is printed per
+    LINE_INTERVAL.
+    """
     if progress.console.is_interactive:
         with Live(console=progress.console, auto_refresh=False, transient=True) as live:
             yield lambda line: live.update(
@@ -290,7 +310,12 @@ def _show_line() -> Iterator[Callable[[str], None]]:
 
 
 def _interrupt(group: int, poll: Callable[[], int | None]) -> None:
-    """Interrupt a pytest like Ctrl-C, so that its fixtures clean up; kill it after the timeout."""
+    """Interrupt a pytest like Ctrl-C, so that its fixtures clean up; kill it after CLEANUP_TIMEOUT.
+
+    Args:
+        group: the id of pytest's process group.
+        poll: returns pytest's exit status, or None while it runs.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGINT)
         for _ in range(CLEANUP_TIMEOUT * 10):

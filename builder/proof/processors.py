@@ -1,9 +1,9 @@
 """Run a command, and all programs that it starts, on a processor that QEMU emulates.
 
-QEMU's user mode emulates one process; its children run on the host's processor. Therefore this
-module creates a user namespace. There binfmt_misc lets the kernel start every x86-64 program
-through QEMU, and /proc/cpuinfo is written from the emulated CPUID. So compilers, libraries and
-scripts all see the emulated processor.
+QEMU's user mode emulates one process; its child processes run on the host's processor. Therefore
+this module creates a user namespace. In the namespace, the kernel's binfmt_misc starts every x86-64
+program through QEMU. A file that is computed from the emulated instruction CPUID replaces
+/proc/cpuinfo. So compilers, libraries and scripts all see the emulated processor.
 """
 
 from __future__ import annotations
@@ -25,22 +25,25 @@ from builder.proof import cpuinfo
 from builder.stack import stacks
 
 QEMU = "qemu-x86_64-static"
-# Programs that run without QEMU have this value in the last byte of e_ident, which no program
-# reads. QEMU itself has this mark; otherwise the kernel would start QEMU through QEMU.
+# A program with the byte MARK at the offset MARKED_BYTE of its ELF header runs without QEMU. No
+# program reads this byte, the last of e_ident. QEMU itself and its shell are marked; otherwise the
+# kernel would start QEMU through QEMU.
 MARKED_BYTE, MARK = 15, 0x51
 # Bytes of an ELF header: 64-bit, for x86-64, and without the mark.
 MAGIC = rb"\x7fELF\x02" + rb"\x00" * 10 + rb"\x00" + rb"\x00\x00" + rb"\x3e\x00"
 MASK = rb"\xff" * 5 + rb"\x00" * 10 + rb"\xff" + rb"\x00\x00" + rb"\xff\xff"
-# The kernel's admin-guide/binfmt-misc.rst has the syntax. The flag P keeps argv[0].
+# The rule for binfmt_misc. The kernel's admin-guide/binfmt-misc.rst explains the syntax. The flag P
+# passes the program's argv[0] to the interpreter.
 RULE = b":theano-fast-processor:M:0:" + MAGIC + b":" + MASK + b":%s:P\n"
-# A program that clears its environment would lose QEMU_CPU.
+# The script with which the kernel starts a program. It names the model in a flag, because programs
+# that clear their environment would lose the variable QEMU_CPU.
 INTERPRETER = """#!{shell}
 program=$1 name=$2
 shift 2
 exec {qemu} -cpu {model},check=off -0 "$name" "$program" "$@"
 """
-# The script runs as root of the namespace. Its arguments are the directory with the rule, the
-# Python interpreter, the module cpuinfo, and the command.
+# The script that runs as root of the namespace. Its arguments are the directory with the rule, the
+# Python interpreter, the file of the module cpuinfo, and the command.
 INSIDE = """
 mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
 cat "$1/rule" > /proc/sys/fs/binfmt_misc/register
@@ -51,17 +54,17 @@ exec "$@"
 """
 NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
 
-
-# The speed of an emulator says nothing about the speed of the processor.
+# The checks to omit: they measure speed, and the emulator's speed is not the processor's speed.
 WITHOUT = ("check_blas",)
 
 
 @contextmanager
 def emulate(model: str) -> Iterator[list[str]]:
-    """Provide the prefix of a command that runs it on an emulated processor.
+    """Yield a command prefix, with which a command runs on an emulated processor.
 
     Args:
-        model: a model in ``qemu-x86_64-static -cpu help``; features may follow: ``Haswell,-fma``.
+        model: a model that ``qemu-x86_64-static -cpu help`` lists. Changes of its features may
+            follow, as in ``Haswell,-fma``.
 
     Raises:
         HostToolMissing: QEMU or unshare is missing, or the kernel refuses the namespace.
@@ -73,10 +76,10 @@ def emulate(model: str) -> Iterator[list[str]]:
             f"the emulation of a processor needs {QEMU} and {NAMESPACE[0]}",
             "as root: apt-get install --no-install-recommends qemu-user-static util-linux",
         )
-    tried = processes.run([qemu, "-cpu", f"{model},check=off", "/bin/true"], check=False)
-    if tried.status != 0:
+    probe = processes.run([qemu, "-cpu", f"{model},check=off", "/bin/true"], check=False)
+    if probe.status != 0:
         raise UsageError(
-            f"QEMU does not emulate {model!r}: {tried.output.strip()}",
+            f"QEMU does not emulate {model!r}: {probe.output.strip()}",
             f"to list the models: {QEMU} -cpu help",
         )
     with tempfile.TemporaryDirectory(prefix="theano-fast-processor-") as name:
@@ -92,18 +95,18 @@ def emulate(model: str) -> Iterator[list[str]]:
         interpreter.chmod(0o755)
         (directory / "rule").write_bytes(RULE % bytes(interpreter))
         python = str(Path(sys.executable).resolve())
-        words = [*NAMESPACE, "sh", "-euc", INSIDE, "sh", name, python, cpuinfo.__file__]
-        tried = processes.run([*words, "true"], check=False)
-        if tried.status != 0:
+        prefix = [*NAMESPACE, "sh", "-euc", INSIDE, "sh", name, python, cpuinfo.__file__]
+        probe = processes.run([*prefix, "true"], check=False)
+        if probe.status != 0:
             raise HostToolMissing(
-                f"the kernel refuses to run programs through QEMU: {tried.output.strip()}",
+                f"the kernel refuses to run programs through QEMU: {probe.output.strip()}",
                 "use Linux 6.7 or newer with binfmt_misc and user namespaces",
             )
-        yield words
+        yield prefix
 
 
 def mark(program: Path, copy: Path) -> None:
-    """Copy an ELF program and mark the copy, so that the kernel runs it without QEMU."""
+    """Copy an ELF program and mark the copy: the kernel runs a marked program without QEMU."""
     content = bytearray(program.read_bytes())
     content[MARKED_BYTE] = MARK
     copy.write_bytes(content)
@@ -113,11 +116,16 @@ def mark(program: Path, copy: Path) -> None:
 def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
     """Verify a built environment on emulated processors.
 
+    Args:
+        name: the name of a stack.
+        models: models of processors, as for :func:`emulate`.
+        arguments: flags of ``theano-fast verify``.
+
     Raises:
         EnvironmentFailed: the environment was not built.
         HostToolMissing: this host cannot emulate processors.
         UsageError: QEMU does not have a model.
-        VerifyFailed: a check failed on a processor; all processors are tried first.
+        VerifyFailed: a check failed on a processor. The other processors are verified too.
     """
     name = stacks.normalize_name(name)
     command = verification.find_program(name)
@@ -128,9 +136,9 @@ def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
         file.unlink(missing_ok=True)
         progress.say(f"{name} on {model}")
         started = time.monotonic()
-        with emulate(model) as words:
+        with emulate(model) as prefix:
             call: list[str | Path] = [
-                *words,
+                *prefix,
                 command,
                 "verify",
                 "--json",
@@ -155,7 +163,10 @@ def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
 
 
 def format_kernels(document: dict[str, Any]) -> str:
-    """Format the kernels that each BLAS chose, from the JSON of ``theano-fast verify``."""
+    """Format the name of the kernels that each BLAS uses, from the JSON of ``theano-fast verify``.
+
+    OpenBLAS chooses its kernels by the processor, such as ``Haswell``.
+    """
     libraries = document.get("facts", {}).get("blas", [])
     return ", ".join(library.get("kernels", "-") for library in libraries) or "-"
 
@@ -163,11 +174,11 @@ def format_kernels(document: dict[str, Any]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Run a command on an emulated processor: MODEL COMMAND...; return its exit status."""
     model, *command = arguments
-    # .ci/processor sets it for this module.
+    # .ci/processor sets PYTHONPATH for this module. The command must not inherit the variable.
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     try:
-        with emulate(model) as words:
-            return processes.run_on_terminal([*words, *command], env=environ)
+        with emulate(model) as prefix:
+            return processes.run_on_terminal([*prefix, *command], env=environ)
     except TheanoFastError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -1,4 +1,4 @@
-"""Read the events of tests that conformance/theano_events.py writes: collected, started, ended."""
+"""Read the events of tests: collected, started, ended. conformance/theano_events.py writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builder.proof.pytest_results import Outcome, Results
 
 @dataclass(frozen=True)
 class Part:
-    """The tests ``[first::step]`` of a file, under a configuration's flags."""
+    """The slice ``[first::step]`` of a file's tests, which runs with a configuration's flags."""
 
     configuration: str
     flags: str
@@ -26,17 +26,23 @@ class Part:
 
 @dataclass(frozen=True)
 class Events:
-    """The events of a part so far."""
+    """The events of a part that its file contains so far.
+
+    Attributes:
+        collected: the ids of all tests of the part's file.
+        outcomes: the outcomes of the tests that ended, by id.
+        open: the id of the test that started and has not ended; "" if there is none.
+        complete: whether all tests of the part have an outcome.
+    """
 
     collected: tuple[str, ...]
     outcomes: Mapping[str, Outcome]
-    # The test that started and has not ended; "" if there is none.
     open: str
     complete: bool
 
 
 def read_events(directory: Path, part: Part) -> Events:
-    """Read a part's events so far."""
+    """Read a part's events so far from the directory of a run."""
     collected: list[str] | None = None
     outcomes: dict[str, Outcome] = {}
     started = ""
@@ -73,5 +79,5 @@ def collect_results(directory: Path, parts: Sequence[Part]) -> Results:
 
 
 def event_file(directory: Path, part: Part) -> Path:
-    """Return the path of a part's events below the directory of a run."""
+    """Return the path of the file with a part's events, below the directory of a run."""
     return directory / "events" / part.configuration / f"{part.file.replace('/', '.')}.jsonl"

@@ -9,15 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-# A configuration, and the id of a test. The id is a file's name if the file cannot be imported or
-# skips itself.
+# A configuration, and pytest's id of a test. The id is the path of a file if the file cannot be
+# imported or skips itself.
 Key = tuple[str, str]
 KINDS = ("passed", "failed", "skipped")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a test, one of KINDS; its CPU seconds; the reason if it did not pass."""
+    """The outcome of a test, one of KINDS; its CPU seconds; the reason, "" if the test passed."""
 
     outcome: str
     seconds: float
@@ -26,14 +26,24 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Results:
-    """The outcomes of the tests that ran, and all tests of each configuration and file."""
+    """The results of a run of tests.
+
+    Attributes:
+        outcomes: the outcomes of the tests that ran.
+        collected: the ids of all tests of a file, by configuration and path of the file.
+    """
 
     outcomes: Mapping[Key, Outcome]
     collected: Mapping[Key, tuple[str, ...]]
 
 
 def count_outcomes(results: Results, expected: Iterable[Key]) -> dict[str, int]:
-    """Count the tests by outcome, also expected failures and tests that did not run."""
+    """Count the tests by outcome; count expected failures and tests that did not run separately.
+
+    Args:
+        results: the results of a run.
+        expected: the tests that are expected to fail.
+    """
     expected_keys = set(expected)
     kinds = Counter(
         "expected failures"
@@ -52,7 +62,11 @@ def count_outcomes(results: Results, expected: Iterable[Key]) -> dict[str, int]:
 
 
 def make_document(results: Results) -> dict[str, dict[str, Any]]:
-    """Make the JSON of the outcomes of files and of tests, by configuration."""
+    """Make the keys ``files`` and ``tests`` of a report.
+
+    ``files`` has the counts of :func:`count_by_file`, by configuration and file. ``tests`` has the
+    outcomes, by configuration and test.
+    """
     nested: dict[str, dict[str, Any]] = {"files": {}, "tests": {}}
     for (configuration, test), outcome in results.outcomes.items():
         nested["tests"].setdefault(configuration, {})[test] = asdict(outcome)
@@ -78,7 +92,7 @@ def count_skip_reasons(outcomes: Mapping[Key, Outcome]) -> list[tuple[str, int]]
 
 
 def read_reports(files: Iterable[Path]) -> dict[Key, Outcome]:
-    """Read the outcomes in reports that contain documents of :func:`make_document`."""
+    """Read the outcomes of tests from reports with the keys of :func:`make_document`."""
     outcomes: dict[Key, Outcome] = {}
     for file in files:
         for configuration, tests in json.loads(file.read_text(encoding="utf-8"))["tests"].items():
@@ -89,17 +103,18 @@ def read_reports(files: Iterable[Path]) -> dict[Key, Outcome]:
 def compare_by_file(
     reference: Mapping[Key, Outcome], outcomes: Mapping[Key, Outcome]
 ) -> list[list[str]]:
-    """Compare the tests that ran in both, in a row for each configuration and file.
+    """Compare two runs, by configuration and file. Tests that only one of the runs has are ignored.
 
     Returns:
-        rows of configuration, file, the numbers passed/failed/skipped in ``reference`` and in
-        ``outcomes``, and the number that passed in ``reference`` and failed in ``outcomes``.
+        A row for each configuration and file: the configuration; the file; the numbers of tests
+        that passed, failed and were skipped in ``reference``, as in ``10/2/1``; these numbers in
+        ``outcomes``; the number of tests that passed in ``reference`` and failed in ``outcomes``.
     """
-    both = sorted(reference.keys() & outcomes.keys())
-    sides = [count_by_file({key: side[key] for key in both}) for side in (reference, outcomes)]
+    common = sorted(reference.keys() & outcomes.keys())
+    sides = [count_by_file({key: side[key] for key in common}) for side in (reference, outcomes)]
     worse = Counter(
         (configuration, test.partition("::")[0])
-        for configuration, test in both
+        for configuration, test in common
         if (reference[configuration, test].outcome, outcomes[configuration, test].outcome)
         == ("passed", "failed")
     )

@@ -1,6 +1,7 @@
 """Run test files in parallel, each in its own process; an interrupted run can be resumed.
 
-A test that kills its process or hangs is recorded as failed; its file continues with the next test.
+A test that kills its process or hangs is recorded as failed. A new process continues with the next
+test of its file.
 """
 
 from __future__ import annotations
@@ -19,19 +20,28 @@ from builder.common import paths, processes, progress
 from builder.proof import pytest_events
 from builder.proof.pytest_events import Part
 
+# The pytest plugin that records the events of tests in a file.
 PLUGIN = paths.ROOT / "conformance" / "theano_events.py"
-# Fails a test in which Theano logs that an optimizer failed.
+# The pytest plugin that fails a test in which Theano logs that an optimizer failed.
 FAIL_ON_LOGGED = PLUGIN.with_name("fail_on_logged.py")
-# Python 2.7 uses nose, because the last pytest for Python 2.7 runs no generator tests.
+# The program that runs tests with nose. Python 2.7 uses nose, because the last pytest for Python
+# 2.7 does not run generator tests.
 NOSE = PLUGIN.with_name("nose_events.py")
 CONFTEST = paths.RECIPES / "theano" / "conftest.py"
-# Seconds after which a test is recorded as hanging.
+# Seconds without an event after which the running test is killed and recorded as failed.
 LIMIT = 1800
 
 
 @dataclass(frozen=True)
-class Manner:
-    """The test runner and its settings: pytest's options or nose, THEANO_FLAGS, PYTHONPATH."""
+class RunnerSettings:
+    """The settings of the test runner.
+
+    Attributes:
+        options: additional options of pytest.
+        flags: THEANO_FLAGS.
+        path: additional directories of PYTHONPATH.
+        nose: whether to use nose instead of pytest.
+    """
 
     options: tuple[str, ...] = ()
     flags: str = ""
@@ -39,9 +49,10 @@ class Manner:
     nose: bool = False
 
 
-THEANO = Manner(
-    # Do not use the installed conftest.py, because stock Theano's tests have no conftest.py.
-    # Theano's test classes have these names.
+# The settings for Theano's own tests.
+THEANO = RunnerSettings(
+    # Load conftest.py from recipes/ as a plugin. The stacks install a copy of it, but stock Theano
+    # does not. The patterns match the names of Theano's test classes.
     (
         *("--noconftest", "-p", CONFTEST.stem, "-p", FAIL_ON_LOGGED.stem),
         *("-o", "python_classes=Test* test_* T_* *Test"),
@@ -50,12 +61,12 @@ THEANO = Manner(
     "warn.ignore_bug_before=all,on_opt_error=raise,on_shape_error=raise",
     (CONFTEST.parent,),
 )
-THEANO_OF_2017 = Manner(flags=THEANO.flags, nose=True)
+THEANO_OF_2017 = RunnerSettings(flags=THEANO.flags, nose=True)
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A Python with tests in ``site_packages``, and directories for its PYTHONPATH."""
+    """A Python interpreter, the directory ``site_packages`` with the tests, and its PYTHONPATH."""
 
     python: Path
     site_packages: Path
@@ -69,7 +80,15 @@ class _Running:
 
 
 class Run:
-    """Runs parts below a directory, at most ``jobs`` at once; 0 means the number of CPUs."""
+    """Runs parts: slices of test files.
+
+    Args:
+        interpreter: the Python that runs the tests.
+        directory: the directory for events, logs, the home directory and compile caches.
+        environ: the environment variables of the tests.
+        jobs: the maximum number of parts that run at once; 0 means the number of CPUs.
+        settings: the settings of the test runner.
+    """
 
     def __init__(
         self,
@@ -77,16 +96,16 @@ class Run:
         directory: Path,
         environ: Mapping[str, str],
         jobs: int,
-        manner: Manner = THEANO,
+        settings: RunnerSettings = THEANO,
     ) -> None:
         self.interpreter = interpreter
         self.directory = directory
         self.environ = environ
         self.jobs = jobs or processes.count_cpus()
-        self.manner = manner
+        self.settings = settings
 
     def run(self, parts: Sequence[Part]) -> None:
-        """Run the parts that are not complete."""
+        """Run the parts that an earlier, interrupted run has not completed."""
         pending = [
             part for part in parts if not pytest_events.read_events(self.directory, part).complete
         ]
@@ -98,7 +117,7 @@ class Run:
                     if pending and worker not in running:
                         running[worker] = self._start(pending.pop(0), worker)
                 for worker, started in list(running.items()):
-                    status = self._ended(started)
+                    status = self._describe_end(started)
                     if status is not None:
                         del running[worker]
                         if not self._conclude(started.part, status):
@@ -111,52 +130,52 @@ class Run:
     def _start(self, part: Part, worker: int) -> _Running:
         file = pytest_events.event_file(self.directory, part)
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Its modification time is the time of the last event.
+        # The file's modification time is the time of the last event: _describe_end reads it.
         file.touch()
         site = self.interpreter.site_packages
         event_flags = ("--events", file, "--part", f"{part.first}:{part.step}")
         command: list[str | Path] = [
             *(self.interpreter.python, "-m", "pytest", site / part.file),
-            *self.manner.options,
+            *self.settings.options,
             *("-p", PLUGIN.stem, *event_flags),
             *("-p", "no:cacheprovider", "-p", "no:warnings", "--assert=plain", "--tb=short"),
             *("--rootdir", site, "-c", os.devnull),
         ]
-        if self.manner.nose:
+        if self.settings.nose:
             command = [self.interpreter.python, NOSE, site, part.file, *event_flags]
         done = len(pytest_events.read_events(self.directory, part).outcomes)
         process = processes.start(
             command,
-            env=self._environ(part, worker),
-            cwd=self._home(),
+            env=self._make_environ(part, worker),
+            cwd=self._make_home(),
             log=self.directory / "logs" / f"{file.stem}-{part.configuration}-{done}.log",
         )
         return _Running(part, process)
 
-    def _home(self) -> Path:
+    def _make_home(self) -> Path:
         home = self.directory / "home"
         home.mkdir(exist_ok=True)
         return home
 
-    def _environ(self, part: Part, worker: int) -> dict[str, str]:
-        # Each worker has its own compile cache; with one cache they would wait for each other's
+    def _make_environ(self, part: Part, worker: int) -> dict[str, str]:
+        # Each worker has its own compile cache. Workers with a common cache would wait for its
         # lock.
         compiledir = f"base_compiledir={self.directory}/compiledir/{worker}"
-        flags = [compiledir, self.manner.flags, part.flags]
+        flags = [compiledir, self.settings.flags, part.flags]
         return {
             **self.environ,
-            "HOME": str(self._home()),
+            "HOME": str(self._make_home()),
             "OMP_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(
-                map(str, (PLUGIN.parent, *self.manner.path, *self.interpreter.path))
+                map(str, (PLUGIN.parent, *self.settings.path, *self.interpreter.path))
             ),
             # Write no bytecode into the environment under test.
             "PYTHONPYCACHEPREFIX": str(self.directory / "pycache"),
             "THEANO_FLAGS": ",".join(filter(None, flags)),
         }
 
-    def _ended(self, started: _Running) -> str | None:
-        """Describe how a process ended; return None while it runs."""
+    def _describe_end(self, started: _Running) -> str | None:
+        """Describe how a process ended; kill it after LIMIT; return None while it runs."""
         status = started.process.poll()
         if status is not None:
             return f"its process ended with {status}"
@@ -167,7 +186,14 @@ class Run:
         return f"took longer than {LIMIT} s"
 
     def _conclude(self, part: Part, status: str) -> bool:
-        """Record a test that ended its process as failed; return whether the part is complete."""
+        """Record the test that was running when the process ended, if any, as failed.
+
+        Args:
+            status: the description of the process's end.
+
+        Returns:
+            Whether the part is complete.
+        """
         events = pytest_events.read_events(self.directory, part)
         if not events.complete:
             reason = status if events.open else f"{status}, before its first test"

@@ -1,1 +1,1 @@
-"""Download source archives from Debian, package indexes and upstream, and verify them."""
+"""Download source archives from Debian, package indexes and upstream sites, and verify them."""

@@ -14,13 +14,13 @@ from builder.common.errors import SourceUnavailable
 from builder.source import sources
 from builder.stack.toolchain import detect_glibc
 
-# The name of the archive in build/sources; a hash follows it.
+# The archive's name in build/sources begins with NAME; a part of its SHA-256 follows.
 NAME = "aocl-libm"
-# Releases before AOCL 3.0 have the second name.
+# The names of the library. Releases before AOCL 3.0 have the second name.
 LIBRARIES = ("libalm.so", "libamdlibm.so")
-# Patterns of files that contain the licence; recipes/amdlibm/build.sh has them too.
+# Patterns of the names of files that contain the licence; recipes/amdlibm/build.sh has them too.
 LICENCES = ("*licen[cs]e*", "*eula*", "amdlibm.h")
-# Pattern of the archive of AOCL-LibM within the archive of all of AOCL.
+# Pattern of the name of AOCL-LibM's archive. AMD's archive of the whole AOCL contains this archive.
 INNER_ARCHIVE = "*libm*.tar*"
 HINT = "pass AMD's archive of AOCL-LibM for Linux, as downloaded (aocl-libm-linux-*.tar.gz)"
 SLOWER = (
@@ -39,8 +39,8 @@ def cache_archive(archive: Path) -> str:
         The SHA-256 of the archive.
 
     Raises:
-        SourceUnavailable: the archive is incomplete, lacks a library for x86-64 or a licence, or
-            has a library that this host's glibc does not load.
+        SourceUnavailable: the archive is incomplete; it contains no library or no licence; its
+            library is not for x86-64; or this host's glibc does not load the library.
         DiskFull: the file system of the cache is full.
     """
     names, libraries = _read(archive)
@@ -85,7 +85,10 @@ def _is_licence(name: str) -> bool:
 
 
 def _read(archive: Path) -> tuple[list[str], dict[str, bytes]]:
-    """Read a whole archive; return the names of its files, and the content of each library by path.
+    """Read a whole archive.
+
+    Returns:
+        The names of its files, and the content of each of its LIBRARIES by path.
 
     Raises:
         SourceUnavailable: the archive is empty, truncated or another kind of file.
@@ -106,12 +109,13 @@ def _read(archive: Path) -> tuple[list[str], dict[str, bytes]]:
                 names.append(member.name)
                 if Path(member.name).name in LIBRARIES:
                     libraries[member.name] = content.read()
-            # The compressor's checksum follows the last member; reading to the end verifies it.
+            # Read to the end of the file, which verifies the compressor's checksum after the last
+            # member.
             assert tar.fileobj is not None
             while tar.fileobj.read(1 << 20):
                 pass
     except tarfile.ReadError as error:
-        # The error's own message has one line for each format that tarfile tried.
+        # Do not print the error's own message: it has one line for each format that tarfile tried.
         reason = "is not a tar archive"
         if names or _is_compressed(archive):
             reason = "is truncated, or not a tar archive"

@@ -1,4 +1,4 @@
-"""Download Debian's files by their names from the configured mirrors, and bootstrap a system."""
+"""Download Debian's files by name from the configured mirrors; bootstrap root file systems."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from builder.common.errors import CommandFailed
 from builder.common.processes import run
 from builder.source import downloads
 
-# Releases whose files recipes pin. A host that runs one of them can fetch files of all of them.
+# Releases whose files recipes pin. A host with one of these releases can fetch the files of all.
 RELEASES = ("bullseye", "bookworm", "trixie")
-# Suites that drop no files: releases that had their last point release and are still on mirrors.
-# Other suites drop a file when they get a newer version, or disappear from the mirrors.
+# Suites that keep their files: releases that had their last point release and are still on mirrors.
+# In other suites, a newer version of a file replaces the file, or the suite disappears from the
+# mirrors.
 STABLE_SUITES = frozenset({"bookworm"})
 # The environment variable with the address of a Debian mirror, such as
 # http://mirror.example/debian, for hosts whose apt has no Debian mirror.
@@ -31,7 +32,8 @@ FILE = re.compile(
     r"(?P<package>[a-z0-9][a-z0-9.+-]+)_(?P<version>[^_]+)"
     r"(\.orig\.tar\.(gz|xz|bz2)|(?P<revision>\.debian\.tar\.xz)|_(amd64|all)\.(?P<binary>deb))"
 )
-# apt-cache's command by kind of entry: deb-src for source packages, deb for binary packages.
+# Maps the kind of an entry in sources.list to the apt-cache command that shows its packages:
+# deb-src has source packages, deb has binary packages.
 SHOW = {"deb-src": ("showsrc", "--only-source"), "deb": ("show",)}
 
 _lock = threading.Lock()
@@ -43,14 +45,17 @@ def read_user_mirror() -> str:
 
 
 def format_sources_list(targets: str, kind: str = "deb-src") -> str:
-    """Format apt's entries for RELEASES, on the user's mirror and on the mirrors in ``targets``.
+    """Format a sources.list with RELEASES on the user's mirror and on apt's configured mirrors.
 
     Args:
-        targets: the output of ``apt-get update --print-uris``.
+        targets: the output of ``apt-get update --print-uris``, which names the configured mirrors.
         kind: a key of SHOW.
+
+    Returns:
+        The entries, one per line; only a newline if there is no Debian mirror.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
-    # A signature is not necessary: the recipe pins the SHA-256 of each file.
+    # Trust the user's mirror without a signature: recipes pin the SHA-256 of each file.
     mirror = read_user_mirror()
     lines = {f"{kind} [trusted=yes] {mirror} {name} main" for name in RELEASES if mirror}
     for uri, release in _parse_repositories(targets):
@@ -62,10 +67,10 @@ def format_sources_list(targets: str, kind: str = "deb-src") -> str:
 
 
 def list_entries(targets: str, release: str) -> list[str]:
-    """List apt's entries for the packages of one release, on the mirrors in ``targets``.
+    """List apt's entries for the binary packages of one release, on apt's configured mirrors.
 
     Args:
-        targets: the output of ``apt-get update --print-uris``.
+        targets: the output of ``apt-get update --print-uris``, which names the configured mirrors.
         release: a codename such as ``bookworm``.
     """
     pockets = {release, f"{release}-updates", f"{release}-security"}
@@ -75,7 +80,12 @@ def list_entries(targets: str, release: str) -> list[str]:
 
 
 def find_pool_directories(stanzas: str, file: str) -> list[str]:
-    """Find the pool directories of ``file`` in the output of ``apt-cache showsrc`` or ``show``."""
+    """Find the directories of a file on a mirror, such as ``pool/main/z/zlib``.
+
+    Args:
+        stanzas: the output of ``apt-cache showsrc`` or ``apt-cache show``.
+        file: the name of the file.
+    """
     name = re.escape(file)
     directories = re.findall(rf"^Filename: (\S+)/{name}$", stanzas, re.MULTILINE)
     for stanza in stanzas.split("\n\n"):
@@ -85,13 +95,14 @@ def find_pool_directories(stanzas: str, file: str) -> list[str]:
 
 
 def download(file: str, destination: Path, state: Path) -> None:
-    """Download ``file`` to ``destination``.
+    """Download a file of Debian from a mirror.
 
     Args:
-        state: a directory for apt's index files, which are kept.
+        file: the name of the file, which matches FILE.
+        state: the directory in which apt's index files are kept for later calls.
 
     Raises:
-        LookupError: the host has no apt or no Debian mirror, or the mirrors have no such file.
+        LookupError: the host has no apt or no Debian mirror, or no mirror has the file.
         CommandFailed: apt could not download it.
         OSError: the host has no apt, and the user's mirror does not answer.
     """
@@ -102,8 +113,8 @@ def download(file: str, destination: Path, state: Path) -> None:
         downloads.download(_find_address(match, state), destination)
         return
     kind = _find_kind(match)
-    # Use a directory for each kind: to fetch sources, apt need not load the lists of binary
-    # packages, which are large.
+    # Use a separate directory for each kind, so that apt does not load the large lists of binary
+    # packages to fetch sources.
     state /= kind
     with _lock:
         options = _configure(state, kind)
@@ -114,7 +125,7 @@ def download(file: str, destination: Path, state: Path) -> None:
             pools = find_pool_directories(run(query, check=False).output, file)
     if not pools:
         raise LookupError(f"the configured Debian mirrors do not have {file}")
-    # An index may still list a file that the mirror has dropped, so every mirror is tried.
+    # Try every mirror, because an index may list a file that the mirror no longer has.
     mirrors = sorted(set(re.findall(r"https?://\S+", (state / "sources.list").read_text("utf-8"))))
     failure: Exception = LookupError(file)
     for mirror, pool in itertools.product(mirrors, pools):
@@ -128,10 +139,15 @@ def download(file: str, destination: Path, state: Path) -> None:
 
 
 def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
-    """List the files that the mirrors now have for the packages of ``files``, with their suites.
+    """Return the suites of each file that the mirrors have for the packages of ``files``.
 
     Args:
-        state: a directory for apt's index files, which are kept.
+        files: names of files; names that are not of Debian's files are ignored.
+        state: the directory in which apt's index files are kept for later calls.
+
+    Returns:
+        The names of suites, such as ``bookworm``, by the name of a file. The files include other
+        versions of the packages.
 
     Raises:
         LookupError: the host has no apt, apt has no Debian mirror, or a mirror does not answer.
@@ -155,9 +171,10 @@ def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
 
 
 def parse_suites(stanzas: str, versions: str) -> dict[str, frozenset[str]]:
-    """Parse the suites of each file in the output of ``apt-cache showsrc`` or ``show``.
+    """Parse the suites of each file from the output of apt-cache; return them by file name.
 
     Args:
+        stanzas: the output of ``apt-cache showsrc`` or ``apt-cache show``.
         versions: the output of ``apt-cache madison`` for the same packages.
     """
     suites = defaultdict(set)
@@ -178,11 +195,14 @@ def find_later_version(file: str, candidates: Iterable[str]) -> str | None:
     """Find the newest Debian revision of the same upstream release, if it is newer than ``file``.
 
     Args:
-        file: an archive ``*.debian.tar.xz``, which has Debian's patches.
+        file: the name of an archive ``*.debian.tar.xz``, which contains Debian's patches.
         candidates: names of files; files of other packages or upstream releases are ignored.
+
+    Returns:
+        The version; None if no candidate is newer than ``file``, or if the host has no dpkg.
     """
     match = FILE.fullmatch(file)
-    # Only dpkg can compare versions; without it no version is reported.
+    # Only dpkg can compare Debian's versions.
     if not match or not match["revision"] or shutil.which("dpkg") is None:
         return None
     upstream = match["version"].rpartition("-")[0]
@@ -212,9 +232,9 @@ def bootstrap(
 
     Args:
         target: an archive if its name is ``*.tar``, else a directory.
-        omit: glob patterns of files that are not installed.
+        omit: glob patterns of the paths of files that are not installed.
         epoch: the latest modification time of files, in seconds since 1970.
-        suite: the codename of the release; by default the host's.
+        suite: the codename of the release; by default the host's release.
         variant: mmdebstrap's variant: ``minbase`` (essential packages and apt) or ``essential``.
 
     Raises:
@@ -229,7 +249,7 @@ def bootstrap(
         raise LookupError("apt is not configured with a Debian mirror")
     options = [f"--variant={variant}"]
     if suite:
-        # The mirror may be a snapshot of a day in the past.
+        # The mirror may be a snapshot of the past, in which the release file has expired.
         options += ['--aptopt=Acquire::Check-Valid-Until "false"']
         word = f" {release} "
         entries = [entry.replace(word, f" {suite} ") for entry in entries if word in entry]
@@ -239,7 +259,7 @@ def bootstrap(
     options += [f"--dpkgopt=path-exclude={pattern}" for pattern in omit]
     # Licences require that their text accompanies the program.
     options += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
-    # mmdebstrap copies these from the host.
+    # Remove the files that mmdebstrap copies from the host.
     options += ['--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf"']
     run(
         ["mmdebstrap", *options, suite or release, target, *entries],
@@ -250,15 +270,15 @@ def bootstrap(
 def _find_address(match: re.Match[str], state: Path) -> str:
     """Find the address of a file on the user's mirror without apt.
 
-    The path of a source follows from its name (Debian Policy's pool layout). A binary package is in
-    the directory of its source, which is in the package lists of RELEASES.
+    The path of a source follows from its name (Debian Policy's pool layout). The path of a binary
+    package is in the package lists of RELEASES, because it contains the name of the source.
 
     Args:
         match: a match of FILE.
-        state: a directory for the package lists, which are kept.
+        state: the directory in which the package lists are kept for later calls.
 
     Raises:
-        LookupError: the user names no mirror, or the mirror lists no such package.
+        LookupError: the variable MIRROR is not set, or the mirror does not list the package.
         OSError: the mirror does not answer.
     """
     mirror = read_user_mirror()
@@ -284,7 +304,7 @@ def _find_address(match: re.Match[str], state: Path) -> str:
 
 
 def _find_kind(match: re.Match[str]) -> str:
-    """Return the key of SHOW for a file."""
+    """Return the key of SHOW for a match of FILE."""
     return "deb" if match["binary"] else "deb-src"
 
 
@@ -294,15 +314,21 @@ def _list_targets() -> str:
 
 
 def _parse_repositories(targets: str) -> list[tuple[str, str]]:
-    """Parse the address and the release of each repository."""
+    """Parse the address and the release of each repository in apt's configuration.
+
+    Args:
+        targets: the output of ``apt-get update --print-uris``.
+    """
     return sorted(set(re.findall(r"^'(\S+)/dists/(\S+)/InRelease'", targets, re.MULTILINE)))
 
 
 def _configure(state: Path, kind: str) -> list[str]:
-    """Configure apt with entries of ``kind`` on the host's mirrors; return apt's options.
+    """Write a separate configuration of apt; return the options with which apt uses it.
+
+    The configuration has entries of ``kind`` on the host's mirrors.
 
     Args:
-        state: a directory for apt's files.
+        state: the directory for apt's files.
         kind: a key of SHOW.
 
     Raises:
@@ -317,7 +343,7 @@ def _configure(state: Path, kind: str) -> list[str]:
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     (state / "cache").mkdir(exist_ok=True)
     file = state / "sources.list"
-    # apt rebuilds its cache if the list is newer.
+    # Do not rewrite the same content: apt rebuilds its cache if sources.list is newer.
     if not file.exists() or file.read_text("utf-8") != entries:
         file.write_text(entries, encoding="utf-8")
     settings = {
@@ -325,10 +351,12 @@ def _configure(state: Path, kind: str) -> list[str]:
         "Dir::Etc::SourceParts": "-",
         "Dir::State::Lists": lists,
         "Dir::Cache": state / "cache",
-        # Some hosts, such as containers, disable this cache; without it each query reads all lists.
+        # Enable this cache, which some hosts, such as containers, disable. Without the cache, each
+        # query reads all lists.
         "Dir::Cache::pkgcache": "pkgcache.bin",
         "Dir::Cache::srcpkgcache": "",
-        # apt's user _apt may not write to the cache. Downloads are verified by hash anyway.
+        # Do not change to apt's user _apt, which may not write to the cache. Downloads are verified
+        # by hash anyway.
         "APT::Sandbox::User": "root",
     }
     return [part for key, value in settings.items() for part in ("-o", f"{key}={value}")]

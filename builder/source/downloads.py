@@ -1,4 +1,4 @@
-"""Download files over HTTP; retry interrupted downloads, and resume them where possible."""
+"""Download files over HTTP; retry failed downloads, and resume them if the server permits it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-# A download fails after this number of successive attempts without new bytes. Each pause between
-# attempts is a second longer than the pause before.
+# A download fails after this number of successive attempts without new bytes. After the n-th such
+# attempt there is a pause of n seconds.
 TRIES = 3
-# Bytes.
+# Bytes that are read at once.
 BLOCK = 1 << 20
 # Seconds without data after which a server counts as unreachable.
 TIMEOUT = 60
@@ -24,13 +24,13 @@ TIMEOUT = 60
 
 @dataclass(frozen=True)
 class Answer:
-    """A server's answer.
+    """A server's answer to the request for a file.
 
     Attributes:
-        resumed: whether the answer starts at the requested offset, and not at the beginning of the
-            file.
-        size: the number of bytes in it; None if the server does not say.
-        blocks: the bytes.
+        resumed: whether the answer starts at the requested offset. If not, it starts at the
+            beginning of the file.
+        size: the number of bytes in the answer; None if the server does not send it.
+        blocks: yields the bytes in blocks.
     """
 
     resumed: bool
@@ -41,13 +41,13 @@ class Answer:
 def write_with_retries(
     request: Callable[[int], AbstractContextManager[Answer]], destination: Path
 ) -> None:
-    """Write the file that a server sends.
+    """Request a file and write it to ``destination``; if it is incomplete, request the rest.
 
     Args:
-        request: requests the file from an offset in bytes.
+        request: requests the file from an offset in bytes, as a context manager.
 
     Raises:
-        LookupError: the server has no such file; raised by ``request``.
+        LookupError: the server does not have the file; ``request`` raises this error.
         OSError: TRIES attempts in a row failed without new bytes, or the file system is full.
     """
     most_bytes, failures = 0, 0
@@ -76,10 +76,10 @@ def write_with_retries(
 
 
 def download(address: str, destination: Path) -> None:
-    """Download ``address`` to ``destination``; every error names the address.
+    """Download ``address`` to ``destination``; every error message contains the address.
 
     Raises:
-        LookupError: the server has no such file.
+        LookupError: the server does not have the file.
         OSError: the download failed; see :func:`write_with_retries`.
     """
     try:
@@ -103,6 +103,6 @@ def _request(address: str, offset: int) -> Iterator[Answer]:
     except urllib.error.HTTPError as error:
         if error.code >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
-        # The reason of an endless redirection has several lines.
+        # Join the lines: the reason of an endless redirection has several.
         reason = " ".join(str(error.reason).split())
         raise LookupError(f"{address}: HTTP status {error.code}, {reason}") from error

@@ -1,10 +1,10 @@
 """Download wheels and sdists by their exact file names, with the user's pip configuration.
 
-As a program: ``download FILE DESTINATION`` writes a file; ``list PROJECT...`` prints the files of
-projects as JSON. It runs in a separate process because pip's modules keep process-wide state
-(logging, session). It uses pip's own finder and session, in the exact release that requirements.txt
-pins. ``pip download`` is not suitable: it runs the build of an sdist to get its metadata, and
-refuses wheels for other Pythons.
+``python -m builder.source.pypi download FILE DESTINATION`` writes a file. ``list PROJECT...``
+prints the files of projects as JSON. The module runs as a separate process, because pip's modules
+keep process-wide state (logging, session). It uses internal classes of pip (finder, session), so
+requirements.txt pins pip's release. ``pip download`` is not suitable: it runs the build of an sdist
+to get its metadata, and it refuses wheels for other versions of Python.
 """
 
 from __future__ import annotations
@@ -25,13 +25,21 @@ from builder.source import downloads
 
 
 def parse_project(file: str) -> str:
-    """Parse the normalized project name in the name of a wheel or sdist (PEP 503, 427, 625)."""
+    """Return the normalized name of a project (PEP 503) from a file name (PEP 427, PEP 625).
+
+    Args:
+        file: the name of a wheel or sdist.
+    """
     name = file.partition("-")[0] if file.endswith(".whl") else file.rpartition("-")[0]
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def download(file: str, destination: Path) -> None:
-    """Download ``file`` to ``destination``.
+    """Download a wheel or sdist.
+
+    Args:
+        file: the file's exact name.
+        destination: the path to write.
 
     Raises:
         LookupError: no configured index or --find-links directory has the file.
@@ -46,7 +54,9 @@ def download(file: str, destination: Path) -> None:
 
 
 def list_files(projects: Iterable[str]) -> dict[str, str | None]:
-    """List the files of projects that are not yanked, with the date of each upload, if known.
+    """Return the dates on which the files of projects were uploaded, by file name.
+
+    A date is in ISO format, or None if the index does not tell it. Yanked files are omitted.
 
     Raises:
         LookupError: no configured index has one of the projects, or no index answers.
@@ -58,7 +68,7 @@ def list_files(projects: Iterable[str]) -> dict[str, str | None]:
             if not links:
                 raise LookupError(f"no configured package index has {name}, or no index answers")
             for link in links:
-                # Only indexes that answer in JSON have the upload time (PEP 700).
+                # Only indexes that answer in JSON send the upload time (PEP 700).
                 date = link.upload_time and str(link.upload_time.date())
                 files[link.filename] = date or files.get(link.filename)
     return files
@@ -67,7 +77,7 @@ def list_files(projects: Iterable[str]) -> dict[str, str | None]:
 @contextmanager
 def _open_pip() -> Iterator[tuple[Any, Any]]:
     """Open pip's session and link collector."""
-    # Use Any, because pip's internal types are not for other programs.
+    # The type is Any, because pip's internal types may change.
     command: Any = create_command("download")
     options, _ = command.parse_args(["--quiet", "--quiet", "a-project"])
     with command.main_context():

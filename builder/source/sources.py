@@ -41,7 +41,9 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
     """Compare a file with its pin.
 
     Args:
-        origin: the original of the file, for the error message.
+        file: the file.
+        source: the source with the pinned SHA-256.
+        origin: the path of which ``file`` is a copy, for the error message.
 
     Raises:
         HashMismatch: the hashes differ; the message names the file and both hashes.
@@ -59,11 +61,15 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
 def fetch(
     sources: Iterable[Source], *, directory: Path | None = None, offline: bool = False
 ) -> list[Path]:
-    """Put sources into the cache, and links to them into the directory that recipes read.
+    """Put sources into the cache; link to them in ``build/sources``, which recipes read.
 
     Args:
-        directory: searched before any download.
-        offline: download nothing.
+        sources: the sources.
+        directory: a directory with sources, which is searched before a download.
+        offline: whether to raise an error instead of downloading a source.
+
+    Returns:
+        The paths of the sources in the cache, sorted by file name.
 
     Raises:
         SourceUnavailable: a file is not available from any origin.
@@ -85,7 +91,10 @@ def fetch(
 
 
 def _raise_errors(errors: Sequence[BaseException]) -> None:
-    """Raise the first error that is no SourceUnavailable, or one SourceUnavailable for all."""
+    """Raise the first error that is not a SourceUnavailable.
+
+    If all errors are SourceUnavailable, raise one with all messages. Without an error, do nothing.
+    """
     unavailable = [error for error in errors if isinstance(error, SourceUnavailable)]
     others = [error for error in errors if error not in unavailable]
     if others or len(unavailable) == 1:
@@ -101,7 +110,11 @@ def _strip_hint(error: BaseException) -> str:
 
 
 def cache_file(file: Path, name: str) -> Source:
-    """Put a file of the user's into the cache, under ``name`` and a part of its SHA-256.
+    """Copy a user's file into the cache; return it as a source.
+
+    Args:
+        file: the user's file.
+        name: the first part of the source's name. The first 16 digits of the SHA-256 follow.
 
     Raises:
         DiskFull: the file system of the cache is full.
@@ -119,20 +132,20 @@ def cache_file(file: Path, name: str) -> Source:
 
 
 def copy_to(directory: Path, files: Sequence[Path]) -> None:
-    """Copy fetched files into a directory, for a machine without a network."""
+    """Copy fetched sources into a directory, for a machine without a network."""
     directory.mkdir(parents=True, exist_ok=True)
     for file in files:
         _write_atomically(directory / file.name, partial(shutil.copyfile, file))
 
 
 def cached_path(source: Source) -> Path:
-    """Return the path of a fetched and verified source in the cache."""
-    # The directory's name is the hash: a file in it was verified when it was written.
+    """Return the path of a source in the cache. A file at this path is complete and verified."""
+    # The directory's name is a part of the hash, so another pin gives another path.
     return paths.source_cache() / source.sha256[:16] / source.file
 
 
 def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path:
-    """Put a source into the cache, from ``directory`` if it is there, else by a download."""
+    """Put a source into the cache: a copy from ``directory``, or else a download."""
     file = cached_path(source)
     if file.exists():
         return file
@@ -159,7 +172,11 @@ def _fetch_source(source: Source, directory: Path | None, offline: bool) -> Path
 
 
 def _write_atomically(file: Path, write: Callable[[Path], object]) -> None:
-    """Call ``write`` with a temporary path, and rename the file that it wrote to ``file``."""
+    """Let ``write`` write a temporary file, and rename the temporary file to ``file``.
+
+    Raises:
+        DiskFull: the file system is full.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=".part-")
     os.close(handle)
@@ -205,7 +222,11 @@ def _download(source: Source, destination: Path) -> None:
 
 
 def _list_downloads(source: Source) -> list[Callable[[Source, Path], None]]:
-    """List the functions that can download a source: by its file name, then from upstream."""
+    """List the functions that can download a source, in the order in which they are tried.
+
+    The file's name selects the first function: apt for Debian's files, pip for wheels and sdists.
+    The upstream addresses in the recipe follow.
+    """
     functions: list[Callable[[Source, Path], None]] = []
     if debian.FILE.fullmatch(source.file):
         functions.append(_download_from_debian)

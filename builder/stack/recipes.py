@@ -23,7 +23,7 @@ METAPACKAGE = "theano-stack"
 
 @dataclass(frozen=True)
 class Source:
-    """A source file with its pin and, in ``upstream``, its addresses in the recipe."""
+    """A source: its file name, its pinned SHA-256, and its addresses in ``extra: upstream:``."""
 
     file: str
     sha256: str
@@ -32,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fix:
-    """A patch of Debian's that a recipe applies, and the CVEs that it fixes."""
+    """A Debian patch that a recipe applies, and the CVEs that it fixes."""
 
     patch: str
     cves: tuple[str, ...]
@@ -40,7 +40,10 @@ class Fix:
 
 @dataclass(frozen=True)
 class Output:
-    """A package that a recipe makes, and the match specs of its requirements."""
+    """A package that a recipe makes, and the match specs of its requirements.
+
+    ``requires`` has the requirements of its build, of its tests, and at run time.
+    """
 
     name: str
     version: str
@@ -49,7 +52,7 @@ class Output:
 
     @property
     def record(self) -> PackageRecord:
-        """The record that match specs are compared with."""
+        """The package's record, for comparisons with match specs."""
         build = BuildString(self.build)
         return PackageRecord(self.name, self.version, build, 0, "linux-64", None, None)
 
@@ -59,7 +62,12 @@ class Recipe:
     """A recipe rendered for one stack.
 
     Attributes:
-        project_paths: the files and directories of this project among its sources.
+        name: the name of the recipe. Recipes for different axis values share a name, such as
+            ``python``.
+        path: the recipe's directory.
+        outputs: the packages that the recipe makes.
+        sources: the sources to fetch.
+        project_paths: the files and directories of this project among the recipe's sources.
         rendered: the rendered recipe of each output.
         fixes: the patches that ``recipes/apply-fixes.sh`` applies.
         axes: the axis values to which the recipe is restricted.
@@ -76,8 +84,9 @@ class Recipe:
 
 
 def make_variant(stack: Stack) -> dict[str, list[str]]:
-    """Make the variant configuration that a stack's recipes are rendered with."""
-    # The metapackage's build string contains the stack's name. A `-` there would end the version.
+    """Make the variant configuration with which a stack's recipes are rendered."""
+    # The metapackage's build string contains the stack's name. A build string must not contain `-`,
+    # which separates the parts of a package's file name.
     keys = {**stack.axes, **toolchain.read_variant(), "stack": stack.base.replace("-", "_")}
     if stack.amdlibm_archive:
         keys["amdlibm_archive"] = stack.amdlibm_archive
@@ -87,19 +96,19 @@ def make_variant(stack: Stack) -> dict[str, list[str]]:
 def load_all(stack: Stack) -> dict[str, Recipe]:
     """Render all recipes of the project for a stack; return them by name.
 
-    A recipe for certain axis values (``extra: axes:``), such as python-2.7, replaces the general
-    recipe, such as python.
+    A recipe for certain axis values (``extra: axes:``), such as ``python-2.7``, replaces the
+    general recipe, such as ``python``. A recipe for axis values of other stacks is omitted.
     """
     variant = make_variant(stack)
     files = sorted(paths.RECIPES.glob("*/recipe.yaml"))
     recipes = [render(file.parent, variant) for file in files]
     suitable = [recipe for recipe in recipes if recipe.axes.items() <= stack.axes.items()]
-    # The recipe with the most axis values comes last, so it replaces other recipes of its name.
+    # In a dictionary, the last recipe of a name remains. Sort the most specific recipe last.
     return {recipe.name: recipe for recipe in sorted(suitable, key=lambda recipe: len(recipe.axes))}
 
 
 def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
-    """Render ``path/recipe.yaml``.
+    """Render ``path/recipe.yaml`` with a variant configuration.
 
     Raises:
         ConfigurationError: the recipe is invalid, or a source has no SHA-256.
@@ -125,7 +134,7 @@ def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
             else:
                 sources[source.file] = source
     return Recipe(
-        # The name of a recipe for certain axis values is the general recipe's name with a suffix.
+        # The directory of a recipe for certain axis values has a suffix: python-2.7.
         name=path.name.rpartition("-")[0] if axes else path.name,
         path=path,
         outputs=tuple(_parse_output(item, names) for item in rendered),
@@ -138,7 +147,7 @@ def render(path: Path, variant: Mapping[str, list[str]]) -> Recipe:
 
 
 def read_fixes(path: Path) -> tuple[Fix, ...]:
-    """Read the file ``path/fixes``, if it exists: on each line a patch and its CVEs.
+    """Read the file ``path/fixes``, if it exists. Each line has the name of a patch and its CVEs.
 
     Raises:
         ConfigurationError: a line is not PATCH CVE...
@@ -158,6 +167,9 @@ def read_fixes(path: Path) -> tuple[Fix, ...]:
 def find_dependencies(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
     """Find the names of the recipes that provide the requirements of ``recipe``.
 
+    Args:
+        recipes: all recipes of the stack.
+
     Raises:
         ConfigurationError: no recipe provides a requirement.
     """
@@ -167,13 +179,15 @@ def find_dependencies(recipe: Recipe, recipes: Iterable[Recipe]) -> set[str]:
 
 
 def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str, frozenset[str]]:
-    """Collect the recipes that match specs require, directly or not, dependencies first.
+    """Collect the recipes that provide match specs, with their direct and indirect dependencies.
 
     Args:
-        specs: the match specs; the metapackage's by default.
+        recipes: all recipes of the stack, by name.
+        specs: the match specs; by default the metapackage.
 
     Returns:
-        The direct dependencies of each recipe, by its name.
+        The names of each recipe's direct dependencies, by name of the recipe. A recipe comes after
+        its dependencies.
 
     Raises:
         ConfigurationError: no recipe provides a requirement, or recipes depend on each other.
@@ -198,7 +212,16 @@ def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str
 def _parse_source(
     path: Path, entry: Mapping[str, Any], upstream: Mapping[str, str]
 ) -> Source | Path:
-    """Parse an entry of ``source:``; return a path for a file or directory of this project."""
+    """Parse an entry of a recipe's ``source:``.
+
+    Args:
+        path: the recipe's directory.
+        entry: the entry.
+        upstream: the recipe's ``extra: upstream:``, addresses by the first part of a file name.
+
+    Returns:
+        A source to fetch, or the path of a file or directory of this project.
+    """
     file = Path(str(entry.get("path", "")))
     if file.parent != Path("../../build/sources"):
         project_path = (path / file).resolve()
@@ -218,7 +241,7 @@ def _parse_output(rendered: Mapping[str, Any], names: set[str]) -> Output:
     """Parse a rendered output.
 
     Args:
-        names: the names of all outputs of the recipe. These names do not count as requirements.
+        names: the names of all outputs of the recipe. They are removed from the requirements.
     """
     requirements = rendered.get("requirements", {})
     specs = [spec for key in ("build", "host", "run") for spec in requirements.get(key, [])]
@@ -239,10 +262,13 @@ def _parse_output(rendered: Mapping[str, Any], names: set[str]) -> Output:
 
 
 def _find_providers(specs: Iterable[str], recipes: Collection[Recipe], client: str) -> set[str]:
-    """Find the names of the recipes that provide packages for ``specs``.
+    """Find the names of the recipes that provide packages for match specs.
 
     Args:
-        client: the subject of the error message.
+        client: the subject of the error message, such as ``recipes/numpy``.
+
+    Raises:
+        ConfigurationError: no recipe provides a package for a match spec.
     """
     names = set()
     for spec in specs:

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 AXES = ("theano", "python", "blas", "libm", "device")
-# Suffix of the name of a stack that contains AMD's release of AOCL-LibM.
+# Suffix of the name of a stack with AMD's release of AOCL-LibM, such as openblas-amdlibm-aocl.
 AOCL = "-aocl"
 # Separates the name of a stack from the names of its programs.
 WITH = "+"
@@ -24,7 +24,7 @@ WITH = "+"
 
 @dataclass(frozen=True)
 class Stack:
-    """One value on each axis, under a name.
+    """A value on each axis, under a name.
 
     Attributes:
         amdlibm_archive: the SHA-256 of the release archive of AOCL-LibM; empty if the stack uses
@@ -43,12 +43,12 @@ class Stack:
 
     @property
     def base(self) -> str:
-        """The name without the names of programs."""
+        """The name without the names of programs: ``mkl`` for ``mkl+keras``."""
         return self.name.partition(WITH)[0]
 
     @property
     def has_python_2(self) -> bool:
-        """Whether the stack has Python 2.7, on which the project's own programs do not run."""
+        """Whether the stack has Python 2.7. Most of the project's own programs need Python 3."""
         return self.python == "2.7"
 
     @property
@@ -68,9 +68,9 @@ def load_all(file: Path = paths.STACKS) -> tuple[Stack, ...]:
 
 
 def load(name: str, file: Path = paths.STACKS) -> Stack:
-    """Load a stack; the name may end with names of programs: ``mkl+keras+pymc3``.
+    """Load a stack. Its name may end with names of programs: ``mkl+keras+pymc3``.
 
-    A stack with programs has its own environment, lock, report and image, under the whole name.
+    A stack with programs has its own environment, lock file, report and image, under this name.
 
     Raises:
         UsageError: an unknown stack or program, programs for a stack with Python 2.7, or two
@@ -110,7 +110,7 @@ def list_programs() -> tuple[str, ...]:
 
 
 def find_test_file(program: str) -> str:
-    """Return the path of a program's tests. All versions share them: keras and keras-2.2."""
+    """Return the path of a program's tests, which all versions share: keras and keras-2.2."""
     return f"tests/programs/test_{program.partition('-')[0]}.py"
 
 
@@ -124,8 +124,9 @@ def load_with_python_3(name: str, feature: str, alternative: str = "") -> Stack:
     """Load a stack and require that it has Python 3.
 
     Args:
-        feature: the subject of the error message; it requires Python 3.
-        alternative: the hint of the error; by default it lists the stacks with Python 3.
+        name: the name of the stack.
+        feature: the feature that requires Python 3: the subject of the error message.
+        alternative: the hint of the error; by default a list of the stacks with Python 3.
 
     Raises:
         UsageError: the stack is unknown, or has Python 2.7.
@@ -143,13 +144,14 @@ def load_with_python_3(name: str, feature: str, alternative: str = "") -> Stack:
 def replace_amdlibm(stack: Stack, archive: str) -> Stack:
     """Return the stack with AMD's release of AOCL-LibM in place of the open-source amdlibm.
 
-    The new stack has its own name, and so its own environment, lock, report and image.
+    The new stack has its own name, and therefore its own environment, lock file, report and image.
 
     Args:
         archive: the SHA-256 of the release archive.
 
     Raises:
-        UsageError: the stack has no amdlibm, or its Theano can call the open-source amdlibm only.
+        UsageError: the stack has no amdlibm, or it has Theano 0.8.2, which can call the open-source
+            amdlibm only.
     """
     if stack.libm != "amdlibm" or stack.has_python_2:
         suitable = ", ".join(
@@ -165,7 +167,7 @@ def replace_amdlibm(stack: Stack, archive: str) -> Stack:
 
 
 def format_flags(name: str) -> str:
-    """Return the flags that select the stack ``name`` on the command line of a task."""
+    """Return the flags with which a task selects the stack ``name``, such as ``--stack=mkl``."""
     row = name.replace(AOCL, "")
     return f"--stack={row}" if row == name else f"--stack={row} --amdlibm-archive=FILE"
 

@@ -1,4 +1,4 @@
-"""Describe the compilers that build packages, and the oldest glibc that packages support."""
+"""Read the compilers that build packages, and the oldest glibc that packages support."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from builder.common import paths
 from builder.common.errors import HostToolMissing
 
 FILE = paths.RECIPES / "variants.yaml"
-# The version of a C library other than glibc.
+# Stands for the version of a C library other than glibc.
 NOT_GLIBC = (0,)
 
 
 @cache
 def read_variant() -> dict[str, str]:
-    """Read the variant keys that ``compiler()`` and ``stdlib()`` in recipes refer to."""
+    """Read the values of the variant keys, which ``compiler()`` and ``stdlib()`` in recipes use."""
     configuration = rattler_build.VariantConfig.from_file(FILE)
     return {key: str(values[0]) for key, values in configuration.items()}
 
@@ -28,7 +28,9 @@ def read_oldest_glibc() -> str:
 
 
 def require_host_glibc() -> None:
-    """Require a host on which the compilers run: they need the oldest supported glibc too.
+    """Require a host whose glibc is not older than the oldest supported glibc.
+
+    The compilers are packages too, so they need this glibc.
 
     Raises:
         HostToolMissing: the host's glibc is older, or its C library is not glibc.
@@ -45,7 +47,7 @@ def require_host_glibc() -> None:
 
 
 def detect_glibc() -> tuple[int, ...]:
-    """Return the version of the host's glibc; NOT_GLIBC if it has another C library."""
+    """Return the version of the host's glibc; NOT_GLIBC if the host has another C library."""
     try:
         name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     except (ValueError, OSError):
@@ -54,5 +56,5 @@ def detect_glibc() -> tuple[int, ...]:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """Parse a version such as ``2.28`` into integers, which can be compared."""
+    """Parse a version such as ``2.28`` into a tuple of integers, for comparisons."""
     return tuple(map(int, version.split(".")))

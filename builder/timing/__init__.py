@@ -1,1 +1,1 @@
-"""Estimate the duration of builds, order their recipes, and find the critical path."""
+"""Estimate the duration of a build, order its recipes, and find its critical path."""

@@ -23,13 +23,13 @@ else:
 COSTS = Path(__file__).with_name("costs.toml")
 # CPU seconds of a recipe that is not in costs.toml, such as a new recipe.
 DEFAULT_CPU_SECONDS = 30.0
-# The stages whose durations are recorded.
+# The stages of a command whose durations are recorded for estimates.
 STAGES = ("environment", "verification")
-# The disk space of a package as a multiple of its unpacked size. The disk holds it unpacked, packed
-# and in an environment.
+# The disk space of a package as a multiple of its unpacked size. The disk contains the package
+# unpacked, packed, and in an environment.
 COPIES = 2.3
-# MB of the work directories during a build with and without a recipe of more than
-# LARGE_CPU_SECONDS. Estimated from the sizes of sources and objects, not measured.
+# MB of the work directories during a build. LARGE_WORK applies if a recipe takes more than
+# LARGE_CPU_SECONDS, else SMALL_WORK. Estimated from the sizes of sources and objects, not measured.
 LARGE_WORK, SMALL_WORK, LARGE_CPU_SECONDS = 1000.0, 100.0, 120.0
 
 
@@ -40,13 +40,17 @@ def _read_costs() -> dict[str, dict[str, float]]:
 
 
 def _measurements_file() -> Path:
-    # The measurements are per user, not per cache key: a recipe with other inputs takes about as
-    # long.
+    # The file is not in a cache entry: a changed recipe takes about as long as before the change.
     return paths.cache() / "seconds.json"
 
 
 def read_measurements() -> dict[str, Any]:
-    """Read the durations of this user's builds: ``recipes`` and ``stages``; empty if unknown."""
+    """Read the durations of this user's builds; {} if there are none.
+
+    Returns:
+        The key ``recipes`` has the durations of recipes, by name of the directory. The key
+        ``stages`` has the seconds of stages, by name.
+    """
     try:
         measurements = json.loads(_measurements_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -59,20 +63,25 @@ def record_measurement(kind: str, name: str, measurement: Any) -> None:
 
     Args:
         kind: ``recipes`` or ``stages``.
-        measurement: seconds, or a table of them.
+        name: the name of the recipe's directory or of the stage.
+        measurement: the wall seconds of a stage; for a recipe, a dictionary with ``cpu_seconds``
+            and ``wall_seconds``.
     """
     measurements = read_measurements()
     measurements.setdefault(kind, {})[name] = measurement
-    # If two processes write at once, one measurement is lost. That only makes an estimate worse.
+    # If two processes write at once, one measurement is lost, and an estimate is less exact.
     text = json.dumps(measurements, indent=1, sort_keys=True) + "\n"
     write_atomically(_measurements_file(), text)
 
 
 def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
-    """Estimate the CPU seconds of each recipe, by name; this user's measurements come first."""
+    """Estimate the CPU seconds of each recipe, by name of the recipe.
+
+    This user's measurements take precedence over costs.toml.
+    """
     measurements = read_measurements().get("recipes", {})
     costs = _read_costs()["recipes"]
-    # The keys of the tables are names of directories, because several recipes share a name.
+    # The tables have names of directories as keys, because several recipes share a name.
     directories = {recipe.name: recipe.path.name for recipe in recipes}
     return {
         name: float(
@@ -85,12 +94,15 @@ def estimate_cpu_seconds(recipes: Iterable[Recipe]) -> dict[str, float]:
 
 
 def is_expensive(recipe: Recipe, cpu_seconds: float) -> bool:
-    """Return whether costs.toml gives a recipe at least ``cpu_seconds``, on any machine."""
+    """Return whether a recipe has at least ``cpu_seconds`` in costs.toml.
+
+    The result is the same on each machine, because it does not depend on measurements.
+    """
     return _read_costs()["recipes"].get(recipe.path.name, 0.0) >= cpu_seconds
 
 
 def estimate_stage_seconds(stage: str) -> float:
-    """Estimate the seconds of a stage; 0 if it is unknown."""
+    """Estimate the wall seconds of a stage; 0 for an unknown stage."""
     measurements = read_measurements().get("stages", {})
     return float(measurements.get(stage, _read_costs()["stages"].get(stage, 0)))
 
@@ -101,18 +113,20 @@ def find_absent_sources(sources: Iterable[Source]) -> list[Source]:
 
 
 def estimate_megabytes(sources: Iterable[Source]) -> float:
-    """Estimate the total size in MB of the sources that costs.toml contains."""
+    """Estimate the total size of sources in MB; sources that costs.toml omits count as 0."""
     costs = _read_costs()["sources"]
-    # Archives of Debian's patches have the name of the source that they patch, and are small.
+    # Omit archives of Debian's patches: they are small, but their names begin with the name of the
+    # large source that they patch.
     files = [source.file for source in sources if ".debian.tar." not in source.file]
     return sum(costs.get(re.split(r"[-_]v?\d", file)[0], 0) for file in files)
 
 
 def estimate_disk_megabytes(recipes: Iterable[Recipe], download: float) -> float:
-    """Estimate the disk space in MB that building recipes takes.
+    """Estimate the disk space in MB that a build of recipes takes.
 
     Args:
-        download: the MB of the sources that are not in the cache.
+        recipes: the recipes to build.
+        download: the total size, in MB, of the sources that are not in the cache.
     """
     unpacked = _read_costs()["packages"]
     recipes = list(recipes)

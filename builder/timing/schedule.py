@@ -1,23 +1,23 @@
-"""Order builds by the longest chain of recipes that depend on them, and estimate their duration."""
+"""Compute the order of builds from chains of dependent recipes, and estimate the total duration."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-# Share of a recipe's CPU seconds that cannot use more than one core: configuring, linking, testing.
+# Share of a recipe's CPU seconds in which it uses only one core: configuring, linking, testing.
 SERIAL_SHARE = 0.25
 
 
 def compute_longest_chains(
     needs: Mapping[str, Iterable[str]], seconds: Mapping[str, float]
 ) -> dict[str, float]:
-    """Compute for each recipe the CPU seconds of the longest chain that starts with it.
+    """Compute, for each recipe, the CPU seconds of the longest chain that starts with the recipe.
 
-    In a chain, each recipe needs the preceding recipe.
+    In a chain, each recipe depends on the preceding recipe.
 
     Args:
-        needs: the dependencies of each recipe, in an order with dependencies first. Dependencies
-            that are not keys are ignored: they are built already.
+        needs: the dependencies of each recipe; a recipe comes after its dependencies. Dependencies
+            that are not keys are ignored, because they are already built.
         seconds: the CPU seconds of each recipe.
     """
     chains = dict.fromkeys(needs, 0.0)
@@ -32,20 +32,21 @@ def compute_longest_chains(
 def estimate_duration(
     needs: Mapping[str, Iterable[str]], seconds: Mapping[str, float], jobs: int, cpus: int
 ) -> float:
-    """Simulate building recipes on an idle machine; return the seconds it takes.
+    """Simulate the build of recipes on an idle machine; return its wall seconds.
 
-    The recipe with the longest chain gets as many CPUs as it can use, the others share the rest.
+    The recipe with the longest chain gets as many CPUs as it can use. The recipe with the next
+    longest chain gets as many of the remaining CPUs as it can use, and so on.
 
     Args:
-        needs: the dependencies of each recipe, in an order with dependencies first.
+        needs: the dependencies of each recipe; a recipe comes after its dependencies.
         seconds: the CPU seconds of each recipe.
-        jobs: the number of recipes that are built at once.
+        jobs: the maximum number of recipes that are built at once.
         cpus: the number of CPUs.
     """
     chains = compute_longest_chains(needs, seconds)
     remaining = dict(seconds)
     running: list[str] = []
-    # The average number of CPUs that a recipe uses if all are free (Amdahl's law).
+    # The average number of CPUs that a recipe uses if all CPUs are free (Amdahl's law).
     usable = 1 / (SERIAL_SHARE + (1 - SERIAL_SHARE) / cpus)
     clock = 0.0
     while remaining:
@@ -62,7 +63,7 @@ def estimate_duration(
         for name in running:
             speeds[name] = min(usable, free)
             free -= speeds[name]
-        # Advance to the end of the recipe that finishes first.
+        # Advance the clock to the end of the recipe that finishes first.
         step = min(remaining[name] / speed for name, speed in speeds.items() if speed)
         clock += step
         for name, speed in speeds.items():

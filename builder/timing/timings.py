@@ -1,4 +1,4 @@
-"""Find the critical path of a build, and draw its builds as a chart of text."""
+"""Find the critical path of a build, and draw the times of its recipes as a text chart."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import Any
 
 from builder.common import progress
 
-# Columns of the chart.
+# The width of the chart in characters.
 WIDTH = 80
 
 
 @dataclass(frozen=True)
 class Span:
-    """The build of one recipe: seconds since the first build began, and CPU seconds."""
+    """The time span of a recipe's build.
+
+    Attributes:
+        recipe: the name of the recipe.
+        begin: the start, in wall seconds since the start of the whole build.
+        end: the end, in wall seconds since the start of the whole build.
+        cpu_seconds: the CPU seconds of the recipe's build.
+    """
 
     recipe: str
     begin: float
@@ -23,10 +30,14 @@ class Span:
 
 
 def find_critical_path(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]) -> list[str]:
-    """Find the recipes that determined the end of a build, first to last.
+    """Find the chain of recipes that determined the end of a build, from first to last.
 
-    The path ends with the recipe that ended last. Each recipe follows its dependency that ended
-    last.
+    The chain ends with the recipe that ended last. Each other recipe in the chain is a dependency
+    of the next recipe: the dependency that ended last.
+
+    Args:
+        spans: the time spans of the recipes.
+        needs: the dependencies of each recipe.
     """
     by_name = {span.recipe: span for span in spans}
     path: list[str] = []
@@ -39,9 +50,14 @@ def find_critical_path(spans: Sequence[Span], needs: Mapping[str, Iterable[str]]
 
 
 def draw(document: Mapping[str, Any], width: int = WIDTH) -> list[str]:
-    """Draw a timings document as lines of text, with one bar for each recipe, by start time.
+    """Draw a chart as lines of text: a bar for each recipe, in the order of their start.
 
-    A document without recipes gives no lines.
+    Args:
+        document: the result of ``report.describe_timings``.
+        width: the width of the chart in characters.
+
+    Returns:
+        The lines; no lines if the document has no recipes.
     """
     rows = sorted(document.get("recipes", {}).items(), key=lambda row: row[1]["begin"])
     if not rows:

@@ -1,1 +1,4 @@
-"""Write random statements: one module for each kind of operation."""
+"""Functions that write random statements of a program: one module for each kind of operation.
+
+A function takes a Writer, adds statements to its program, and returns a new variable.
+"""

@@ -1,4 +1,4 @@
-"""Write IfElse statements: lazy branches of one or several variables."""
+"""Write statements with ifelse: a condition selects one or two variables, and Theano is lazy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write_condition(writer: Writer) -> str:
-    """Write a scalar condition."""
+    """Return the text of a scalar condition on an exact variable."""
     x = writer.choose_variable(types.REAL, (0, 1, 2), lambda variable: variable.exact)
     if not x.exact:
         x = writer.add_input("int64", writer.choose_dims(1))
@@ -18,7 +18,7 @@ def write_condition(writer: Writer) -> str:
 
 
 def write(writer: Writer) -> Variable:
-    """Write an IfElse."""
+    """Write an ifelse with branches of one type and, in most cases, of equal shapes."""
     x = writer.choose_variable(types.REAL, (0, 1, 2))
     same = [e for e in writer.variables if e.dims == x.dims and e.dtype == x.dtype and e != x]
     y = writer.choose(same) if same and writer.decide(70) else elementwise.write_unary(writer)
@@ -29,12 +29,13 @@ def write(writer: Writer) -> Variable:
     test = write_condition(writer)
     if writer.decide(30):
         text = f"ifelse({test}, [{x.name}, {y.name}], [{y.name}, {x.name}])"
-        both = writer.add_statement(text)
-        writer.add(f"{both}[1]", x.dtype, x.dims, x, y, exact=True)
-        return writer.add(f"{both}[0]", x.dtype, x.dims, x, y, exact=True)
+        results = writer.add_statement(text)
+        writer.add(f"{results}[1]", x.dtype, x.dims, x, y, exact=True)
+        return writer.add(f"{results}[0]", x.dtype, x.dims, x, y, exact=True)
     pair = [x.name, other]
     if x.ndim and writer.decide(25):
-        # The branches have different lengths, and one of them may fail.
+        # One branch is a slice of the other, so their lengths may differ. The slice fails if its
+        # step is an input with the value 0.
         pair[1] = f"{x.name}[{subtensors.write_slice(writer, x.dims[0])[0]}]"
         branch = writer.add(
             f"ifelse({test}, {pair[0]}, {pair[1]})", x.dtype, ("if" + pair[1], *x.dims[1:]), x

@@ -1,4 +1,4 @@
-"""Write convolutions and pooling, and their gradients."""
+"""Write convolutions, pooling and similar operations on images, and their gradients."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write a convolution or a pooling."""
+    """Write a convolution, a pooling, or another operation on images."""
     return writer.choose(
         (write_convolution, write_convolution, write_pooling, write_pooling, write_other)
     )(writer)
 
 
-def _choose_images(writer: Writer, dtype: str, sizes: tuple[str, ...]) -> Variable:
-    same = [
-        variable for variable in writer.inputs if variable.dtype == dtype and variable.dims == sizes
+def _choose_images(writer: Writer, dtype: str, dims: tuple[str, ...]) -> Variable:
+    """Return an input of this type with these dimensions; add an input if none exists."""
+    candidates = [
+        variable for variable in writer.inputs if variable.dtype == dtype and variable.dims == dims
     ]
-    return writer.choose(same) if same else writer.add_input(dtype, sizes)
+    return writer.choose(candidates) if candidates else writer.add_input(dtype, dims)
 
 
-def _add_with_gradient(writer: Writer, text: str, dtype: str, *of: Variable) -> Variable:
+def _add_with_gradient(writer: Writer, text: str, dtype: str, *operands: Variable) -> Variable:
+    """Add the operation ``text`` with four dimensions, or the gradient of its sum of squares."""
     dims = tuple(f"{text}{axis}" for axis in range(4))
     if writer.decide(40):
-        wrt = writer.choose([variable for variable in of if variable in writer.inputs])
+        wrt = writer.choose([variable for variable in operands if variable in writer.inputs])
         text = f"T.grad(({text} ** 2).sum(), {wrt.name})"
-        return writer.add(text, dtype, wrt.dims, *of)
-    return writer.add(text, dtype, dims, *of, exact=True)
+        return writer.add(text, dtype, wrt.dims, *operands)
+    return writer.add(text, dtype, dims, *operands, exact=True)
 
 
 def write_convolution(writer: Writer) -> Variable:
@@ -39,16 +41,17 @@ def write_convolution(writer: Writer) -> Variable:
         dtype, (writer.choose("12"), channels, writer.choose("123"), writer.choose("123"))
     )
     mode = writer.choose(("'valid'", "'full'", "'half'", "(1, 2)", "(0, 1)", "1"))
-    more = f"border_mode={mode}"
+    options = f"border_mode={mode}"
     if writer.decide(50):
-        more += f", subsample=({writer.choose((1, 2))}, {writer.choose((1, 2, 3))})"
+        options += f", subsample=({writer.choose((1, 2))}, {writer.choose((1, 2, 3))})"
     if writer.decide(25):
-        more += ", filter_flip=False"
+        options += ", filter_flip=False"
     if writer.decide(20):
-        more += f", filter_dilation=({writer.choose((1, 2))}, 1)"
+        options += f", filter_dilation=({writer.choose((1, 2))}, 1)"
     if writer.decide(30):
-        more += f", filter_shape=({', '.join(k.dims)})"
-    return _add_with_gradient(writer, f"T.nnet.conv2d({x.name}, {k.name}, {more})", dtype, x, k)
+        options += f", filter_shape=({', '.join(k.dims)})"
+    text = f"T.nnet.conv2d({x.name}, {k.name}, {options})"
+    return _add_with_gradient(writer, text, dtype, x, k)
 
 
 def write_pooling(writer: Writer) -> Variable:
@@ -58,17 +61,17 @@ def write_pooling(writer: Writer) -> Variable:
     x = _choose_images(writer, dtype, dims)
     mode = writer.choose(("max", "sum", "average_inc_pad", "average_exc_pad"))
     ws = f"({writer.choose((1, 2, 3))}, {writer.choose((1, 2, 3))})"
-    more = f"ignore_border={writer.decide(60)}, mode={mode!r}"
+    options = f"ignore_border={writer.decide(60)}, mode={mode!r}"
     if writer.decide(40):
-        more += f", stride=({writer.choose((1, 2, 3))}, {writer.choose((1, 2))})"
-    elif writer.decide(30) and "True" in more:
+        options += f", stride=({writer.choose((1, 2, 3))}, {writer.choose((1, 2))})"
+    elif writer.decide(30) and "True" in options:
         ws = "(2, 3)"
-        more += f", pad=({writer.choose((0, 1))}, 1)"
-    return _add_with_gradient(writer, f"pool_2d({x.name}, {ws}, {more})", dtype, x)
+        options += f", pad=({writer.choose((0, 1))}, 1)"
+    return _add_with_gradient(writer, f"pool_2d({x.name}, {ws}, {options})", dtype, x)
 
 
 def write_other(writer: Writer) -> Variable:
-    """Write a convolution in one or three dimensions, or images2neibs."""
+    """Write conv3d, images2neibs, bilinear_upsampling, or conv2d with filters of height 1."""
     dtype = writer.choose(("float64", "float32"))
     form = writer.choose(("conv3d", "neibs", "neibs", "bilinear", "one"))
     if form == "conv3d":
@@ -85,8 +88,8 @@ def write_other(writer: Writer) -> Variable:
         text = f"images2neibs({x.name}, {shape}, mode={mode!r})"
         return writer.add(text, dtype, (f"{text}0", f"{text}1"), x, exact=True)
     if form == "bilinear":
-        more = "2, batch_size=None, num_input_channels=2"
-        text = f"T.nnet.abstract_conv.bilinear_upsampling({x.name}, {more})"
+        options = "2, batch_size=None, num_input_channels=2"
+        text = f"T.nnet.abstract_conv.bilinear_upsampling({x.name}, {options})"
         return writer.add(text, dtype, tuple(f"{text}{p}" for p in range(4)), x, exact=True)
     k = writer.add_input(dtype, ("2", "2", "1", writer.choose("123")))
     text = f"T.nnet.conv2d({x.name}, {k.name}, border_mode='valid')"

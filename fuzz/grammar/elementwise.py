@@ -1,4 +1,4 @@
-"""Write elementwise operations of all kinds on all types."""
+"""Write elementwise operations on all types: arithmetic, functions, comparisons, casts."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FUNCTIONS = (
     *("erfcx", "tri_gamma", "i0", "i1", "j0", "j1"),
     *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
 )
-# Functions of two nonnegative arguments.
+# Incomplete gamma functions, and chi2sf: functions of two arguments that are not negative.
 INCOMPLETE = ("gammainc", "gammaincc", "gammau", "gammal", "chi2sf")
 OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
-# Functions with jumps take exact variables only, because rounding would decide the result.
+# Functions with jumps. Their operands must be exact: near a jump, rounding would decide the result.
 STEPS = ("floor", "ceil", "trunc", "round", "sgn", "iround")
 COMPARISONS = ("eq", "neq", "lt", "le", "gt", "ge")
 BITWISE = ("and_", "or_", "xor")
@@ -24,16 +24,16 @@ ARITHMETIC = ("+", "-", "*")
 
 
 def compute_broadcast_dims(*variables: Variable) -> tuple[str, ...]:
-    """Compute the dimensions after broadcasting."""
+    """Return the dimensions of an elementwise result of variables that broadcast."""
     longest = max(variable.ndim for variable in variables)
     dims = []
     for axis in range(longest):
-        here = {
+        axis_dims = {
             variable.dims[axis - longest]
             for variable in variables
             if variable.ndim >= longest - axis
         }
-        lengths = sorted(here - {"1"})
+        lengths = sorted(axis_dims - {"1"})
         dims.append(lengths[0] if lengths else "1")
     return tuple(dims)
 
@@ -116,7 +116,7 @@ def write_binary(writer: Writer) -> Variable:
     if name in ("maximum", "minimum"):
         return writer.add(f"T.{name}({x.name}, {y.name})", dtype, dims, x, y, exact=True)
     if name in ("//", "%"):
-        # The result has jumps: both operands must be exact.
+        # These functions have jumps, so both operands must be exact.
         divisor = writer.choose((y.name, f"T.maximum({y.name}, 1)", "2", "3", "-2"))
         if not (x.exact and y.exact):
             return write_arithmetic(writer)
@@ -128,17 +128,17 @@ def write_binary(writer: Writer) -> Variable:
         complex_dtype = {"float32": "complex64", "float64": "complex128"}[dtype]
         return writer.add(f"T.complex({x.name}, {y.name})", complex_dtype, dims, x, y)
     if name == "incomplete":
-        # The functions do not converge for very large numbers.
+        # Limit the arguments, because the functions do not converge for very large numbers.
         first, second = (f"T.minimum(abs({variable.name}), 100)" for variable in (x, y))
         text = f"T.{writer.choose(INCOMPLETE)}(0.5 + {first}, {second})"
         return writer.add(text, types.compute_float_type(dtype), dims, x, y)
     if name == "arctan2":
         dtype = types.compute_float_type(dtype)
         return writer.add(f"T.arctan2({x.name}, {y.name})", dtype, dims, x, y)
-    divided = "float64" if dtype in types.DISCRETE else dtype
+    quotient_dtype = "float64" if dtype in types.DISCRETE else dtype
     divisor = writer.choose((y.name, f"(1 + T.sqr({y.name}))", "4", "2.0"))
     dims = dims if y.name in divisor else x.dims
-    return writer.add(f"{x.name} / {divisor}", divided, dims, x, y)
+    return writer.add(f"{x.name} / {divisor}", quotient_dtype, dims, x, y)
 
 
 def write_cast(writer: Writer) -> Variable:
@@ -155,19 +155,22 @@ def write_cast(writer: Writer) -> Variable:
 
 
 def write_condition(writer: Writer) -> Variable:
-    """Write a comparison of exact variables."""
+    """Write a comparison of an exact variable with an exact variable or a constant."""
     x = writer.choose_variable(types.REAL, where=lambda variable: variable.exact)
     y = writer.choose_broadcastable(x, types.REAL)
     if not (x.exact and y.exact):
         x = writer.add_input(writer.choose_dtype(types.REAL[:-3]), writer.choose_dims(1))
         y = x
-    other = y.name if writer.decide(70) else writer.choose(("0", "1", "-1", "2", "100"))
-    dims = compute_broadcast_dims(x, y) if other == y.name else x.dims
-    return writer.add(f"T.{writer.choose(COMPARISONS)}({x.name}, {other})", "bool", dims, x)
+    operand = y.name if writer.decide(70) else writer.choose(("0", "1", "-1", "2", "100"))
+    dims = compute_broadcast_dims(x, y) if operand == y.name else x.dims
+    return writer.add(f"T.{writer.choose(COMPARISONS)}({x.name}, {operand})", "bool", dims, x)
 
 
 def write_switch(writer: Writer) -> Variable:
-    """Write a switch: a comparison that selects from two variables."""
+    """Write T.switch, which selects from two variables by a comparison.
+
+    In some cases, write only the comparison, or T.clip.
+    """
     if writer.decide(15):
         x = writer.choose_variable(types.REAL, where=lambda variable: variable.exact)
         low, high = writer.choose((("-1", "1"), ("0", "2"), ("2", "-2"), ("-3", "1000")))
@@ -177,7 +180,7 @@ def write_switch(writer: Writer) -> Variable:
         return test
     x = writer.choose_broadcastable(test, types.REAL)
     y = writer.choose_broadcastable(test, types.REAL)
-    # Each variable broadcasts with the condition; the two may not broadcast with each other.
+    # Both variables broadcast with the condition, but perhaps not with each other.
     dims = compute_broadcast_dims(test, x, y)
     text = f"T.switch({test.name}, {x.name}, {y.name})"
     return writer.add(text, types.upcast(x.dtype, y.dtype), dims, test, x, y, exact=True)
@@ -195,7 +198,10 @@ def write_power(writer: Writer) -> Variable:
 
 
 def write_discrete(writer: Writer) -> Variable:
-    """Write a bitwise operation, or a comparison of one value in two types."""
+    """Write a bitwise operation, or compare an expression with the same expression in a wide type.
+
+    The comparison finds optimizations that compute in a wrong type.
+    """
     x = writer.choose_variable(types.DISCRETE)
     if writer.decide(30):
         return writer.add(f"~{x.name}", x.dtype, x.dims, x)
@@ -234,23 +240,23 @@ def write_discrete(writer: Writer) -> Variable:
 
 
 def write_broadcast(writer: Writer) -> Variable:
-    """Write an operation on variables of other dimensions, some of them broadcast."""
+    """Write a dimshuffle, or an operation that broadcasts a variable."""
     x = writer.choose_variable(types.REAL, (1, 2, 3))
     if writer.decide(40):
         order: list[object] = list(range(x.ndim))
         writer.random.shuffle(order)
-        kept = [axis for axis in order if x.dims[int(str(axis))] != "1" or writer.decide(50)]
+        pattern = [axis for axis in order if x.dims[int(str(axis))] != "1" or writer.decide(50)]
         for _ in range(writer.choose((0, 1, 1, 2))):
-            kept.insert(writer.random.randrange(len(kept) + 1), "x")
-        if len(kept) > 4:
+            pattern.insert(writer.random.randrange(len(pattern) + 1), "x")
+        if len(pattern) > 4:
             return write_arithmetic(writer)
-        dims = tuple("1" if axis == "x" else x.dims[int(str(axis))] for axis in kept)
-        text = f"{x.name}.dimshuffle({', '.join(repr(axis) for axis in kept)})"
+        dims = tuple("1" if axis == "x" else x.dims[int(str(axis))] for axis in pattern)
+        text = f"{x.name}.dimshuffle({', '.join(repr(axis) for axis in pattern)})"
         return writer.add(text, x.dtype, dims, x, exact=True)
     if writer.decide(30):
         axis = writer.random.randrange(x.ndim)
-        one = ["1" if position == axis else dim for position, dim in enumerate(x.dims)]
-        y = writer.add_input(writer.choose_dtype(types.REAL), tuple(one))
+        y_dims = ["1" if position == axis else dim for position, dim in enumerate(x.dims)]
+        y = writer.add_input(writer.choose_dtype(types.REAL), tuple(y_dims))
     else:
         y = writer.choose_broadcastable(x, types.REAL)
     sign = writer.choose((*ARITHMETIC, "/"))

@@ -1,10 +1,11 @@
-"""Write derivatives: grad, Rop, Lop, Jacobians and Hessians of small expressions."""
+"""Write derivatives of vectors: grad, Rop, Lop, Jacobians and Hessians of small expressions."""
 
 from __future__ import annotations
 
 from fuzz.grammar.writer import Variable, Writer
 
-SMOOTH = (
+# Expressions of two vectors, with derivatives almost everywhere. A program nests at most three.
+DIFFERENTIABLE = (
     "{0} ** 2",
     "T.exp({0} / 4)",
     "T.tanh({0})",
@@ -50,13 +51,11 @@ SMOOTH = (
 def write(writer: Writer) -> Variable:
     """Write a derivative."""
     x, y = (writer.add_input("float64", ("a",)) for _ in range(2))
-    names = [x.name, y.name]
-    of = [x, y]
-    text = names[0]
+    operands = [x, y]
+    text = x.name
     for _ in range(writer.choose((1, 1, 2, 3))):
-        form = writer.choose(SMOOTH)
-        name = writer.add_statement(form.format(text, names[1]))
-        text = name
+        form = writer.choose(DIFFERENTIABLE)
+        text = writer.add_statement(form.format(text, y.name))
     kind = writer.choose(("grad", "grad", "grad", "rop", "lop", "hessian", "jacobian", "twice"))
     wrt = writer.choose((x, x, y))
     ignored = "disconnected_inputs='ignore'"
@@ -68,13 +67,13 @@ def write(writer: Writer) -> Variable:
     elif kind == "rop":
         v = writer.add_input("float64", ("a",))
         derivative = f"T.Rop({text}, {x.name}, {v.name})"
-        return writer.add(derivative, "float64", (f"rop{text}",), *of)
+        return writer.add(derivative, "float64", (f"rop{text}",), *operands)
     elif kind == "lop":
         derivative = f"T.Lop({text}, {x.name}, T.ones_like({text}) * 2)"
     elif kind == "jacobian":
         derivative = f"theano.gradient.jacobian({text}, {x.name})"
-        return writer.add(derivative, "float64", (f"j{text}", "a"), *of)
+        return writer.add(derivative, "float64", (f"j{text}", "a"), *operands)
     else:
         derivative = f"theano.gradient.hessian(T.sum({text}), {x.name}, {ignored})"
-        return writer.add(derivative, "float64", ("a", "a"), *of)
-    return writer.add(derivative, "float64", wrt.dims, *of)
+        return writer.add(derivative, "float64", ("a", "a"), *operands)
+    return writer.add(derivative, "float64", wrt.dims, *operands)

@@ -1,4 +1,4 @@
-"""Write products of matrices and vectors, with lengths 0 and 1 and with all memory orders."""
+"""Write products of matrices and vectors, of transposed and strided views, and of sums."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ FORMS = (
 
 
 def choose_operand(writer: Writer, dtype: str, dims: tuple[str, ...]) -> Variable:
-    """Return a variable of these dimensions."""
-    same = [
+    """Return a variable of this type with these dimensions; in some cases, add an input."""
+    candidates = [
         variable
         for variable in writer.variables
         if variable.dtype == dtype and variable.dims == dims
     ]
-    if same and not writer.decide(40):
-        return writer.choose(same)
+    if candidates and not writer.decide(40):
+        return writer.choose(candidates)
     return writer.add_input(dtype, dims)
 
 
 def choose_view(writer: Writer, x: Variable) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a matrix, or of its transpose or a strided view, and its dimensions."""
+    """Return the text and the dimensions of a matrix, its transpose, or a strided view of it."""
     form = writer.choose(("{0}", "{0}", "{0}", "{0}.T", "{0}[::-1]", "{0}[:, ::-1]", "{0}[::2]"))
     dims = x.dims
     if form == "{0}.T":
@@ -102,9 +102,9 @@ def write(writer: Writer) -> Variable:
     if form == "gemm" and dims[0] in "abc1":
         z = choose_operand(writer, dtype, (dims[0], c))
         scale = writer.choose(("", "2 * ", "-", "3 * "))
-        other = writer.choose(("", "2 * ", "-1 * "))
+        z_scale = writer.choose(("", "2 * ", "-1 * "))
         sign = writer.choose("+-")
-        text = f"{other}{z.name} {sign} {scale}T.dot({first}, {y.name})"
+        text = f"{z_scale}{z.name} {sign} {scale}T.dot({first}, {y.name})"
         return writer.add(text, dtype, compute_broadcast_dims(z), x, y, z, exact=True)
     if form == "in_place":
         text = f"T.set_subtensor({x.name}[:1], 1)"

@@ -1,4 +1,4 @@
-"""Write draws from random streams; optimizations must not change their bits."""
+"""Write random draws from streams with a seed. Optimizations must not change a bit of a draw."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write draws from a stream."""
+    """Write one or two draws from a new stream; the draws become outputs."""
     seed = writer.choose((1, 7, 1234))
     kind = writer.choose(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
     stream = writer.add_statement(f"{kind}({seed})")
+    # The tolerance becomes 0.
     writer.rounding = False
     x = writer.choose_variable(("float64", "float32"), (1, 2))
     size = writer.choose(
@@ -44,7 +45,7 @@ def write(writer: Writer) -> Variable:
         text, dims, drawn_dtype = "permutation((2,), 4)", ("2", "4"), "int64"
     drawn = writer.add(f"{stream}.{text}", drawn_dtype, dims)
     if writer.decide(40):
-        again = writer.add(f"{stream}.{text}", drawn_dtype, dims)
-        writer.outputs.append(again.name)
+        second = writer.add(f"{stream}.{text}", drawn_dtype, dims)
+        writer.outputs.append(second.name)
     writer.outputs.append(drawn.name)
     return drawn

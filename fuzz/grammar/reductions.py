@@ -1,10 +1,11 @@
-"""Write reductions and cumulations along axes."""
+"""Write reductions along axes, such as sums, and cumulative operations, such as cumsum."""
 
 from __future__ import annotations
 
 from fuzz.grammar import types
 from fuzz.grammar.writer import Variable, Writer
 
+# Reductions that are exact on integers.
 EXACT = ("sum", "prod", "max", "min", "argmax", "argmin", "any", "all")
 
 
@@ -14,16 +15,16 @@ def write(writer: Writer) -> Variable:
         return write_cumulation(writer)
     x = writer.choose_variable(types.ALL, (1, 2, 2, 3, 3))
     name = writer.choose((*EXACT, "sum", "mean", "var", "std", "ptp", "norm", "max_and_argmax"))
-    places = list(range(x.ndim))
-    writer.random.shuffle(places)
+    all_axes = list(range(x.ndim))
+    writer.random.shuffle(all_axes)
     count = writer.choose(range(1, x.ndim + 1))
-    axes = sorted(places[:count])
+    axes = sorted(all_axes[:count])
     if name in ("argmax", "argmin", "ptp", "std"):
         axes = axes[:1]
     if x.dtype in types.COMPLEX and name not in ("sum", "prod", "mean"):
         name = "sum"
     if name in ("max", "min", "argmax", "argmin", "ptp", "max_and_argmax") and not x.exact:
-        # Rounding would decide which of two nearly equal elements is selected.
+        # The result would depend on rounding: it selects one of two nearly equal elements.
         name = "sum"
     if name in ("any", "all") and not x.discrete:
         name = "max" if x.exact else "sum"
@@ -31,35 +32,35 @@ def write(writer: Writer) -> Variable:
     axis = str(written[0]) if len(axes) == 1 and writer.decide(70) else str(written)
     if name in ("argmax", "argmin", "ptp", "std"):
         axis = str(written[0])
-    whole = writer.decide(20)
-    if whole:
-        axis, axes = "None", places
-    keep = name != "ptp" and writer.decide(25)
+    if writer.decide(20):
+        axis, axes = "None", all_axes
+    keepdims = name != "ptp" and writer.decide(25)
     dims = [
         "1" if position in axes else dim
         for position, dim in enumerate(x.dims)
-        if keep or position not in axes
+        if keepdims or position not in axes
     ]
-    more = f", keepdims={keep}" if keep else ""
+    options = f", keepdims={keepdims}" if keepdims else ""
     if name in ("sum", "prod") and x.dtype not in types.COMPLEX and writer.decide(25):
-        more += f", dtype={writer.choose(('float64', 'int64', x.dtype))!r}"
+        options += f", dtype={writer.choose(('float64', 'int64', x.dtype))!r}"
     if name == "norm":
         if not 1 <= len(axes) <= 2 or x.discrete:
             name = "sum"
         else:
-            text = f"T.sqrt(T.sum({x.name} ** 2, axis={axis}{more}))"
+            text = f"T.sqrt(T.sum({x.name} ** 2, axis={axis}{options}))"
             return writer.add(text, x.dtype, dims, x)
     if name == "max_and_argmax":
-        text = f"T.max_and_argmax({x.name}, axis={axis}{more})"
-        both = writer.add_statement(text)
-        writer.add(f"{both}[1]", "int64", dims, x)
-        return writer.add(f"{both}[0]", x.dtype, dims, x, exact=True)
+        text = f"T.max_and_argmax({x.name}, axis={axis}{options})"
+        results = writer.add_statement(text)
+        writer.add(f"{results}[1]", "int64", dims, x)
+        return writer.add(f"{results}[0]", x.dtype, dims, x, exact=True)
     dtype = _compute_dtype(name, x.dtype)
     exact = name in ("sum", "max", "min", "ptp")
-    return writer.add(f"T.{name}({x.name}, axis={axis}{more})", dtype, dims, x, exact=exact)
+    return writer.add(f"T.{name}({x.name}, axis={axis}{options})", dtype, dims, x, exact=exact)
 
 
 def _compute_dtype(name: str, dtype: str) -> str:
+    """Return the type of the result of a reduction, from the type of its operand."""
     if name in ("argmax", "argmin"):
         return "int64"
     if name in ("any", "all"):
@@ -72,7 +73,7 @@ def _compute_dtype(name: str, dtype: str) -> str:
 
 
 def write_cumulation(writer: Writer) -> Variable:
-    """Write a cumulative sum or product, differences, or counts."""
+    """Write cumsum, cumprod, diff, bincount or repeat."""
     x = writer.choose_variable(types.REAL, (1, 2))
     name = writer.choose(("cumsum", "cumprod", "diff", "bincount", "repeat", "cumsum"))
     axis = writer.random.randrange(x.ndim)

@@ -1,12 +1,14 @@
-"""Write scans: with taps, nested, with until, backwards, with truncated gradients, with updates."""
+"""Write scans: with taps, with until, nested, backwards, with gradients, and with updates."""
 
 from __future__ import annotations
 
 import re
 
-from fuzz.grammar import subtensors, types
+from fuzz.grammar import subtensors
 from fuzz.grammar.writer import Variable, Writer
 
+# Expressions of the new state: {0} is an element of the sequence, {1} the state. In the lambda of a
+# scan, they are a and p; b is an element of a second sequence, and q a second tap of the state.
 BODIES = (
     "{0} + {1}",
     "{0} * {1}",
@@ -17,38 +19,41 @@ BODIES = (
     "T.switch(T.gt({0}, 0), {0}, {1})",
     "{0} + {1} * {0}",
 )
+# The types of sequences and states, repeated by their frequency.
 FLOAT = ("float64", "float64", "float32")
 
 
 def write(writer: Writer) -> Variable:
     """Write a scan, and statements that use some of its results."""
     kind = writer.choose(("map", "fold", "taps", "until", "nested", "grad", "empty", "shared"))
-    return _scan(writer, kind)
+    return _write_scan(writer, kind)
 
 
 def _choose_sequence(writer: Writer, dtype: str) -> Variable:
+    """Return a vector or a matrix whose first dimension is not broadcastable."""
     return writer.choose_variable(
         (dtype,), (1, 2), lambda variable: variable.dims[0] != "1", new=50
     )
 
 
 def _write_initial(writer: Writer, dtype: str, dims: tuple[str, ...]) -> str:
-    """Write the initial value of a state."""
-    same = [
+    """Return the text of a state's initial value; "" if it cannot have these dimensions."""
+    candidates = [
         variable
         for variable in writer.variables
         if variable.dtype == dtype and variable.dims == dims
     ]
-    if same and writer.decide(40):
-        return str(writer.choose(same).name)
+    if candidates and writer.decide(40):
+        return str(writer.choose(candidates).name)
     if not dims and writer.decide(60):
         return f"T.constant({writer.choose((0.0, 1.0, -0.5))}, dtype={dtype!r})"
     if dims and all(dim != "1" for dim in dims) and writer.decide(40):
-        return None or writer.add_input(dtype, dims).name
+        return writer.add_input(dtype, dims).name
     return writer.add_input(dtype, dims).name if all(d in "abcd1" for d in dims) else ""
 
 
-def _scan(writer: Writer, kind: str) -> Variable:
+def _write_scan(writer: Writer, kind: str) -> Variable:
+    """Write a scan of a kind, such as "until", and statements that use its results."""
     dtype = writer.choose(FLOAT)
     x = _choose_sequence(writer, dtype)
     inner = tuple(x.dims[1:])
@@ -66,37 +71,38 @@ def _scan(writer: Writer, kind: str) -> Variable:
         taps = writer.choose(("[-1, 0]", "[0, 1]", "[-2, 0]"))
         sequences, arguments = f"[dict(input={x.name}, taps={taps})]", ["a", "b"]
         mapped = "a * b"
-    more = ""
+    keywords = ""
     if kind == "empty":
-        more = ", n_steps=" + writer.choose(("0", subtensors.add_position(writer, 0, 3).name, "1"))
+        position = subtensors.add_position(writer, 0, 3).name
+        keywords = ", n_steps=" + writer.choose(("0", position, "1"))
     elif writer.decide(20):
-        more = f", n_steps={subtensors.add_position(writer, 0, 3).name}"
+        keywords = f", n_steps={subtensors.add_position(writer, 0, 3).name}"
     if writer.decide(20):
-        more += ", go_backwards=True"
+        keywords += ", go_backwards=True"
     if kind == "grad" and writer.decide(40):
-        more += ", truncate_gradient=" + writer.choose(("1", "2", "3"))
+        keywords += ", truncate_gradient=" + writer.choose(("1", "2", "3"))
     if writer.decide(8):
-        more += ", strict=True"
+        keywords += ", strict=True"
     if kind == "map":
-        text = f"theano.scan(lambda {', '.join(arguments)}: [{'a * 2'}, {'a + 1'}]"
+        text = f"theano.scan(lambda {', '.join(arguments)}: [a * 2, a + 1]"
         h = writer.add_statement(
-            f"{text}, sequences={sequences}, outputs_info=[None, None]{more})[0]"
+            f"{text}, sequences={sequences}, outputs_info=[None, None]{keywords})[0]"
         )
         return _use_results(writer, h, 2, dtype, inner, x, kind)
     start = _write_initial(writer, dtype, inner)
     if not start:
         start = f"T.zeros_like({x.name}[0])"
     if kind == "taps":
-        wanted = writer.choose(("[-1, -2]", "[-2]", "[-1, -3]", "[-3, -1]", "[-2, -1]"))
-        depth = 3 if "3" in wanted else 2
+        state_taps = writer.choose(("[-1, -2]", "[-2]", "[-1, -3]", "[-3, -1]", "[-2, -1]"))
+        depth = 3 if "3" in state_taps else 2
         first = writer.choose(("stack", "zeros", "input"))
         initial = f"T.stack([{', '.join([start] * depth)}])"
         if first == "zeros" and not inner:
             initial = f"T.zeros({depth}, dtype={dtype!r})"
         elif first == "input" and all(d in "abcd1" for d in inner):
             initial = writer.add_input(dtype, (str(depth), *inner)).name
-        state = f"dict(initial={initial}, taps={wanted})"
-        states = ["p"] if wanted == "[-2]" else ["p", "q"]
+        state = f"dict(initial={initial}, taps={state_taps})"
+        states = ["p"] if state_taps == "[-2]" else ["p", "q"]
         combine = combine if len(states) == 1 else writer.choose(("{0} + {1} * q", "{1} + q + {0}"))
     else:
         state, states = start, ["p"]
@@ -115,34 +121,46 @@ def _scan(writer: Writer, kind: str) -> Variable:
         results = f"({results}, [({s.name}, {s.name} + T.sum(a))])"
         names = ", ".join([*arguments, *states])
         text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
-        both = writer.add_statement(f"{text}, outputs_info=[{state}, None]{more})")
-        updates = writer.add_statement(f"{both}[1]")
+        results_and_updates = writer.add_statement(
+            f"{text}, outputs_info=[{state}, None]{keywords})"
+        )
+        updates = writer.add_statement(f"{results_and_updates}[1]")
         writer.updates.append(("", updates))
-        h = writer.add_statement(f"{both}[0]")
+        h = writer.add_statement(f"{results_and_updates}[0]")
         return _use_results(writer, h, 2, dtype, inner, x, kind)
     options = [state, "None"]
     if writer.decide(20) and kind == "fold":
         results = f"[{body}]"
         options = [state]
-        more += ", return_list=True"
+        keywords += ", return_list=True"
     names = ", ".join([*arguments, *states])
-    extra = ""
-    if writer.decide(20) and "strict" not in more:
-        other = writer.choose_variable((dtype,), 0)
-        extra = f", non_sequences=[{other.name}]"
+    non_sequences = ""
+    if writer.decide(20) and "strict" not in keywords:
+        factor = writer.choose_variable((dtype,), 0)
+        non_sequences = f", non_sequences=[{factor.name}]"
         names += ", w"
         results = (
             re.sub(r"\ba\b", "(a * w)", results, count=1) if "lambda" not in results else results
         )
     text = f"theano.scan(lambda {names}: {results}, sequences={sequences}"
-    h = writer.add_statement(f"{text}, outputs_info=[{', '.join(options)}]{extra}{more})[0]")
+    outputs_info = f"outputs_info=[{', '.join(options)}]"
+    h = writer.add_statement(f"{text}, {outputs_info}{non_sequences}{keywords})[0]")
     return _use_results(writer, h, len(options), dtype, inner, x, kind)
 
 
 def _use_results(
     writer: Writer, h: str, count: int, dtype: str, inner: tuple[str, ...], x: Variable, kind: str
 ) -> Variable:
-    """Write a statement that uses the results of a scan, or their gradient."""
+    """Write statements that use results of a scan, and perhaps a gradient; return the last result.
+
+    Args:
+        h: the name of the list of results.
+        count: the number of results.
+        dtype: the type of the results.
+        inner: the dimensions of one step of a result.
+        x: the sequence.
+        kind: the kind of the scan.
+    """
     result = None
     steps = f"steps{h}"
     for number in range(count):
@@ -169,8 +187,3 @@ def _use_results(
         text = f"T.grad({cost}, {x.name}, disconnected_inputs='ignore')"
         return writer.add(text, dtype, x.dims, result)
     return result
-
-
-def choose_state_types() -> tuple[str, ...]:
-    """Choose the types of the states."""
-    return tuple(dict.fromkeys(dtype for dtype in FLOAT if dtype in types.FLOATS))

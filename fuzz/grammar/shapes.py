@@ -5,6 +5,7 @@ from __future__ import annotations
 from fuzz.grammar import subtensors, types
 from fuzz.grammar.writer import Variable, Writer
 
+# Constants for the arithmetic of lengths, some of which make an int64 overflow.
 HUGE = ("2**62", "2**31", "2**33", "-2**62", "2**63 - 1", "1000003", "-1", "0")
 COMPARED = ("<", ">", "<=", ">=")
 
@@ -25,7 +26,7 @@ def write(writer: Writer) -> Variable:
 
 
 def write_reshape(writer: Writer) -> Variable:
-    """Write a variable in another shape, or flattened."""
+    """Write a variable with another shape, or flattened."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
     name, n = x.name, f"n{x.dims}"
     forms = [
@@ -44,22 +45,23 @@ def write_reshape(writer: Writer) -> Variable:
     ]
     text, dims = writer.choose(forms)
     if "1" in x.dims:
-        # Only from some of these forms does Theano infer that a length is 1.
+        # Theano infers only for some of these forms that a length is 1, and that the dimension is
+        # broadcastable. Do not rely on the inference: give these dimensions names of their own.
         dims = tuple(f"?{axis}{dim}" for axis, dim in enumerate(dims))
     return writer.add(text, x.dtype, dims, x, exact=True)
 
 
 def write_join(writer: Writer) -> Variable:
-    """Write a variable that is joined, stacked or tiled with others, or split."""
+    """Write join, stack, tile, split or concatenate of variables with equal dimensions."""
     x = writer.choose_variable(types.REAL, (1, 2))
     axis = writer.random.randrange(x.ndim)
-    same = [
+    candidates = [
         variable
         for variable in writer.variables
         if variable.dims == x.dims and variable.dtype in types.REAL
     ]
-    y = writer.choose(same) if same else x
-    z = writer.choose(same) if same else x
+    y = writer.choose(candidates) if candidates else x
+    z = writer.choose(candidates) if candidates else x
     dtype = types.upcast(x.dtype, y.dtype, z.dtype)
     form = writer.choose(("join", "join", "stack", "tile", "split", "concatenate"))
     if form == "stack":
@@ -76,13 +78,13 @@ def write_join(writer: Writer) -> Variable:
         text = (
             f"T.split({x.name}, [{first.name}, {x.name}.shape[{axis}] - {first.name}], 2, {axis})"
         )
-        both = writer.add_statement(text)
+        parts = writer.add_statement(text)
         dims = [
             f"{dim}{first.name}" if position == axis else dim for position, dim in enumerate(x.dims)
         ]
         if x.dims[axis] == "1":
-            dims[axis] = f"?{both}"
-        return writer.add(f"{both}[{writer.choose((0, 1))}]", x.dtype, dims, x, exact=True)
+            dims[axis] = f"?{parts}"
+        return writer.add(f"{parts}[{writer.choose((0, 1))}]", x.dtype, dims, x, exact=True)
     dims = [f"3{dim}" if position == axis else dim for position, dim in enumerate(x.dims)]
     names = f"{x.name}, {y.name}, {z.name}"
     text = f"T.join({axis}, {names})" if form == "join" else f"T.concatenate([{names}], {axis})"
@@ -90,10 +92,10 @@ def write_join(writer: Writer) -> Variable:
 
 
 def write_lengths(writer: Writer) -> Variable:
-    """Write a comparison or arithmetic of lengths, with constants that may overflow."""
+    """Write a comparison or arithmetic of lengths, with constants that may cause an overflow."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
 
-    def length() -> str:
+    def write_length() -> str:
         if writer.decide(20):
             text, _ = subtensors.write_index(writer, x)
             return f"{x.name}[{text}].size"
@@ -101,7 +103,7 @@ def write_lengths(writer: Writer) -> Variable:
             return subtensors.add_position(writer).name
         return f"{x.name}.shape[{writer.random.randrange(x.ndim)}]"
 
-    def term() -> str:
+    def write_term() -> str:
         form = writer.choose(
             (
                 "{0}",
@@ -120,7 +122,7 @@ def write_lengths(writer: Writer) -> Variable:
                 "{0} % 3",
             )
         )
-        return form.format(length(), length(), writer.choose(HUGE))
+        return form.format(write_length(), write_length(), writer.choose(HUGE))
 
     form = writer.choose(
         (
@@ -136,13 +138,13 @@ def write_lengths(writer: Writer) -> Variable:
             "T.clip({0}, 0, {1})",
         )
     )
-    text = form.format(f"({term()})", f"({term()})", writer.choose(COMPARED))
+    text = form.format(f"({write_term()})", f"({write_term()})", writer.choose(COMPARED))
     dtype = "bool" if form in ("{0} {2} {1}", "{0} {2} 0") or "T.eq" in form else "int64"
     return writer.add(text, dtype, (), x)
 
 
 def write_allocation(writer: Writer) -> Variable:
-    """Write a filled variable: zeros, ones, a range, an identity matrix, a repeated value."""
+    """Write a new array: zeros, ones, a range, an identity matrix, or a repeated value."""
     x = writer.choose_variable(types.REAL, (1, 2))
     n = subtensors.add_position(writer, 0, 4)
     low = subtensors.add_position(writer)
@@ -175,7 +177,7 @@ def write_allocation(writer: Writer) -> Variable:
 
 
 def write_permutation(writer: Writer) -> Variable:
-    """Write elements or dimensions in another order."""
+    """Write a variable with another order of elements or dimensions, or with a new dimension."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
     axis = writer.random.randrange(x.ndim)
     n = writer.choose((0, 1, -1, 2, 5))

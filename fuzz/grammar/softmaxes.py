@@ -1,4 +1,4 @@
-"""Write softmax, its logarithm and cross-entropies, with their gradients."""
+"""Write softmax, logarithms of softmax, and cross-entropies, and their gradients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write a softmax, or its cross-entropy."""
+    """Write a softmax, its logarithm, or a cross-entropy.
+
+    Some forms are expressions that Theano's optimizations replace by softmax.
+    """
     dtype = writer.choose(("float64", "float64", "float32", "float16"))
     x = writer.choose_variable((dtype,), 2, new=40)
     form = writer.choose(
@@ -64,8 +67,9 @@ def write(writer: Writer) -> Variable:
 def _add_with_gradient(
     writer: Writer, text: str, dtype: str, x: Variable, dims: tuple[str, ...]
 ) -> Variable:
+    """Add the operation ``text`` on x, or the gradient of its sum or its mean."""
     assert dtype in types.FLOATS
     if writer.decide(35):
-        how = writer.choose(("sum", "mean"))
-        return writer.add(f"T.grad(({text}).{how}(), {x.name})", dtype, x.dims, x)
+        reduction = writer.choose(("sum", "mean"))
+        return writer.add(f"T.grad(({text}).{reduction}(), {x.name})", dtype, x.dims, x)
     return writer.add(text, dtype, dims, x)

@@ -1,4 +1,4 @@
-"""Write sorts, and selections of the largest elements."""
+"""Write sort, argsort, topk and argtopk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write sorted elements, their positions, or the k largest."""
+    """Write sorted elements, the positions of sorted elements, or the k largest elements."""
     x = writer.choose_variable(types.REAL, (1, 2, 2, 3), lambda variable: variable.exact)
     if not x.exact or x.dtype == "bool":
         x = writer.add_input(writer.choose_dtype(types.INTEGERS), writer.choose_dims(2))
@@ -22,16 +22,16 @@ def write(writer: Writer) -> Variable:
         text = f"T.argsort({x.name}, axis={axis}, kind='mergesort')"
         return writer.add(text, "int64", x.dims, x)
     k = writer.choose(("1", "2", "-1", "-2", "3"))
-    dims_of_k = [
+    topk_dims = [
         f"k{k}" if position == axis % x.ndim else dim for position, dim in enumerate(x.dims)
     ]
     if form in ("topk", "partition"):
         text = f"T.sort(T.topk({x.name}, {k}, axis={axis}), axis={axis})"
-        return writer.add(text, x.dtype, dims_of_k, x, exact=True)
+        return writer.add(text, x.dtype, topk_dims, x, exact=True)
     if form in ("argtopk", "both") and x.ndim == 1:
-        # The positions of equal elements may differ, but not the elements.
+        # Write the selected elements, because the positions of equal elements are undefined.
         text = f"T.sort({x.name}[T.argtopk({x.name}, {k})])"
-        return writer.add(text, x.dtype, dims_of_k, x, exact=True)
+        return writer.add(text, x.dtype, topk_dims, x, exact=True)
     text = f"T.sort({x.name}, axis={axis})"
     sorted_ = writer.add(text, x.dtype, x.dims, x, exact=True)
     index = ", ".join([":"] * (axis % x.ndim) + ["::-1"])

@@ -1,4 +1,4 @@
-"""Write sparse matrices that are made from dense matrices and converted back."""
+"""Write operations on sparse matrices, which are converted from dense matrices and back."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ def write(writer: Writer) -> Variable:
     w = choose_operand(writer, dtype, (b,))
     t = f"sparse.{writer.choose(('csr', 'csc'))}_from_dense({z.name})"
     u = f"sparse.{writer.choose(('csr', 'csc'))}_from_dense({y.name})"
-    back = "sparse.dense_from_sparse({0})"
+    to_dense = "sparse.dense_from_sparse({0})"
     row = choose_operand(writer, dtype, (a,))
     forms = [
         (f"sparse.structured_dot({s}, {y.name})", (a, c)),
         (f"sparse.dot({s}, {y.name})", (a, c)),
         (f"sparse.dot({x.name}, {u})", (a, c)),
-        (back.format(f"sparse.true_dot({s}, {u})"), (a, c)),
-        (back.format(f"sparse.add({s}, {t})"), (a, b)),
+        (to_dense.format(f"sparse.true_dot({s}, {u})"), (a, c)),
+        (to_dense.format(f"sparse.add({s}, {t})"), (a, b)),
         (f"sparse.add({s}, {z.name})", (a, b)),
-        (back.format(f"sparse.mul({s}, {t})"), (a, b)),
-        (back.format(f"sparse.mul({s}, {z.name})"), (a, b)),
-        (back.format(f"sparse.sub({s}, {t})"), (a, b)),
-        (back.format(f"sparse.neg({s})"), (a, b)),
-        (back.format(f"{s}.T"), (b, a)),
-        (back.format(f"sparse.mul_s_v({s}, {w.name})"), (a, b)),
-        (back.format(f"sparse.structured_add_s_v({s}, {w.name})"), (a, b)),
-        (back.format(f"sparse.col_scale({s}, {w.name})"), (a, b)),
-        (back.format(f"sparse.row_scale({s}, {row.name})"), (a, b)),
+        (to_dense.format(f"sparse.mul({s}, {t})"), (a, b)),
+        (to_dense.format(f"sparse.mul({s}, {z.name})"), (a, b)),
+        (to_dense.format(f"sparse.sub({s}, {t})"), (a, b)),
+        (to_dense.format(f"sparse.neg({s})"), (a, b)),
+        (to_dense.format(f"{s}.T"), (b, a)),
+        (to_dense.format(f"sparse.mul_s_v({s}, {w.name})"), (a, b)),
+        (to_dense.format(f"sparse.structured_add_s_v({s}, {w.name})"), (a, b)),
+        (to_dense.format(f"sparse.col_scale({s}, {w.name})"), (a, b)),
+        (to_dense.format(f"sparse.row_scale({s}, {row.name})"), (a, b)),
         (f"sparse.sp_sum({s}, axis={writer.choose((0, 1))})", ("?",)),
         (f"sparse.sp_sum({s})", ()),
         (
-            back.format(f"{s}[{writer.choose(('0:2, 0:1', '1:, :2', ':, :', '0:1, :'))}]"),
+            to_dense.format(f"{s}[{writer.choose(('0:2, 0:1', '1:, :2', ':, :', '0:1, :'))}]"),
             ("?", "?"),
         ),
-        (back.format(f"sparse.structured_minimum({s}, {s}.toarray().max())"), (a, b)),
-        (back.format(f"sparse.structured_sigmoid({s})"), (a, b)),
-        (back.format(f"sparse.remove0({s})"), (a, b)),
+        (to_dense.format(f"sparse.structured_minimum({s}, {s}.toarray().max())"), (a, b)),
+        (to_dense.format(f"sparse.structured_sigmoid({s})"), (a, b)),
+        (to_dense.format(f"sparse.remove0({s})"), (a, b)),
         (f"sparse.sampling_dot({x.name}, {y.name}.T, {t}).sum()", ()),
         (
             f"T.grad(sparse.sp_sum(sparse.structured_dot({s}, {y.name}) ** 2)"
@@ -55,9 +55,9 @@ def write(writer: Writer) -> Variable:
         (f"{s}.nnz", ()),
         (f"T.grad((sparse.dot({s}, {y.name}) ** 2).sum(), {x.name})", (a, b)),
         (f"sparse.csm_data({s}) * 2", ("?",)),
-        (back.format(f"sparse.hstack([{s}, {t}], format='csr')"), (a, f"2{b}")),
-        (back.format(f"sparse.vstack([{s}, {t}], format='csc')"), (f"2{a}", b)),
-        (back.format(f"sparse.cast({s}, 'float64')"), (a, b)),
+        (to_dense.format(f"sparse.hstack([{s}, {t}], format='csr')"), (a, f"2{b}")),
+        (to_dense.format(f"sparse.vstack([{s}, {t}], format='csc')"), (f"2{a}", b)),
+        (to_dense.format(f"sparse.cast({s}, 'float64')"), (a, b)),
         (f"sparse.diag({s})", ("?",)),
         (f"sparse.usmm(2, {s}, {y.name}, T.dot({x.name}, {y.name}))", (a, c)),
     ]
@@ -65,6 +65,7 @@ def write(writer: Writer) -> Variable:
     result_dtype = dtype if "cast" not in text else "float64"
     result_dtype = "int32" if "nnz" in text else result_dtype
     exact = "sigmoid" not in text
-    used = [variable for variable in (x, y, z, w, row) if variable.name in text]
+    operands = [variable for variable in (x, y, z, w, row) if variable.name in text]
+    # Give an unknown length a name of its own.
     dims = tuple(f"?{text}{axis}" if dim == "?" else dim for axis, dim in enumerate(dims))
-    return writer.add(text, result_dtype, dims, *used, exact=exact)
+    return writer.add(text, result_dtype, dims, *operands, exact=exact)

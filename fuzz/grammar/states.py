@@ -1,4 +1,4 @@
-"""Write shared variables with updates: mutual, in-place and partial updates."""
+"""Write pairs of shared variables with updates: swaps, and updates of all or some elements."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write shared variables and their updates."""
+    """Write two shared variables with updates that read both; an output reads them too."""
     dtype = writer.choose(("float64", "float64", "float32", "int64", "int8"))
     shape = writer.choose(((), (3,), (3,), (2, 3), (0,), (1, 3)))
     s, t = writer.add_shared(dtype, shape), writer.add_shared(dtype, shape)
@@ -25,7 +25,7 @@ def write(writer: Writer) -> Variable:
     if shape and types.count_bits(dtype) > 8:
         forms.append("{0} + T.cumsum({1}, axis=0)")
     swap = writer.decide(35)
-    new = (
+    new_values = (
         [t.name, s.name]
         if swap
         else [
@@ -34,7 +34,7 @@ def write(writer: Writer) -> Variable:
         ]
     )
     updated = {name for name, _ in writer.updates}
-    for variable, text in zip((s, t), new):
+    for variable, text in zip((s, t), new_values):
         if variable.name in updated or writer.decide(15):
             continue
         if text == variable.name:

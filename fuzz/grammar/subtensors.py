@@ -1,10 +1,11 @@
-"""Write indexing that reads, sets or increments parts of variables, and chains of indexing."""
+"""Write indexing: parts of variables that are read, set or incremented, and chains of indices."""
 
 from __future__ import annotations
 
 from fuzz.grammar import types
 from fuzz.grammar.writer import Variable, Writer
 
+# Constant indices, repeated by their frequency. Most are in the range of short arrays.
 NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 
@@ -16,20 +17,23 @@ def write_number(writer: Writer) -> str:
 
 
 def add_position(writer: Writer, low: int = -4, high: int = 5) -> Variable:
-    """Return a scalar integer input for an index."""
-    same = [
+    """Return a scalar integer input whose values are between ``low`` and ``high``.
+
+    The input is new, or an existing input with these bounds.
+    """
+    candidates = [
         variable
         for variable in writer.inputs
         if not variable.dims and writer.bounds.get(variable.name) == (low, high)
     ]
-    if same and not writer.decide(40):
-        return writer.choose(same)
+    if candidates and not writer.decide(40):
+        return writer.choose(candidates)
     dtype = writer.choose(("int64", "int64", "int64", "int32", "int8", "int16"))
     return writer.add_input(dtype, (), (low, high))
 
 
 def write_slice(writer: Writer, dim: str) -> tuple[str, str]:
-    """Return the text of a slice, and the dimension of its result."""
+    """Return the text of a slice of a dimension, such as "1:-1:2", and the result's dimension."""
     parts = [write_number(writer) if writer.decide(60) else "" for _ in range(2)]
     step = writer.choose(("", "", "", "-1", "2", "-2", "3", "-3"))
     if not step and writer.decide(5):
@@ -57,7 +61,7 @@ def write_index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
 
 
 def write(writer: Writer) -> Variable:
-    """Write a subtensor, a chain of them, or a variable with a part changed."""
+    """Write a subtensor, a chain of subtensors, or a variable of which a part is changed."""
     return writer.choose(
         (
             write_subtensor,
@@ -73,14 +77,14 @@ def write(writer: Writer) -> Variable:
 
 
 def write_subtensor(writer: Writer, x: Variable | None = None) -> Variable:
-    """Write a subtensor."""
+    """Write a subtensor of x, or of a variable that is chosen."""
     x = x or writer.choose_variable(types.ALL, (1, 1, 2, 2, 3))
     text, dims = write_index(writer, x)
     return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)
 
 
 def write_chain(writer: Writer) -> Variable:
-    """Write a subtensor of a subtensor."""
+    """Write a subtensor of a subtensor, and perhaps a subtensor of the result."""
     x = writer.choose_variable(types.ALL, (1, 1, 2, 3))
     for _ in range(writer.choose((2, 2, 3))):
         if x.ndim:
@@ -89,13 +93,13 @@ def write_chain(writer: Writer) -> Variable:
 
 
 def write_update(writer: Writer) -> Variable:
-    """Write a variable with a part set or incremented."""
+    """Write set_subtensor or inc_subtensor of a part of a variable."""
     x = writer.choose_variable(types.REAL, (1, 1, 2, 2, 3))
     text, dims = write_index(writer, x)
     name = writer.choose(("set_subtensor", "inc_subtensor"))
     if x.dtype == "bool":
         name = "set_subtensor"
-    fits = [
+    candidates = [
         variable
         for variable in writer.variables
         if variable.dims == tuple(dims) and types.upcast(variable.dtype, x.dtype) == x.dtype
@@ -105,20 +109,20 @@ def write_update(writer: Writer) -> Variable:
         options += ["-3", f"{x.name}[{text}] * 2", f"{x.name}[{text}] + 1"]
     if dims and text.count(":") == 1 and text.startswith(":") and x.ndim == 1:
         options.append(f"{x.name}[{text}][::-1]")
-    value = writer.choose([*options, *(variable.name for variable in fits)])
+    value = writer.choose([*options, *(variable.name for variable in candidates)])
     statement = f"T.{name}({x.name}[{text}], {value})"
     return writer.add(statement, x.dtype, x.dims, x, exact=True)
 
 
 def add_positions(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable:
-    """Return a vector or matrix of positions."""
-    same = [
+    """Return an input that is a vector or a matrix of positions for an advanced index."""
+    candidates = [
         variable
         for variable in writer.inputs
         if writer.bounds.get(variable.name) == bounds and variable.dims
     ]
-    if same and writer.decide(60):
-        return writer.choose(same)
+    if candidates and writer.decide(60):
+        return writer.choose(candidates)
     dtype = writer.choose(("int64", "int64", "int32", "int8", "uint8", "int16"))
     if dtype == "uint8":
         bounds = (0, bounds[1])
@@ -126,7 +130,10 @@ def add_positions(writer: Writer, bounds: tuple[int, int] = (-2, 1)) -> Variable
 
 
 def write_advanced_index(writer: Writer, x: Variable) -> tuple[str, list[str] | None]:
-    """Return the text of an advanced index, and the dimensions of its result; None if unknown."""
+    """Return the text of an advanced index, and the dimensions of its result.
+
+    The dimensions are None if they are unknown.
+    """
     i = add_positions(writer)
     kind = writer.choose(("first", "first", "two", "last", "mask", "constant", "mixed"))
     if kind == "two" and x.ndim >= 2:
@@ -145,7 +152,7 @@ def write_advanced_index(writer: Writer, x: Variable) -> tuple[str, list[str] | 
 
 
 def write_advanced_subtensor(writer: Writer) -> Variable:
-    """Write an advanced subtensor."""
+    """Write a variable with an advanced index: positions, or a mask."""
     x = writer.choose_variable(types.ALL, (1, 2, 2, 3))
     text, dims = write_advanced_index(writer, x)
     if dims is None:
@@ -156,7 +163,7 @@ def write_advanced_subtensor(writer: Writer) -> Variable:
 
 
 def write_advanced_update(writer: Writer) -> Variable:
-    """Write a variable with selected elements or rows set or incremented, some repeatedly."""
+    """Write set_subtensor or inc_subtensor with an advanced index, which may repeat positions."""
     x = writer.choose_variable([d for d in types.REAL if d != "bool"], (1, 2, 2, 3))
     text, dims = write_advanced_index(writer, x)
     name = writer.choose(("set_subtensor", "inc_subtensor", "inc_subtensor"))
@@ -174,7 +181,7 @@ def write_advanced_update(writer: Writer) -> Variable:
 
 
 def write_lengths(writer: Writer) -> Variable:
-    """Write the size, or the sum or product of lengths, of an indexed variable."""
+    """Write the size, or the sum or the product of the lengths, of an indexed variable."""
     x = writer.choose_variable(types.ALL, (1, 2, 3))
     text, _ = write_index(writer, x)
     inner = f"{x.name}[{text}]"

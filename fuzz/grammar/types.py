@@ -1,4 +1,4 @@
-"""Compute the types of results from the types of operands, as Theano does."""
+"""Rules of Theano for the types of results, and the frequencies of types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FLOATS = ("float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 REAL = DISCRETE + FLOATS
 ALL = REAL + COMPLEX
-# The weights of the types in the choice of an input's type.
+# The relative frequencies of the types of inputs.
 WEIGHTS = {
     "float64": 12,
     "float32": 5,
@@ -30,12 +30,12 @@ WEIGHTS = {
 
 
 def count_bits(dtype: str) -> int:
-    """Return the number of bits of an element."""
+    """Return the number of bits of an element of a type, such as 64 for "float64"."""
     return 8 if dtype == "bool" else int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
 def upcast(*dtypes: str) -> str:
-    """Return the common type to which all types are converted."""
+    """Return the type to which Theano converts operands of these types."""
     common = dtypes[0]
     for dtype in dtypes[1:]:
         common = _upcast(common, dtype)
@@ -48,14 +48,14 @@ def _upcast(one: str, other: str) -> str:
     if one == "bool":
         return other
     if one in COMPLEX or other in COMPLEX:
-        parts = [_part(dtype) for dtype in (one, other)]
+        parts = [_get_part_dtype(dtype) for dtype in (one, other)]
         return "complex64" if upcast(*parts) in ("float16", "float32") else "complex128"
     if one in FLOATS and other in FLOATS:
         return one if count_bits(one) > count_bits(other) else other
     if one in FLOATS or other in FLOATS:
-        real, whole = (one, other) if one in FLOATS else (other, one)
-        needed = {8: 16, 16: 32, 32: 64, 64: 64}[count_bits(whole)]
-        return f"float{max(count_bits(real), needed)}"
+        float_dtype, integer_dtype = (one, other) if one in FLOATS else (other, one)
+        needed_bits = {8: 16, 16: 32, 32: 64, 64: 64}[count_bits(integer_dtype)]
+        return f"float{max(count_bits(float_dtype), needed_bits)}"
     if (one in SIGNED) == (other in SIGNED):
         return one if count_bits(one) > count_bits(other) else other
     signed, unsigned = (one, other) if one in SIGNED else (other, one)
@@ -64,12 +64,13 @@ def _upcast(one: str, other: str) -> str:
     return f"int{2 * count_bits(unsigned)}" if count_bits(unsigned) < 64 else "float64"
 
 
-def _part(dtype: str) -> str:
+def _get_part_dtype(dtype: str) -> str:
+    """Return the type of a complex type's real part; return another type unchanged."""
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)
 
 
 def compute_float_type(dtype: str) -> str:
-    """Return the type of the result of a function without integer values, such as exp."""
+    """Return the type of a function whose values are floats, such as exp, for an operand's type."""
     if dtype in FLOATS + COMPLEX:
         return dtype
     return "float32" if count_bits(dtype) <= 16 else "float64"

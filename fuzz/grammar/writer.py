@@ -1,4 +1,4 @@
-"""Write a random program, variable by variable."""
+"""Writer of a random program: it chooses variables, adds statements, and makes the calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from fuzz.grammar import types
 from fuzz.program import Input, Program, Value, find_names, remove_unused
 
-# Symbols of lengths. Each call chooses a length for each symbol from LENGTHS, with FREQUENCIES.
+# The symbols of lengths in Variable.dims. For each call, each symbol gets a length from LENGTHS,
+# with the frequencies FREQUENCIES.
 SIZES = ("a", "b", "c", "d")
 LENGTHS = (0, 1, 2, 3, 4, 5, 7)
 FREQUENCIES = (4, 4, 6, 8, 4, 3, 1)
@@ -23,9 +24,11 @@ class Variable:
     """A variable of the program.
 
     Args:
-        dims: one text for each dimension: "1" if it is broadcastable, a number if its length is
-            fixed, an element of SIZES, or another text; equal texts mean equal lengths.
-        exact: whether floats are computed without rounding from inputs of few bits.
+        dims: one text for each dimension: "1" if the dimension is broadcastable, another number if
+            its length is fixed, an element of SIZES, or any other text for a computed length. Equal
+            texts mean equal lengths.
+        exact: whether the elements are exact: operations without rounding compute them from inputs
+            of few bits.
         depth: the number of operations between the inputs and the variable.
     """
 
@@ -48,7 +51,20 @@ class Variable:
 
 @dataclass
 class Writer:
-    """Builds a program; with ``extreme``, values may overflow, be nan or infinite."""
+    """The parts of a program that is being written, and random choices.
+
+    Args:
+        random: the generator of all random choices.
+        extreme: whether elements of arrays may be nan, infinite or large, so that results overflow.
+        variables: all variables that statements may read.
+        inputs: the variables that are inputs.
+        shared: the shared variables and their initial values.
+        statements: pairs of a target and an expression.
+        updates: see fuzz.program.Program.
+        bounds: maps an input to the bounds of its integers.
+        outputs: the names of the outputs; if empty, ``make_program`` chooses outputs.
+        rounding: whether floats may differ by rounding; if not, the tolerance is 0.
+    """
 
     random: random.Random
     extreme: bool = False
@@ -70,12 +86,15 @@ class Writer:
         return options[self.random.randrange(len(options))]
 
     def choose_dtype(self, among: Sequence[str] = types.ALL) -> str:
-        """Choose a type for an input."""
+        """Choose the type of an input by the weights types.WEIGHTS."""
         names = [name for name in types.WEIGHTS if name in among]
         return self.random.choices(names, [types.WEIGHTS[name] for name in names])[0]
 
     def choose_dims(self, ndim: int, broadcastable: int = 12) -> tuple[str, ...]:
-        """Choose the dimensions of an input; ``broadcastable`` is a probability in percent."""
+        """Choose the dimensions of an input.
+
+        ``broadcastable`` is the probability of a broadcastable dimension, in percent.
+        """
         return tuple(
             "1" if self.decide(broadcastable) else self.choose(SIZES[:3]) for _ in range(ndim)
         )
@@ -83,9 +102,9 @@ class Writer:
     def add_input(
         self, dtype: str, dims: tuple[str, ...], bounds: tuple[int, int] | None = None
     ) -> Variable:
-        """Add an input; with bounds, its elements are integers within the bounds.
+        """Add an input; if ``bounds`` is given, the elements are integers within the bounds.
 
-        An input cannot depend on a computed length: its dimension becomes SIZES[0].
+        The length of an input cannot be a computed length. Such a dimension becomes SIZES[0].
         """
         dims = tuple(dim if dim in SIZES or dim.isdigit() else SIZES[0] for dim in dims)
         variable = Variable(f"x{len(self.inputs)}", dtype, dims, dtype != "float16")
@@ -102,7 +121,14 @@ class Writer:
         where: Callable[[Variable], bool] = lambda _: True,
         new: int = 25,
     ) -> Variable:
-        """Choose a variable of one of these types; sometimes, or if none exists, add an input."""
+        """Choose a variable, or add an input.
+
+        Args:
+            among: the possible types.
+            ndim: the possible numbers of dimensions.
+            where: a condition on the variable; a new input may violate it.
+            new: the probability of a new input in percent, if a suitable variable exists.
+        """
         allowed = (ndim,) if isinstance(ndim, int) else tuple(ndim)
         candidates = [
             variable
@@ -117,48 +143,54 @@ class Writer:
     def choose_broadcastable(
         self, variable: Variable, among: Sequence[str] = types.ALL
     ) -> Variable:
-        """Choose a variable that broadcasts with another variable."""
+        """Choose a variable that broadcasts with another variable, or add such an input."""
 
-        def fits(other: Variable) -> bool:
+        def broadcasts(other: Variable) -> bool:
             pairs = zip(reversed(other.dims), reversed(variable.dims))
             return all(one == two or "1" in (one, two) for one, two in pairs)
 
         candidates = [
             candidate
             for candidate in self.variables
-            if candidate.dtype in among and fits(candidate)
+            if candidate.dtype in among and broadcasts(candidate)
         ]
         if variable in candidates and not self.decide(12):
-            # An operation on a variable and itself is rarely of interest.
+            # Operations on a variable and itself are less interesting, so write few of them.
             candidates.remove(variable)
         if candidates and not self.decide(25):
             return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
-        is_symbol = [dim in SIZES or dim.isdigit() for dim in variable.dims]
-        if not all(is_symbol):
-            first = len(is_symbol) - is_symbol[::-1].index(False)
+        possible = [dim in SIZES or dim.isdigit() for dim in variable.dims]
+        if not all(possible):
+            # An input cannot have a computed length: use only the dimensions after the last one.
+            first = len(possible) - possible[::-1].index(False)
             return self.add_input(self.choose_dtype(among), variable.dims[first:])
         dims = tuple("1" if self.decide(20) else dim for dim in variable.dims)
         return self.add_input(self.choose_dtype(among), dims[self.choose((0, 0, 0, len(dims))) :])
 
     def add(
-        self, text: str, dtype: str, dims: Sequence[str], *of: Variable, exact: bool = False
+        self, text: str, dtype: str, dims: Sequence[str], *operands: Variable, exact: bool = False
     ) -> Variable:
-        """Add a statement that computes a variable; it is exact if the operands are exact."""
-        depth = 1 + max((operand.depth for operand in of), default=0)
-        exact = dtype in types.DISCRETE or (exact and depth < 5 and all(e.exact for e in of))
+        """Add a statement that computes a variable; return the variable.
+
+        Integers are exact. If ``exact`` is set, floats are exact if the operands are exact and the
+        depth is less than 5: after more operations, numbers need too many bits.
+        """
+        depth = 1 + max((operand.depth for operand in operands), default=0)
+        all_exact = all(operand.exact for operand in operands)
+        exact = dtype in types.DISCRETE or (exact and depth < 5 and all_exact)
         variable = Variable(f"v{len(self.statements)}", dtype, tuple(dims), exact, depth)
         self.statements.append((variable.name, text))
         self.variables.append(variable)
         return variable
 
     def add_statement(self, text: str) -> str:
-        """Add a statement whose value is not a variable; return its name."""
+        """Add a statement whose value is not a Variable, such as a list; return its target."""
         name = f"v{len(self.statements)}"
         self.statements.append((name, text))
         return name
 
     def add_shared(self, dtype: str, shape: tuple[int, ...]) -> Variable:
-        """Add a shared variable."""
+        """Add a shared variable with a random initial value."""
         dims = tuple(map(str, shape))
         variable = Variable(f"s{len(self.shared)}", dtype, dims, dtype != "float16")
         self.shared.append((variable, self.make_value(dtype, shape)))
@@ -168,14 +200,18 @@ class Writer:
     def make_value(
         self, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
     ) -> Value:
-        """Make a random array for a call."""
+        """Make a random array; if ``bounds`` is given, its elements are integers within them."""
         size = 1
         for length in shape:
             size *= length
         return Value(dtype, shape, tuple(self.make_element(dtype, bounds) for _ in range(size)))
 
     def make_element(self, dtype: str, bounds: tuple[int, int] | None = None) -> Any:
-        """Make a random element of an array."""
+        """Make a random element of an array of a type.
+
+        Without bounds and ``extreme``, floats are multiples of 1/4 between -3 and 3, and integers
+        are between -5 and 5.
+        """
         pick = self.random
         if bounds:
             integer = pick.randint(*bounds)
@@ -195,11 +231,11 @@ class Writer:
         return pick.randint(max(low, -5), 5)
 
     def choose_sizes(self) -> dict[str, int]:
-        """Choose the lengths of a call."""
+        """Map each symbol of SIZES to a random length, for a call."""
         return {name: self.random.choices(LENGTHS, FREQUENCIES)[0] for name in SIZES}
 
     def make_call(self, sizes: dict[str, int]) -> tuple[Value, ...]:
-        """Make the values of a call."""
+        """Make the arguments of a call with these lengths."""
         return tuple(
             self.make_value(
                 variable.dtype,
@@ -210,7 +246,10 @@ class Writer:
         )
 
     def make_program(self, category: str, calls: int) -> Program:
-        """Return the program; by default its outputs are the variables that nothing reads."""
+        """Return the program with a number of random calls.
+
+        Without ``outputs``, the outputs are variables that no statement reads, and a few others.
+        """
         outputs = self.outputs or self._choose_outputs()
         last = max(
             (variable for variable in self.variables),
@@ -237,7 +276,7 @@ class Writer:
         )
 
     def compute_tolerance(self) -> float:
-        """Return the relative error allowed for floats, from the smallest type in the program."""
+        """Return the permitted relative error of floats, by the smallest type in the program."""
         if not self.rounding:
             return 0.0
         text = " ".join(text for _, text in self.statements)
@@ -251,6 +290,7 @@ class Writer:
         return 2e-4 if dtypes & small else 1e-8
 
     def _choose_outputs(self) -> list[str]:
+        """Choose at most four outputs: variables that no statement reads, and a few others."""
         computed = {variable.name for variable in self.variables} - {
             variable.name for variable in self.inputs
         }

@@ -4,7 +4,7 @@ set -euo pipefail
 cp -r theano_fast theano_fast_*.pth "$SP_DIR"
 install -m 644 elf.py "$SP_DIR/theano_fast/elf.py"
 
-# What pip lists.
+# Write the metadata that `pip list` and importlib.metadata read: pip does not install this package.
 information="$SP_DIR/theano_fast-$PKG_VERSION.dist-info"
 mkdir "$information"
 cat > "$information/METADATA" <<END

@@ -57,14 +57,14 @@ libm = "$LIBM"
 device = "$DEVICE"
 END
 
-# The versions that the environment's pip must not change.
+# pip.conf (below) makes the environment's pip refuse other versions of these packages.
 cat > "$PREFIX/etc/pip-constraints.txt" <<END
-# Theano is compiled against these versions, and its BLAS calls use the same libraries.
+# Theano is compiled against these versions, which share one BLAS. PyPI's wheels contain another BLAS.
 $("$PREFIX/bin/python" -c '
 from importlib.metadata import version
 for name in "numpy", "scipy", "theano": print(f"{name} =={version(name)}")
 ')
-# theano-fast's package theano-pymc is allowed. Each other release would overwrite Theano's files.
+# Allow only theano-fast's own package theano-pymc. Other releases would overwrite Theano's files.
 theano-pymc ===1.1.2+theano.$PKG_VERSION
 END
 cat > "$PREFIX/pip.conf" <<END

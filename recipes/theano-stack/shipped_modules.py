@@ -1,10 +1,12 @@
-"""Compile the C modules that the package ships: ``shipped_modules.py DIRECTORY``.
+"""Compile the shipped modules: ``shipped_modules.py DIRECTORY`` writes them into DIRECTORY.
 
-The modules implement ops that many programs use and whose C code depends on no program, in float32 and
-float64. The nodes are built as the optimizer builds them: an input is a constant where the optimizer
-inserts a constant, and otherwise a variable.
+Many programs use these ops, and the C code of each op is the same in all programs. Ops on floats
+are compiled for float32 and float64.
 
-The functions below yield output variables of nodes. Each node becomes one module or loop.
+Each generator that takes a dtype yields the output variables of nodes. The node of each variable
+becomes one module (``theano/gof/shipped.py``) or one loop
+(``theano/tensor/linkers/shipped_loops.py``). As in an optimized graph, an input is a constant where
+the optimizer inserts a constant; otherwise it is a variable.
 """
 
 import itertools
@@ -25,8 +27,8 @@ DTYPES = ["float32", "float64"]
 INDICES = ["int32", "int64"]
 
 
-def variable(ndim, dtype):
-    """Return a variable without broadcastable dimensions."""
+def make_variable(ndim, dtype):
+    """Return a tensor variable with ``ndim`` dimensions, none of them broadcastable."""
     return tensor.TensorType(dtype, [False] * ndim)()
 
 
@@ -35,22 +37,26 @@ def make_constant(value, dtype):
     return tensor.constant(np.asarray(value, dtype))
 
 
-def factors(dtype):
-    """Yield pairs (alpha, beta) of a product's factors: one shared constant, constants or variables."""
+def make_factors(dtype):
+    """Yield the pairs (alpha, beta) of alpha * product + beta * output.
+
+    In the first pair, both factors are the same constant 1, because the optimizer merges equal
+    constants. The other pairs combine alpha = 1 or a variable with beta = 0 or a variable.
+    """
     one = make_constant(1, dtype)
     yield one, one
-    alphas = one, variable(0, dtype)
-    betas = make_constant(0, dtype), variable(0, dtype)
+    alphas = one, make_variable(0, dtype)
+    betas = make_constant(0, dtype), make_variable(0, dtype)
     yield from itertools.product(alphas, betas)
 
 
-def products(dtype):
+def make_products(dtype):
     """Yield products of matrices and vectors, which BLAS computes."""
-    scalar, vector, matrix = (lambda n=n: variable(n, dtype) for n in range(3))
+    scalar, vector, matrix = (lambda n=n: make_variable(n, dtype) for n in range(3))
     yield blas._dot22(matrix(), matrix())
     yield blas._dot22scalar(matrix(), matrix(), scalar())
     yield blas._dot22scalar(matrix(), matrix(), make_constant(2, dtype))
-    for alpha, beta in factors(dtype):
+    for alpha, beta in make_factors(dtype):
         for gemm in blas.gemm_inplace, blas.gemm_no_inplace:
             yield gemm(matrix(), alpha, matrix(), matrix(), beta)
         for gemv in blas_c.cgemv_inplace, blas_c.cgemv_no_inplace:
@@ -58,33 +64,33 @@ def products(dtype):
     for alpha in make_constant(1, dtype), scalar():
         for ger in blas_c.cger_inplace, blas_c.cger_no_inplace:
             yield ger(matrix(), alpha, vector(), vector())
-    yield blas.batched_dot(variable(3, dtype), variable(3, dtype))
+    yield blas.batched_dot(make_variable(3, dtype), make_variable(3, dtype))
 
 
-def networks(dtype):
+def make_network_ops(dtype):
     """Yield the softmax and cross-entropy ops of neural networks, and their gradients."""
-    vector, matrix = variable(1, dtype), variable(2, dtype)
+    vector, matrix = make_variable(1, dtype), make_variable(2, dtype)
     yield nnet.softmax_op(matrix)
-    yield nnet.softmax_grad(matrix, variable(2, dtype))
+    yield nnet.softmax_grad(matrix, make_variable(2, dtype))
     yield nnet.softmax_with_bias(matrix, vector)
     yield nnet.logsoftmax_op(matrix)
     for index in INDICES:
-        one_hot = variable(1, index)
+        one_hot = make_variable(1, index)
         yield nnet.crossentropy_softmax_argmax_1hot_with_bias(matrix, vector, one_hot)[0]
         yield nnet.crossentropy_softmax_1hot_with_bias_dx(vector, matrix, one_hot)
 
 
-def rows(dtype):
-    """Yield assignments to rows of a vector, a matrix or a tensor, selected by a vector of indices."""
+def make_row_assignments(dtype):
+    """Yield assignments to rows of an array; a vector of indices selects the rows."""
     for inplace, ndim, index in itertools.product([False, True], [1, 2, 3], INDICES):
         op = subtensor.AdvancedIncSubtensor1(inplace, set_instead_of_inc=True)
-        yield op(variable(ndim, dtype), variable(ndim, dtype), variable(1, index))
+        yield op(make_variable(ndim, dtype), make_variable(ndim, dtype), make_variable(1, index))
 
 
-def convolutions(dtype):
+def make_convolutions(dtype):
     """Yield convolutions, and their gradients with respect to images and kernels."""
-    image, kernel, top = (variable(4, dtype) for _ in range(3))
-    sizes = [variable(0, "int64") for _ in range(2)]
+    image, kernel, top = (make_variable(4, dtype) for _ in range(3))
+    sizes = [make_variable(0, "int64") for _ in range(2)]
     for border, stride in itertools.product(["valid", "half", "full"], [1, 2]):
         parameters = border, (stride, stride)
         yield corr.CorrMM(*parameters)(image, kernel)
@@ -93,9 +99,9 @@ def convolutions(dtype):
         yield corr.CorrMM_gradWeights(*parameters)(image, top, sizes if needs_sizes else None)
 
 
-def poolings(dtype):
+def make_poolings(dtype):
     """Yield maximum and average poolings, and their gradients."""
-    image, pooled, top = (variable(4, dtype) for _ in range(3))
+    image, pooled, top = (make_variable(4, dtype) for _ in range(3))
     size = tensor.constant([2, 2])
     # The stride equals the window's size, and there is no padding.
     window = size, size, tensor.constant([0, 0])
@@ -106,18 +112,22 @@ def poolings(dtype):
         yield pool.AveragePoolGrad(True, mode)(image, top, *window)
 
 
-def random_numbers(dtype):
-    """Yield arrays of uniform random numbers."""
+def make_random_numbers(dtype):
+    """Yield arrays of uniform random numbers, with 1 to 4 dimensions."""
     for ndim in 1, 2, 3, 4:
         type = tensor.TensorType(dtype, [False] * ndim)
         op = rng_mrg.mrg_uniform(type, inplace=True)
-        yield op(tensor.imatrix(), variable(1, "int64"))[1]
+        yield op(tensor.imatrix(), make_variable(1, "int64"))[1]
 
 
-def arrays(scalar_op, *dtypes):
-    """Yield an Elemwise's output for scalars, and for vectors in each broadcast pattern.
+def make_elementwise(scalar_op, *dtypes):
+    """Yield the outputs of an Elemwise for scalars, and for vectors in each broadcast pattern.
 
-    Where an input has the output's type, also yield the output of the in-place op.
+    For each input with the output's type, yield also the output of the op that overwrites it.
+
+    Args:
+        scalar_op: the scalar op of the Elemwise.
+        dtypes: the dtype of each input.
     """
     for pattern in [None, *itertools.product([False, True], repeat=len(dtypes))]:
         if pattern is None:
@@ -132,62 +142,112 @@ def arrays(scalar_op, *dtypes):
                 yield elemwise.Elemwise(scalar_op, {0: i})(*inputs)
 
 
-def operations(dtype):
+def make_float_operations(dtype):
     """Yield elementwise operations on floats, and conversions to the dtype."""
     one, two, three = ([dtype] * n for n in range(1, 4))
     s = scalar
-    functions = s.neg, s.abs_, s.inv, s.sqr, s.sqrt, s.exp, s.log, s.log1p, s.tanh, s.sin, s.cos, s.sgn
+    functions = (
+        s.neg,
+        s.abs_,
+        s.inv,
+        s.sqr,
+        s.sqrt,
+        s.exp,
+        s.log,
+        s.log1p,
+        s.tanh,
+        s.sin,
+        s.cos,
+        s.sgn,
+    )
     for op in *functions, nnet.sigm.scalar_sigmoid, nnet.sigm.scalar_softplus:
-        yield from arrays(op, *one)
+        yield from make_elementwise(op, *one)
     comparisons = s.lt, s.le, s.gt, s.ge, s.eq, s.neq
     for op in s.add, s.sub, s.mul, s.true_div, s.pow, s.maximum, s.minimum, s.second, *comparisons:
-        yield from arrays(op, *two)
+        yield from make_elementwise(op, *two)
     for op in s.add, s.mul:
-        yield from arrays(op, *three)
-    yield from arrays(s.switch, "bool", *two)
-    for other in ("bool", "int8", "int64", *DTYPES):
-        yield from arrays(getattr(s, f"convert_to_{dtype}"), other)
+        yield from make_elementwise(op, *three)
+    yield from make_elementwise(s.switch, "bool", *two)
+    for converted_dtype in ("bool", "int8", "int64", *DTYPES):
+        yield from make_elementwise(getattr(s, f"convert_to_{dtype}"), converted_dtype)
 
 
-def integers(dtype):
-    """Yield elementwise operations on integers."""
+def make_integer_operations(dtype):
+    """Yield elementwise operations on integers of the dtype.
+
+    The second operand has the dtype or is an int8, Theano's dtype of small constants.
+    """
     s = scalar
-    for other in dtype, "int8":
-        for op in s.add, s.sub, s.mul, s.int_div, s.maximum, s.minimum, s.lt, s.le, s.gt, s.ge, s.eq, s.neq:
-            yield from arrays(op, dtype, other)
-    yield from arrays(s.switch, "bool", dtype, dtype)
+    for second_dtype in dtype, "int8":
+        for op in (
+            s.add,
+            s.sub,
+            s.mul,
+            s.int_div,
+            s.maximum,
+            s.minimum,
+            s.lt,
+            s.le,
+            s.gt,
+            s.ge,
+            s.eq,
+            s.neq,
+        ):
+            yield from make_elementwise(op, dtype, second_dtype)
+    yield from make_elementwise(s.switch, "bool", dtype, dtype)
 
 
-def sums(dtype):
+def make_reductions(dtype):
     """Yield the sum, product, maximum and minimum of a vector."""
-    for op in elemwise.Sum(), elemwise.Prod(), *map(elemwise.CAReduce, [scalar.maximum, scalar.minimum]):
-        yield op(variable(1, dtype))
+    for op in (
+        elemwise.Sum(),
+        elemwise.Prod(),
+        *map(elemwise.CAReduce, [scalar.maximum, scalar.minimum]),
+    ):
+        yield op(make_variable(1, dtype))
 
 
-def linkers(kinds, dtypes=DTYPES):
-    """Yield the C linkers of all nodes that the functions ``kinds`` build for the dtypes."""
-    for kind, dtype in itertools.product(kinds, dtypes):
-        for output in kind(dtype):
+def make_linkers(generators, dtypes=DTYPES):
+    """Yield the C linker of each node.
+
+    Args:
+        generators: functions of a dtype that yield the nodes' output variables.
+        dtypes: the dtypes to call each generator with.
+    """
+    for generate, dtype in itertools.product(generators, dtypes):
+        for output in generate(dtype):
             node = output.owner
             node.op.prepare_node(node, None, None, "c")
             yield node.op.c_linker(node, [])
 
 
-def modules():
-    """Yield the C linkers of whole modules."""
-    yield from linkers([products, networks, rows, convolutions, poolings, random_numbers])
-    # With OpenMP, these ops have other C code and thus other modules.
+def make_module_linkers():
+    """Yield the C linkers of the nodes that become modules, not loops."""
+    yield from make_linkers(
+        [
+            make_products,
+            make_network_ops,
+            make_row_assignments,
+            make_convolutions,
+            make_poolings,
+            make_random_numbers,
+        ]
+    )
+    # With OpenMP, convolutions and poolings have different C code, so they need additional modules.
     theano.config.openmp = True
-    yield from linkers([convolutions, poolings])
+    yield from make_linkers([make_convolutions, make_poolings])
     theano.config.openmp = False
 
 
-def write(level, directory):
-    """Write the modules and loops for processors of a level."""
-    shipped.write(modules(), level, directory)
-    loops = itertools.chain(linkers([operations, sums]), linkers([integers], ["int64"]))
+def write_level(level, directory):
+    """Compile the modules and loops for a level of processors, such as "avx512"."""
+    shipped.write(make_module_linkers(), level, directory)
+    loops = itertools.chain(
+        make_linkers([make_float_operations, make_reductions]),
+        make_linkers([make_integer_operations], ["int64"]),
+    )
     shipped_loops.write(loops, level, directory)
 
 
 with multiprocessing.Pool(len(shipped.LEVELS)) as workers:
-    workers.starmap(write, [(level, sys.argv[1]) for level in shipped.LEVELS], chunksize=1)
+    workers.starmap(write_level, [(level, sys.argv[1]) for level in shipped.LEVELS], chunksize=1)

@@ -1,4 +1,4 @@
-"""Ops with shipped modules run without g++, and their results are right."""
+"""Functions use shipped modules and shipped loops, and their results are right."""
 
 import sys
 
@@ -27,6 +27,7 @@ if not shipped.index():
     sys.exit()
 loaded = [module for module in linker_parts.shipped_modules.values() if module]
 modules = [module for module in loaded if hasattr(module, "__file__")]
+# Three ops have modules: the product, softmax and the assignment to rows.
 assert len(modules) == 3, f"{len(modules)} of 3 shipped modules were loaded"
-# With amdlibm, only the sum uses a shipped loop.
+# exp and the sum have shipped loops. With amdlibm, only the sum has one, because exp calls amdlibm.
 assert len(loaded) > len(modules), "no shipped loops were loaded"

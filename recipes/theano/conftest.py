@@ -1,6 +1,6 @@
-"""Pytest plugin for Theano's own tests, which were written for nose.
+"""Pytest plugin that runs Theano's own tests, which were written for nose.
 
-It is installed with the tests. Stock Theano's tests also run with it, on pytest 8 or newer.
+It is installed with the tests. Stock Theano's tests also run with it, under pytest 8 or newer.
 """
 
 import functools
@@ -14,13 +14,16 @@ import pytest
 
 
 def pytest_configure():
-    """Supply names that the tests import and that other packages have removed."""
+    """Define names that the tests import and that nose and NumPy do not provide any more."""
     _supply_nose()
     _supply_decorators()
 
 
 def _supply_nose():
-    """Supply the parts of nose that the tests use; nose has not been developed since 2015."""
+    """Define modules with the parts of nose that the tests use.
+
+    nose itself does not run on this Python: its development ended in 2015.
+    """
     case = unittest.TestCase()
 
     def raises(*exceptions):
@@ -57,7 +60,7 @@ def _supply_nose():
 
 
 def _supply_decorators():
-    """Supply the parts of numpy.testing.dec that the tests use; NumPy 1.25 removed it."""
+    """Define the decorators of numpy.testing.dec that the tests use; NumPy 1.25 removed them."""
 
     def skipif(condition, reason):
         return unittest.skipIf(condition() if callable(condition) else condition, reason)
@@ -71,7 +74,12 @@ def _supply_decorators():
 
 
 class Case(pytest.Item):
-    """A case of a yield test. It runs on the same instance as its generator."""
+    """A case of a yield test, which is a generator of test cases.
+
+    Attributes:
+        check: the function that runs the case, without arguments.
+        instance: the instance of the test class on which the generator runs, or None.
+    """
 
     def __init__(self, check, instance, **kwargs):
         super().__init__(**kwargs)
@@ -79,7 +87,7 @@ class Case(pytest.Item):
         self.instance = instance
 
     def setup(self):
-        """Run setUp; pytest itself runs setUp of unittest's classes only."""
+        """Run setUp, because pytest itself runs setUp only for subclasses of unittest.TestCase."""
         getattr(self.instance, "setUp", lambda: None)()
 
     def runtest(self):
@@ -89,18 +97,23 @@ class Case(pytest.Item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_setup(item):
-    """Run setUp of classes that do not derive from unittest.TestCase, as nose did."""
+    """Run setUp of test classes that do not derive from unittest.TestCase, as nose did."""
     if isinstance(item, pytest.Function) and not isinstance(item.instance, unittest.TestCase):
         getattr(item.instance, "setUp", lambda: None)()
 
 
 def pytest_pycollect_makeitem(collector, name, obj):
-    """Collect as nose did: yield tests, and classes made by a function; no class ``_NAME``."""
+    """Collect tests as nose did.
+
+    Collect yield tests, and test classes that a function makes. Ignore classes whose names begin
+    with an underscore.
+    """
     if inspect.isclass(obj) and issubclass(obj, unittest.TestCase):
         if name.startswith("_"):
             return []
         if not hasattr(sys.modules[obj.__module__], name):
-            # The classes of test_basic.makeTester look themselves up in their module.
+            # A class that test_basic.makeTester makes looks itself up in its module, so name the
+            # module that contains the class instead of test_basic.
             obj.__module__ = collector.obj.__name__
     if name.startswith("test") and inspect.isgeneratorfunction(obj):
         return [
@@ -111,7 +124,14 @@ def pytest_pycollect_makeitem(collector, name, obj):
 
 
 def _cases(collector, name):
-    """Collect the cases that a generator yields; an exception of the generator is the last case."""
+    """Yield the cases of a yield test, as pairs of a function and an instance.
+
+    If the generator raises an exception, the last case raises it.
+
+    Args:
+        collector: the module or class that contains the yield test.
+        name: the name of the yield test.
+    """
     instance = None
     try:
         if isinstance(collector, pytest.Class):
@@ -121,21 +141,24 @@ def _cases(collector, name):
         generate = getattr(collector.obj if instance is None else instance, name)
         for case in generate():
             check, *arguments = case if isinstance(case, tuple) else (case,)
-            yield functools.partial(_as_it_is_now(check), *arguments), instance
+            yield functools.partial(_copy_with_closure(check), *arguments), instance
     except Exception as error:
         yield functools.partial(_raise, error), None
 
 
-def _as_it_is_now(check):
-    """Copy a function, with the present values of its closure's variables, which change later."""
+def _copy_with_closure(check):
+    """Copy a function with the current values of its closure.
+
+    The generator changes the variables of the closure before the case runs.
+    """
     if not getattr(check, "__closure__", None) or not inspect.isfunction(check):
         return check
     cells = tuple(types.CellType(cell.cell_contents) for cell in check.__closure__)
-    now = types.FunctionType(
+    copy = types.FunctionType(
         check.__code__, check.__globals__, check.__name__, check.__defaults__, cells
     )
-    now.__kwdefaults__ = check.__kwdefaults__
-    return now
+    copy.__kwdefaults__ = check.__kwdefaults__
+    return copy
 
 
 def _raise(error):

@@ -1,16 +1,18 @@
-"""Print the constants of src/theano/gof/c_code/theano_functions.cpp; needs mpmath.
+"""Computation of the constants in src/theano/gof/c_code/theano_functions.cpp, with mpmath.
 
-``PYTHONPATH=recipes/amdlibm python recipes/theano/functions_constants.py``: powf_constants.fit
-computes the polynomials.
+Run it as ``PYTHONPATH=recipes/amdlibm python recipes/theano/functions_constants.py``. The module
+powf_constants of recipes/amdlibm fits the polynomials.
 """
 
 from mpmath import atan, atanh, expm1, floor, log, mp, mpf, sqrt
 from powf_constants import fit, rounded
 
 mp.prec = 300
-# The products of LN2_SHORT and exponents, which are below 2^11 and 2^8, are exact.
+# For each C type: the number of binary digits, the number of binary digits of LN2_SHORT after the
+# point, and the degrees of the polynomials of exp and log. LN2_SHORT is short, so that its products
+# with exponents are exact. Exponents are below 2^8 (float) and 2^11 (double).
 FORMATS = (("float", 24, 16, 5, 2), ("double", 53, 42, 10, 8))
-# s = (m - 1) / (m + 1) is greatest at sqrt 2.
+# The greatest value of s^2, where s = (m - 1) / (m + 1) for a mantissa m from sqrt(1/2) to sqrt(2).
 REACH = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2
 
 
@@ -20,13 +22,13 @@ def exp_series(r):
 
 
 def log_series(z):
-    """Compute (atanh s / s - 1 - z / 3) / z^2 for z = s^2."""
+    """Compute (atanh(s) / s - 1 - z / 3) / z^2 for z = s^2. For z < 0, atan replaces atanh."""
     s = sqrt(abs(z))
     return ((atanh(s) if z > 0 else atan(s)) / s - 1 - z / 3) / z**2
 
 
 def main():
-    """Print the constants of each type, and log2 of the polynomials' errors."""
+    """Print the constants of each type, and the base-2 logarithms of the polynomials' errors."""
     for name, digits, short, exp_degree, log_degree in FORMATS:
         p, p_error = fit(exp_series, lambda r: r, exp_degree, log(2) / 2, digits)
         q, q_error = fit(log_series, lambda z: z**2, log_degree, REACH, digits)

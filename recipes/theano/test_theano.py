@@ -1,4 +1,7 @@
-"""Theano builds functions in C, without a warning, and they compute numpy's results."""
+"""Test of the theano package: it compiles functions without a warning, with NumPy's results.
+
+The recipe runs this script with ``python -W error``.
+"""
 
 import os
 import sys
@@ -8,10 +11,11 @@ os.environ["THEANO_FLAGS"] = f"blas.ldflags=-L{sys.prefix}/lib -l:libblas.so.3"
 import numpy as np
 import theano
 from theano import tensor
-from theano.scan_module import scan_steps  # The C code of Scan; no Python code replaces it.
+from theano.scan_module import scan_steps  # Without this extension, Scan runs in Python.
 
 
 def uses_only_c(function):
+    """Return whether all thunks of a function are in C."""
     return all(hasattr(thunk, "cthunk") for thunk in function.fn.thunks)
 
 

@@ -1,3 +1,6 @@
-"""The code of theano-fast in an environment: verify, describe and tune the environment."""
+"""The command ``theano-fast``, which verifies, describes and tunes the environment around it.
+
+Programs import the module ``nn``, layers of recurrent networks.
+"""
 
 __version__ = "0.1.0"

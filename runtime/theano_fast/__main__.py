@@ -2,11 +2,11 @@
 
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 - another Python finds this file by PYTHONPATH
+if sys.version_info < (3, 11):  # noqa: UP036 - older Pythons get here by PYTHONPATH
     sys.exit(
         f"theano-fast: {sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}, not"
-        " the Python of a theano-fast environment: run its bin/python, or a virtual environment"
-        " made with its bin/python -m venv DIR"
+        " the Python of a theano-fast environment: run the environment's bin/python, or the Python"
+        " of a virtual environment that the environment's bin/python -m venv DIR created"
     )
 
 from theano_fast.cli import main

@@ -1,7 +1,7 @@
 """Query the loaded BLAS libraries through their own C functions: version, kernels, threads.
 
-The name of a library's file does not prove which BLAS it is; its functions do. OpenBLAS declares
-them in ``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``,
+A library's file name does not prove which BLAS the library is; its functions do. OpenBLAS declares
+these functions in ``cblas.h`` (``openblas_get_config``, ``openblas_get_corename``,
 ``openblas_get_num_threads``), MKL in ``mkl_service.h``.
 """
 
@@ -18,29 +18,33 @@ from theano_fast import libraries
 
 GET_THREADS = {"openblas": "openblas_get_num_threads", "mkl": "MKL_Get_Max_Threads"}
 SET_THREADS = {"openblas": "openblas_set_num_threads", "mkl": "MKL_Set_Num_Threads"}
-# More threads than any machine has CPUs.
+# A number of threads larger than any machine's number of CPUs.
 MANY_THREADS = 1 << 20
 
 
 class BlasError(Exception):
-    """A library lacks the functions of the BLAS that its file is named after."""
+    """A library's file has the name of a BLAS, but the library lacks the functions of this BLAS."""
 
 
 @dataclass(frozen=True)
 class Blas:
-    """A loaded BLAS; ``path`` is its file, or its folder if it consists of many files."""
+    """A loaded BLAS.
+
+    ``family`` is a key of libraries.BLAS, such as "openblas". ``path`` is the library's file, or
+    its folder if it consists of many files.
+    """
 
     family: str
     path: str
 
     @property
     def name(self) -> str:
-        """The file's name, or the family's if the library consists of many files."""
+        """The file's name, or the family if the library consists of many files."""
         return self.family if Path(self.path).is_dir() else Path(self.path).name
 
 
 class MklVersion(ctypes.Structure):
-    """The struct MKLVersion of ``mkl_types.h``; ``processor`` names the instructions in use."""
+    """The struct MKLVersion of ``mkl_types.h``; ``processor`` names the instruction set in use."""
 
     _fields_ = (
         ("major", ctypes.c_int),
@@ -54,7 +58,7 @@ class MklVersion(ctypes.Structure):
 
 
 def list_loaded() -> tuple[Blas, ...]:
-    """Return every BLAS mapped into this process."""
+    """Return every BLAS implementation that this process has loaded."""
     mapped = [Blas(*instance) for instance in libraries.find_blas(libraries.list_mapped())]
     return tuple(blas for blas in mapped if not is_interface(blas))
 
@@ -69,7 +73,7 @@ def is_interface(blas: Blas) -> bool:
 
 
 def read_version(blas: Blas) -> str:
-    """Return the library's version string; raises BlasError."""
+    """Return the version text of OpenBLAS or MKL, the family of another BLAS; raises BlasError."""
     if blas.family == "openblas":
         config = _find_function(blas, "openblas_get_config", ctypes.c_char_p)
         return f"{config().decode()} on {read_kernels(blas)}"
@@ -85,8 +89,8 @@ def read_kernels(blas: Blas) -> str:
     if blas.family == "openblas":
         core = _find_function(blas, "openblas_get_corename", ctypes.c_char_p)
         name = str(core().decode())
-        # OpenBLAS names the first processor in its list with the same kernels. For the kernels of
-        # Prescott, the oldest 64-bit processor, it names Katmai, the 32-bit Pentium III.
+        # OpenBLAS returns the first processor in its list that has these kernels. Prescott is the
+        # oldest 64-bit processor. Its kernels appear first under Katmai, the 32-bit Pentium III.
         return "Prescott" if name == "Katmai" else name
     struct = MklVersion()
     get_version = "MKL_Get_Version" if blas.family == "mkl" else None
@@ -102,8 +106,9 @@ def count_threads(blas: Blas) -> int:
 def read_most_threads(blas: Blas) -> int:
     """Return the largest number of threads that the library uses; raises BlasError.
 
-    OpenBLAS has a limit since its build. By default, MKL uses at most one thread per physical core
-    (MKL_DYNAMIC), whatever number is set.
+    OpenBLAS's limit was chosen when it was compiled. By default, MKL uses at most one thread per
+    physical core (MKL_DYNAMIC), even if a larger number is set. Without a limit, return
+    sys.maxsize.
     """
     limit = re.search(r"MAX_THREADS=(\d+)", read_version(blas))
     if limit:
@@ -121,11 +126,19 @@ def set_threads(blas: Blas, count: int) -> None:
 
 
 def count_openmp_threads(runtime: str) -> int:
-    """Return the number of threads in a parallel region of an OpenMP run time, a file."""
+    """Return the number of threads of a parallel region.
+
+    Args:
+        runtime: the path of the library of an OpenMP run time.
+    """
     return int(ctypes.CDLL(runtime).omp_get_max_threads())
 
 
 def _find_function(blas: Blas, name: str | None, result: Any) -> Callable[..., Any]:
+    """Return a C function of the library, with its ctypes result type; raises BlasError.
+
+    The name is None if this family has no such function.
+    """
     path = Path(blas.path)
     for file in sorted(path.glob("libmkl_*.so*")) if path.is_dir() else [path]:
         function = getattr(_open(file), name, None) if name else None
@@ -136,7 +149,10 @@ def _find_function(blas: Blas, name: str | None, result: Any) -> Callable[..., A
 
 
 def _open(file: Path) -> Any:
-    """Return a library that is mapped already, None for others; never load a second BLAS."""
+    """Return a library if this process has loaded it, otherwise None.
+
+    Never load the library, because it would be a second BLAS in the process.
+    """
     try:
         return ctypes.CDLL(str(file), mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:

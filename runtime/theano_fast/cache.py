@@ -12,11 +12,14 @@ MB = 10**6
 
 
 class CacheError(Exception):
-    """A command of the cache failed; the message has the reason."""
+    """The compile cache could not be exported; the message has the reason."""
 
 
 def describe_caches() -> str:
-    """Describe the compiledir and each seed cache, or why a seed cache is ignored."""
+    """Describe the compiledir and each seed cache in use.
+
+    Theano ignores an untrusted seed cache, and logs a warning with the reason.
+    """
     from theano import config  # noqa: PLC0415 (the import takes a second)
     from theano.misc import compiledirs  # noqa: PLC0415
 
@@ -24,7 +27,7 @@ def describe_caches() -> str:
 
 
 def describe(compiledir: str | Path) -> str:
-    """Describe a compiledir in lines: its modules and graphs, their size, and their last use."""
+    """Return the path of a compiledir, and the number, size and last use of modules and graphs."""
     from theano.gof import cache_files  # noqa: PLC0415
     from theano.gof.module_files import A_DAY  # noqa: PLC0415
 
@@ -46,11 +49,12 @@ def warm(program: Sequence[str], seconds: float | None) -> tuple[int, str]:
     """Run a program, so that later runs find their modules and graphs in the cache.
 
     Args:
-        program: the file, and its arguments.
-        seconds: stop the program after this time; None lets it end.
+        program: the program's file, then its arguments.
+        seconds: the timeout; after it, the program gets SIGTERM, and 10 s later SIGKILL. None
+            waits until the program ends.
 
     Returns:
-        the program's exit status (0 if it was stopped), and a description of the cache.
+        the program's exit code (0 after a timeout), and a description of the cache.
     """
     with subprocess.Popen([sys.executable, *program]) as process:
         try:
@@ -69,7 +73,8 @@ def clean(max_size: int | None) -> str:
     """Remove the least recently used entries of the compiledir, or all entries; return a message.
 
     Args:
-        max_size: MB to keep, and all entries of the last day; None removes all entries.
+        max_size: the size to keep in MB, of the entries that were used last. Entries that were
+            used within a day stay, too. None removes all entries.
     """
     from theano import config  # noqa: PLC0415
     from theano.gof import cache_files  # noqa: PLC0415
@@ -112,7 +117,11 @@ def export(file: Path) -> str:
 
 
 def remove_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Remove a member's owner: Theano loads only files of the user who unpacks them, or of root."""
+    """Make root the owner of an archive's member, and return the member.
+
+    If root unpacks the archive, the files belong to root; otherwise to the user who unpacks it.
+    Theano loads no files of other owners.
+    """
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member

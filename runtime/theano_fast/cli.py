@@ -8,7 +8,7 @@ Exit status:
 - 3: the environment contains no stack
 - 4: the two compared records differ
 - 130: interrupted
-- 141: the reader of the output closed it
+- 141: the program that reads the output closed the pipe
 """
 
 import argparse
@@ -58,7 +58,7 @@ EXAMPLES = """examples:
 
 theano-fast COMMAND --help describes a command."""
 
-# Commands that have their own parser, make_parser of a module: name, help text, module.
+# Commands with their own parser: name, help text, and the module whose make_parser makes it.
 WITH_PARSERS = (
     ("profile", "profile a program; read and compare Theano's profiles", profile_command),
     ("record", "record a program's inputs and results; compare two records", record_command),
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"theano-fast: {error}", file=sys.stderr)
         return FAILED
     except BrokenPipeError:
-        # At exit, Python flushes stdout again, which would fail again.
+        # At exit, Python flushes stdout again. Let it write to /dev/null, not to the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except KeyboardInterrupt:
@@ -116,12 +116,15 @@ def make_parser() -> argparse.ArgumentParser:
         )
     )
     for name, text, module in WITH_PARSERS:
-        # With this prefix, options such as --help are left to the module's parser.
-        other = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
-        other.add_argument("arguments", nargs=argparse.REMAINDER)
-        other.set_defaults(run=lambda _, options, main=module.main: main(options.arguments))
+        # This parser passes all words on to the module's parser. No word begins with the prefix
+        # "\0", so this parser treats no word, such as --help, as its own option.
+        command = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
+        command.add_argument("arguments", nargs=argparse.REMAINDER)
+        command.set_defaults(run=lambda _, options, main=module.main: main(options.arguments))
 
-    shell = commands.add_parser("completion", help="print a shell's completion of this command")
+    shell = commands.add_parser(
+        "completion", help="print a shell's completion script of this command"
+    )
     shell.add_argument("shell", choices=completion.SHELLS)
     shell.set_defaults(run=run_completion)
 
@@ -209,9 +212,9 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
     warm.add_argument("program", help="the program's file")
     warm.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's arguments")
     clean = commands.add_parser("clean", help="remove the least recently used entries")
-    which = clean.add_mutually_exclusive_group(required=True)
-    which.add_argument("--max-size", type=int, metavar="MB", help="keep at most MB megabytes")
-    which.add_argument("--all", action="store_true", help="remove all entries")
+    limit = clean.add_mutually_exclusive_group(required=True)
+    limit.add_argument("--max-size", type=int, metavar="MB", help="keep at most MB megabytes")
+    limit.add_argument("--all", action="store_true", help="remove all entries")
     export = commands.add_parser("export", help="write an archive that unpacks to a seed cache")
     export.add_argument("file", type=Path, help="the archive: a .tar.gz")
 
@@ -219,8 +222,8 @@ def _add_cache(parser: argparse.ArgumentParser) -> None:
 def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Run the checks, print each result as its check ends, and write the report.
 
-    If it is one of several tasks of a Slurm job step, print only at the end, each line with the
-    node's name, because the output of the tasks is mixed.
+    In a Slurm job step with several tasks, print only at the end, and begin each line with the
+    node's name, because Slurm mixes the output of the tasks.
     """
     if options.list:
         print("\n".join(f"{check.name:<12}{check.proves}" for check in CHECKS))
@@ -266,7 +269,7 @@ def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
 
 
 def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the facts of machine and environment, as reports contain them."""
+    """Print the facts about the machine and the environment that reports contain."""
     this_stack = stack.load()
     tree = {
         "stack": this_stack.name,
@@ -282,7 +285,7 @@ def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 
 
 def run_doctor(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the diagnosis; fail if a setting disables a part of the stack."""
+    """Print the diagnosis; return FAILED if a setting disables a part of the stack."""
     this_stack = stack.load()
     diagnosis = doctor.examine(options.program, not options.quick)
     print(
@@ -294,7 +297,7 @@ def run_doctor(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def run_port(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Port programs; fail if one cannot be ported."""
+    """Port programs; return FAILED if a program cannot be ported."""
     status = VERIFIED
     for line, failed in port.run(options.paths, options.dry_run):
         print(f"theano-fast: {line}" if failed else line, file=sys.stderr if failed else sys.stdout)
@@ -304,13 +307,13 @@ def run_port(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 def run_completion(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     """Print the completion script of a shell."""
-    others = {name: module.make_parser() for name, _, module in WITH_PARSERS}
-    print(completion.make_script(options.shell, parser, others), end="")
+    own_parsers = {name: module.make_parser() for name, _, module in WITH_PARSERS}
+    print(completion.make_script(options.shell, parser, own_parsers), end="")
     return VERIFIED
 
 
 def run_rc(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the theanorc of a preset, or an old theanorc with current flags and the changes."""
+    """Print the theanorc of a preset, or a translated theanorc and, on stderr, its changes."""
     if options.preset == "translate":
         flags, messages = rc.translate(rc.read(options.file))
     else:
@@ -338,12 +341,13 @@ def run_cache(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def gather_facts(flags: str) -> dict[str, Any]:
-    """Return facts of the host and the environment.
+    """Return facts about the host and the environment.
 
-    If Theano cannot be imported, ``error`` replaces the facts that need Theano.
+    Import Theano in another process, so that a crash of Theano does not end this process. If the
+    import fails, ``error`` replaces the facts that need Theano.
 
-    Import Theano in another process, with these THEANO_FLAGS, so that an environment that crashes
-    does not end the report.
+    Args:
+        flags: the value of THEANO_FLAGS in the other process.
     """
     tree = {
         "fixes": facts.read_fixes(),
@@ -377,9 +381,10 @@ def format_title(this_stack: stack.Stack, environment: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def make_compiledir(path: Path | None) -> Iterator[Path]:
-    """Yield a compiledir: ``path``, which is kept, or for None a temporary directory.
+    """Create a compiledir and yield it, so that verify does not use the user's compile cache.
 
-    Verification does not use the user's compile cache, and leaves nothing there.
+    Args:
+        path: the directory; None creates a temporary directory and removes it at the end.
     """
     if path is not None:
         path.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 SHELLS = ("bash", "zsh", "fish")
-# The loop finds the subcommand in the words before the cursor. Files complete everywhere.
+# The template of the completion function in bash and zsh. Its loop finds the subcommand in the
+# words before the cursor. After every subcommand, file names are completed too.
 FUNCTION = """_theano_fast() {{
     local command={name} word words=
     for word in {before}; do
@@ -20,6 +21,7 @@ FUNCTION = """_theano_fast() {{
 }}
 {register}
 """
+# The parts of FUNCTION that differ between the shells.
 DIALECTS = {
     "bash": {
         "before": '"${COMP_WORDS[@]:1:COMP_CWORD-1}"',
@@ -36,13 +38,16 @@ DIALECTS = {
 
 
 def list_words(
-    parser: argparse.ArgumentParser, others: Mapping[str, argparse.ArgumentParser], path: str = ""
+    parser: argparse.ArgumentParser,
+    own_parsers: Mapping[str, argparse.ArgumentParser],
+    path: str = "",
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the path of each command, and its subcommands, choices and options.
 
     Args:
-        others: the parsers of subcommands that have their own, by name.
-        path: the command and its subcommands so far; "" is the parser's program.
+        parser: the parser of the command at ``path``.
+        own_parsers: by name, the parsers of the subcommands of cli.WITH_PARSERS.
+        path: the words of the command, such as "theano-fast cache"; "" is the parser's program.
     """
     path = path or parser.prog
     words = list[str]()
@@ -55,14 +60,14 @@ def list_words(
             subparsers += action.choices.items()
     yield path, tuple(words)
     for name, subparser in subparsers:
-        yield from list_words(others.get(name, subparser), others, f"{path} {name}")
+        yield from list_words(own_parsers.get(name, subparser), own_parsers, f"{path} {name}")
 
 
 def make_script(
-    shell: str, parser: argparse.ArgumentParser, others: Mapping[str, argparse.ArgumentParser]
+    shell: str, parser: argparse.ArgumentParser, own_parsers: Mapping[str, argparse.ArgumentParser]
 ) -> str:
-    """Return a shell's completion script."""
-    words_by_path = dict(list_words(parser, others))
+    """Return the completion script of one of SHELLS; list_words describes the parsers."""
+    words_by_path = dict(list_words(parser, own_parsers))
     if shell == "fish":
         return "".join(_make_fish_lines(words_by_path))
     cases = "\n".join(
@@ -77,12 +82,12 @@ def _make_fish_lines(words_by_path: Mapping[str, tuple[str, ...]]) -> Iterator[s
     for path, words in words_by_path.items():
         command, *commands = path.split()
         conditions = [f"__fish_seen_subcommand_from {name}" for name in commands]
-        below = [
-            other.removeprefix(f"{path} ").split()[0]
-            for other in words_by_path
-            if other.startswith(f"{path} ")
-        ]
-        if below:
-            conditions.append(f"not __fish_seen_subcommand_from {' '.join(sorted(set(below)))}")
+        subcommands = {
+            longer_path.removeprefix(f"{path} ").split()[0]
+            for longer_path in words_by_path
+            if longer_path.startswith(f"{path} ")
+        }
+        if subcommands:
+            conditions.append(f"not __fish_seen_subcommand_from {' '.join(sorted(subcommands))}")
         condition = shlex.quote("; and ".join(conditions) or "true")
         yield f"complete -c {command} -n {condition} -a {shlex.quote(' '.join(words))}\n"

@@ -1,7 +1,7 @@
 """Diagnose an environment: find settings that disable parts of the stack, and measure their cost.
 
-Theano runs in other processes: with the user's settings, with the stack's settings, and with the
-stack's settings plus one of the user's. So a flag that breaks Theano does not end the diagnosis.
+Theano runs in other processes, so that a flag that breaks Theano does not end the diagnosis. Each
+process has the user's settings, the stack's settings, or the stack's settings and one user's flag.
 """
 
 import json
@@ -19,19 +19,23 @@ from typing import Any
 from theano_fast import facts, rc, report, settings, verify
 from theano_fast.porting import imports
 
-# Seconds for the training step of step_timing.py, which takes 20 s in DebugMode.
+# The timeout of a process in seconds. step_timing.py takes the longest, 20 s in DebugMode.
 LIMIT = 60
-# Report only times that differ from the stack's by at least this factor; others may be noise.
+# Report a time only if it differs from the stack's time by this factor. Less may be noise.
 NOTABLE = 1.15
-# Flags that only name directories. They do not change the speed of the step.
+# Flags that only name directories. They do not change the speed of the training step.
 NOT_MEASURED = ("base_compiledir", "compiledir", "compiledir_format")
-# Bytes of the modules of one large program.
+# Report less free space for the cache, in bytes. The modules of one large program have this size.
 LEAST_FREE = 2**28
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The effect of a setting, whether it disables a part of the stack, and the fix."""
+    """The judgement of a setting.
+
+    ``undoes`` is whether the setting disables a part of the stack. ``effect`` describes how, or is
+    "". ``mend`` is the fix.
+    """
 
     undoes: bool
     effect: str
@@ -42,8 +46,9 @@ class Verdict:
 class Finding:
     """A flag whose value is not the stack's.
 
-    ``costs`` has the times of step_timing.py with this flag alone: ``first`` and ``call`` in
-    seconds, or an ``error``. It is empty if nothing was measured.
+    ``stacks`` is the stack's value, "" if Theano has no such flag. ``costs`` has the times of
+    step_timing.py with this flag alone: ``first`` and ``call`` in seconds, or an ``error``. It is
+    empty if nothing was measured.
     """
 
     setting: settings.Setting
@@ -61,46 +66,53 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
 
     Args:
         program: a program whose imports and flags are examined too, or None.
-        measure: time a small training step with each flag.
+        measure: whether to time a small training step with each flag.
 
     Raises:
         rc.RcError, sources.SourceError: a file cannot be read.
     """
     missing = imports.examine(program) if program else ()
-    users, started = settings.read_users(program), time.monotonic()
-    current = None if program is None else {setting.flag: setting.value for setting in users}
+    user_settings, started = settings.read_users(program), time.monotonic()
+    # Without a program, Theano itself reads the user's settings.
+    flags = None if program is None else {setting.flag: setting.value for setting in user_settings}
     with tempfile.TemporaryDirectory(prefix="theano-fast-doctor-") as folder:
         bench = Bench(Path(folder))
-        stacks, probed = bench.probe({}), bench.probe(current)
+        stack_probe, user_probe = bench.probe({}), bench.probe(flags)
         errors = {}
-        if "error" in probed:
-            alone = {setting.flag: bench.probe({setting.flag: setting.value}) for setting in users}
-            errors = {flag: answer["error"] for flag, answer in alone.items() if "error" in answer}
+        if "error" in user_probe:
+            probes = {
+                setting.flag: bench.probe({setting.flag: setting.value})
+                for setting in user_settings
+            }
+            errors = {flag: answer["error"] for flag, answer in probes.items() if "error" in answer}
             # Examine the other flags without the flags that break Theano.
             working = {
-                setting.flag: setting.value for setting in users if setting.flag not in errors
+                setting.flag: setting.value
+                for setting in user_settings
+                if setting.flag not in errors
             }
-            probed = bench.probe(working)
-        if "error" in stacks or "error" in probed:
-            error = stacks.get("error") or probed["error"]
+            user_probe = bench.probe(working)
+        if "error" in stack_probe or "error" in user_probe:
+            error = stack_probe.get("error") or user_probe["error"]
             return {"error": error, "gone": [name.to_json() for name in missing]}
-        values, findings = stacks["flags"], []
+        stack_values, findings = stack_probe["flags"], []
         base = bench.measure({}) if measure else {}
-        for number, setting in enumerate(users, 1):
+        for number, setting in enumerate(user_settings, 1):
             flag, error = setting.flag, errors.get(setting.flag, "")
-            stacks_value = values.get(flag)
-            if not error and stacks_value == probed["flags"].get(flag, setting.value):
+            stack_value = stack_values.get(flag)
+            if not error and stack_value == user_probe["flags"].get(flag, setting.value):
                 continue
-            measurable = stacks_value is not None and not error and flag not in NOT_MEASURED
+            measurable = stack_value is not None and not error and flag not in NOT_MEASURED
             costs = bench.measure({flag: setting.value}) if measure and measurable else {}
             findings.append(
-                Finding(setting, stacks_value or "", judge(setting, values, error), costs)
+                Finding(setting, stack_value or "", judge(setting, stack_values, error), costs)
             )
             if costs:
-                report.print_progress(number, len(users), started, flag)
+                report.print_progress(number, len(user_settings), started, flag)
         if any(finding.costs for finding in findings):
-            again = bench.measure({})
-            base = {key: min(base[key], again[key]) for key in base}
+            # Measure the stack's settings again, because other programs can only slow a run down.
+            second_base = bench.measure({})
+            base = {key: min(base[key], second_base[key]) for key in base}
     host = facts.describe_host()
     return {
         "base": base,
@@ -110,25 +122,29 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
         "host": host,
         "problems": [
             *find_other_venv(os.environ),
-            *find_problems(probed, host["cpus_usable"]),
+            *find_problems(user_probe, host["cpus_usable"]),
         ],
-        **{key: probed[key] for key in ("blas", "cache", "compiler", "device", "openmp", "says")},
+        **{
+            key: user_probe[key]
+            for key in ("blas", "cache", "compiler", "device", "openmp", "says")
+        },
     }
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Run Theano in processes with other settings, which compile into a separate folder."""
+    """Run Theano with other settings in new processes; ``folder`` is for their temporary files."""
 
     folder: Path
 
     def probe(self, flags: Mapping[str, str] | None) -> dict[str, Any]:
-        """Return the JSON of probe.py.
+        """Return the output of probe.py.
 
-        If Theano fails, ``error`` has its last line. ``says`` has the lines of stderr.
+        ``says`` has the lines of stderr. If Theano fails, the only key is ``error``, the last line
+        of stderr.
 
         Args:
-            flags: added to the stack's settings; None keeps the user's settings.
+            flags: the flags to add to the stack's settings; None keeps the user's settings.
         """
         answer = self.folder / "answer.json"
         answer.unlink(missing_ok=True)
@@ -142,7 +158,11 @@ class Bench:
         return {**json.loads(answer.read_text()), "says": lines}
 
     def measure(self, flags: Mapping[str, str]) -> dict[str, Any]:
-        """Return the JSON of step_timing.py under the stack's settings plus flags."""
+        """Return the output of step_timing.py, or an ``error``.
+
+        Args:
+            flags: the flags to add to the stack's settings.
+        """
         with tempfile.TemporaryDirectory(dir=self.folder) as compiledir:
             fixed = {"base_compiledir": compiledir, "profile": "False"}
             try:
@@ -176,7 +196,10 @@ class Bench:
 
 
 def _shorten_error(error: str) -> str:
-    """Extract the compiler's or linker's message from an exception that prints the whole graph."""
+    """Return the message of g++ or ld in an exception's text, or the text if there is none.
+
+    After the message, Theano's exception prints the whole graph.
+    """
     _, start, message = error.partition("Compilation failed")
     return (start + message.partition("', '")[0]).strip() if start else error
 
@@ -185,8 +208,9 @@ def judge(setting: settings.Setting, stacks: Mapping[str, str], error: str) -> V
     """Judge a setting.
 
     Args:
+        setting: the user's setting.
         stacks: the stack's value of each flag of Theano.
-        error: Theano's error with this flag alone; "" if it starts.
+        error: Theano's error with this flag alone; "" if Theano starts.
     """
     remove = f"remove it from {setting.origin}"
     _, messages = rc.translate({setting.flag: setting.value})
@@ -212,8 +236,8 @@ def _judge_ldflags(value: str) -> str:
 
 DEVICE_FLAGS = ("contexts", "device", "init_gpu_device", "lib.cnmem")
 NOT_SHIPPED = "no shipped module can be used: g++ compiles all modules"
-# The effect of a flag's value that is not the stack's, "" if it disables nothing. Flags that are
-# not listed disable nothing.
+# By flag, a function that describes the effect of a value other than the stack's. It returns "" if
+# the value disables nothing. Other flags disable nothing.
 EFFECTS: Mapping[str, Callable[[str], str]] = {
     "blas.ldflags": _judge_ldflags,
     "cache_optimizations": lambda _: "each process optimizes its graphs again",
@@ -279,7 +303,7 @@ def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
     if python.resolve() != Path(sys.executable).resolve():
         yield (
             f"the active virtual environment {active} has another Python, {python.resolve()}:"
-            f" make one with {sys.base_prefix}/bin/python -m venv DIR"
+            f" make a virtual environment with {sys.base_prefix}/bin/python -m venv DIR"
         )
 
 
@@ -290,7 +314,7 @@ def _count_undone(diagnosis: Mapping[str, Any]) -> int:
 
 
 def render(diagnosis: Mapping[str, Any]) -> str:
-    """Format the diagnosis: each flag with its cost and fix, the machine, a verdict."""
+    """Format the diagnosis: missing names, each flag with its cost and fix, machine, verdict."""
     if diagnosis["error"]:
         return f"Theano does not start: {diagnosis['error']}"
     lines = [line for name in diagnosis["gone"] for line in _render_name(name)]

@@ -42,7 +42,7 @@ def gather_facts() -> dict[str, Any]:
 
 
 def describe(library: blas.Blas) -> dict[str, Any]:
-    """Return a loaded BLAS's kernels, threads and version, or the error of the query."""
+    """Return the kernels, threads and version of a loaded BLAS, or the error of the query."""
     names: dict[str, Any] = {"family": library.family, "library": library.path}
     try:
         return {
@@ -56,9 +56,9 @@ def describe(library: blas.Blas) -> dict[str, Any]:
 
 
 def read_configuration() -> dict[str, dict[str, str]]:
-    """Return the value of each effective Theano option, and where it was set."""
+    """Return the effective value of each of OPTIONS, and where it was set."""
     parser = theano.configparser
-    # Parse THEANO_FLAGS again, because Theano removes flags that it has read from its own copy.
+    # Parse THEANO_FLAGS again: when Theano reads a flag, it deletes the flag from its parsed copy.
     flags = parser.parse_config_string(os.environ.get("THEANO_FLAGS", ""), issue_warnings=False)
     return {
         option: {
@@ -70,7 +70,7 @@ def read_configuration() -> dict[str, dict[str, str]]:
 
 
 def get_value(config: Any, option: str) -> Any:
-    """Return the value of a Theano option, whose name has dots after sections."""
+    """Return the value of a Theano option, such as "blas.ldflags" (section.option)."""
     for part in option.split("."):
         config = getattr(config, part)
     return config
@@ -80,6 +80,11 @@ def find_origin(option: str, flags: dict[str, str], files: Iterable[str]) -> str
     """Return where an option was set: THEANO_FLAGS, the last file that has it, or "default".
 
     In a file, an option without a section is under ``[global]``.
+
+    Args:
+        option: the name of the option, such as "blas.ldflags".
+        flags: the flags of THEANO_FLAGS.
+        files: the theanorc files in the order in which Theano reads them.
     """
     if option in flags:
         return "THEANO_FLAGS"

@@ -10,14 +10,14 @@ from typing import Any
 from theano_fast import threads
 
 DISTRIBUTIONS = ("numpy", "scipy", "Theano")
-# A directory with a file for each package: the security fixes that were applied to its sources.
+# A directory with a file for each package, which lists the security fixes in the package's sources.
 FIXES = Path("share", "theano-fast", "fixes")
-# The accuracy survey of the functions of AMD's library, made when amdlibm was packaged.
+# The output of checks/survey.c for AMD's library, written when amdlibm was packaged.
 AMDLIBM = Path("share", "theano-fast", "amdlibm.tsv")
 
 
 def describe_host() -> dict[str, Any]:
-    """Return facts of the machine, and the CPUs that this process may use."""
+    """Return facts about the machine, and the CPUs that this process may use."""
     quota = threads.read_cgroup_quota()
     return {
         "architecture": platform.machine(),
@@ -36,7 +36,7 @@ def describe_host() -> dict[str, Any]:
 
 
 def parse_cpu_model(cpuinfo: str) -> str:
-    """Return the CPU's name from the text of /proc/cpuinfo, "unknown" if it has none."""
+    """Return the CPU's name from the text of /proc/cpuinfo, or "unknown"."""
     for line in cpuinfo.splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "model name":
@@ -56,7 +56,7 @@ def list_versions() -> dict[str, str]:
 
 
 def read_fixes(prefix: str | Path = sys.base_prefix) -> dict[str, list[str]]:
-    """Return the fixed CVEs of the environment at prefix, by package."""
+    """Return the CVEs that are fixed in the environment at prefix, by package."""
     return {
         file.name: sorted(
             parse_cves(file.read_text()), key=lambda cve: [*map(int, cve.split("-")[1:])]
@@ -66,15 +66,15 @@ def read_fixes(prefix: str | Path = sys.base_prefix) -> dict[str, list[str]]:
 
 
 def parse_cves(text: str) -> set[str]:
-    """Return the CVEs in a list of fixes, whose lines are a patch's name and its CVEs."""
+    """Return the CVEs in a list of fixes; each line has a patch's name, then the CVEs it fixes."""
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {word for line in lines for word in line[1:]}
 
 
 def read_amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
-    """Return the functions that amdlibm takes from AMD's library, and the reasons for the others.
+    """Describe the functions that amdlibm takes from AMD's library, and why it rejects others.
 
-    Empty if the environment's amdlibm was built without AMD's library.
+    Return {} if the environment's amdlibm was built without AMD's library.
     """
     try:
         text = Path(prefix, AMDLIBM).read_text()

@@ -18,9 +18,12 @@ class ComparisonError(Exception):
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure the environments of stacks alternately; return the JSON of ``gemm`` by stack.
+    """Measure environments by turns; return the output of ``theano_fast.gemm`` by stack.
 
     Keep the best rate of all rounds, because other programs can only slow a round down.
+
+    Args:
+        prefixes: the prefix of each stack's environment, by the stack's name.
 
     Raises:
         ComparisonError: the measurement failed in an environment.
@@ -42,7 +45,7 @@ def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
 
 
 def render(best: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of GFLOP/s with a column for each stack, and the name of the fastest stack."""
+    """Return a table of GFLOP/s with a column for each stack, then name the fastest stack."""
     names = sorted(best)
     lines = [f"{'GFLOP/s of gemm':<24}" + "".join(f"{name:>20}" for name in names)]
     for key in best[names[0]]["rates"]:
@@ -60,7 +63,7 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def find_built_stacks() -> dict[str, Path]:
-    """Return the prefixes of this environment and of the stacks next to it, by stack.
+    """Return the prefixes of this environment and of the stacks in its folder, by stack.
 
     Raises:
         stack.StackError: this environment contains no stack.

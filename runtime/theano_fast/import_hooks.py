@@ -1,4 +1,4 @@
-"""Import hook: run a function on a module right after the module's code."""
+"""Import hook that calls a function with a module right after the module's code has run."""
 
 import importlib.machinery
 import importlib.util
@@ -9,9 +9,17 @@ from types import ModuleType
 def find_spec_and_run(
     name: str, action: Callable[[ModuleType], None]
 ) -> importlib.machinery.ModuleSpec | None:
-    """Return a module's spec, whose loader calls ``action`` with the module after its execution.
+    """Return a module's spec. Its loader executes the module, then calls ``action(module)``.
 
-    A finder calls this function in its ``find_spec``, and must not find this name a second time.
+    A finder of sys.meta_path calls this function in its ``find_spec``. This function searches all
+    finders again, so the finder must then return None for ``name``.
+
+    Args:
+        name: the module's full name.
+        action: the function to call.
+
+    Returns:
+        the spec, or None if no finder finds the module.
     """
     spec = importlib.util.find_spec(name)
     if spec is not None and spec.loader is not None:

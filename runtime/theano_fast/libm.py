@@ -1,8 +1,9 @@
 """Sample arguments of amdlibm's functions, and compute the errors of results.
 
 Errors are in units in the last place (ulp): the distance between neighbouring numbers of the
-result's type at the exact result. mpmath computes the exact results of ordinary arguments. The C
-library's long double functions give the results of special arguments, which are conventions.
+result's type at the exact result. mpmath computes the exact results of ordinary arguments. Results
+of special arguments, such as pow(0, 0), are conventions: the C library's long double functions
+compute them.
 """
 
 import ctypes
@@ -22,7 +23,11 @@ PRECISION = 150
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the C library: Theano's scalar op, mpmath's function, each argument's range."""
+    """A function of the C library.
+
+    ``op`` is Theano's scalar op, ``exact`` is mpmath's function, and ``ranges`` has the lowest and
+    highest ordinary value of each argument.
+    """
 
     name: str
     op: Any
@@ -60,9 +65,9 @@ FUNCTIONS = (
 def sample(function: Function, count: int, dtype: str) -> list[Any]:
     """Return an array of count values for each of the function's arguments.
 
-    One third is uniform over the argument's range, one third is uniform in [-2, 2], where many
-    functions have zeros, and one third has magnitudes from 1e-30 to 1e30. All are clipped to the
-    range; for a positive range their absolute values are used.
+    One third is uniform over the argument's range. One third is uniform in [-2, 2], where many
+    functions have zeros. One third has magnitudes from 1e-30 to 1e30. If the range is positive, the
+    absolute values are taken. Then all values are clipped to the range.
     """
     draw = np.random.RandomState(5).uniform
     arguments = []
@@ -76,7 +81,10 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
 
 
 def list_special(function: Function, dtype: str) -> list[Any]:
-    """Return all combinations of zeros, infinities, NaN, subnormals and the largest numbers."""
+    """Return an array for each argument: all combinations of special values and a few others.
+
+    The special values are zeros, infinities, NaN, subnormals and the largest numbers.
+    """
     limits = np.finfo(dtype)
     signless = [0, 0.5, 1, 2, 3, 1e22, np.inf, limits.max, limits.tiny, limits.tiny / 2]
     signless.append(limits.smallest_subnormal)
@@ -95,7 +103,7 @@ def compute_exact(function: Function, arguments: Sequence[Any]) -> Any:
 def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
     """Return the C library's results of special arguments as long doubles.
 
-    ctypes rounds them to doubles.
+    ctypes converts each result to a Python float, so it is rounded to double precision.
     """
     library = ctypes.CDLL("libm.so.6")
     c_function = library[function.name + "l"]
@@ -106,7 +114,11 @@ def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
 
 
 def compute_errors(got: Any, right: Any) -> Any:
-    """Return the errors of results in ulp; the error of a wrong special result is infinite."""
+    """Return the errors of results in ulp.
+
+    A result is special if the right or the computed result is zero, infinite or NaN. The error of a
+    special result is 0 if the result is right, otherwise infinite.
+    """
     limits = np.finfo(got.dtype)
     with np.errstate(all="ignore"):
         rounded = right.astype(got.dtype)

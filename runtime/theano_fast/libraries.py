@@ -1,7 +1,7 @@
 """List the shared libraries mapped into this process; classify BLAS and OpenMP run times.
 
-The source is the kernel's list, ``/proc/self/maps``, because no loader setting can falsify it. It
-names the file of each mapping, with symbolic links resolved.
+The source is the kernel's list, ``/proc/self/maps``, because no setting of the dynamic loader can
+falsify it. It names the file of each mapping, with symlinks resolved.
 """
 
 import re
@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 from theano_fast import elf
 
-# File names of BLAS implementations. In an environment, the libraries of netlib's interface, for
-# example libblas.so.3, link to the implementation; a regular file of that name is the slow
-# reference BLAS.
+# The file names of BLAS implementations. In an environment, a library with netlib's name, such as
+# libblas.so.3, is a symlink to the implementation or forwards calls to it (blas.is_interface).
+# Elsewhere, a library with netlib's name can be the slow reference BLAS.
 BLAS = {
     "openblas": re.compile(r"lib(scipy_)?openblas.*\.so.*"),
     "mkl": re.compile(r"libmkl_.*\.so.*"),
@@ -36,8 +36,8 @@ def list_mapped() -> tuple[str, ...]:
     maps = Path("/proc/self/maps").read_text()
     if files := parse(maps):
         return files
-    # QEMU's user mode before 8.1, with which Docker runs x86-64 programs on an ARM Mac, shows no
-    # mapping as executable. Select ELF files, because fonts, locales and arrays are mapped too.
+    # On an ARM Mac, Docker runs x86-64 programs with QEMU's user mode. QEMU before 8.1 shows no
+    # mapping as executable. So select ELF files, because fonts, locales and arrays are mapped too.
     return tuple(file for file in parse(maps, permission="r") if _is_library(file))
 
 
@@ -51,7 +51,12 @@ def _is_library(path: str) -> bool:
 
 
 def parse(maps: str, permission: str = "x") -> tuple[str, ...]:
-    """Return the files with a mapping of a permission in the text of a ``/proc/<pid>/maps``."""
+    """Return the files that the text of ``/proc/<pid>/maps`` maps with a permission, sorted.
+
+    Args:
+        maps: the text.
+        permission: "r", "w" or "x".
+    """
     files = set()
     for line in maps.splitlines():
         fields = line.split(maxsplit=5)
@@ -94,7 +99,7 @@ def find_foreign(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...
 def find_dependents(library: str, files: Iterable[str]) -> tuple[str, ...]:
     """Return the files whose DT_NEEDED names the library, sorted.
 
-    Empty if the library was opened by name at run time. Raises elf.ElfError and OSError.
+    Return () if a program loaded the library with dlopen. Raises elf.ElfError and OSError.
     """
     names = {read_requirements(library).soname, PurePosixPath(library).name}
     return tuple(

@@ -6,10 +6,10 @@ Wg = x W_g + bW_g and Rg = h R_g + bR_g for each gate g. Then the next state h' 
 - rnn_relu, rnn_tanh: h' = max(Wh + Rh, 0), or tanh(Wh + Rh);
 - lstm, of Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000):
   i, f, o = sigmoid(Wg + Rg); c' = f c + i tanh(Wc + Rc); h' = o tanh(c');
-- gru, of Cho et al. (arXiv:1406.1078, 2014), except that the reset gate follows the product:
+- gru, of Cho et al. (arXiv:1406.1078, 2014), except that the reset gate multiplies Rh, not h:
   r, z = sigmoid(Wg + Rg); h' = (1 - z) tanh(Wh + r Rh) + z h.
 
-With the input mode skip, x replaces x W_g in the first layer; both biases are added.
+In the input mode skip, x replaces x W_g in the first layer. Both biases are still added.
 """
 
 import functools
@@ -48,7 +48,7 @@ class RNN:
         size: the length of this vector.
 
     Raises:
-        ValueError: an argument has another value, or input_mode is skip and inputs != units.
+        ValueError: an argument has none of these values, or input_mode is skip and inputs != units.
     """
 
     mode: str
@@ -77,9 +77,9 @@ class RNN:
                 f"input_mode 'skip' needs inputs = units, not {self.inputs} and {self.units}"
             )
         self._directions = ("forward", "backward")[: 2 if self.bidirectional else 1]
-        # The slice of each array in the weights, and its shape.
+        # By name: the slice of an array in the weights, and the array's shape.
         self._slices = {}
-        for name, shape in self._shapes():
+        for name, shape in self._list_shapes():
             start, self.size = self.size, self.size + math.prod(shape)
             self._slices[name] = slice(start, self.size), shape
         random = seed if isinstance(seed, np.random.RandomState) else np.random.RandomState(seed)
@@ -87,11 +87,12 @@ class RNN:
         drawn = random.uniform(-bound, bound, self.size).astype(self.dtype)
         self.weights = theano.shared(drawn, name=self.mode)
 
-    def _shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Yield the weights' names and shapes in cuDNN's order, all gates of a kind together.
+    def _list_shapes(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Yield the name and shape of each array of weights, such as "0.forward.W".
 
-        The order is the matrices of all layers and directions, then their biases. NVIDIA does not
-        document it; tests/cuda compares it with cudnnGetRNNWeightParams of cuDNN 9.13.
+        An array contains all gates. The order is cuDNN's: the matrices of all layers and
+        directions, then their biases. NVIDIA does not document this order; tests/cuda compares it
+        with cudnnGetRNNWeightParams of cuDNN 9.13.
         """
         for kinds in (("W", "R"), ("bW", "bR")):
             for layer in range(self.layers):
@@ -103,32 +104,37 @@ class RNN:
                             shape = (len(GATES[self.mode]), self.units, *columns.get(kind, ()))
                             yield f"{layer}.{direction}.{kind}", shape
 
-    def _parts(self, weights: Any) -> dict[str, Any]:
-        """Return views of the matrices and biases in an array of weights, by name."""
+    def _split_weights(self, weights: Any) -> dict[str, Any]:
+        """Return views of a vector of all weights: a matrix or bias by each name of split."""
         return {
             f"{name}_{gate}": part.T
-            for name, (where, shape) in self._slices.items()
-            for gate, part in zip(GATES[self.mode], weights[where].reshape(shape), strict=True)
+            for name, (indices, shape) in self._slices.items()
+            for gate, part in zip(GATES[self.mode], weights[indices].reshape(shape), strict=True)
         }
 
     def split(self) -> dict[str, Any]:
-        """Return the matrices and biases by names like "0.forward.W_i", for np.savez.
+        """Return the matrices and biases by names such as "0.forward.W_i", for np.savez.
 
-        A name is the layer's number, "forward" or "backward", and W, R, bW or bR with a gate:
-        i, f, c, o (lstm: input, forget, new memory, output), r, z, h (gru: reset, update, new
-        state) or h. Matrices have the shapes (inputs, units) and (units, units), for T.dot(x, W);
-        biases have the shape (units,). With the input mode skip, the first layer has no W.
+        A name consists of the layer's number, "forward" or "backward", the kind (W, R, bW or bR)
+        and the gate. The gates are:
+
+        - lstm: i, f, c, o (input, forget, new memory, output);
+        - gru: r, z, h (reset, update, new state);
+        - rnn_relu, rnn_tanh: h (new state).
+
+        A matrix W has the shape (inputs, units), for T.dot(x, W), and R the shape (units, units).
+        Biases have the shape (units,). In the input mode skip, the first layer has no W.
         """
-        return self._parts(np.asarray(self.weights.get_value()))
+        return self._split_weights(np.asarray(self.weights.get_value()))
 
     def join(self, parts: Mapping[str, Any]) -> None:
-        """Set the weights from the result of split, also of a layer with another dtype.
+        """Set the weights from the result of split, also from a layer with another dtype.
 
         Raises:
-            ValueError: a part is missing, is unknown, or has another shape.
+            ValueError: a part is missing, is unknown, or has a wrong shape.
         """
         weights = np.empty(self.size, self.dtype)
-        views = self._parts(weights)
+        views = self._split_weights(weights)
         if missing := sorted(set(views) - set(parts)):
             raise ValueError(f"parts are missing: {', '.join(missing)}")
         if unknown := sorted(set(parts) - set(views)):
@@ -163,7 +169,7 @@ class RNN:
         """
         if c0 is not None and self.mode != "lstm":
             raise ValueError(f"c0 is given, but mode {self.mode!r} has no cells: only 'lstm' has")
-        x = self._variable("x", x)
+        x = self._convert_variable("x", x)
         x = T.opt.Assert(f"x must have {self.inputs} features")(x, T.eq(x.shape[2], self.inputs))
         shape = (self.layers * len(self._directions), x.shape[1], self.units)
         states = []
@@ -172,20 +178,20 @@ class RNN:
                 states.append(T.zeros(shape, self.dtype))
             else:
                 check = T.opt.Assert(f"{name} must be ({shape[0]}, batch of x, {self.units})")
-                state = self._variable(name, value)
+                state = self._convert_variable(name, value)
                 states.append(check(state, *(T.eq(state.shape[i], shape[i]) for i in range(3))))
-        # scan needs the same type of a state before and after a step, so hide broadcastable axes.
+        # scan requires that a step does not change a state's type, so make no axis broadcastable.
         x, *states = (T.unbroadcast(variable, 0, 1, 2) for variable in (x, *states))
         reason = _find_obstacle() if backend != "scan" else ""
         backend = backend or ("scan" if reason else "cudnn")
         _check_choice("backend", backend, ("scan", "cudnn"))
         if backend == "scan":
-            return self._scan(x, states)
+            return self._apply_scan(x, states)
         if reason:
             raise ValueError(f"the backend 'cudnn' cannot be used: {reason}")
-        return self._cudnn(x, states)
+        return self._apply_cudnn(x, states)
 
-    def _variable(self, name: str, value: Any) -> Any:
+    def _convert_variable(self, name: str, value: Any) -> Any:
         variable = T.as_tensor_variable(value)
         if (variable.ndim, variable.dtype) != (3, self.dtype):
             raise ValueError(
@@ -193,7 +199,7 @@ class RNN:
             )
         return variable
 
-    def _cudnn(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
+    def _apply_cudnn(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
         direction = "bidirectional" if self.bidirectional else "unidirectional"
         settings = (self.units, self.layers, self.mode, self.input_mode, direction)
         block = _make_block(self.dtype, *settings)
@@ -202,38 +208,47 @@ class RNN:
         results = block.apply(self.weights, x, *states)
         return tuple(map(T.as_tensor_variable, results))
 
-    def _scan(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
-        last: list[list[Any]] = [[] for _ in states]
+    def _apply_scan(self, x: Any, states: list[Any]) -> tuple[Any, ...]:
+        # The values after the last step: a list of states, and for an lstm a list of cells.
+        last_states: list[list[Any]] = [[] for _ in states]
         for layer in range(self.layers):
             outputs = []
             for direction in self._directions:
-                at = len(last[0])
-                steps = self._pass(f"{layer}.{direction}", x, [state[at] for state in states])
-                for kept, step in zip(last, steps, strict=True):
-                    kept.append(step[-1])
+                index = len(last_states[0])
+                initial = [state[index] for state in states]
+                steps = self._scan_direction(f"{layer}.{direction}", x, initial)
+                for values, step in zip(last_states, steps, strict=True):
+                    values.append(step[-1])
                 outputs.append(steps[0] if direction == "forward" else steps[0][::-1])
             x = T.concatenate(outputs, axis=2) if self.bidirectional else outputs[0]
-        return x, *map(T.stack, last)
+        return x, *map(T.stack, last_states)
 
-    def _pass(self, name: str, x: Any, states: list[Any]) -> list[Any]:
-        """Return the states (of an lstm also the cells) of all steps in a layer's direction."""
-        matrix, bias, inner = (self._rows(f"{name}.{kind}") for kind in ("R", "bW", "bR"))
+    def _scan_direction(self, name: str, x: Any, states: list[Any]) -> list[Any]:
+        """Return the states of all steps, and for an lstm also the cells.
+
+        Args:
+            name: a layer's number and direction, such as "0.forward".
+            x: the layer's inputs.
+            states: the initial state, and for an lstm the initial cell.
+        """
+        matrix, bias, inner = (self._get_rows(f"{name}.{kind}") for kind in ("R", "bW", "bR"))
         constants = [matrix.T]
         if self.mode == "gru":
-            # The reset gate multiplies the inner bias of the new state in each step.
+            # Add bR of the gates r and z here. Each step adds bR of the new state, because the
+            # reset gate multiplies it.
             bias = T.inc_subtensor(bias[: -self.units], inner[: -self.units])
             constants.append(inner[-self.units :])
         else:
             bias += inner
         if f"{name}.W" in self._slices:
             # Multiply the inputs of all steps at once.
-            flat = T.dot(x.reshape((-1, x.shape[2])), self._rows(f"{name}.W").T)
-            seen = flat.reshape((x.shape[0], x.shape[1], bias.shape[0])) + bias
+            flat = T.dot(x.reshape((-1, x.shape[2])), self._get_rows(f"{name}.W").T)
+            input_sums = flat.reshape((x.shape[0], x.shape[1], bias.shape[0])) + bias
         else:
-            seen = T.concatenate([x] * len(GATES[self.mode]), axis=2) + bias
+            input_sums = T.concatenate([x] * len(GATES[self.mode]), axis=2) + bias
         steps, _ = theano.scan(
             functools.partial(STEPS[self.mode], self.units),
-            sequences=seen,
+            sequences=input_sums,
             outputs_info=states,
             non_sequences=constants,
             go_backwards=name.endswith("backward"),
@@ -242,21 +257,28 @@ class RNN:
         )
         return steps if isinstance(steps, list) else [steps]
 
-    def _rows(self, name: str) -> Any:
-        """Return the weights of a kind, with a row or a number for each unit of each gate."""
-        where, (gates, units, *columns) = self._slices[name]
-        rows = self.weights[where].reshape((gates * units, *columns))
+    def _get_rows(self, name: str) -> Any:
+        """Return an array of the weights, with a row or a number for each unit of each gate.
+
+        Args:
+            name: a name of _list_shapes, such as "0.forward.W".
+        """
+        indices, (gates, units, *columns) = self._slices[name]
+        rows = self.weights[indices].reshape((gates * units, *columns))
         return T.unbroadcast(rows, *range(rows.ndim))
 
 
 @functools.cache
 def _make_block(*settings: Any) -> Any:
-    """Make an RNNBlock, and keep it alive: graphs have pointers into it, but no reference."""
+    """Make an RNNBlock, once for each combination of settings.
+
+    The cache keeps it alive, because graphs contain pointers into it, but no reference to it.
+    """
     return dnn.RNNBlock(*settings)
 
 
 def _find_obstacle() -> str:
-    """Return the reason why RNNBlock cannot be used, "" if it can."""
+    """Return the reason why cuDNN's RNNBlock cannot be used, "" if it can be used."""
     try:
         gpuarray.get_context(None)
     except gpuarray.ContextNotDefined:
@@ -273,26 +295,29 @@ def _split_gates(units: int, values: Any, count: int) -> list[Any]:
     return [values[:, gate * units : (gate + 1) * units] for gate in range(count)]
 
 
-def _relu(units: int, seen: Any, h: Any, matrix: Any) -> Any:
-    total = seen + T.dot(h, matrix)
-    # Not T.nnet.relu: its slope at 0, which is typical of padding, is 0.5 instead of 0.
+# Each function below computes one step. ``input_sums`` has x W_g and the biases of all gates,
+# without the ``bias`` of _gru.
+def _relu(units: int, input_sums: Any, h: Any, matrix: Any) -> Any:
+    total = input_sums + T.dot(h, matrix)
+    # T.nnet.relu has the slope 0.5 at 0, and cuDNN the slope 0. With padding, sums are often 0.
     return T.switch(total > 0, total, 0)
 
 
-def _tanh(units: int, seen: Any, h: Any, matrix: Any) -> Any:
-    return T.tanh(seen + T.dot(h, matrix))
+def _tanh(units: int, input_sums: Any, h: Any, matrix: Any) -> Any:
+    return T.tanh(input_sums + T.dot(h, matrix))
 
 
-def _lstm(units: int, seen: Any, h: Any, c: Any, matrix: Any) -> tuple[Any, Any]:
-    i, f, new, o = _split_gates(units, seen + T.dot(h, matrix), 4)
+def _lstm(units: int, input_sums: Any, h: Any, c: Any, matrix: Any) -> tuple[Any, Any]:
+    i, f, new, o = _split_gates(units, input_sums + T.dot(h, matrix), 4)
     c = T.nnet.sigmoid(f) * c + T.nnet.sigmoid(i) * T.tanh(new)
     return T.nnet.sigmoid(o) * T.tanh(c), c
 
 
-def _gru(units: int, seen: Any, h: Any, matrix: Any, bias: Any) -> Any:
-    (r, z, new), kept = _split_gates(units, seen, 3), _split_gates(units, T.dot(h, matrix), 3)
-    z = T.nnet.sigmoid(z + kept[1])
-    new = T.tanh(new + T.nnet.sigmoid(r + kept[0]) * (kept[2] + bias))
+def _gru(units: int, input_sums: Any, h: Any, matrix: Any, bias: Any) -> Any:
+    r, z, new = _split_gates(units, input_sums, 3)
+    state_r, state_z, state_new = _split_gates(units, T.dot(h, matrix), 3)
+    z = T.nnet.sigmoid(z + state_z)
+    new = T.tanh(new + T.nnet.sigmoid(r + state_r) * (state_new + bias))
     return (1 - z) * new + z * h
 
 

@@ -1,13 +1,13 @@
 """Build a Neural Turing Machine that learns the copy task, with ``theano.scan``.
 
 The model is from Graves, Wayne and Danihelka, "Neural Turing Machines" (arXiv:1410.5401,
-2014): an LSTM controller, heads with content and location addressing, erase and add writes.
-Equation numbers below refer to this paper.
+2014). It has an LSTM controller, and heads that address the memory by content and location. Write
+heads erase and add. Equation numbers below refer to this paper.
 
-The model represents typical programs for this distribution: a large ``scan`` whose step consists of
-small BLAS calls and fused elementwise loops.
+The model represents typical Theano programs: a large ``scan`` whose step consists of small BLAS
+calls and fused elementwise loops.
 
-The stacks of 2017 contain this module too, so it runs on Python 2.7 as well.
+The stacks with Theano 0.8.2 contain this module too, so it must also run on Python 2.7.
 """
 
 from collections import OrderedDict, namedtuple
@@ -33,12 +33,12 @@ class Size(_Size):
 
     @property
     def steps(self):
-        """Number of steps of a sequence: the input vectors, a delimiter, and the answers."""
+        """The number of steps of a sequence: the input vectors, a delimiter, and the answers."""
         return 2 * self.length + 1
 
     @property
     def heads(self):
-        """Names of the heads in the order of their use, write heads first."""
+        """The names of the heads in the order of their use, write heads first."""
         writing = tuple("write%d" % i for i in range(self.write_heads))
         return writing + tuple("read%d" % i for i in range(self.read_heads))
 
@@ -47,12 +47,12 @@ SMALL = Size(5, 4, controller=16, slots=12, width=6, read_heads=1, write_heads=1
 FULL = Size(43, 8, controller=100, slots=128, width=20, read_heads=4, write_heads=1)
 
 
-# The symbolic parts of a machine: ``parameters`` are shared variables by name, ``loss`` is the loss
-# of one sequence.
+# A machine and its symbolic variables: ``parameters`` are shared variables by name, ``loss`` is the
+# loss of one sequence.
 Machine = namedtuple("Machine", "size parameters inputs targets loss")
 
 
-def shapes(size):
+def list_shapes(size):
     """Return the shape of each parameter by name. The last row of a weight matrix is its bias."""
     hidden, width, reads = size.controller, size.width, size.read_heads * size.width
     # The order matters: initial_values draws the parameters in this order.
@@ -77,7 +77,7 @@ def initial_values(size, seed):
     """
     draw = np.random.RandomState(seed).uniform
     values = OrderedDict()
-    for name, shape in shapes(size).items():
+    for name, shape in list_shapes(size).items():
         bound = np.sqrt(6.0 / sum(shape))
         values[name] = draw(-bound, bound, shape)
     return values
@@ -97,8 +97,12 @@ def copy_task(size, seed):
     return inputs, bits.astype(theano.config.floatX)
 
 
-def lstm(size, weights, received, cell):
-    """Return the controller's next (cell, hidden): an LSTM with a forget gate."""
+def compute_lstm(size, weights, received, cell):
+    """Return the controller's next (cell, hidden state); it is an LSTM with a forget gate.
+
+    ``received`` are the vectors that the controller reads: the input, the read vectors, the hidden
+    state and a constant 1 for the bias.
+    """
     gates = T.dot(T.concatenate(received), weights).reshape((4, size.controller))
     write, keep, show = (T.nnet.sigmoid(gates[i]) for i in range(3))
     cell = keep * cell + write * T.tanh(gates[3])
@@ -106,7 +110,10 @@ def lstm(size, weights, received, cell):
 
 
 def address(size, emitted, memory, previous):
-    """Return the weights of a head over the slots, equations 5-9."""
+    """Return the weighting of a head over the slots of the memory, equations 5-9.
+
+    ``emitted`` are the controller's outputs for the head, ``previous`` is its last weighting.
+    """
     key = T.tanh(emitted["key"])
     beta, gate = T.nnet.softplus(emitted["beta"][0]), T.nnet.sigmoid(emitted["gate"][0])
     gamma, shift = 1 + T.nnet.softplus(emitted["gamma"][0]), softmax(emitted["shift"])
@@ -128,18 +135,18 @@ def softmax(values):
 
 
 def write(emitted, memory, weighting):
-    """Return the memory after a head's erase and add operations, equations 3 and 4."""
+    """Return the memory after a write head has erased and added, equations 3 and 4."""
     erase, add = T.nnet.sigmoid(emitted["erase"]), T.tanh(emitted["add"])
     return memory * (1 - T.outer(weighting, erase)) + T.outer(weighting, add)
 
 
-def answers(size, p, inputs, profile):
-    """Return the machine's answers, (steps, bits) in (0, 1), to a sequence of inputs."""
+def compute_answers(size, p, inputs, profile):
+    """Return the answers to a sequence of inputs, of shape (steps, bits), with values in (0, 1)."""
     heads, one = size.heads, T.ones((1,))
 
     def step(x, cell, hidden, memory, *states):
         weightings, reads = list(states[: len(heads)]), states[len(heads) :]
-        cell, hidden = lstm(size, p["controller"], [x] + list(reads) + [hidden, one], cell)
+        cell, hidden = compute_lstm(size, p["controller"], [x] + list(reads) + [hidden, one], cell)
         features = T.concatenate([hidden, one])
         reads = ()
         for i, head in enumerate(heads):
@@ -170,15 +177,16 @@ def answers(size, p, inputs, profile):
 def build(size, seed=1, profile=False):
     """Build a machine in floatX. Its loss is the mean binary cross-entropy of its answers.
 
-    With profile, the scan and the scan of its gradient each keep a separate profile.
+    If ``profile`` is True, the scan and the scan of its gradient each have their own profile.
     """
     parameters = OrderedDict(
         (name, theano.shared(value.astype(theano.config.floatX), name=name))
         for name, value in initial_values(size, seed).items()
     )
     inputs, targets = T.matrices("inputs", "targets")
-    # Constant shapes remove most of the graph's integer arithmetic, and its compilation.
+    # With constant shapes, the optimizer removes most of the graph's integer arithmetic, so Theano
+    # need not compile it.
     sequence = T.specify_shape(inputs, (size.steps, size.bits + 1))
-    answered = answers(size, parameters, sequence, profile)[size.steps - size.length :]
+    answered = compute_answers(size, parameters, sequence, profile)[size.steps - size.length :]
     loss = T.nnet.binary_crossentropy(answered, targets).mean()
     return Machine(size, parameters, inputs, targets, loss)

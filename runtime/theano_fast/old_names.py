@@ -1,8 +1,8 @@
 """Restore names that Python, NumPy and Theano removed, for unmaintained programs.
 
-With the environment variable THEANO_FAST_OLD_NAMES=1, the interpreter restores Python's names when
+If the environment variable THEANO_FAST_OLD_NAMES is 1, the interpreter restores Python's names when
 it starts, and a package's names when the package is imported. ``python -m theano_fast.old_names``
-lists them. Existing names are not replaced. The stack's own packages use none of the old names.
+prints the names. Existing names are not replaced. The stack's own packages use none of these names.
 """
 
 import base64
@@ -44,7 +44,7 @@ def getargspec(function: Callable[..., Any]) -> ArgSpec:
 
 
 class Tester:
-    """Replace numpy.testing.Tester, which packages instantiate when they are imported."""
+    """Placeholder for numpy.testing.Tester, which packages instantiate when imported."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Accept and ignore all arguments."""
@@ -59,16 +59,17 @@ class Tester:
 
 
 def _return_value(value: Any, _: object) -> Any:
-    """Return a value that does not depend on the package."""
+    """Return the value, whatever module the second argument is."""
     return value
 
 
 def _import_from(module: str, name: str, _: object) -> Any:
-    """Return a name from the module that now defines it."""
+    """Import and return a name from the module that now defines it."""
     return getattr(import_module(module), name)
 
 
-# The owner of restored names in the standard library, by its dotted name, and the names' values.
+# For each dotted name of a module or class in the standard library: the module or class itself, and
+# the restored names with their values.
 STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "base64": (
         base64,
@@ -83,7 +84,8 @@ STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "threading.Thread": (threading.Thread, {"isAlive": threading.Thread.is_alive}),
     "time": (time, {"clock": time.process_time}),
 }
-# For each module of a package, the restored names; a function of the module returns each value.
+# For each module of a package: the restored names, and for each name a function that takes the
+# module and returns the name's value.
 PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "numpy": {
         **{
@@ -133,12 +135,12 @@ PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     },
     "theano.updates": {"Updates": lambda updates: updates.OrderedUpdates},
 }
-# Modules that have another name now.
+# Renamed modules: the current name by the old name.
 MODULES: Mapping[str, str] = {"numpy.testing.utils": "numpy.testing"}
 
 
 def is_active() -> bool:
-    """Return whether child processes of this process restore the names."""
+    """Return whether THEANO_FAST_OLD_NAMES is set, so that child processes restore the names."""
     return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
@@ -153,14 +155,14 @@ def list_names() -> tuple[str, ...]:
 
 
 def restore() -> None:
-    """Restore the names in this process."""
+    """Restore Python's names now, and the names of a package when it is imported."""
     for module, names in STANDARD.values():
         add(module, names)
     sys.meta_path.insert(0, Finder())
 
 
 def add(module: object, names: Mapping[str, Any]) -> None:
-    """Add the names that a module lacks."""
+    """Add the names that a module or class lacks, with their values."""
     for name, value in names.items():
         if name not in vars(module):
             setattr(module, name, value)
@@ -175,24 +177,24 @@ def add_lacking_names(module: ModuleType) -> None:
 
 
 class Alias(importlib.abc.Loader):
-    """Load a module of MODULES as an alias of the module with the current name."""
+    """Loader of a module of MODULES, as an alias of the module with the current name."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new, empty module in sys.modules by the module with the current name."""
+        """Replace the new, empty module in sys.modules with the module with the current name."""
         sys.modules[module.__name__] = import_module(MODULES[module.__name__])
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Restore the names of PACKAGES when they are imported, and find MODULES."""
+    """Import finder: restore the names of PACKAGES when they are imported, and find MODULES."""
 
     def __init__(self) -> None:
-        """Wait for the import of all PACKAGES."""
+        """Record that none of PACKAGES has been imported."""
         self.awaited = set(PACKAGES)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Find a package with the other finders, and restore its names after its execution."""
+        """Find a module with the other finders, and restore its names after its code has run."""
         if fullname in MODULES:
             existing = importlib.machinery.PathFinder.find_spec(fullname, path)
             return existing or importlib.machinery.ModuleSpec(fullname, Alias())

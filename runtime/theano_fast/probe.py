@@ -34,13 +34,16 @@ def probe() -> dict[str, Any]:
 def _format_value(flag: Any) -> str:
     try:
         return str(flag.__get__(True, None))
-    # Computing a default may raise any exception; that is not a problem of the user's settings.
+    # A default value is computed here, which may raise any exception. The user did not cause it.
     except Exception as error:
         return f"({type(error).__name__}: {error})"
 
 
 def probe_compiler(cxx: str) -> dict[str, Any]:
-    """Return the compiler's version, and the seconds in which it compiles an empty function."""
+    """Return the compiler's version, and the seconds and error of compiling an empty function.
+
+    If the compiler does not exist, return only ``cxx``.
+    """
     if not cxx or shutil.which(cxx) is None:
         return {"cxx": cxx}
     with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +63,7 @@ def probe_compiler(cxx: str) -> dict[str, Any]:
 
 
 def probe_cache(folder: Path) -> dict[str, Any]:
-    """Return the compiledir's path, size and file system, and the holder of its lock."""
+    """Return the compiledir's path, file system and lock holder, and sizes in bytes."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     usage = shutil.disk_usage(folder)
     return {
@@ -75,7 +78,7 @@ def probe_cache(folder: Path) -> dict[str, Any]:
 
 
 def find_lock_holder(lock: Path) -> str:
-    """Return the text in the compile lock's file if a process holds the lock, otherwise ""."""
+    """Return the text in the lock's file if a process holds the compile lock, otherwise ""."""
     try:
         with lock.open("r+", errors="replace") as file:
             try:

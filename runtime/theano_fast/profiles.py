@@ -1,8 +1,9 @@
 """Parse Theano's textual profiles, which ``ProfileStats.summary`` writes.
 
-``theano/compile/profiling.py`` has the same format from Theano 0.6 to 1.0.5: lines with one number
-each, then the tables Class, Ops and Apply. Each table has its first rows, and a line with the sum
-of the remaining rows. A row's type is ``C``, ``Py`` for Python, or ``C Py`` for both.
+The format is the same in Theano 0.6 to 1.0.5 (``theano/compile/profiling.py``). Lines with one
+number each come first, then the tables Class, Ops and Apply. A table contains only its first rows,
+and a line with the sum of the omitted rows. A row's type is ``C``, ``Py`` for Python, or ``C Py``
+for both.
 """
 
 import re
@@ -10,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# The ops that are BLAS calls. Theano replaces Dot by another of these if it can.
+# The classes of ops that call BLAS. Where it can, the optimizer replaces Dot with another of these
+# ops.
 BLAS_OPS = frozenset(
     {"BatchedDot", "CGemv", "CGer", "Dot", "Dot22", "Dot22Scalar", "Gemm", "Gemv", "Ger"}
 )
 TITLE = re.compile(r"\s*(Function profiling|Scan Op profiling.*?)\s*")
+# The beginning of a profile of mode=ProfileMode, whose format is not supported.
 OLDER = re.compile(r"\s*ProfileMode\.print_summary\(\)")
 TABLES = ("Class", "Ops", "Apply")
 RULE = re.compile(r"\s*-+\s*")
@@ -31,7 +34,8 @@ REMAINING = re.compile(
     rf"(?P<percent>{NUMBER})%\((?P<seconds>{NUMBER})s\) of the runtime\)\s*"
 )
 CALLS = re.compile(rf"\s*Time in (\d+) calls (?:to|of) [^:)]+?(?::|\) ) *({NUMBER})s")
-# The lines with one number, by the number's name. Only scans have steps, scan_vm and scan_overhead.
+# The lines with one number, by the number's name in this module. Only the profiles of scans have
+# steps, scan_vm and scan_overhead.
 NUMBERS = {
     "vm": re.compile(rf"\s*Time in Function.fn.__call__: ({NUMBER})s"),
     "thunks": re.compile(rf"\s*Time in thunks: ({NUMBER})s"),
@@ -53,7 +57,7 @@ MESSAGE = re.compile(r"\s*Message: (.*?)\s*")
 
 
 class ProfileError(ValueError):
-    """The text is not a complete profile; the message names the line."""
+    """A text contains no complete profile; the message names the line with the error."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class Row:
     """A row of a table.
 
     ``kind`` is the type: C, Py, C Py, or "" in the table Apply. ``nodes`` is the number of Apply
-    nodes, but in the table Apply the node's index. ``notes`` are the lines with shapes that
-    profile_memory adds to a node.
+    nodes; in the table Apply, it is the node's index in the graph. ``notes`` are the lines with
+    shapes that the flag profile_memory adds to a node.
     """
 
     name: str
@@ -76,7 +80,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """The first rows of a table, and the number, percent and seconds of the omitted rows."""
+    """The first rows of a table; the number of the omitted rows, and their percent and seconds."""
 
     rows: tuple[Row, ...] = ()
     omitted: int = 0
@@ -97,8 +101,8 @@ class Table:
 class Profile:
     """A profile of a function or of a scan op; a scan's profile has no compilation times.
 
-    ``seconds`` is the time in all calls. ``numbers`` has the names of NUMBERS that the profile
-    contains, in seconds except ``nodes`` and ``steps``.
+    ``seconds`` is the time of all calls. ``numbers`` has the values of NUMBERS that the profile
+    contains, in seconds except ``nodes`` and ``steps``. ``tips`` are the tips that Theano prints.
     """
 
     title: str
@@ -121,7 +125,7 @@ class Profile:
 
     @property
     def name(self) -> str:
-        """The scan's name, or the function's message."""
+        """The scan's name, or the function's message, such as the FILE:LINE of theano.function."""
         scan = re.fullmatch(r"Scan Op profiling \( (.*) \)", self.title)
         return scan[1] if scan else self.message or self.title
 
@@ -144,7 +148,11 @@ class Profile:
 
 
 def parse(text: str) -> tuple[Profile, ...]:
-    """Parse all profiles in the text, in order; raises ProfileError if there is none."""
+    """Parse all profiles in a text, in order.
+
+    Raises:
+        ProfileError: the text contains no profile, or an incomplete profile.
+    """
     lines = text.splitlines()
     starts = [number for number, line in enumerate(lines) if TITLE.fullmatch(line)]
     if not starts:
@@ -182,14 +190,21 @@ def _parse_profile(lines: Sequence[str], start: int, end: int) -> Profile:
     if calls is None:
         raise ProfileError(f"line {end}: '{title}' has no line with the number of calls")
     missing = [name for name in TABLES if name not in tables]
-    # Without profiling.time_thunks, or without calls, a profile has no tables.
+    # With profiling.time_thunks=False, or without calls, a profile has no tables.
     if missing and int(calls[1]) and (tables or numbers.get("thunks")):
         raise ProfileError(f"line {end}: '{title}' ends before the table {missing[0]}")
     return Profile(title, int(calls[1]), float(calls[2]), numbers, message, tables, tuple(tips))
 
 
 def _parse_table(lines: Sequence[str], name: str, start: int, end: int) -> tuple[Table, int]:
-    """Return the table whose heading is at index start, and the index of the line after it."""
+    """Return a table, and the index of the line after the table.
+
+    Args:
+        lines: the lines of the text.
+        name: the table's name.
+        start: the index of the line with the column headings.
+        end: the index after the profile's last line.
+    """
     rows: list[Row] = []
     for index in range(start + 1, end):
         line = lines[index]
@@ -199,7 +214,7 @@ def _parse_table(lines: Sequence[str], name: str, start: int, end: int) -> tuple
         if match := ROW.fullmatch(line):
             rows.append(_parse_row(match))
         elif rows and rows[-1].name.count("[") > rows[-1].name.count("]"):
-            # The text of an array, such as a constant of a GPU, has several lines.
+            # A row has several lines if its name contains an array, such as a constant on a GPU.
             last = rows.pop()
             rows.append(Row(**{**vars(last), "name": f"{last.name} {line.strip()}"}))
         elif rows and (shape := SHAPE.fullmatch(line)):
@@ -225,7 +240,7 @@ def _parse_row(match: re.Match[str]) -> Row:
 
 
 def find_python_blas(profile: Profile) -> tuple[Row, ...]:
-    """Return the BLAS rows of a profile's Class table that do not run, or not only, as C."""
+    """Return the rows of find_blas whose ops run in Python, at least in some nodes."""
     return tuple(row for row in find_blas(profile) if row.kind != "C")
 
 
@@ -235,7 +250,7 @@ def find_blas(profile: Profile) -> tuple[Row, ...]:
 
 
 def render(profile: Profile, rows: int = 6) -> Iterator[str]:
-    """Yield the first rows of a profile's Class and Ops tables; at most 100 characters a line."""
+    """Yield the first rows of a profile's tables Class and Ops, cut off at 100 characters."""
     yield f"{profile.title}: {profile.calls} calls, {profile.seconds:.3f} s"
     for heading, table in (("Class", profile.classes), ("Op", profile.ops)):
         yield f"  {'%':>5} {'seconds':>9} {'type':<4} {'calls':>8} {'nodes':>6} {heading}"

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-# Faster loops that violate IEEE 754: they assume no NaN and no infinity, and reorder sums.
+# g++ flags for faster loops. They violate IEEE 754: loops assume no NaN and no infinity, and change
+# the order of sums.
 FAST_CXXFLAGS = "-O3 -ffast-math -ftree-loop-distribution -funroll-loops -ftracer"
 PRESETS = ("fastest", "development", "multi-gpu")
 
-# Flags from before Theano 1.0, and the current flags of the same meaning; () if none exists.
+# By flag from before Theano 1.0: the current flags with the same meaning, () if there are none.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "cublas.lib": (),
     "dnn.conv.algo_bwd": ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data"),
@@ -23,7 +24,8 @@ RENAMED: Mapping[str, tuple[str, ...]] = {
     "lib.cnmem": ("gpuarray.preallocate",),
     "pycuda.init": (),
 }
-# nvcc compiled the kernels of the old back end; NVRTC compiles the kernels of libgpuarray.
+# Sections of a theanorc that have no meaning now. nvcc compiled the kernels of the old GPU back
+# end; NVRTC compiles the kernels of libgpuarray.
 GONE_SECTIONS = ("nvcc.",)
 OLD_DEVICE = re.compile(r"\bgpu(\d*)\b")
 
@@ -45,7 +47,11 @@ def count_devices() -> int:
 
 
 def make_preset(name: str, gpus: int) -> dict[str, str]:
-    """Return the flags of one of PRESETS on a machine with this number of GPUs.
+    """Return the flags of a preset.
+
+    Args:
+        name: one of PRESETS.
+        gpus: the number of GPUs of the machine.
 
     Raises:
         RcError: the preset needs more GPUs.
@@ -63,7 +69,7 @@ def make_preset(name: str, gpus: int) -> dict[str, str]:
         return flags | shared | dict.fromkeys(names, "deterministic")
     if not gpus:
         return {**flags, "device": "cpu"}
-    # Time algorithms once, and allocate memory once: 95 %, because cuDNN may need the other 5 %.
+    # Time cuDNN's algorithms once. Allocate 95 % of the memory once; cuDNN may need the other 5 %.
     return {
         **flags,
         "device": "cuda",
@@ -75,7 +81,7 @@ def make_preset(name: str, gpus: int) -> dict[str, str]:
 
 
 def translate(flags: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return flags for Theano 1.0.5, and a message for each changed flag."""
+    """Translate flags to Theano 1.0.5; return them, and a message for each changed flag."""
     translated: dict[str, str] = {}
     messages = []
     for flag, value in flags.items():

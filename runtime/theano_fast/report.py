@@ -1,4 +1,4 @@
-"""Format the report of a verification as sorted JSON and as a table."""
+"""Format the report of ``theano-fast verify`` as sorted JSON and as a table."""
 
 import dataclasses
 import json
@@ -15,6 +15,7 @@ from theano_fast.checks.result import Record
 from theano_fast.stack import Stack
 
 SCHEMA_VERSION = 1
+# In characters: the largest width of lines, and the indent of a wrapped message in the table.
 WIDTH = 100
 INDENT = 30
 
@@ -40,14 +41,14 @@ def make_document(
 
 
 def print_progress(done: int, total: int, started: float, step: str, failure: str = "") -> None:
-    """Print the progress of a long task and the estimated remaining time on standard error.
+    """Print the progress of a long task, and the estimated remaining time, on stderr.
 
     Args:
         done: the number of completed steps.
         total: the number of all steps.
-        started: the start of the task, from time.monotonic.
+        started: the time of time.monotonic at the start of the task.
         step: the name of the last completed step.
-        failure: printed instead of the time.
+        failure: a text to print instead of the remaining time.
     """
     remaining = (time.monotonic() - started) / done * (total - done)
     end = failure or f"about {remaining:.0f} s left"
@@ -72,7 +73,7 @@ def format_header() -> str:
 
 
 def format_row(record: Record) -> str:
-    """Return a check's lines in the table, its message wrapped."""
+    """Return the lines of a check in the table; the message is wrapped at WIDTH."""
     start = f"{record.name:<12}{record.status:<10}{record.seconds:6.1f}  "
     return textwrap.fill(
         record.message,
@@ -92,7 +93,10 @@ def format_summary(stack: Stack, records: Sequence[Record], verified: bool) -> s
 
 
 def format_node(node: str, summary: str, records: Sequence[Record]) -> str:
-    """Return a node's summary and its failed checks with details; each line names the node."""
+    """Return the lines for one node of a cluster: its summary, and its failed checks with details.
+
+    Each line begins with the node's name.
+    """
     lines = [summary]
     for record in records:
         if record.status == "failed":
@@ -101,7 +105,7 @@ def format_node(node: str, summary: str, records: Sequence[Record]) -> str:
 
 
 def render_facts(facts: dict[str, Any], indent: str = "") -> str:
-    """Return a JSON object as indented lines, keys sorted."""
+    """Format a JSON object as indented lines with sorted keys."""
     lines = []
     for key in sorted(facts):
         value = facts[key]

@@ -1,9 +1,9 @@
-"""Train with Graves's RMSProp, the centred form with momentum, as for Neural Turing Machines.
+"""Updates of Graves's RMSProp, centred and with momentum, which trained Neural Turing Machines.
 
 Source of the equations and constants: A. Graves, "Generating Sequences With Recurrent Neural
 Networks" (arXiv:1308.0850, 2013), equations 38-45.
 
-The stacks of 2017 contain this module too, so it runs on Python 2.7 as well.
+The stacks with Theano 0.8.2 contain this module too, so it must also run on Python 2.7.
 """
 
 import theano
@@ -11,9 +11,10 @@ import theano.tensor as T
 
 
 def updates(parameters, gradients, rate=1e-4):
-    """Return theano.function's updates for one step of gradient descent.
+    """Return the updates of one step of gradient descent, for theano.function.
 
-    Gradients are clipped to (-10, 10), as by Graves, Wayne and Danihelka for the NTM (2014).
+    Gradients are clipped to [-10, 10], as Graves, Wayne and Danihelka do for the NTM (2014).
+    ``parameters`` are shared variables; ``rate`` is the learning rate.
     """
     steps = []
     for parameter, gradient in zip(parameters, gradients):

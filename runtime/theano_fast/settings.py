@@ -19,7 +19,7 @@ FLAGS = "THEANO_FLAGS"
 
 @dataclass(frozen=True)
 class Setting:
-    """A flag, its value as text, and its origin: THEANO_FLAGS, or FILE:LINE."""
+    """A flag, its value as text, and its origin: "THEANO_FLAGS" or FILE:LINE."""
 
     flag: str
     value: str
@@ -52,6 +52,7 @@ def read_users(
     """
     settings = [setting for file in list_user_files(environ) for setting in _read_file(file)]
     of_program = list(_read_program(program)) if program else []
+    # If the program sets THEANO_FLAGS, Theano does not see the variable of the environment.
     if not any(setting.origin.endswith(FLAGS) for setting in of_program):
         settings += _parse_flags(environ.get(FLAGS, ""), FLAGS)
     settings += of_program
@@ -94,7 +95,7 @@ def _parse_flags(text: str, origin: str) -> Iterator[Setting]:
 
 
 def _read_program(program: Path) -> Iterator[Setting]:
-    """Yield the flags that a program assigns literals to, in theano.config and os.environ."""
+    """Yield the flags whose literal values a program assigns to theano.config or os.environ."""
     tree, _ = sources.parse(program)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):

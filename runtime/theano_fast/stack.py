@@ -1,8 +1,8 @@
 """Read the stack of an environment from ``<sys.base_prefix>/etc/theano-fast.toml``.
 
-A virtual environment has the stack of the environment whose Python made it.
+A virtual environment has the stack of the environment whose Python created it.
 
-The stack's metapackage contains the file::
+The stack's metapackage contains the file, for example::
 
     stack = "openblas"
 
@@ -29,7 +29,7 @@ class StackError(Exception):
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack's name and its value on each axis, at least on all of :data:`AXES`."""
+    """A stack's name, and its value on each axis; it has at least the axes of :data:`AXES`."""
 
     name: str
     axes: Mapping[str, str]
@@ -54,9 +54,9 @@ def load(prefix: str | Path = sys.base_prefix) -> Stack:
 
 
 def find_siblings(prefix: str | Path = sys.base_prefix) -> tuple[Path, ...]:
-    """Return the stacks in the folder of prefix that have its Python version, prefix included.
+    """Return the sorted prefixes of the stacks in the folder of ``prefix``, including ``prefix``.
 
-    The paths are sorted. Other Python versions may not run the user's program.
+    Omit stacks with other Python versions, because they may not run the user's program.
 
     Raises:
         StackError: a stack in the folder cannot be read.
@@ -68,7 +68,7 @@ def find_siblings(prefix: str | Path = sys.base_prefix) -> tuple[Path, ...]:
 
 
 def parse(text: str) -> Stack:
-    """Parse the file's text; raises ValueError, which names the mistake."""
+    """Parse the text of the file; raises ValueError with a message that names the mistake."""
     table = tomllib.loads(text)
     if set(table) != {"stack", "axes"}:
         raise ValueError(f"its keys must be 'axes' and 'stack', not {sorted(table)}")

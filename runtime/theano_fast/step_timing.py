@@ -13,12 +13,12 @@ import theano
 import theano.tensor as T
 
 STEPS, BATCH, INPUTS, UNITS = 30, 32, 256, 64
-# Seconds: make five calls, then more calls until LEAST; stop after MOST.
+# Stop after LEAST seconds of calls if there were at least five calls; otherwise after MOST seconds.
 LEAST, MOST = 0.5, 5.0
 
 
 def measure() -> dict[str, float]:
-    """Return the seconds until the step's first result (``first``) and of a later ``call``."""
+    """Return the seconds to the step's first result (``first``), and of a later call (``call``)."""
     random = np.random.RandomState(0)
     started = time.perf_counter()
     step = compile_step(random)
@@ -35,7 +35,7 @@ def measure() -> dict[str, float]:
 
 
 def compile_step(random: np.random.RandomState) -> Any:
-    """Compile the training step, a function of a batch of sequences."""
+    """Compile the training step: a function of a batch, of shape (STEPS, BATCH, INPUTS)."""
 
     def shared(*shape: int) -> Any:
         values = random.standard_normal(shape) * 0.1

@@ -1,8 +1,8 @@
 """Set the default number of BLAS and OpenMP threads to the CPUs that this process may use.
 
 ``theano_fast_threads.pth`` calls :func:`apply` and :func:`limit_spinning` when the interpreter
-starts, before any library reads its environment. More threads than cores make products of small
-matrices, which are typical of a scan, many times slower; one thread leaves the other cores idle.
+starts, before any library reads its environment. Products of small matrices are typical of a scan.
+With more threads than cores, they are many times slower. With one thread, the other cores are idle.
 
 Child processes inherit the variables, but may be bound to other CPUs. Therefore
 ``THEANO_FAST_THREADS`` records the value that was set here. If a child's variables still hold this
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
 
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# If the user sets only GOTO_NUM_THREADS, do not set OPENBLAS_NUM_THREADS: OpenBLAS reads it first.
+# If the user sets one of these variables, do not set VARIABLES. OpenBLAS also reads
+# GOTO_NUM_THREADS, but OPENBLAS_NUM_THREADS would override it.
 USER_VARIABLES = (*VARIABLES, "GOTO_NUM_THREADS")
 MARK = "THEANO_FAST_THREADS"
 # The number of times that a waiting thread of GNU OpenMP checks for work before it sleeps. With the
@@ -29,10 +30,10 @@ SPINS = "1000"
 
 
 def apply(environ: "MutableMapping[str, str]" = os.environ) -> int | None:
-    """Set :data:`VARIABLES` to :func:`count_available` unless the user set one of these variables.
+    """Set :data:`VARIABLES` to :func:`count_available`, unless the user set the number of threads.
 
     Returns:
-        the number of threads that was set; None if the user set a variable.
+        the number of threads; None if the user set one of :data:`USER_VARIABLES`.
     """
     mark = environ.pop(MARK, None)
     for name in VARIABLES:
@@ -54,8 +55,8 @@ def limit_spinning(environ: "MutableMapping[str, str]" = os.environ) -> None:
 def count_available(environ: "MutableMapping[str, str]" = os.environ) -> int:
     """Return the number of CPUs that this process may use, at least 1.
 
-    This is the least of its CPU affinity, its cgroups' CPU quota rounded up, and Slurm's number
-    for the task (``SLURM_CPUS_PER_TASK``).
+    This is the smallest of three numbers: the CPUs of its affinity, the CPU quota of its cgroups
+    rounded up, and the CPUs that Slurm grants to the task (``SLURM_CPUS_PER_TASK``).
     """
     limits = [len(os.sched_getaffinity(0))]
     quota = read_cgroup_quota()
@@ -70,9 +71,12 @@ def count_available(environ: "MutableMapping[str, str]" = os.environ) -> int:
 def read_cgroup_quota(root: str = "") -> float | None:
     """Return the CPU quota of this process's control groups, in CPUs; None without a limit.
 
-    A group is limited by its ancestors, so return the least quota on the way to the root. In a
-    container, the root of the mount is the container's own group. Kernel documentation:
+    The quotas of a group's ancestors limit the group too, so return the smallest quota up to the
+    root. In a container, the root of the mount is the container's own group. Kernel documentation:
     ``cpu.max`` in admin-guide/cgroup-v2, ``cpu.cfs_quota_us`` in scheduler/sched-bwc (v1).
+
+    Args:
+        root: the directory that contains proc and sys; "" is the root directory.
     """
     quotas: list[float] = []
     for line in _read(f"{root}/proc/self/cgroup").splitlines():

@@ -6,10 +6,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Thunk:
-    """A node of a compiled function.
+    """The implementation of a node of a compiled function.
 
-    ``kind`` is the op's class, ``implementation`` is "C" or "Py" as in Theano's profiles, and
-    ``module`` is the compiled module's file, "" for Python.
+    ``kind`` is the op's class. ``implementation`` is "C" or "Py", as in Theano's profiles.
+    ``module`` is the file of the compiled module, "" for Python.
     """
 
     kind: str
@@ -20,7 +20,7 @@ class Thunk:
 def read(function: Any) -> tuple[Thunk, ...]:
     """Return the thunks of a compiled Theano function, including its scans' steps.
 
-    Theano's profiler also detects C by ``cthunk`` (``gof/vm.py``).
+    A thunk in C has the attribute ``cthunk``. Theano's profiler tests it too (``gof/vm.py``).
     """
     thunks = []
     for node, thunk in zip(function.fn.nodes, function.fn.thunks, strict=True):
@@ -42,7 +42,7 @@ def list_scans(function: Any) -> tuple[Any, ...]:
 def list_python_scans(function: Any) -> tuple[str, ...]:
     """Return the names of the scans whose loop runs in Python, not in the module ``scan_steps``.
 
-    Scan's thunk calls its method ``execute`` if the compiled loop is not available.
+    If ``scan_steps`` is not available, the thunk of a Scan calls the op's method ``execute``.
     """
     pairs = zip(function.fn.nodes, function.fn.thunks, strict=True)
     return tuple(

@@ -1,6 +1,6 @@
 """Write the prefix into an unpacked environment's files, once: ``theano-fast-unpack``.
 
-In an archive, files have a placeholder instead of the prefix. :data:`LIST` names these files.
+In an archive, files contain a placeholder instead of the prefix. :data:`LIST` names these files.
 """
 
 import json
@@ -10,7 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
-# A file of the environment: the placeholder, the files that contain it and, later, the prefix.
+# JSON with the keys ``placeholder`` and ``files`` (the files that contain the placeholder). After
+# unpacking, it also has the key ``prefix``.
 LIST = Path("share", "theano-fast", "unpack.json")
 
 
@@ -21,10 +22,10 @@ class UnpackError(Exception):
 def unpack(prefix: Path) -> str:
     """Replace the placeholder by ``prefix`` in all files; return a message.
 
-    If this is interrupted, the next call continues.
+    After an interruption, the next call continues.
 
     Raises:
-        UnpackError: the environment was unpacked for another prefix, or the prefix is too long.
+        UnpackError: the environment was unpacked at another prefix, or the prefix is too long.
         OSError: a file cannot be written.
     """
     state = json.loads((prefix / LIST).read_text())
@@ -48,7 +49,7 @@ def unpack(prefix: Path) -> str:
 
 
 def replace(file: Path, placeholder: bytes, path: bytes) -> None:
-    """Replace the placeholder in a file by ``path``; pad strings of binary files with zeros."""
+    """Replace the placeholder in a file with ``path``; pad strings of binary files with zeros."""
     content = file.read_bytes()
     if placeholder not in content:
         return
@@ -61,12 +62,12 @@ def replace(file: Path, placeholder: bytes, path: bytes) -> None:
         content = content.replace(placeholder, path)
     write(file, content)
     if file.suffix == ".py":
-        # The bytecode was compiled from the text with the placeholder.
+        # Compile the bytecode again, because it contains the placeholder.
         py_compile.compile(str(file), invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
 
 
 def write(file: Path, content: bytes) -> None:
-    """Replace a file atomically, and keep its mode."""
+    """Write a file atomically, and keep the mode of the existing file."""
     part = file.with_name(f".{file.name}.part")
     part.write_bytes(content)
     shutil.copymode(file, part)
@@ -74,7 +75,7 @@ def write(file: Path, content: bytes) -> None:
 
 
 def main() -> int:
-    """Unpack the environment of this interpreter; return the exit status."""
+    """Unpack the environment of this interpreter; return the exit code."""
     try:
         print(unpack(Path(sys.prefix)))
     except (UnpackError, OSError) as error:

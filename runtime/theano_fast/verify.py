@@ -14,13 +14,15 @@ from pathlib import Path
 from theano_fast.checks import CHECKS, Check
 from theano_fast.checks.result import Record
 
-# These override the user's flags. The checks need them, and they do not affect the results.
+# Flags that the checks need, and that override the user's flags. They do not change whether the
+# environment works.
 FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
+# The number of last lines of output that the record of a crashed check contains.
 LAST_LINES = 15
 
 
 def select(names: Sequence[str], without: Sequence[str] = ()) -> tuple[Check, ...]:
-    """Return the checks of these names (all checks if there are no names) except ``without``.
+    """Return the checks with these names, or all checks without names, except ``without``.
 
     Raises:
         ValueError: a name is unknown; the message lists all checks.
@@ -38,9 +40,9 @@ def select(names: Sequence[str], without: Sequence[str] = ()) -> tuple[Check, ..
 def run(
     checks: Sequence[Check], full: bool, compiledir: Path, device: str = ""
 ) -> Iterator[Record]:
-    """Run the checks and yield the record of each when it ends.
+    """Run checks, and yield the record of each check when the check ends.
 
-    The checks share compiledir, so that each module is compiled once.
+    The checks share ``compiledir``, so that each module is compiled once.
     """
     for check in checks:
         yield run_check(check, full, compiledir, device)
@@ -77,24 +79,28 @@ def run_check(check: Check, full: bool, compiledir: Path, device: str = "") -> R
 
 
 def make_environment(check: Check, compiledir: Path) -> dict[str, str]:
-    """Return the environment variables of a check's process: the user's, with the check's flags."""
+    """Return the environment variables of a check's process: the user's and the check's."""
     return {
         **os.environ,
-        # If mpi4py is installed, Theano imports it, and it would load the host's MPI.
+        # If mpi4py is installed, Theano imports it. Do not let mpi4py load the host's MPI.
         "MPI4PY_LIBMPI": os.devnull,
         "THEANO_FLAGS": append_flags(FLAGS, check.flags, f"compiledir={compiledir}"),
-        # Print a traceback after a crash.
+        # Print a stack trace after a crash.
         "PYTHONFAULTHANDLER": "1",
     }
 
 
 def append_flags(*flags: str) -> str:
-    """Return the user's THEANO_FLAGS with flags appended: the last value of a flag wins."""
+    """Append flags to the user's THEANO_FLAGS; in Theano, the last value of a flag wins."""
     return ",".join(filter(None, (os.environ.get("THEANO_FLAGS"), *flags)))
 
 
 def describe_exit(code: int) -> str:
-    """Describe how a process ended, from its return code of subprocess."""
+    """Describe how a process ended.
+
+    Args:
+        code: the return code of subprocess, negative after a signal.
+    """
     if code >= 0:
         return f"ended with exit status {code}"
     with contextlib.suppress(ValueError):
@@ -103,6 +109,6 @@ def describe_exit(code: int) -> str:
 
 
 def is_verified(records: Sequence[Record]) -> bool:
-    """Return whether a check passed and none failed."""
+    """Return whether at least one check passed and no check failed."""
     statuses = {record.status for record in records}
     return "failed" not in statuses and "passed" in statuses

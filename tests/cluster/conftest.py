@@ -1,4 +1,4 @@
-"""Provide a Slurm cluster of four nodes on this machine."""
+"""Fixtures that start a Slurm cluster of four nodes in namespaces of one host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from builder.common.processes import clean_environ
 from builder.environment import envs
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "ip", "unshare", "nsenter", "setpriv")
-OWN = ("mount", "pid", "net", "uts", "ipc")
+NAMESPACES = ("mount", "pid", "net", "uts", "ipc")
 FILES = Path(__file__).parent
 
 Result = subprocess.CompletedProcess[str]
@@ -31,21 +31,21 @@ def prefix() -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Start the cluster; return the command prefix that runs a command on its head."""
+    """Start the cluster with up.sh; yield the command prefix that runs a command on its head."""
     if os.geteuid() != 0:
         pytest.skip("the daemons of the cluster need root")
     if missing := [program for program in PROGRAMS if not shutil.which(program)]:
         pytest.skip(f"not on PATH: {', '.join(missing)} (apt-get install slurm-wlm munge)")
-    # Do not use /tmp, because each node has its own /tmp.
+    # All nodes must see this directory. Do not use /tmp, because each node has its own /tmp.
     directory = paths.BUILD / "cluster"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     for name in ("slurm.conf", "hosts"):
         shutil.copy(FILES / name, directory)
-    own = [f"--{name}" for name in OWN]
-    command = ["unshare", *own, "--fork", "--kill-child", "--mount-proc", "--propagation=private"]
+    namespaces = [f"--{name}" for name in NAMESPACES]
+    unshare = ["unshare", *namespaces, "--fork", "--kill-child", "--mount-proc"]
     with subprocess.Popen(
-        [*command, "bash", FILES / "up.sh", directory],
+        [*unshare, "--propagation=private", "bash", FILES / "up.sh", directory],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -60,20 +60,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         else:
             pytest.skip(f"this host cannot start a cluster: {output}")
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        inside = ["nsenter", "--target", children.split()[0], *own, f"--wd={directory}"]
+        enter = ["nsenter", "--target", children.split()[0], *namespaces, f"--wd={directory}"]
         for _ in range(60):
-            command = [*inside, "sinfo", "-h", "-o", "%T %D"]
+            command = [*enter, "sinfo", "-h", "-o", "%T %D"]
             nodes = subprocess.run(command, capture_output=True, text=True, check=False)
             if nodes.stdout == "idle 4\n":
                 break
             time.sleep(0.5)
-        yield inside
+        yield enter
+        # The end of its standard input ends up.sh, and the cluster with it.
         process.communicate("", timeout=60)
 
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    """Make a directory that all nodes see, with the jobs' home."""
+    """Return a new directory that all nodes see; it is the home directory of the jobs."""
     directory = paths.BUILD / "cluster" / "shared"
     directory.mkdir()
     yield directory
@@ -82,7 +83,10 @@ def shared() -> Iterator[Path]:
 
 @pytest.fixture
 def run(cluster: list[str], shared: Path, prefix: Path) -> Callable[..., Result]:
-    """Run a command on the cluster's head, with the environment on PATH."""
+    """Return a function that runs a command on the cluster's head.
+
+    The environment's programs are first on PATH. Keyword arguments add variables.
+    """
 
     def start(*argv: str | Path, **env: str) -> Result:
         environ = {**clean_environ(), "HOME": str(shared), **env}

@@ -1,4 +1,4 @@
-"""Run docs/clusters.md's example with Dask, whose workers Slurm starts on separate nodes."""
+"""Run the example with Dask of docs/clusters.md: Slurm starts the workers on separate nodes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from builder.common import paths
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Install with the environment's pip: pip install --target=DIRECTORY joblib distributed
-# dask-jobqueue. Do not use /tmp, because each node has its own /tmp.
+# This variable names a directory with the packages, which the environment's pip installs:
+# pip install --target=DIRECTORY joblib distributed dask-jobqueue
+# DIRECTORY must not be in /tmp, because each node has its own /tmp.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
-# The code that a worker runs before it gets the function, and the code that it runs afterwards.
+# Workers run `watch` before they get Theano's function: it counts the modules that the process
+# compiles. Workers run `report` at the end: it returns the worker's node and this number.
 WATCH = """
 import json
 
@@ -29,21 +31,22 @@ def watch():
 
     start, CompilationPool.compiled = CompilationPool.start, 0
 
-    def compiling(self, modules):
+    def count_and_start(self, modules):
         CompilationPool.compiled += len(modules)
         return start(self, modules)
 
-    CompilationPool.start = compiling
+    CompilationPool.start = count_and_start
 
 
-def watched():
+def report():
     from theano.gof.compilation import CompilationPool
 
     return os.environ["SLURMD_NODENAME"], CompilationPool.compiled
 
 
 """
-PLAIN = """
+# The calls of the example without Dask, in one process.
+LOOP = """
 for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
     print(*fit(step, rate))
 """
@@ -51,7 +54,7 @@ for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):
 
 @pytest.fixture
 def packages(run: Run) -> str:
-    """Return the directory of the installed packages."""
+    """Return the directory with the packages of VARIABLE."""
     directory = os.environ.get(VARIABLE, "")
     if run("srun", "python", "-c", "import dask_jobqueue", PYTHONPATH=directory).returncode != 0:
         pytest.skip(
@@ -64,7 +67,7 @@ def packages(run: Run) -> str:
 
 @pytest.fixture
 def example() -> tuple[str, str]:
-    """Return the example's code for the function, its calls and the workers."""
+    """Return two parts of the example: the code of the function, and the code that uses Slurm."""
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
     joblib, _, slurm = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
@@ -72,6 +75,7 @@ def example() -> tuple[str, str]:
 
 
 def parse_results(output: str) -> list[tuple[float, str]]:
+    """Return the loss and the number of threads of each line that the example prints."""
     lines = [line.split() for line in output.splitlines() if line[:1] != "["]
     return [(float(loss), threads) for loss, threads in lines]
 
@@ -79,8 +83,10 @@ def parse_results(output: str) -> list[tuple[float, str]]:
 @pytest.mark.parametrize(
     "job",
     [
-        # The process that sends the function has another cache, as with another kind of processor.
+        # The workers' compiledir differs from the compiledir of the process that sends the
+        # function, as it does if the nodes have a different kind of processor.
         (2, "cores=1", ["unset THEANO_FLAGS"]),
+        # The workers share the compiledir of the process that sends the function.
         (4, "cores=2, processes=2", ["export OMP_NUM_THREADS=1"]),
     ],
     ids=["one worker of all", "none"],
@@ -88,35 +94,41 @@ def parse_results(output: str) -> list[tuple[float, str]]:
 def test_one_worker_or_none_compiles(
     run: Run, shared: Path, packages: str, example: tuple[str, str], job: tuple[int, str, list[str]]
 ) -> None:
-    made, slurm = example
+    """If the workers' compiledir lacks the function's modules, only one worker compiles them.
+
+    The parameter ``job`` is the number of workers, dask-jobqueue's cores and processes, and the
+    commands before a worker.
+    """
+    function_code, slurm_code = example
     workers, cores, prologue = job
-    one = shared / "one.py"
-    one.write_text(made + PLAIN)
+    loop = shared / "loop.py"
+    loop.write_text(function_code + LOOP)
     environ = {"PYTHONPATH": packages, "THEANO_FLAGS": f"base_compiledir={shared}/own"}
-    alone = run("python", one, **environ)
-    assert alone.returncode == 0, alone.stderr
+    single = run("python", loop, **environ)
+    assert single.returncode == 0, single.stderr
     compiles = "unset THEANO_FLAGS" in prologue
     if not compiles:
         del environ["THEANO_FLAGS"]
-    # Without a limit in seconds, the example waits forever.
-    slurm = slurm.replace("cores=1", cores).replace("workers(2)", f"workers({workers}, 120)")
+    slurm_code = slurm_code.replace("cores=1", cores)
+    # Limit the wait for workers to 120 s; the example has no limit.
+    slurm_code = slurm_code.replace("workers(2)", f"workers({workers}, 120)")
     sent = " " * 8 + "sent = "
-    slurm = slurm.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
-    slurm += f"{sent[:8]}print(json.dumps(list(client.run(watched).values())))\n"
+    slurm_code = slurm_code.replace(sent, f"{sent[:8]}client.run(watch)\n{sent}")
+    slurm_code += f"{sent[:8]}print(json.dumps(list(client.run(report).values())))\n"
     program = shared / "program.py"
-    program.write_text(made + WATCH + slurm)
+    program.write_text(function_code + WATCH + slurm_code)
     # Each job gets its own node.
     directives = json.dumps(["--exclusive", f"--output={shared}/worker-%j"])
     environ["DASK_JOBQUEUE__SLURM__JOB_EXTRA_DIRECTIVES"] = directives
     environ["DASK_JOBQUEUE__SLURM__JOB_SCRIPT_PROLOGUE"] = json.dumps(prologue)
     done = run("python", program, **environ)
     assert done.returncode == 0, done.stderr
-    expected, actual = parse_results(alone.stdout), parse_results(done.stdout)
+    expected, actual = parse_results(single.stdout), parse_results(done.stdout)
     assert len(actual) == 6
     assert [loss for loss, _ in actual] == pytest.approx([loss for loss, _ in expected], rel=1e-9)
     assert {threads for _, threads in actual} == {"1"}
-    record = json.loads(done.stdout.splitlines()[-1])
-    assert len({node for node, _ in record}) == 2
-    *others, most = sorted(number for _, number in record)
-    assert others == [0] * (workers - 1)
-    assert (most > 0) == compiles
+    reports = json.loads(done.stdout.splitlines()[-1])
+    assert len({node for node, _ in reports}) == 2
+    *smaller_counts, largest_count = sorted(count for _, count in reports)
+    assert smaller_counts == [0] * (workers - 1)
+    assert (largest_count > 0) == compiles

@@ -1,4 +1,4 @@
-"""Run the documented commands on a cluster, with Slurm's own daemons."""
+"""Run verification, MPI, and arrays of tasks that share a compile cache on a Slurm cluster."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from builder.environment import envs
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
-# Prints the number of modules that it compiled for three functions of one module each, the seconds,
-# the seconds of waiting for others, and the results.
+# Compile three functions, which need one module each. Print JSON: the number of modules that this
+# process compiled, the results, the threads, the total seconds, and the seconds during which the
+# process waited for locks of other processes.
 PROGRAM = """
 import json, os, sys, time
 import theano, theano.tensor as tt
@@ -27,55 +28,58 @@ from theano.gof import lock_files
 from theano.gof.cmodule import GCC_compiler
 from theano.gof.graph_cache import claims
 compiled, waited, write = [], [], GCC_compiler.write_source
-def writing(*arguments, **others):
-    compiled.append(write(*arguments, **others))
+def write_and_count(*arguments, **keywords):
+    compiled.append(write(*arguments, **keywords))
     return compiled[-1]
-GCC_compiler.write_source = writing
-def timed(wait):
-    def waiting(*arguments):
-        began = time.monotonic()
+GCC_compiler.write_source = write_and_count
+def measure(wait):
+    def wait_and_measure(*arguments):
+        start = time.monotonic()
         try:
             return wait(*arguments)
         finally:
-            waited.append(time.monotonic() - began)
-    return waiting
-claims.lock_byte, lock_files.acquire = timed(claims.lock_byte), timed(lock_files.acquire)
+            waited.append(time.monotonic() - start)
+    return wait_and_measure
+claims.lock_byte, lock_files.acquire = measure(claims.lock_byte), measure(lock_files.acquire)
 x = tt.dvector()
-began = time.monotonic()
+start = time.monotonic()
 results = [theano.function([x], f(x))([1.0, 2.0]).tolist() for f in (
     lambda x: tt.exp(x) * x.sum(), lambda x: tt.cos(x) + x.max(), lambda x: x.prod() - tt.sqr(x))]
 print(json.dumps({
     "compiled": len(compiled), "results": results, "threads": os.environ["OMP_NUM_THREADS"],
-    "seconds": time.monotonic() - began, "waited": sum(waited)}))
+    "seconds": time.monotonic() - start, "waited": sum(waited)}))
 """
-RIGHT = [3 * exp(1), 3 * exp(2), cos(1) + 2, cos(2) + 2, 1, -2]
+# The results of the three functions.
+EXPECTED = [3 * exp(1), 3 * exp(2), cos(1) + 2, cos(2) + 2, 1, -2]
 
-# Runs before the program, in an array: the first task holds the lock and does not end.
+# This code runs before PROGRAM, in an array. The first task holds the lock of the compiledir, runs
+# the statement {action}, and sleeps until it is killed.
 HOLD = """
 import os, time
 if os.environ["SLURM_ARRAY_TASK_ID"] == "1":
     from theano.gof.compilelock import get_lock
     get_lock()
     print("locked", flush=True)
-    {does}
+    {action}
     time.sleep(1000)
 """
-# Runs before the program, to imitate a file system without locks.
+# This code runs before PROGRAM. It makes all locks fail, as on a file system without locks.
 REFUSED = """
 import errno, fcntl, os
 def refuse(*_):
     raise OSError(errno.{number}, os.strerror(errno.{number}))
 fcntl.lockf = refuse
 """
-# Runs after the program: prints the compiledir, and the directories of the loaded modules.
+# This code runs after PROGRAM. It prints the name of the compiledir, and the names of the
+# compiledirs from which the process has loaded modules.
 LOADED = """
 with open("/proc/self/maps") as maps:
     files = {line.split(maxsplit=5)[-1].strip() for line in maps if ".so" in line}
 base = os.path.dirname(theano.config.compiledir)
-of = {os.path.relpath(file, base).split("/")[0] for file in files if file.startswith(base)}
-print(json.dumps([os.path.basename(theano.config.compiledir), sorted(of)]))
+loaded = {os.path.relpath(file, base).split("/")[0] for file in files if file.startswith(base)}
+print(json.dumps([os.path.basename(theano.config.compiledir), sorted(loaded)]))
 """
-# Runs one command on a node whose processor has fewer instructions.
+# Run a command. On node2, make the processor look older: with fewer vector instructions.
 OLDER = """
 test "$SLURMD_NODENAME" = node2 || exec "$@"
 export NPY_DISABLE_CPU_FEATURES="AVX FMA3 AVX2 AVX512F AVX512_SKX"; exec "$@"
@@ -84,24 +88,26 @@ export NPY_DISABLE_CPU_FEATURES="AVX FMA3 AVX2 AVX512F AVX512_SKX"; exec "$@"
 
 @pytest.fixture
 def program(shared: Path) -> Path:
-    """Write a program into the shared home."""
+    """Write PROGRAM to a file in the jobs' home directory."""
     file = shared / "program.py"
     file.write_text(PROGRAM)
     return file
 
 
 def read_outputs(shared: Path) -> list[dict[str, Any]]:
-    """Read the output of an array's tasks; killed tasks have none."""
+    """Return the JSON objects that the tasks of an array printed; killed tasks printed none."""
     texts = [file.read_text() for file in sorted(shared.glob("out-*"))]
     return [json.loads(line) for text in texts for line in text.splitlines() if line[:1] == "{"]
 
 
-def submit_array(shared: Path, program: Path, tasks: int, *options: str) -> list[str]:
-    words = ["sbatch", "--parsable", f"--array=1-{tasks}", f"--output={shared}/out-%a", *options]
-    return [*words, f"--wrap=python {program}"]
+def make_array_command(shared: Path, program: Path, tasks: int, *options: str) -> list[str]:
+    """Return the command that submits an array of tasks, which run the program."""
+    command = ["sbatch", "--parsable", f"--array=1-{tasks}", f"--output={shared}/out-%a", *options]
+    return [*command, f"--wrap=python {program}"]
 
 
-def wait(run: Run, job: str) -> None:
+def wait_for_job(run: Run, job: str) -> None:
+    """Wait until Slurm's queue does not contain a job."""
     for _ in range(500):
         if not run("squeue", "-h", "-j", job).stdout.strip():
             return
@@ -109,7 +115,8 @@ def wait(run: Run, job: str) -> None:
     pytest.fail("the array did not end")
 
 
-def test_all_nodes_verify_in_one_report(run: Run, shared: Path) -> None:
+def test_all_nodes_of_a_job_are_verified(run: Run, shared: Path) -> None:
+    """Each node writes a line and a report with its name; a broken node fails the job."""
     verify = ["srun", "-N4", "theano-fast", "verify", "--check", "compiler", "threads"]
     done = run(*verify, "--json", shared / "report.json")
     assert done.returncode == 0, done.stderr
@@ -118,12 +125,12 @@ def test_all_nodes_verify_in_one_report(run: Run, shared: Path) -> None:
     assert all("openblas: verified (2 passed" in line for line in lines)
     for number in range(1, 5):
         assert json.loads((shared / f"report-node{number}.json").read_text())["verified"]
-    # One node lacks this compiler.
-    lacking = (
+    # On node3, the compiler is missing.
+    break_node3 = (
         'test "$SLURMD_NODENAME" = node3 && export THEANO_FLAGS=cxx=/nowhere/g++; exec "$0" "$@"'
     )
     command = run("sh", "-c", "command -v theano-fast").stdout.strip()
-    broken = run("srun", "-N4", "sh", "-c", lacking, command, "verify", "--check", "compiler")
+    broken = run("srun", "-N4", "sh", "-c", break_node3, command, "verify", "--check", "compiler")
     assert broken.returncode != 0
     assert "node3: compiler failed" in broken.stdout
     assert broken.stdout.count("openblas: verified") == 3
@@ -135,23 +142,28 @@ def test_threads_follow_the_cpus_of_a_task(run: Run, program: Path, cpus: int) -
     assert json.loads(done.stdout)["threads"] == str(cpus), done.stderr
 
 
-def test_an_array_compiles_everything_once(run: Run, shared: Path, program: Path) -> None:
-    wait(run, run(*submit_array(shared, program, 64)).stdout.strip())
+def test_an_array_compiles_each_module_once(run: Run, shared: Path, program: Path) -> None:
+    """64 tasks together compile as many modules as one process, and have the same results."""
+    wait_for_job(run, run(*make_array_command(shared, program, 64)).stdout.strip())
     records = read_outputs(shared)
     assert len(records) == 64
     assert len({json.dumps(record["results"]) for record in records}) == 1
-    alone = run("python", program, THEANO_FLAGS=f"base_compiledir={shared}/alone")
-    single = json.loads(alone.stdout)
+    done = run("python", program, THEANO_FLAGS=f"base_compiledir={shared}/single")
+    single = json.loads(done.stdout)
     assert sum(record["compiled"] for record in records) == single["compiled"] > 0
     assert records[0]["results"] == single["results"]
-    # Do not compare with the time of a single task, which does not share the machine with 63 tasks.
-    making = sum(record["seconds"] - record["waited"] for record in records if record["compiled"])
-    assert max(record["waited"] for record in records) < 2 * making
+    # No task waits much longer than the compilation takes. The time of the single process is not
+    # the limit, because that process does not share the host with 63 tasks.
+    compile_seconds = sum(
+        record["seconds"] - record["waited"] for record in records if record["compiled"]
+    )
+    assert max(record["waited"] for record in records) < 2 * compile_seconds
 
 
-def test_nodes_of_two_kinds_share_a_home_but_no_module(
+def test_nodes_with_different_processors_share_no_modules(
     run: Run, shared: Path, program: Path
 ) -> None:
+    """Two nodes with one home directory use different compiledirs, and load only their modules."""
     program.write_text(PROGRAM + LOADED)
     older = shared / "older"
     older.write_text(OLDER)
@@ -159,79 +171,86 @@ def test_nodes_of_two_kinds_share_a_home_but_no_module(
     for compiles in (True, False):
         done = run(*start)
         assert done.returncode == 0, done.stderr
-        # The results and the loaded modules of each node.
+        # Each node prints two lines: the results, and the compiledirs.
         lines = [line.split(": ", 1) for line in done.stdout.splitlines()]
         documents = [json.loads(line) for _, line in sorted(lines, key=lambda words: words[0])]
         assert [type(document) for document in documents] == [dict, list] * 2
         first, second = documents[::2]
         assert first["results"] == second["results"]
         numbers = [number for result in first["results"] for number in result]
-        assert numbers == pytest.approx(RIGHT)
-        # The older node has no shipped modules, and compiles more modules.
+        assert numbers == pytest.approx(EXPECTED)
+        # Compare only whether the nodes compile: the older node compiles more modules, because the
+        # environment ships no modules for it.
         assert bool(first["compiled"]) == bool(second["compiled"]) == compiles
-        (here, loaded), (there, loaded_there) = documents[1::2]
-        assert here != there
-        assert (loaded, loaded_there) == ([here], [there])
+        (compiledir, loaded), (older_compiledir, loaded_by_older) = documents[1::2]
+        assert compiledir != older_compiledir
+        assert (loaded, loaded_by_older) == ([compiledir], [older_compiledir])
 
 
-def test_an_array_with_killed_tasks(run: Run, shared: Path, program: Path) -> None:
-    job = run(*submit_array(shared, program, 16)).stdout.strip()
+def test_an_array_survives_killed_tasks(run: Run, shared: Path, program: Path) -> None:
+    """After SIGKILL of three of 16 tasks, the other tasks end with equal results."""
+    job = run(*make_array_command(shared, program, 16)).stdout.strip()
     time.sleep(2)
     for task in (1, 2, 5):
         run("scancel", "--signal=KILL", f"{job}_{task}")
-    wait(run, job)
+    wait_for_job(run, job)
     records = read_outputs(shared)
     assert len(records) >= 13
     assert len({json.dumps(record["results"]) for record in records}) == 1
 
 
 @pytest.mark.parametrize("number", ["ENOLCK", "ENOSYS"])
-def test_an_array_on_a_file_system_without_locks(
+def test_an_array_runs_on_a_file_system_without_locks(
     run: Run, shared: Path, program: Path, number: str
 ) -> None:
+    """All tasks have equal results, and a second array compiles nothing."""
     program.write_text(REFUSED.format(number=number) + PROGRAM)
     for _ in range(2):
-        wait(run, run(*submit_array(shared, program, 4)).stdout.strip())
+        wait_for_job(run, run(*make_array_command(shared, program, 4)).stdout.strip())
         records = read_outputs(shared)
         assert len(records) == 4
         assert len({json.dumps(record["results"]) for record in records}) == 1
-    # The results of the second array.
+    # The second array overwrote the output of the first array.
     assert [record["compiled"] for record in records] == [0] * 4
 
 
 @pytest.mark.parametrize(
-    ("why", "does"),
+    ("reason", "action"),
     [
-        ("exceeded memory limit", 'taken = bytearray(b"x") * (2 << 30)'),
+        ("exceeded memory limit", 'memory = bytearray(b"x") * (2 << 30)'),
         ("DUE TO TIME LIMIT", ""),
         ("CANCELLED", ""),
     ],
 )
-def test_an_array_whose_locking_task_is_ended(
-    run: Run, shared: Path, program: Path, why: str, does: str
+def test_the_end_of_a_task_releases_its_lock(
+    run: Run, shared: Path, program: Path, reason: str, action: str
 ) -> None:
-    program.write_text(HOLD.format(does=does) + PROGRAM)
-    job = run(*submit_array(shared, program, 4, "--mem=1500")).stdout.strip()
+    """If Slurm ends the task that holds the lock, the other tasks of the array continue."""
+    program.write_text(HOLD.format(action=action) + PROGRAM)
+    job = run(*make_array_command(shared, program, 4, "--mem=1500")).stdout.strip()
     first = shared / "out-1"
     while not (first.exists() and "locked" in first.read_text()):
         time.sleep(0.2)
-    if "TIME" in why:
-        # Slurm's time limits are in minutes.
+    if "TIME" in reason:
+        # Set the time of the task's end, because Slurm's time limits are in minutes.
         run("scontrol", "update", f"jobid={job}_1", "endtime=now+1")
-    elif not does:
+    elif not action:
         run("scancel", f"{job}_1")
-    wait(run, job)
-    assert why in first.read_text()
+    wait_for_job(run, job)
+    assert reason in first.read_text()
     records = read_outputs(shared)
     assert len(records) == 3
     assert len({json.dumps(record["results"]) for record in records}) == 1
 
 
-def test_an_array_on_a_full_file_system(run: Run, shared: Path, program: Path) -> None:
+def test_an_array_computes_on_a_full_file_system(run: Run, shared: Path, program: Path) -> None:
+    """All tasks have equal results, and the first task reports that no space is left."""
     small = shared.parent / "small"
     assert run("cp", "/dev/zero", small).returncode == 1
     flags = f"base_compiledir={small}/compiled"
-    wait(run, run(*submit_array(shared, program, 4), THEANO_FLAGS=flags).stdout.strip())
+    wait_for_job(
+        run, run(*make_array_command(shared, program, 4), THEANO_FLAGS=flags).stdout.strip()
+    )
     records = read_outputs(shared)
     assert len(records) == 4
     assert len({json.dumps(record["results"]) for record in records}) == 1
@@ -241,11 +260,12 @@ def test_an_array_on_a_full_file_system(run: Run, shared: Path, program: Path) -
 def test_an_array_with_a_warm_cache_compiles_nothing(run: Run, shared: Path, program: Path) -> None:
     warmed = run("srun", "-n1", "theano-fast", "cache", "warm", program)
     assert warmed.returncode == 0, warmed.stderr
-    wait(run, run(*submit_array(shared, program, 8)).stdout.strip())
+    wait_for_job(run, run(*make_array_command(shared, program, 8)).stdout.strip())
     assert [record["compiled"] for record in read_outputs(shared)] == [0] * 8
 
 
 def parse_losses(output: str) -> list[float]:
+    """Return the second word of each line."""
     return [float(line.split()[1]) for line in output.splitlines()]
 
 
@@ -263,7 +283,6 @@ def test_processes_on_all_nodes_have_the_losses_of_one_process(run: Run, shared:
     program.write_text(page.partition("```python\n")[2].partition("```")[0])
     python = paths.ENVIRONMENTS / "openblas+mpi4py" / "bin" / "python"
     one, four = run(python, program), run(*start, python, program)
-    assert len(parse_losses(one.stdout)) == 5, one.stderr
-    assert parse_losses(four.stdout) == pytest.approx(parse_losses(one.stdout), rel=1e-12), (
-        four.stderr
-    )
+    expected = parse_losses(one.stdout)
+    assert len(expected) == 5, one.stderr
+    assert parse_losses(four.stdout) == pytest.approx(expected, rel=1e-12), four.stderr

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Run a Slurm cluster on this machine until standard input ends: up.sh DIRECTORY
+# Start a Slurm cluster on this host; it runs until standard input ends. Usage: up.sh DIRECTORY
 # DIRECTORY contains slurm.conf and hosts. Root runs the script in new mount, process, network, host
-# name and IPC namespaces. Each node has its own network, host name and /tmp.
+# name and IPC namespaces. Each node has its own network namespace, host name and /tmp. The script
+# prints "up" after it started all nodes.
 set -euo pipefail
 directory=$1
 for path in lib/slurm log/slurm; do
@@ -39,5 +40,6 @@ for n in 1 2 3 4; do
         exec slurmd"
 done
 echo up
-# Wait for the end of standard input. Meanwhile the shell reaps ended processes.
+# Wait for the end of standard input. Meanwhile the shell, which is process 1 of the namespace, reaps
+# ended processes.
 read -r _ || :

@@ -1,4 +1,4 @@
-"""Fixtures for tests with real conda and conda-build, on build/channel and envs."""
+"""Fixtures for tests with real conda and conda-build, which use build/channel and envs/."""
 
 from __future__ import annotations
 
@@ -21,22 +21,24 @@ from builder.environment import envs
 from builder.options import Options
 from builder.stack import stacks
 
-# The variable with the bin directories of the condas to test, separated by colons.
+# This variable lists the bin directories of the conda installations to test, separated by colons.
 VARIABLE = "THEANO_FAST_CONDA"
-NONE = (
+NO_CONDA = (
     f"conda is not on PATH: install it, or name its bin directory in {VARIABLE}; "
     "docs/conda.md lists the versions and shows how to build them from source"
 )
 
 
 def _find_installations() -> list[Path | None]:
-    if paths := os.environ.get(VARIABLE):
-        return [Path(entry).resolve() for entry in paths.split(os.pathsep)]
+    """List the bin directories in VARIABLE, or of conda on PATH; return [None] without a conda."""
+    if directories := os.environ.get(VARIABLE):
+        return [Path(entry).resolve() for entry in directories.split(os.pathsep)]
     program = shutil.which("conda")
     return [Path(program).parent if program else None]
 
 
 def _format_name(directory: Path | None) -> str:
+    """Return the name of an installation in the test's ID."""
     return "none" if directory is None else directory.parent.name
 
 
@@ -44,9 +46,9 @@ def _format_name(directory: Path | None) -> str:
 def conda(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Conda]:
-    """Return each installed conda."""
+    """Return a conda installation, with a home directory that all tests of the session use."""
     if request.param is None:
-        pytest.skip(NONE)
+        pytest.skip(NO_CONDA)
     if not (request.param / "conda").exists():
         pytest.fail(f"{VARIABLE}: {request.param} has no conda")
     home = tmp_path_factory.mktemp("conda")
@@ -56,16 +58,17 @@ def conda(
 
 @pytest.fixture
 def user(conda: Conda, tmp_path: Path) -> Iterator[Conda]:
-    """Return each conda, with a new home directory."""
-    yield conda.at(tmp_path / "home")
+    """Return a conda installation with a new home directory."""
+    yield conda.with_home(tmp_path / "home")
     shutil.rmtree(tmp_path / "home")
 
 
 @pytest.fixture
 def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
-    """Verify an environment, in a home that keeps a stack's compiled modules.
+    """Return a function that runs `theano-fast verify` of an environment.
 
-    Omit check_blas, because its times vary on a busy machine.
+    It omits check_blas, because the times that this check measures vary on a busy host. The home
+    directory of the session keeps the compiled modules for later tests.
     """
 
     def start(prefix: Path) -> None:
@@ -80,7 +83,7 @@ def verify(conda: Conda, tmp_path: Path) -> Callable[[Path], None]:
 
 @pytest.fixture(scope="session")
 def conda_build(conda: Conda) -> Conda:
-    """Return each conda with conda-build."""
+    """Return a conda installation that contains conda-build."""
     if not (conda.bin / "conda-build").exists():
         pytest.skip(
             f"{conda.bin} has no conda-build; docs/conda.md shows how to build it from source"
@@ -90,7 +93,7 @@ def conda_build(conda: Conda) -> Conda:
 
 @pytest.fixture(scope="session")
 def channel() -> Path:
-    """Return the channel, after the packages of openblas are indexed in it."""
+    """Return the built channel; fail if the openblas stack is not built."""
     if envs.read_installed_digest("openblas") is None:
         pytest.fail("build/envs/openblas is not built: ./invoke build --stack=openblas")
     return paths.CHANNEL
@@ -98,9 +101,9 @@ def channel() -> Path:
 
 @contextmanager
 def serve(directory: Path) -> Iterator[str]:
-    """Serve ``directory`` with the command in docs/conda.md; yield the address of the channel."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
+    """Serve ``directory`` with the command in docs/conda.md, on a free port; yield its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
     (command,) = read_page("Where the channel is")
     assert command.count("build/channel") == 1
     command = command.replace("8000", f"--bind 127.0.0.1 {port}")
@@ -120,7 +123,7 @@ def serve(directory: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def served(channel: Path) -> Iterator[str]:
-    """Return the address of the built channel on a web server."""
+    """Serve the built channel over HTTP; yield its address."""
     with serve(channel) as address:
         yield address
 
@@ -129,7 +132,10 @@ def served(channel: Path) -> Iterator[str]:
 def published(
     request: pytest.FixtureRequest, channel: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Path, str]]:
-    """Publish a channel in a directory and on a web server; return its directory and address."""
+    """Publish the openblas stack; yield the directory of the channel and its address.
+
+    The address is a file URL or an HTTP URL.
+    """
     directory = tmp_path_factory.mktemp("published")
     with serve(directory) if request.param == "http" else nullcontext("") as address:
         publishing.publish_packages(["openblas"], Options(offline=True), directory, address)
@@ -138,13 +144,13 @@ def published(
 
 @pytest.fixture(scope="session", params=["file", "http"])
 def address(request: pytest.FixtureRequest, channel: Path, served: str) -> str:
-    """Return the channel's file or HTTP address."""
+    """Return the file URL or the HTTP URL of the built channel."""
     return f"file://{channel}" if request.param == "file" else served
 
 
 @pytest.fixture(params=[row.name for row in stacks.load_all()])
 def stack(request: pytest.FixtureRequest) -> str:
-    """Return each built stack."""
+    """Return the name of a stack; skip the test if the stack is not built."""
     if envs.read_installed_digest(request.param) is None:
         pytest.skip(f"not built: ./invoke build --stack={request.param}")
     return str(request.param)

@@ -1,4 +1,4 @@
-"""Build this project's recipes with the command conda-build, and with it as the engine."""
+"""Build recipes with the command of docs/conda.md, and with conda-build as the builder's engine."""
 
 from __future__ import annotations
 
@@ -18,41 +18,51 @@ from builder.package import channel as channels
 from builder.package import engine
 from builder.pipeline import Build
 
+# The positions of two code blocks in the page's section.
 BY_HAND, AS_ENGINE = 0, 1
 PROJECT = ("builder", "envs", "recipes", "runtime", "LICENSE", "requirements.txt", "tasks.py")
-# Build only small recipes, because other recipes take up to half an hour.
+# Build only small recipes by default, because other recipes take up to half an hour.
 RECIPES = os.environ.get("THEANO_FAST_RECIPES", "zlib,six,pip").split(",")
+# Settings of a user's .condarc that the builder must ignore.
 CONDARC = "anaconda_upload: true\nconda_build: {root-dir: /nowhere}\n"
 
 
 def read_blocks() -> list[str]:
+    """Return the code blocks about conda-build in docs/conda.md."""
     return read_page("Build a recipe with conda-build")
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_by_hand(conda_build: Conda, user: Conda, channel: Path, recipe: str) -> None:
+def test_conda_build_builds_the_channels_packages(
+    conda_build: Conda, user: Conda, channel: Path, recipe: str
+) -> None:
+    """The documented command builds packages with the files of the channel's packages."""
     script = read_blocks()[BY_HAND].replace(EXAMPLE, f"file://{channel}")
     assert script.count("recipes/zlib ") == 1
     script = script.replace("recipes/zlib ", f"recipes/{recipe} ")
     user.run(script, paths.ROOT, THEANO_FAST_CACHE=str(paths.cache()))
-    built = list((user.home / "bld").glob("*/*.conda"))
-    assert built
-    for package in built:
-        (built,) = channel.glob(f"*/{package.name}")
+    packages = list((user.home / "bld").glob("*/*.conda"))
+    assert packages
+    for package in packages:
+        (channel_package,) = channel.glob(f"*/{package.name}")
         assert {file.name for file in list_members(package)} == {
-            file.name for file in list_members(built)
+            file.name for file in list_members(channel_package)
         }
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_conda_build_as_the_engine_gives_the_locks_bytes(
+def test_conda_build_as_the_engine_builds_the_lock_files_bytes(
     conda_build: Conda, user: Conda, recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """`lock --locked` builds only the recipe, and finds the hashes of the lock file.
+
+    The test needs a conda-build with the builder's version of rattler-build.
+    """
     monkeypatch.setenv("PATH", f"{conda_build.bin}{os.pathsep}{os.environ['PATH']}")
-    version, own_version = (engine.get_version(name) for name in ("conda-build", "rattler-build"))
-    if version != own_version:
+    version, lock_version = (engine.get_version(name) for name in ("conda-build", "rattler-build"))
+    if version != lock_version:
         pytest.skip(
-            f"{conda_build.bin} has py-rattler-build {version}, the lock is of {own_version}"
+            f"{conda_build.bin} has py-rattler-build {version}, the lock file is of {lock_version}"
         )
     project, cache = tmp_path / "project", tmp_path / "cache"
     for name in PROJECT:
@@ -60,9 +70,9 @@ def test_conda_build_as_the_engine_gives_the_locks_bytes(
         copy = shutil.copytree if origin.is_dir() else shutil.copy
         project.mkdir(exist_ok=True)
         copy(origin, project / name)
-    # All other packages are in the cache.
-    planned = Build.of_stack("openblas", Options()).plan
-    for name, key in planned.keys.items():
+    # Fill the cache with all packages except the packages of the recipe.
+    plan = Build.of_stack("openblas", Options()).plan
+    for name, key in plan.keys.items():
         if name != recipe:
             link_files(paths.package_cache() / key, cache / "packages" / key)
     link_files(paths.source_cache(), cache / "sources")
@@ -79,9 +89,9 @@ def test_conda_build_as_the_engine_gives_the_locks_bytes(
 
 
 def link_files(origin: Path, target: Path) -> None:
-    """Link the files below a directory into another directory."""
+    """Link, or copy, all files below ``origin`` to the same relative paths below ``target``."""
     for file in origin.rglob("*"):
         if file.is_file():
-            copy_of_file = target / file.relative_to(origin)
-            copy_of_file.parent.mkdir(parents=True, exist_ok=True)
-            channels.link_or_copy(file, copy_of_file)
+            target_file = target / file.relative_to(origin)
+            target_file.parent.mkdir(parents=True, exist_ok=True)
+            channels.link_or_copy(file, target_file)

@@ -1,4 +1,4 @@
-"""Use an environment that conda installed, and inspect its contents."""
+"""Use, copy and inspect an environment that conda installed from openblas' lock file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands import Conda, follow, list_installed, read_first_lines, read_lock, read_page
+from commands import Conda, list_installed, read_first_lines, read_lock, read_page, run_first_lines
 
 from builder.common import paths
 from builder.environment import envs
@@ -19,45 +19,46 @@ NAME = "theano-openblas"
 
 
 @pytest.fixture(scope="module")
-def made(conda: Conda, served: str) -> Conda:
-    """Install openblas from the lock file and over HTTP; return the conda."""
-    user = conda.at(conda.home / "made")
+def installed(conda: Conda, served: str) -> Conda:
+    """Install openblas from the lock file over HTTP; return conda with the environment's home."""
+    user = conda.with_home(conda.home / "installed")
     file = shutil.copy(paths.LOCKS / "openblas" / envs.LOCK_NAME, user.home)
-    follow(user, Path(file), served)
+    run_first_lines(user, Path(file), served)
     return user
 
 
 @pytest.fixture(scope="module")
-def prefix(made: Conda) -> Path:
-    """Return the prefix of this environment."""
-    return made.prefix(NAME)
+def prefix(installed: Conda) -> Path:
+    """Return the prefix of the installed environment."""
+    return installed.prefix(NAME)
 
 
-def test_conda_lists_the_lock(made: Conda, served: str, tmp_path: Path) -> None:
-    output = made.run(f"conda list --name {NAME} --explicit --sha256", tmp_path)
+def test_conda_lists_the_lock_files_packages(installed: Conda, served: str, tmp_path: Path) -> None:
+    output = installed.run(f"conda list --name {NAME} --explicit --sha256", tmp_path)
     lines = {line.rpartition("/")[2] for line in output.splitlines() if line.startswith(served)}
     assert lines == {f"{file}#{sha256}" for file, sha256 in read_lock("openblas").items()}
 
 
-def test_the_environment_can_be_activated(made: Conda, tmp_path: Path) -> None:
+def test_the_environment_can_be_activated(installed: Conda, tmp_path: Path) -> None:
     script = f"""
         eval "$(conda shell.posix hook)"
         conda activate {NAME}
         python -c "import sys, theano; print(sys.prefix, theano.config.blas.ldflags)"
         conda deactivate
     """
-    prefix = made.prefix(NAME)
-    assert f'{prefix} "-L{prefix}/lib" -lopenblas\n' in made.run(script, tmp_path)
+    prefix = installed.prefix(NAME)
+    assert f'{prefix} "-L{prefix}/lib" -lopenblas\n' in installed.run(script, tmp_path)
 
 
-def test_pip_sees_a_whole_environment(made: Conda, prefix: Path, tmp_path: Path) -> None:
-    listing = made.run(f"{prefix}/bin/python -m pip list --format=json", tmp_path)
+def test_pip_finds_all_requirements(installed: Conda, prefix: Path, tmp_path: Path) -> None:
+    listing = installed.run(f"{prefix}/bin/python -m pip list --format=json", tmp_path)
     names = {row["name"].lower() for row in json.loads(listing.splitlines()[-1])}
     assert {"numpy", "scipy", "theano", "theano-fast"} <= names
-    assert "No broken requirements" in made.run(f"{prefix}/bin/pip check", tmp_path)
+    assert "No broken requirements" in installed.run(f"{prefix}/bin/pip check", tmp_path)
 
 
-# Prints the modules that Python compiles at each start if it cannot write to the environment.
+# Print the imported modules without a valid .pyc file. Python compiles these modules at each start
+# if it cannot write to the environment.
 UNCOMPILED = """
 import importlib.machinery, sys
 sys.dont_write_bytecode = True
@@ -72,29 +73,32 @@ for name, module in sorted(sys.modules.items()):
 """
 
 
-def test_few_modules_are_compiled_at_each_start(made: Conda, prefix: Path, tmp_path: Path) -> None:
+def test_few_modules_are_compiled_at_each_start(
+    installed: Conda, prefix: Path, tmp_path: Path
+) -> None:
     (tmp_path / "uncompiled.py").write_text(UNCOMPILED)
-    output = made.run(f"{prefix}/bin/python uncompiled.py", tmp_path)
-    # Two modules that contain the prefix, and an empty module.
+    output = installed.run(f"{prefix}/bin/python uncompiled.py", tmp_path)
+    # Two of these modules contain the prefix, which the installation changes; the third is empty.
     assert set(output.split()) <= {"numpy.__config__", "scipy.__config__", "theano.tests"}
 
 
 def test_programs_run_on_the_environments_interpreter(prefix: Path) -> None:
-    foreign = {}
+    """Scripts in bin/ start with the environment's interpreter or a shell; no symlink is broken."""
+    violations = {}
     for file in sorted((prefix / "bin").iterdir()):
         if file.is_symlink() and not file.exists():
-            foreign[file.name] = "a link to nothing"
+            violations[file.name] = "a broken symlink"
         elif file.is_file():
             with file.open("rb") as stream:
-                first = stream.readline()
-            if not first.startswith(b"#!"):
+                first_line = stream.readline()
+            if not first_line.startswith(b"#!"):
                 continue
-            interpreter = first[2:].split()[0].decode()
+            interpreter = first_line[2:].split()[0].decode()
             if interpreter not in ("/bin/sh", "/bin/bash") and not interpreter.startswith(
                 str(prefix)
             ):
-                foreign[file.name] = first.decode().strip()
-    assert foreign == {}
+                violations[file.name] = first_line.decode().strip()
+    assert violations == {}
 
 
 @pytest.mark.xfail(strict=True, reason="rattler-build installs the files of tests")
@@ -103,36 +107,39 @@ def test_tests_of_packages_are_not_installed(prefix: Path) -> None:
     assert sorted(tests.rglob("*") if tests.exists() else []) == []
 
 
-def test_a_clone_is_verified(made: Conda, prefix: Path, tmp_path: Path, verify: Verify) -> None:
-    made.run(read_page("Copy")[0], tmp_path)
-    assert list_installed(made.prefix("copy")) == list_installed(prefix)
-    verify(made.prefix("copy"))
+def test_a_clone_is_verified(
+    installed: Conda, prefix: Path, tmp_path: Path, verify: Verify
+) -> None:
+    installed.run(read_page("Copy")[0], tmp_path)
+    assert list_installed(installed.prefix("copy")) == list_installed(prefix)
+    verify(installed.prefix("copy"))
 
 
 def test_the_environment_is_exported_and_created_again(
-    made: Conda, prefix: Path, tmp_path: Path, verify: Verify
+    installed: Conda, prefix: Path, tmp_path: Path, verify: Verify
 ) -> None:
     _, oldest = read_first_lines(paths.LOCKS / "openblas" / "environment.yml")
-    if made.version < oldest:
-        pytest.skip(f"such files are for conda {oldest[0]}.{oldest[1]} or newer")
-    made.run(read_page("Copy")[1], tmp_path)
-    assert list_installed(made.prefix("again")) == list_installed(prefix)
-    verify(made.prefix("again"))
+    if installed.version < oldest:
+        pytest.skip(f"environment.yml is for conda {oldest[0]}.{oldest[1]} or newer")
+    installed.run(read_page("Copy")[1], tmp_path)
+    assert list_installed(installed.prefix("again")) == list_installed(prefix)
+    verify(installed.prefix("again"))
 
 
-def test_a_packed_copy_runs_elsewhere(made: Conda, prefix: Path, tmp_path: Path) -> None:
-    packing, _, unpacking = read_page("Copy")[2].partition("\n")
-    made.run(packing, tmp_path)
+def test_a_packed_copy_runs_elsewhere(installed: Conda, prefix: Path, tmp_path: Path) -> None:
+    pack_command, _, unpack_commands = read_page("Copy")[2].partition("\n")
+    installed.run(pack_command, tmp_path)
+    # Hide the original, so that the copy cannot use its files.
     hidden = prefix.with_name("hidden")
     prefix.rename(hidden)
     try:
-        assert " 0 failed" in made.run(unpacking, tmp_path)
+        assert " 0 failed" in installed.run(unpack_commands, tmp_path)
     finally:
         hidden.rename(prefix)
 
 
-def test_a_prefix_with_a_space(made: Conda, tmp_path: Path, verify: Verify) -> None:
+def test_a_prefix_with_a_space(installed: Conda, tmp_path: Path, verify: Verify) -> None:
     prefix = tmp_path / "my environments" / "theano"
-    made.run(f"conda create --yes --prefix '{prefix}' --clone {NAME}", tmp_path)
+    installed.run(f"conda create --yes --prefix '{prefix}' --clone {NAME}", tmp_path)
     verify(prefix)
-    assert "pip 2" in made.run(f"'{prefix}/bin/pip' --version", tmp_path)
+    assert "pip 2" in installed.run(f"'{prefix}/bin/pip' --version", tmp_path)

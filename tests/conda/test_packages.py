@@ -1,4 +1,4 @@
-"""Check that no package contains files that conda cannot install or that conda changes."""
+"""Check that conda can install the files of all packages, and that the channel is clean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from builder.package import solver
 
 
 def list_members(package: Path) -> Iterator[tarfile.TarInfo]:
-    """Return the files that a package installs."""
+    """Yield the files that a package installs, as members of the tar archive in the package."""
     with zipfile.ZipFile(package) as archive:
         (name,) = (name for name in archive.namelist() if name.startswith("pkg-"))
         with archive.open(name) as compressed:
@@ -24,7 +24,7 @@ def list_members(package: Path) -> Iterator[tarfile.TarInfo]:
 
 
 def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
-    """conda copies the target of such a link, and fails if it is a directory."""
+    """conda copies the target of an absolute symlink, and fails if the target is a directory."""
     links = {
         f"{file}: {member.name} -> {member.linkname}"
         for file in read_lock(stack)
@@ -38,10 +38,11 @@ def test_no_package_has_an_absolute_link(stack: str, channel: Path) -> None:
 def test_the_channel_has_nothing_but_packages_and_their_index(
     channel: Path, tmp_path: Path
 ) -> None:
+    """The index of a new, empty channel has only repodata.json files too."""
     for subdir in ("linux-64", "noarch"):
         (tmp_path / subdir).mkdir()
     solver.call("index", channel=str(tmp_path))
     for folder in (channel, tmp_path):
         assert sorted(file.name for file in folder.iterdir()) == ["linux-64", "noarch"]
-        others = {file.name for file in folder.glob("*/*") if file.suffix != ".conda"}
-        assert others == {"repodata.json"}
+        index_files = {file.name for file in folder.glob("*/*") if file.suffix != ".conda"}
+        assert index_files == {"repodata.json"}

@@ -1,4 +1,4 @@
-"""Install from a channel that `./invoke publish` wrote."""
+"""Install and search packages in a channel that `./invoke publish` wrote."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_a_stack_is_installed_by_its_name(
     verify(prefix)
 
 
-def test_a_published_lock_has_the_address(
+def test_a_published_lock_file_has_the_channels_address(
     user: Conda, published: tuple[Path, str], tmp_path: Path
 ) -> None:
     directory, address = published
@@ -33,9 +33,10 @@ def test_a_published_lock_has_the_address(
     assert len(list_installed(user.prefix("locked"))) == len(urls)
 
 
-def test_descriptions_of_a_package(
+def test_conda_search_describes_a_package(
     user: Conda, published: tuple[Path, str], tmp_path: Path
 ) -> None:
+    """The description has the file name, the licence and the dependencies."""
     search = "conda search --info --override-channels --channel"
     output = user.run(f"{search} {published[1]} theano-stack", tmp_path)
     assert re.search(

@@ -1,4 +1,4 @@
-"""Update a conda environment to a package with a higher build number."""
+"""Update a conda environment with the command of docs/conda.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from commands import EXAMPLE, Conda, follow, list_installed, read_lock, read_page
+from commands import EXAMPLE, Conda, list_installed, read_lock, read_page, run_first_lines
 
 from builder.common import paths
 from builder.environment import envs
@@ -22,15 +22,15 @@ NAME = "theano-openblas"
 
 
 def rebuild_package(package: Path, target: Path) -> str:
-    """Write the package again with a higher build number; return its file name."""
+    """Write a copy of a package with a higher build number to ``target``; return its file name."""
     with zipfile.ZipFile(package) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     (info,) = (name for name in members if name.startswith("info-"))
-    read = io.BytesIO(zstandard.ZstdDecompressor().decompressobj().decompress(members[info]))
-    written = io.BytesIO()
-    with tarfile.open(fileobj=read) as table, tarfile.open(fileobj=written, mode="w") as out:
-        for entry in table:
-            stream = table.extractfile(entry)
+    old_info = io.BytesIO(zstandard.ZstdDecompressor().decompressobj().decompress(members[info]))
+    new_info = io.BytesIO()
+    with tarfile.open(fileobj=old_info) as tar, tarfile.open(fileobj=new_info, mode="w") as out:
+        for entry in tar:
+            stream = tar.extractfile(entry)
             content = stream.read() if stream else b""
             if entry.name == "info/index.json":
                 index = json.loads(content)
@@ -44,7 +44,7 @@ def rebuild_package(package: Path, target: Path) -> str:
     with zipfile.ZipFile(target / f"{name}.conda", "w") as archive:
         for member, content in members.items():
             if member == info:
-                archive.writestr(f"info-{name}.tar.zst", zstandard.compress(written.getvalue()))
+                archive.writestr(f"info-{name}.tar.zst", zstandard.compress(new_info.getvalue()))
             elif member.startswith("pkg-"):
                 archive.writestr(f"pkg-{name}.tar.zst", content)
             else:
@@ -56,17 +56,21 @@ def rebuild_package(package: Path, target: Path) -> str:
 def test_update_installs_a_newer_build(
     user: Conda, channel: Path, name: str, tmp_path: Path
 ) -> None:
-    served = tmp_path / "channel"
+    """The update changes nothing, until the channel has a newer build of zlib.
+
+    ``name`` is the file from which conda creates the environment.
+    """
+    channel_copy = tmp_path / "channel"
     before = set(read_lock("openblas"))
     for subdir in ("linux-64", "noarch"):
-        (served / subdir).mkdir(parents=True)
+        (channel_copy / subdir).mkdir(parents=True)
         for file in (channel / subdir).glob("*.conda"):
             if file.name in before:
-                channels.link_or_copy(file, served / subdir / file.name)
-    solver.call("index", channel=str(served))
-    address = f"file://{served}"
+                channels.link_or_copy(file, channel_copy / subdir / file.name)
+    solver.call("index", channel=str(channel_copy))
+    address = f"file://{channel_copy}"
     file = shutil.copy(paths.LOCKS / "openblas" / name, tmp_path)
-    follow(user, Path(file), address)
+    run_first_lines(user, Path(file), address)
     prefix = user.prefix(NAME)
     assert list_installed(prefix) == before
     (update,) = read_page("Update")
@@ -74,7 +78,7 @@ def test_update_installs_a_newer_build(
     assert list_installed(prefix) == before
 
     (old,) = (file for file in before if file.startswith("zlib-"))
-    new = rebuild_package(served / "linux-64" / old, served / "linux-64")
-    solver.call("index", channel=str(served))
+    new = rebuild_package(channel_copy / "linux-64" / old, channel_copy / "linux-64")
+    solver.call("index", channel=str(channel_copy))
     user.run(update.replace(EXAMPLE, address), tmp_path)
     assert list_installed(prefix) == before - {old} | {new}

@@ -1,6 +1,7 @@
 """Compile each op of the graphs in graphs.py for the device that stubs.c imitates.
 
-Prints JSON: the classes of the compiled ops, the classes that were not compiled, and the failures.
+The program prints JSON: the names of the classes of compiled ops, the names of the back end's other
+classes, and the errors. Other programs of this folder import ``start``.
 """
 
 import ctypes
@@ -15,74 +16,84 @@ from theano.gpuarray import dnn
 from theano.gpuarray.type import get_context
 
 
-def capsule(pointer):
-    """Return a value of a CDataType."""
+def make_capsule(pointer):
+    """Return a PyCapsule, the value of a variable of the type CDataType."""
     make = ctypes.pythonapi.PyCapsule_New
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p] * 3
     return make(pointer, None, None)
 
 
-def dropout_descriptor(dropout, seed, context_name):
-    """Return a descriptor as cuDNN makes it, without the random states that a device fills."""
+def make_dropout_descriptor(dropout, seed, context_name):
+    """Replace ``dnn._make_dropout_desc``: return a new descriptor of cuDNN, and one zero byte.
+
+    The byte replaces the random states, which only a device can compute.
+    """
     descriptor = ctypes.c_void_p()
     assert dnn._dnn_lib().cudnnCreateDropoutDescriptor(ctypes.byref(descriptor)) == 0
-    return capsule(descriptor), pygpu.zeros(1, "uint8", context=get_context(context_name))
+    return make_capsule(descriptor), pygpu.zeros(1, "uint8", context=get_context(context_name))
 
 
 def start(name="cuda0"):
-    """Use the device. cuDNN's handle is empty memory: its descriptors need no more."""
+    """Make Theano use a device of stubs.c.
+
+    cuDNN cannot create a handle without a GPU. Zeroed memory replaces the handle, because cuDNN's
+    functions for descriptors accept it.
+    """
     handle = ctypes.create_string_buffer(1 << 20)
     dnn._make_handle = lambda context: ctypes.c_void_p(ctypes.addressof(handle))
-    dnn._make_dropout_desc = dropout_descriptor
+    dnn._make_dropout_desc = make_dropout_descriptor
     theano.gpuarray.use(name)
 
 
-def compile_each(outputs):
-    """Compile each output without optimizations; return the classes of ops, and the failures."""
+def compile_outputs(outputs):
+    """Compile a function of each output, without optimizations.
+
+    Return the set of the classes of compiled ops and scalar ops, and a list of error messages.
+    """
     ops, failures = set(), []
     mode = theano.Mode(linker="vm", optimizer=None)
     for output in outputs:
-        own = gof.Constant, theano.compile.SharedVariable
-        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, own)]
+        with_value = gof.Constant, theano.compile.SharedVariable
+        inputs = [v for v in gof.graph.inputs([output]) if not isinstance(v, with_value)]
         try:
             function = theano.function(inputs, output, mode=mode, on_unused_input="ignore")
         except Exception as error:
             failures.append(f"{output.owner.op}: {type(error).__name__}: {error}")
         else:
-            for node in filter(in_c, function.maker.fgraph.toposort()):
+            for node in filter(is_compiled, function.maker.fgraph.toposort()):
                 ops |= {type(node.op), type(getattr(node.op, "scalar_op", node.op))}
     return ops, failures
 
 
-def in_c(node):
-    """Return whether Theano compiles a node; float16 needs an op that supports it."""
+def is_compiled(node):
+    """Return whether Theano compiles a node: it compiles float16 only if the op supports it."""
     float16 = any(getattr(v.type, "dtype", None) == "float16" for v in node.inputs + node.outputs)
     return not float16 or getattr(node.op, "_f16_ok", False)
 
 
 def list_ops(cls=gof.Op):
-    """Return the classes of the back end's ops."""
+    """Yield the subclasses of ``cls``, at any depth, that are defined in theano.gpuarray."""
     for subclass in cls.__subclasses__():
         if subclass.__module__.startswith("theano.gpuarray"):
             yield subclass
         yield from list_ops(subclass)
 
 
-def names(ops):
+def list_names(classes):
     """Return the sorted names of classes."""
-    return sorted(op.__name__ for op in ops)
+    return sorted(cls.__name__ for cls in classes)
 
 
 if __name__ == "__main__":
     start()
-    compiled, failed = compile_each([output for graph in graphs.ALL for output in graph()])
-    own_ops = set(list_ops())
+    compiled, failures = compile_outputs([output for graph in graphs.ALL for output in graph()])
+    gpu_ops = set(list_ops())
     print(
         json.dumps(
             {
-                "compiled": names(compiled & own_ops),
-                "missing": names(own_ops - compiled),
-                "failures": failed,
+                "compiled": list_names(compiled & gpu_ops),
+                "missing": list_names(gpu_ops - compiled),
+                "failures": failures,
             }
         )
     )

@@ -1,7 +1,8 @@
-"""Count the driver's calls in training steps of a graph of bench/: ``driver_calls.py GRAPH``.
+"""Count the calls of NVIDIA's driver in training steps of a graph: ``driver_calls.py GRAPH``.
 
-Prints JSON: the calls of the third and of each later step, by group; the least time of a step in
-ms; and the losses.
+GRAPH is a graph of bench/, such as ``lstm``. The program prints JSON: the number of calls in the
+last step, by group; the shortest time of a step in ms; and the losses. It fails if the third step
+makes other calls than the last step.
 """
 
 import json
@@ -18,7 +19,7 @@ STEPS = 4
 
 
 def measure_step(step):
-    """Return the calls in one step by group, its ms, and its loss."""
+    """Run one step; return its number of calls by group, its time in ms, and its loss."""
     file = Path(os.environ[driver_calls.VARIABLE])
     before = driver_calls.read(file)
     start = time.perf_counter()

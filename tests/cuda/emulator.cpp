@@ -1,8 +1,10 @@
-/* A CUDA device on the CPU: NVRTC compiles kernels with g++, launches run them, and cuBLAS is the
-   CBLAS of the environment. Linked with stubs.c, whose functions are weak.
+/* Emulated libraries of NVIDIA that compute on the CPU. NVRTC compiles kernels by g++, the driver
+   runs them, and cuBLAS calls the environment's CBLAS. The driver and cuBLAS are also linked with
+   stubs.c. With the linker option -z muldefs, a function of this file replaces the stub of the same
+   name.
 
-   $EMULATOR is the folder of the compiled kernels and $EMULATOR_HEADER the path of emulator.h.
-   $CBLAS is the library that computes products. */
+   $EMULATOR is the folder for compiled kernels, $EMULATOR_HEADER the path of emulator.h, and $CBLAS
+   the path of the CBLAS library. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,6 +24,8 @@ extern "C" {
 
 #ifdef DRIVER
 
+// The data of the last cuLinkAddData: the path of a compiled kernel's shared library, which takes
+// the place of PTX.
 static std::string image;
 
 int cuLinkAddData_v2(void *, int, void *data, size_t size) {
@@ -75,14 +79,15 @@ int nvrtcDestroyProgram(Program **program) {
   return 0;
 }
 
-// Return a kernel's source with its header, for g++.
+// Return C++ code for g++ from a program's source and header. For each kernel NAME, the code has a
+// function launch_NAME, which cuLaunchKernel calls.
 static std::string translate(const Program &program) {
   const char *include = "#include \"cluda.h\"";
   std::string source = program.source;
   for (size_t at; (at = source.find(include)) != std::string::npos;)
     source.erase(at, strlen(include));
   std::string code = program.header + "\n" + source + "\n";
-  // float16, which g++ does not have, is PTX.
+  // Code for float16 contains inline PTX, which g++ cannot compile: abort() replaces it.
   code = std::regex_replace(code, std::regex("asm\\([^\n]*"), "abort();");
   code = std::regex_replace(code, std::regex("(^|\n)__device__ "), "$1static __device__ ");
   code = std::regex_replace(
@@ -90,19 +95,21 @@ static std::string translate(const Program &program) {
       "$1 *$2 = ($1 *)shared_memory");
   bool barriers = source.find("__syncthreads") != std::string::npos ||
                   source.find("local_barrier") != std::string::npos;
-  std::string whole = std::string("#include \"") + getenv("EMULATOR_HEADER") + "\"\n" + code;
+  std::string translation = std::string("#include \"") + getenv("EMULATOR_HEADER") + "\"\n" + code;
   std::regex kernel("(^|[^_\\w])(KERNEL|__global__)\\s+void\\s+(\\w+)\\s*\\(");
   std::set<std::string> names;
   for (std::sregex_iterator it(source.begin(), source.end(), kernel), end; it != end; ++it)
     names.insert((*it)[3]);
   for (const std::string &name : names)
-    whole += "extern \"C\" void launch_" + name +
+    translation += "extern \"C\" void launch_" + name +
              "(const unsigned *g, const unsigned *b, void *const *v, char *m) {\n"
              "  run(g, b, v, m, [] { call(" + name + "); }, " + (barriers ? "true" : "false") +
              ");\n}\n";
-  return whole;
+  return translation;
 }
 
+// Compile a program into a shared library, unless the folder has it already. The file's name is a
+// hash of the code. rename makes the file visible only when it is complete.
 int nvrtcCompileProgram(Program *program, int, const char **) {
   std::string code = translate(*program);
   std::string stem =
@@ -110,19 +117,19 @@ int nvrtcCompileProgram(Program *program, int, const char **) {
   program->path = stem + ".so";
   if (access(program->path.c_str(), R_OK)) {
     std::ofstream(stem + ".cpp") << code;
-    std::string own = stem + "." + std::to_string(getpid());
+    std::string output = stem + "." + std::to_string(getpid());
     std::string command = "env -u LD_PRELOAD -u LD_AUDIT g++ -std=c++17 -shared -fPIC -static-libstdc++ -static-libgcc -O1 -w "
                           "-fpermissive -ffp-contract=off -o " +
-                          own + " " + stem + ".cpp 2> " + own + ".log";
+                          output + " " + stem + ".cpp 2> " + output + ".log";
     int status = system(command.c_str());
-    std::ifstream log(own + ".log");
+    std::ifstream log(output + ".log");
     program->log.assign(std::istreambuf_iterator<char>(log), {});
-    unlink((own + ".log").c_str());
+    unlink((output + ".log").c_str());
     if (status) {
       fputs(program->log.c_str(), stderr);
       return 6;
     }
-    rename(own.c_str(), program->path.c_str());
+    rename(output.c_str(), program->path.c_str());
   }
   return 0;
 }
@@ -145,10 +152,12 @@ int nvrtcGetProgramLog(Program *program, char *out) {
 
 #elif defined CUBLAS
 
+// Return a function of the CBLAS library.
 static void *find(const char *name) {
   static void *library = dlopen(getenv("CBLAS"), RTLD_NOW);
   return dlsym(library, name);
 }
+// CblasColMajor and CblasNoTrans of cblas.h. cuBLAS numbers operations from 0 for no transposition.
 enum { COLUMNS = 102, PLAIN = 111 };
 
 #define PRODUCTS(T, type, letter)                                                                  \

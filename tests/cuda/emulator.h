@@ -1,8 +1,9 @@
-/* CUDA's keywords for kernels that run on the CPU: the emulator puts this file before
-   each kernel's source.
+/* Definitions of CUDA's keywords and functions, with which g++ compiles kernels for the
+   CPU. emulator.cpp includes this file before each kernel's source.
 
-   The threads of a block run one after another. In a kernel with barriers, each thread
-   is a fiber, which continues when all fibers have reached the barrier. */
+   The threads of a block run one after another, in one thread of the CPU. In a kernel
+   with barriers, each CUDA thread is a fiber. A fiber that reaches a barrier is suspended
+   until all fibers of the block have reached it. */
 #include <math.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -78,7 +79,8 @@ static dim3 threadIdx, blockIdx, blockDim, gridDim;
 static const int warpSize = 32;
 static char *shared_memory;
 
-// makecontext starts a fiber once; _longjmp goes on with it, without the system calls of swapcontext.
+// A fiber. makecontext prepares its first start. Afterwards, _setjmp and _longjmp suspend and
+// resume it, because swapcontext would need system calls.
 struct Fiber {
   ucontext_t start;
   jmp_buf place;
@@ -87,6 +89,7 @@ struct Fiber {
 static jmp_buf scheduler;
 static Fiber *running;
 
+// Suspend the running fiber and return to the scheduler, run_fibers.
 static inline void __syncthreads(void) {
   dim3 thread = threadIdx;
   if (!_setjmp(running->place))
@@ -94,8 +97,10 @@ static inline void __syncthreads(void) {
   threadIdx = thread;
 }
 
+// The addresses of the kernel's arguments, as cuLaunchKernel receives them.
 static void *const *arguments;
 
+// Call a kernel with its arguments, whose types A are known from its signature.
 template <class... A, size_t... I>
 void call_with(void (*kernel)(A...), std::index_sequence<I...>) {
   kernel(*(typename std::remove_cv<A>::type *)arguments[I]...);
@@ -104,7 +109,11 @@ template <class... A> void call(void (*kernel)(A...)) {
   call_with(kernel, std::index_sequence_for<A...>());
 }
 
+// The function that runs the kernel for one CUDA thread.
 static void (*body)(void);
+
+// The main function of a fiber: run the kernel, return to the scheduler, and start again when the
+// fiber is resumed for a thread of the next block.
 static void start_fiber(void) {
   for (;;) {
     body();
@@ -114,6 +123,7 @@ static void start_fiber(void) {
   }
 }
 
+// Call a function for each index of a grid or a block of a size.
 template <class F> void for_each(dim3 size, dim3 &index, F function) {
   for (index.z = 0; index.z < size.z; index.z++)
     for (index.y = 0; index.y < size.y; index.y++)
@@ -121,6 +131,7 @@ template <class F> void for_each(dim3 size, dim3 &index, F function) {
         function();
 }
 
+// Start or resume a fiber; return when it reaches a barrier or the kernel's end.
 static void resume(Fiber *fiber) {
   running = fiber;
   if (_setjmp(scheduler))
@@ -131,6 +142,7 @@ static void resume(Fiber *fiber) {
   setcontext(&fiber->start);
 }
 
+// Run all threads of a block as fibers. Resume each fiber in turn until all have ended.
 static void run_fibers(void) {
   enum { STACK = 1 << 16 };
   static std::vector<Fiber *> fibers;
@@ -147,15 +159,17 @@ static void run_fibers(void) {
   }
   for (size_t i = 0; i < threads.size(); i++)
     fibers[i]->ended = false;
-  for (size_t running = threads.size(); running > 0;)
+  for (size_t n_running = threads.size(); n_running > 0;)
     for (size_t i = 0; i < threads.size(); i++)
       if (!fibers[i]->ended) {
         threadIdx = threads[i];
         resume(fibers[i]);
-        running -= fibers[i]->ended;
+        n_running -= fibers[i]->ended;
       }
 }
 
+// Run a kernel for all threads of a grid. `values` are the addresses of its arguments, and `memory`
+// is its shared memory.
 static void run(const unsigned *grid, const unsigned *block, void *const *values, char *memory,
                 void (*kernel)(void), bool barriers) {
   gridDim = {grid[0], grid[1], grid[2]};

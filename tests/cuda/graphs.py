@@ -1,4 +1,8 @@
-"""Graphs of every op of Theano's gpuarray back end, in floatX: they are compiled, not run."""
+"""Graphs that contain all ops of Theano's gpuarray back end, in floatX.
+
+compile.py compiles the graphs, but does not run them. Each function of ``ALL`` returns a list of
+outputs.
+"""
 
 import theano
 import theano.tensor as T
@@ -34,7 +38,7 @@ FLOAT = theano.config.floatX
 
 
 def on_device(ndim, dtype=FLOAT):
-    """Return a variable on the device."""
+    """Return a new input variable on the device."""
     return GpuArrayType(dtype, (False,) * ndim)()
 
 
@@ -120,20 +124,24 @@ def indices():
 
 
 def fused():
-    """Yield a kernel with a result of each kind, and of two shapes."""
+    """Return the outputs of one fused kernel: an elementwise sum, and an incremented array.
+
+    The two outputs have different shapes. For float16, return no outputs.
+    """
     if FLOAT == "float16":
         return []
     x, y, start = on_device(2), on_device(2), scalar.int64()
     add = elemwise.GpuElemwise(scalar.add)(x, y)
     joined = basic_ops.GpuJoin()(1, add, x)
     bounds = [slice(None), slice(scalar.int64, scalar.int64)]
-    changed = subtensor.GpuIncSubtensor(bounds)(
+    incremented = subtensor.GpuIncSubtensor(bounds)(
         joined, add, start, scalar.constant(9, dtype="int64")
     )
-    outputs = [add, changed]
-    inputs = [x, y, joined.owner.inputs[0], *changed.owner.inputs[2:]]
-    program, own = make_program([v.owner for v in (add, joined, changed)], inputs, outputs)
-    return GpuFusedLoops(program)(*own, return_list=True)
+    outputs = [add, incremented]
+    inputs = [x, y, joined.owner.inputs[0], *incremented.owner.inputs[2:]]
+    nodes = [variable.owner for variable in (add, joined, incremented)]
+    program, operands = make_program(nodes, inputs, outputs)
+    return GpuFusedLoops(program)(*operands, return_list=True)
 
 
 def classes():
@@ -155,7 +163,10 @@ def samples():
 
 
 def not_float16():
-    """Yield ops without kernels for float16, or whose C code treats it as a C number."""
+    """Return the outputs of ops without float16; return no outputs if FLOAT is float16.
+
+    These ops have no kernel for float16, or their C code calculates with it as with a C number.
+    """
     if FLOAT == "float16":
         return []
     images, volumes = on_device(4), on_device(5)
@@ -171,7 +182,7 @@ def not_float16():
 
 
 def only_float32():
-    """Return the outputs of float32-only ops, or no outputs if FLOAT is another dtype."""
+    """Return the outputs of ops that support only float32; return none for another FLOAT."""
     if FLOAT != "float32":
         return []
     x, u = on_device(2), on_device(1)

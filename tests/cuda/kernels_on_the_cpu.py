@@ -1,4 +1,4 @@
-"""Compile kernels as C++ functions for the CPU, where one thread runs them."""
+"""Compile kernels as C++ functions, which one thread of the CPU runs as the only device thread."""
 
 import ctypes
 import functools
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import theano
 
-# The definitions of libgpuarray for kernels, and of CUDA for one thread.
+# Replaces libgpuarray's header cluda.h, and defines CUDA's names for a grid of one thread.
 CLUDA = """
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,18 +31,18 @@ typedef float ga_float; typedef double ga_double;
 
 
 @functools.cache
-def library(code):
-    """Return the shared library of a kernel's code, which stays loaded."""
+def load_library(code):
+    """Compile a kernel's code to a shared library; return the loaded library."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "cluda.h").write_text(CLUDA)
-        source, made = folder / "kernel.cpp", folder / "kernel.so"
+        source, library = folder / "kernel.cpp", folder / "kernel.so"
         source.write_text(re.sub(r"extern __shared__ (\w+ \w+)\[\]", r"\1[warpSize]", code))
-        options = ["-shared", "-fPIC", "-w", f"-I{folder}", "-o", made, source]
+        options = ["-shared", "-fPIC", "-w", f"-I{folder}", "-o", library, source]
         subprocess.run([theano.config.cxx, *options], check=True)
-        return ctypes.CDLL(str(made))
+        return ctypes.CDLL(str(library))
 
 
-def function(kernel):
-    """Return a kernel as a function."""
-    return getattr(library(kernel.code), kernel.name)
+def load_function(kernel):
+    """Compile one of the kernels that an op's ``gpu_kernels`` returns; return a ctypes function."""
+    return getattr(load_library(kernel.code), kernel.name)

@@ -1,8 +1,12 @@
-"""Compile a layer of theano_fast.nn, and its gradients, for the device: ``layer.py MODE``.
+"""Compile a layer of theano_fast.nn, and its gradients, for the stubs' device: ``layer.py MODE``.
 
-x and y have the batch as first dimension, so that neither they nor their gradients are in C order.
-Prints classes of ops as JSON: the compiled ops; the ops whose results each cuDNN op reads; the ops
-of the same layer by scan; the ops of a layer in float64.
+MODE is a mode of cuDNN, such as ``lstm``. The batch is the first dimension of x and y, but the
+second dimension for cuDNN. Therefore the arrays and the gradients that cuDNN reads are not in C
+order, unless the graph copies them.
+
+The program prints JSON with names of op classes: ``compiled``, the compiled ops; ``read``, the ops
+whose float32 results each cuDNN op reads; ``scan``, the ops of the layer with backend="scan";
+``double``, the ops of a layer in float64.
 """
 
 import json
@@ -14,12 +18,14 @@ import theano.tensor as T
 from theano import gof
 
 
-def names(nodes):
+def list_op_names(nodes):
+    """Return the sorted names of the classes of the nodes' ops."""
     return sorted({type(node.op).__name__ for node in nodes})
 
 
-def graph(outputs):
-    return names(gof.graph.io_toposort(gof.graph.inputs(outputs), outputs))
+def list_graph_ops(outputs):
+    """Return the sorted names of the op classes of a graph that is not compiled."""
+    return list_op_names(gof.graph.io_toposort(gof.graph.inputs(outputs), outputs))
 
 
 if __name__ == "__main__":
@@ -36,12 +42,12 @@ if __name__ == "__main__":
     for node in compiled:
         if type(node.op).__name__.startswith("GpuDnnRNN"):
             floats = [v.owner for v in node.inputs if getattr(v, "dtype", "") == "float32"]
-            read[type(node.op).__name__] = names(owner for owner in floats if owner)
+            read[type(node.op).__name__] = list_op_names(owner for owner in floats if owner)
     double = nn.RNN(sys.argv[1], 5, 7, dtype="float64")(T.dtensor3())
-    shown = {
-        "compiled": names(compiled),
+    report = {
+        "compiled": list_op_names(compiled),
         "read": read,
-        "scan": graph(list(layer(x, backend="scan"))),
-        "double": graph(list(double)),
+        "scan": list_graph_ops(list(layer(x, backend="scan"))),
+        "double": list_graph_ops(list(double)),
     }
-    print(json.dumps(shown))
+    print(json.dumps(report))

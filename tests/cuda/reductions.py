@@ -1,7 +1,7 @@
-"""Compute with kernels of GpuCAReduceCuda, as C++ functions on the CPU.
+"""Reduce arrays with the kernels of GpuCAReduceCuda, compiled as C++ functions for the CPU.
 
-A block of one thread reduces all elements. Prints JSON: the results of each expression by a kernel
-and by NumPy.
+One thread reduces all elements. The program prints JSON: for each reduction, dtype and axis, the
+results of the kernel and of NumPy.
 """
 
 import ctypes
@@ -24,8 +24,8 @@ REDUCTIONS = {
 }
 
 
-def reducing(reduction, dtype, axis):
-    """Return the node that reduces a matrix on the device."""
+def make_node(reduction, dtype, axis):
+    """Optimize a reduction of a matrix for the device; return the node of GpuCAReduceCuda."""
     x = T.matrix(dtype=dtype)
     graph = theano.gof.FunctionGraph([x], [REDUCTIONS[reduction](x, axis)])
     mode = theano.compile.get_mode("FAST_RUN").including("gpuarray").excluding("cudnn")
@@ -34,8 +34,12 @@ def reducing(reduction, dtype, axis):
     return node
 
 
-def computed(node, value, out):
-    """Return the result of the kernel for arrays in C order, or for the rows of a matrix."""
+def reduce_with_kernel(node, value, out):
+    """Reduce ``value`` into ``out`` with a kernel of ``node``; return ``out`` as a list.
+
+    If ``out`` has no dimension, the kernel reduces all elements of an array in C order. Otherwise,
+    it reduces the rows of a matrix.
+    """
     kernels = {kernel.name: kernel for kernel in node.op.gpu_kernels(node, "node")}
     memory = [ctypes.c_void_p(array.ctypes.data) for array in (value, out)]
     if out.ndim:
@@ -48,7 +52,7 @@ def computed(node, value, out):
     arguments = [
         parameter if parameter in memory else ctypes.c_size_t(parameter) for parameter in parameters
     ]
-    kernels_on_the_cpu.function(kernel)(*arguments)
+    kernels_on_the_cpu.load_function(kernel)(*arguments)
     return out.tolist()
 
 
@@ -56,10 +60,10 @@ if __name__ == "__main__":
     stubs.start()
     results = {}
     for reduction, dtype, axis in itertools.product(REDUCTIONS, DTYPES, (None, 1)):
-        node = reducing(reduction, dtype, axis)
+        node = make_node(reduction, dtype, axis)
         value = (np.arange(12).reshape(3, 4) % 7 + 1).astype(dtype)
         expected = REDUCTIONS[reduction](value, axis)
         out = np.zeros_like(expected, node.outputs[0].dtype)
-        got = computed(node, value, out)
-        results[f"{reduction}, {dtype}, axis {axis}"] = got, expected.tolist()
+        actual = reduce_with_kernel(node, value, out)
+        results[f"{reduction}, {dtype}, axis {axis}"] = actual, expected.tolist()
     print(json.dumps(results))

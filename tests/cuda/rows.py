@@ -1,7 +1,7 @@
-"""Take rows of arrays with the kernel of GpuTakeRows, as a C++ function on the CPU.
+"""Take rows of arrays with the kernel of GpuTakeRows, compiled as a C++ function for the CPU.
 
-Prints JSON: for each array and its indices, the rows that the kernel and NumPy take, or "beyond" if
-an index is out of range.
+The program prints JSON: for each view, dtype and list of indices, the rows that the kernel takes
+and the rows that NumPy takes. If an index is out of range, "beyond" replaces the rows.
 """
 
 import ctypes
@@ -16,7 +16,8 @@ from theano.gpuarray.take_rows import GpuTakeRows
 from theano.gpuarray.type import GpuArrayType
 
 DTYPES = ("bool", "int16", "float32", "float64")
-# In memory order.
+# Functions that return a view of an array with three dimensions. Rows are elements of the first
+# dimension of the view.
 VIEWS = {
     "in order": lambda array: array,
     "backwards with gaps": lambda array: array[::-2, ::-1],
@@ -27,8 +28,8 @@ VIEWS = {
 INDICES = ([0, 1], [1, -1, 1], [0, 9], [-9])
 
 
-def by_kernel(array, indices):
-    """Take rows with the kernel."""
+def take_with_kernel(array, indices):
+    """Take rows with the kernel; return nested lists, or "beyond"."""
     x = GpuArrayType(str(array.dtype), [False] * array.ndim)()
     node = GpuTakeRows()(x, T.lvector()).owner
     (kernel,) = node.op.gpu_kernels(node, "node")
@@ -40,13 +41,13 @@ def by_kernel(array, indices):
         for argument in (ctypes.c_void_p(operand.ctypes.data), ctypes.c_size_t(0))
     ]
     error = ctypes.c_int(0)
-    take = kernels_on_the_cpu.function(kernel)
+    take = kernels_on_the_cpu.load_function(kernel)
     take(*map(ctypes.c_ssize_t, numbers), *memory, ctypes.byref(error))
     return "beyond" if error.value else out.tolist()
 
 
-def by_numpy(array, indices):
-    """Take rows with NumPy."""
+def take_with_numpy(array, indices):
+    """Take rows with NumPy; return nested lists, or "beyond"."""
     try:
         return array[indices].tolist()
     except IndexError:
@@ -56,8 +57,8 @@ def by_numpy(array, indices):
 if __name__ == "__main__":
     stubs.start()
     results = {}
-    for (view, how), dtype, indices in itertools.product(VIEWS.items(), DTYPES, INDICES):
-        array = how(np.arange(24).reshape(4, 3, 2).astype(dtype))
-        pair = by_kernel(array, indices), by_numpy(array, indices)
-        results[f"{view}, {dtype}, {indices}"] = pair
+    for (name, view), dtype, indices in itertools.product(VIEWS.items(), DTYPES, INDICES):
+        array = view(np.arange(24).reshape(4, 3, 2).astype(dtype))
+        pair = take_with_kernel(array, indices), take_with_numpy(array, indices)
+        results[f"{name}, {dtype}, {indices}"] = pair
     print(json.dumps(results))

@@ -1,17 +1,21 @@
-/* A machine with one CUDA device, for compiling only: the parts of NVIDIA's driver and of cuBLAS
-   that libgpuarray needs, in memory of the host, where no kernel runs.
+/* Stubs of NVIDIA's libraries that imitate a machine with one CUDA device. They have the
+   functions of the driver and of cuBLAS that libgpuarray calls. Device memory is memory
+   of the host. Kernels are compiled, but do not run.
 
-   Built three times, with -DDRIVER, -DCUBLAS and -DNVRTC, under NVIDIA's sonames, and
-   preloaded. The NVRTC stub calls the real NVRTC, whose path is in $NVRTC, but requests
-   machine code instead of PTX, so that NVRTC also reports the errors of ptxas. */
+   This file is compiled three times, with -DDRIVER, -DCUBLAS and -DNVRTC, into libraries
+   with NVIDIA's sonames, which are preloaded. The NVRTC stub calls the real NVRTC, whose
+   path is in $NVRTC. It requests machine code instead of PTX, so that NVRTC also reports
+   the errors of ptxas. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Define a function that does nothing and returns success. */
 #define NOTHING(name) int name(void) { return 0; }
 
+/* Return the integer in an environment variable, or `otherwise` if it is not set. */
 static int setting(const char *name, int otherwise) {
   const char *value = getenv(name);
   return value ? atoi(value) : otherwise;
@@ -26,14 +30,16 @@ NOTHING(cuIpcGetMemHandle) NOTHING(cuIpcOpenMemHandle) NOTHING(cuLaunchKernel)
 NOTHING(cuLinkAddData) NOTHING(cuLinkDestroy) NOTHING(cuMemcpyPeerAsync) NOTHING(cuModuleUnload)
 NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
 
-/* Settings: $CAPABILITY (default 90), $DRIVER_VERSION (default 13000) and
- * $DRIVER_ERROR, the result of cuInit (default 0). */
+/* Environment variables configure the device. $CAPABILITY: the compute capability times
+   10 (default 90). $DRIVER_VERSION (default 13000). $DRIVER_ERROR: the result of cuInit
+   (default 0). */
 int cuInit(unsigned flags) { return setting("DRIVER_ERROR", 0); }
 int cuDriverGetVersion(int *version) { return *version = setting("DRIVER_VERSION", 13000), 0; }
 int cuDeviceGetCount(int *count) { return *count = 1, 0; }
 int cuDeviceGet(int *device, int ordinal) { return *device = ordinal, ordinal ? 101 : 0; }
 int cuCtxGetDevice(int *device) { return *device = 0, 0; }
-/* NVRTC requests tables that no header documents, and works without them. */
+/* NVRTC requests undocumented tables, and works without them: return
+   CUDA_ERROR_NOT_FOUND. */
 int cuGetExportTable(const void **table, const void *id) { return 500; }
 int cuGetErrorString(int error, const char **text) { return *text = "stub error", 0; }
 int cuDeviceGetName(char *name, int size) { return snprintf(name, size, "stub"), 0; }
@@ -62,6 +68,7 @@ int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) {
   return *flags = 0, *active = 0, 0;
 }
 
+/* Set *out to a unique handle. */
 static int handle(void **out) { return *out = malloc(1), 0; }
 int cuDevicePrimaryCtxRetain(void **context, int device) { return handle(context); }
 int cuEventCreate(void **event, unsigned flags) { return handle(event); }
@@ -108,6 +115,7 @@ NOTHING(cublasDgemmStridedBatched) NOTHING(cublasHgemmStridedBatched)
 
 typedef void *function(void *, void *, void *, void *, void *, void *);
 
+/* Return a function of the real NVRTC. */
 static function *real(const char *name) {
   static void *library;
 
@@ -127,20 +135,20 @@ FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
 FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
 
-/* Append to the file $KERNELS a line with the architecture and the status of the
- * compilation. */
+/* Compile for sm_NN instead of compute_NN. Append a line to the file $KERNELS with the
+   architecture and the compilation's status: "sm_90 0" is a success. */
 int nvrtcCompileProgram(void *program, int count, const char **options) {
-  const char *ours[16];
+  const char *new_options[16];
   char machine[32] = "";
   FILE *log = fopen(getenv("KERNELS"), "a");
   long status;
 
   for (int i = 0; i < count; i++)
     if (strncmp(options[i], "compute_", 8))
-      ours[i] = options[i];
+      new_options[i] = options[i];
     else
-      snprintf(machine, sizeof machine, "sm_%s", options[i] + 8), ours[i] = machine;
-  status = (long)real("nvrtcCompileProgram")(program, (void *)(long)count, ours, 0, 0, 0);
+      snprintf(machine, sizeof machine, "sm_%s", options[i] + 8), new_options[i] = machine;
+  status = (long)real("nvrtcCompileProgram")(program, (void *)(long)count, new_options, 0, 0, 0);
   fprintf(log, "%s %d\n", machine, (int)status);
   fclose(log);
   if ((int)status) {

@@ -1,4 +1,4 @@
-"""Compile every op of the back end, and every kernel to machine code of each architecture."""
+"""Compile all ops of the gpuarray back end, and their kernels for several architectures."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 COMPILE = Path(__file__).with_name("compile.py")
 
+# Base classes of ops, which graphs do not contain.
 BASES = {
     "BaseGpuCorr3dMM",
     "BaseGpuCorrMM",
@@ -18,10 +19,10 @@ BASES = {
     "GpuDnnSoftmaxBase",
     "GpuMagmaBase",
 }
-# Former names of GpuCumOp and of GPUAChoiceFromUniform, for old pickles.
+# Former names of GpuCumOp and of GPUAChoiceFromUniform. Old pickles need them.
 ALIASES = {"GpuCumsumOp", "GPUAMultinomialWOReplacementFromUniform"}
-# These need warp-ctc, MAGMA or scikit-cuda, which the environment does not contain.
-ELSEWHERE = {
+# Ops that need warp-ctc, MAGMA or scikit-cuda. The environment does not contain these libraries.
+NEED_LIBRARIES = {
     "CuIRFFTOp",
     "CuRFFTOp",
     "GpuCholesky",
@@ -35,12 +36,12 @@ ELSEWHERE = {
     "GpuMagmaSVD",
 }
 
-# Theano 1.0.5 lacks this op. The op does not support float16; such nodes keep their own kernels.
+# This project's op does not fuse nodes in float16: they keep a kernel each.
 FUSED = {"GpuFusedLoops"}
-# Theano 1.0.5 refuses float64 and float16 for these too.
-FLOAT32 = {"GPUAChoiceFromUniform", "GpuCumOp"}
-# Theano does not compile these for float16, because their `_f16_ok` is false.
-UNAWARE = {
+# Ops that refuse float64 and float16, in stock Theano too.
+FLOAT32_ONLY = {"GPUAChoiceFromUniform", "GpuCumOp"}
+# Ops whose `_f16_ok` is false: Theano does not compile them for float16.
+WITHOUT_FLOAT16 = {
     "GpuAdvancedBooleanIncSubtensor",
     "GpuAdvancedBooleanSubtensor",
     "GpuAdvancedIncSubtensor",
@@ -65,9 +66,10 @@ UNAWARE = {
     "GpuSparseBlockOuter",
     "_RNNSplitParams",
 }
-# Their `_f16_ok` is true, but they calculate with ga_half, which is a struct, or libgpuarray's
-# reduction refuses float16. Theano 1.0.5 fails too; a convolution of float16 needs cuDNN.
-WRONG = {
+# Ops whose `_f16_ok` is true, but whose compilation for float16 fails, in stock Theano too. Their C
+# code calculates with ga_half, which is a struct, or libgpuarray's reduction refuses float16. A
+# convolution in float16 needs cuDNN.
+FAILING_FLOAT16 = {
     "GpuCAReduceCPY",
     "GpuCorr3dMM",
     "GpuCorr3dMM_gradInputs",
@@ -76,13 +78,19 @@ WRONG = {
     "GpuCorrMM_gradInputs",
     "GpuCorrMM_gradWeights",
 }
-NO_FORM = {"float32": set(), "float64": FLOAT32, "float16": FLOAT32 | UNAWARE | WRONG | FUSED}
+# Maps each floatX to the ops that do not compile for it.
+UNSUPPORTED = {
+    "float32": set(),
+    "float64": FLOAT32_ONLY,
+    "float16": FLOAT32_ONLY | WITHOUT_FLOAT16 | FAILING_FLOAT16 | FUSED,
+}
 
 
 # The compute capabilities of Turing, Ampere and Hopper.
 @pytest.mark.parametrize("capability", ["75", "80", "90"])
-@pytest.mark.parametrize("dtype", NO_FORM)
+@pytest.mark.parametrize("dtype", UNSUPPORTED)
 def test_every_op_compiles(run, dtype, capability):
+    """Only the ops that this module lists do not compile, and NVRTC accepts all kernels."""
     done = run(COMPILE, flags=f"floatX={dtype}", CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
@@ -90,10 +98,11 @@ def test_every_op_compiles(run, dtype, capability):
     print(f"{dtype}, sm_{capability}: {compiled} ops, {len(done.kernels)} kernels")
     assert result["failures"] == []
     assert set(done.kernels) == {(f"sm_{capability}", "0")}
-    absent = BASES | ALIASES | ELSEWHERE | NO_FORM[dtype]
-    assert set(result["missing"]) ^ absent == set()
+    expected = BASES | ALIASES | NEED_LIBRARIES | UNSUPPORTED[dtype]
+    assert set(result["missing"]) ^ expected == set()
 
 
+# Compile one elementwise function for the device.
 FUNCTION = """
 import compile as stubs
 stubs.start()
@@ -103,12 +112,12 @@ theano.function([x], theano.tensor.{function}(x))
 """
 
 
-# graphs.py does not use these functions, so the cache has no Hopper kernels for them.
+# graphs.py does not use these functions. Therefore the other tests have not cached their kernels.
 @pytest.mark.parametrize(
     ("capability", "function"), [("100", "arcsinh"), ("103", "arccosh"), ("120", "arctanh")]
 )
 def test_later_devices_compile_for_hopper(run, capability, function):
-    """For devices newer than Hopper (9.0), NVRTC makes Hopper's PTX, which the driver compiles."""
+    """For devices newer than Hopper, NVRTC compiles PTX for sm_90, which the driver compiles."""
     done = run("-c", FUNCTION.format(function=function), CAPABILITY=capability)
     assert done.returncode == 0, done.stderr
     assert set(done.kernels) == {("sm_90", "0")}

@@ -1,7 +1,7 @@
-"""Training steps of graphs of bench/ make the driver calls that driver_calls.toml lists.
+"""Compare the driver calls of training steps with driver_calls.toml.
 
-After the second step, a step loads no module and allocates no memory, and the host waits only for
-results, and for the operands of ops without a kernel.
+From the third step on, a step loads no module and allocates no memory. The host waits only for
+results, and for the operands of ops that have no kernel.
 """
 
 import json
@@ -16,7 +16,8 @@ from theano_fast.profiling import driver_calls
 HERE = Path(__file__).parent
 TABLE = tomllib.loads((HERE / "driver_calls.toml").read_text())
 CPU = "device=cpu,force_device=False"
-# A Turing Machine takes minutes to compile for the emulated device.
+# The Neural Turing Machines are thorough tests, because their compilation for the emulated device
+# takes minutes.
 GRAPHS = [
     pytest.param(graph, marks=pytest.mark.thorough if graph.startswith("ntm") else ())
     for graph in TABLE
@@ -39,6 +40,7 @@ def train(emulate, tmp_path):
 
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_the_calls_of_a_step_equal_the_table(train, graph):
+    """The losses equal the losses on the CPU within 1e-9."""
     result = train(graph)
     print(f"{graph}: {result['calls']}, {result['ms']} ms with the emulated device")
     assert result["calls"] == TABLE[graph]

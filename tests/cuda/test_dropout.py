@@ -1,5 +1,7 @@
-"""dnn.dropout and its gradient compile, and draw other numbers in each call."""
+"""dnn.dropout and its gradient compile, and each call updates the random states."""
 
+# Compile dropout; print its nodes, whether the states have an update, and whether the function
+# contains no other shared variable.
 DROPOUT = """
 import compile as stubs
 stubs.start()
@@ -16,7 +18,7 @@ print(states.default_update is after, function.get_shared() == [states])
 """
 
 
-def test_the_states_are_updated(run):
+def test_the_states_are_updated_in_place(run):
     done = run("-c", DROPOUT, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

@@ -1,4 +1,7 @@
-"""The emulated device computes the CPU's results: products, loops, reductions, scans, indices."""
+"""Compare results of the emulated device with results of the CPU.
+
+One function contains products, elementwise loops, reductions, a scan, indices and gradients.
+"""
 
 import json
 

@@ -1,8 +1,8 @@
 """cuda/gpuarray-kernels.patch: one kernel computes several elementwise results.
 
-On the emulated device, results equal the CPU's within rounding, for all shapes, types and memory
-orders. They equal the results of Theano's own kernels exactly. Without the patch, each result needs
-a launch.
+On the emulated device, results equal the CPU's results within rounding, for all shapes, types and
+memory orders. They equal the results of Theano's own kernels exactly. Without the patch, each
+result needs a kernel launch.
 """
 
 import ctypes
@@ -13,7 +13,8 @@ import sys
 import numpy as np
 import pytest
 
-# Each expression is computed with the optimization and on the CPU.
+# Compute functions of several results, which the optimization fuses. Tests run the program on the
+# emulated device and on the CPU.
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -22,7 +23,7 @@ import theano.tensor as T
 from theano.gpuarray.fused_loops import GpuFusedLoops
 
 def gates(x, y, v, s):
-    # The gradient of slices of a matrix, as for the gates of an LSTM.
+    # Increments of slices of a matrix, as in the gradient of the gates of an LSTM.
     product = T.exp(x)
     whole = T.concatenate([product, y, x], axis=1)
     changed = T.inc_subtensor(T.tanh(whole)[:, 1:4], product[:, :3] * 2)
@@ -36,18 +37,18 @@ def views(x, y, v, s):
     return [x[::-1, ::2] * 2, x.T * y.T, T.exp(x[:, 1:]) + y[:, 1:], T.concatenate([v, v * s, v])]
 
 def numbers(x, y, v, s):
-    # Constants of each kind, and a chain of other types.
+    # Constants of several types, and operations on integers.
     n = T.cast(x * 10, "int32")
     return [T.clip(x, -0.25, 0.5), n // 3, n % 4, T.eq(n, 2), T.switch(n > 1, x, -1e300 * y),
             T.cast(n, "uint8") + np.uint8(200), T.cast(x > 0, "int8") - 100]
 
 def shapes(x, y, v, s):
-    # Deeper arrays, and an array of one element in each dimension.
+    # Results with four dimensions, and an operand of shape (1, 1).
     z = x.dimshuffle("x", 0, "x", 1) * y.dimshuffle(0, "x", 1, "x")
     return [z, z + 1, T.addbroadcast(x[:1, :1], 0, 1) * y, T.sqr(s), s + 1]
 
 def grow(x, y, v, s):
-    # Of unknown positions, negative, beyond the end, or empty.
+    # Only the call determines the increments' positions: negative, beyond the end, or empty.
     start = T.cast(s, "int64")
     z = T.exp(x)
     return [T.inc_subtensor((z + 1)[start:100], 5.0), T.set_subtensor((z * 2)[-1:start], 1.0),
@@ -68,6 +69,7 @@ for function in (gates, broadcast, views, numbers, shapes, grow):
             results[key] = out.ravel().tolist()
 print(json.dumps(results))
 """
+# Update two shared variables in one kernel; print how many results overwrite inputs, and values.
 UPDATES = """
 import numpy as np
 import theano
@@ -82,6 +84,7 @@ for _ in range(3):
     print(step(np.ones((2, 3))).tolist())
 print(a.get_value().tolist(), b.get_value().tolist())
 """
+# Print the errors of shapes that do not fit and of indices out of range, then shapes of results.
 ERRORS = """
 import numpy as np
 import theano
@@ -100,6 +103,7 @@ for call in (lambda: function(small, large), lambda: joined(small, large),
 for call in (lambda: changed(small, -2), lambda: function(small[:0], small[:0])):
     print([out.shape for out in call()])
 """
+# A function with a lazy operation, ifelse; print whether the optimization fused loops.
 LAZY = """
 import theano
 import theano.tensor as T
@@ -111,9 +115,11 @@ graphs = [T.tanh(x) + 1, ifelse(condition, T.exp(x).sum(), T.tanh(T.exp(x) - 1).
 function = theano.function([x, condition], graphs)
 print(any(isinstance(n.op, GpuFusedLoops) for n in function.maker.fgraph.toposort()))
 """
-# A length of 1 is broadcast in a dimension that is not declared broadcastable, if no input before
-# it is longer. `compare` prints the shapes or the error of a function, and whether Theano's own
-# kernels have equal results, bit by bit. They fail if they work in place on the shorter array.
+# The arrays have 0 to 5 rows. Theano's own kernels broadcast an array with 1 row, although its type
+# does not declare the dimension as broadcastable, if no previous input is longer. `compare` prints
+# the shapes or the error of a fused function, and whether Theano's own kernels have equal bits or
+# the same error. Theano's kernels do not work in place here, because they would fail if the array
+# to overwrite is shorter than the result.
 LENGTHS = """
 import numpy as np
 import theano
@@ -166,7 +172,8 @@ LENGTH_RESULTS = [
     "RuntimeError True",
     "[(5, 4), (1, 4)] True",
 ]
-# An old value is read in a shape that its new value does not have.
+# The new value of a shared variable has a different shape than the old value, which the function
+# also reads.
 GROWING = """
 import numpy as np
 import theano
@@ -177,7 +184,7 @@ step = theano.function([x], T.exp(a), updates=[(a, a * 0.5 + x)])
 for rows in (1, 2, 2, 2):
     print(step(np.ones((rows, 3))).shape, a.get_value()[:, 0].tolist())
 """
-# A product is a result, and another result adds to it.
+# Print a kernel with two results: a product, and a sum that adds to this product.
 PRODUCT = """
 import graphs
 from theano import scalar
@@ -188,7 +195,7 @@ steps = Step(GpuElemwise(scalar.mul), (0, 1)), Step(GpuElemwise(scalar.add), (3,
 node = GpuFusedLoops(Program(3, (), steps, (3, 4))).make_node(*[graphs.on_device(2)] * 3)
 print(node.op.gpu_kernels(node, "")[0].code)
 """
-# libgpuarray's names for the kernel above.
+# The names of libgpuarray's header cluda.h that the kernel of PRODUCT uses, defined for NVRTC.
 CLUDA = """
 #define KERNEL extern "C" __global__
 #define WITHIN_KERNEL static __device__
@@ -208,6 +215,7 @@ CPU = "device=cpu,force_device=False"
 
 
 def compute(emulate, *arguments, flags=""):
+    """Run a program, which is the first argument, on the emulated device; return its lines."""
     done = emulate("-c", *arguments, flags=flags)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -227,18 +235,19 @@ def test_results_equal_the_cpus_results(emulate, dtype, tolerance):
 
 def test_updates_overwrite_old_values(emulate):
     *_, inplace, first, second, third, values = compute(emulate, UPDATES)
-    # b reads only the elements of the old value of a that the same thread overwrites. The third
-    # result overwrites x.
+    # Three results overwrite an input: the new values overwrite a and b, and the root overwrites x.
+    # This is safe because a thread reads only those elements of a and b that it overwrites.
     assert inplace == "[3]"
     assert [first, second, third, values] == compute(emulate, UPDATES, flags=CPU)[-4:]
 
 
-def test_lengths_of_1_are_broadcast_as_in_theano(emulate):
+def test_lengths_of_1_are_broadcast_as_by_theanos_kernels(emulate):
     assert compute(emulate, LENGTHS)[-len(LENGTH_RESULTS) :] == LENGTH_RESULTS
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_product_is_rounded_before_the_next_operation(emulate, dtype):
+    """NVRTC does not contract a product and a sum to fma, which rounds only once."""
     code = "\n".join(compute(emulate, PRODUCT, flags=f"floatX={dtype}"))
     code = CLUDA + code[code.index("WITHIN_KERNEL") :]
     assert "fma.rn" not in compile_to_ptx(code)
@@ -247,7 +256,7 @@ def test_a_product_is_rounded_before_the_next_operation(emulate, dtype):
 
 
 def compile_to_ptx(code):
-    """Compile a kernel with NVRTC; return its assembly code."""
+    """Compile a kernel with NVRTC; return its PTX code."""
     nvrtc = ctypes.CDLL(f"{sys.prefix}/lib/libnvrtc.so.13")
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), None, 0, None, None) == 0
@@ -258,7 +267,7 @@ def compile_to_ptx(code):
     return assembly.value.decode()
 
 
-def test_a_new_value_may_have_another_shape(emulate):
+def test_a_new_value_may_have_a_different_shape(emulate):
     assert compute(emulate, GROWING)[-4:] == [
         "(1, 3) [1.5]",
         "(1, 3) [1.75, 1.75]",

@@ -1,10 +1,12 @@
-"""cuda/gpuarray-kernels.patch: functions copy few values to the host, and check indices there.
+"""cuda/gpuarray-kernels.patch: functions copy few values to the host, which checks the indices.
 
-Without the patch, shapes and error flags are copied in each call or step.
+Without the patch, each call, or each step of a scan, copies shapes and error flags to the host.
 """
 
 import pytest
 
+# `show` prints the number of copies to the host in a function's graph and in the graph of each of
+# its scans, then the results.
 COMMON = """
 import numpy as np
 import theano
@@ -24,32 +26,33 @@ def show(function, *values):
 x, w, v, rows = T.dmatrix(), theano.shared(draw(4, 4)), T.dvector(), T.lvector()
 """
 CASES = {
-    # The shape of a product, which only the device knows before the call.
+    # The result depends on the shape of a product that the device computes.
     "shapes": """
 y = T.dot(x, w)
 show(theano.function([x], [y.mean(), T.zeros((y.shape[0] + 1, 2)) + 1]), draw(3, 4))
 """,
-    # BLAS multiplies y by a factor that the device computes. It needs the factor on the host;
-    # another multiplication may round differently.
+    # BLAS needs a scalar factor on the host, but the device computes this factor. The function
+    # copies the factor, because a multiplication outside of BLAS may round differently.
     "factor": """
 show(theano.function([x, v], [v.sum() * v + T.dot(x, T.exp(v))]), draw(4, 4), draw(4))
 """,
-    # A row index of the host, and a constant.
+    # The rows to take are an input of the function, or a constant.
     "rows": """
 y = T.tanh(x)
 out = [y[rows], T.tanh(v)[[1, -1, 0]], T.inc_subtensor(T.exp(x)[rows], 1.0)]
 show(theano.function([x, v, rows], out), draw(3, 4), draw(5), [2, -3, 0, 0])
 """,
-    # The step's gradient splits arrays by sizes that depend on shapes.
+    # The gradient of a step splits arrays. The sizes of the parts depend on shapes.
     "scan": """
 h, _ = theano.scan(lambda row, h: T.tanh(T.dot(T.concatenate([row, h], 1), T.join(0, w, w))),
                    x.reshape((2, 3, 4)), T.zeros((3, 4)))
 show(theano.function([x], [h[-1], T.grad(h[-1].sum(), w)]), draw(6, 4))
 """,
 }
-# The copies to the host in each function. A gradient with respect to a shared variable of the
-# device stays on the device.
+# The number of copies to the host in each function. The scan's gradient is not copied, because the
+# shared variable w is on the device.
 COPIES = {"shapes": 1, "factor": 2, "rows": 3, "scan": 1}
+# Take and increment rows at positions out of range; print the errors.
 BEYOND = """
 for value in ([0, 3], [-4]):
     for out in (T.tanh(x)[rows], T.inc_subtensor(T.exp(x)[rows], rows.dimshuffle(0, "x") + x[0])):
@@ -62,6 +65,7 @@ CPU = "device=cpu,force_device=False"
 
 
 def compute(emulate, program, flags=""):
+    """Run COMMON and a program on the emulated device; return the lines of the output."""
     done = emulate("-c", COMMON + program, flags=flags)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -69,6 +73,7 @@ def compute(emulate, program, flags=""):
 
 @pytest.mark.parametrize("case", CASES)
 def test_only_results_and_factors_are_copied(emulate, case):
+    """A function has the copies of COPIES, its scans have none, and results equal the CPU's."""
     copies, *on_device = compute(emulate, CASES[case])
     assert copies == str([COPIES[case], *([0] * copies.count(","))])
     _, *on_cpu = compute(emulate, CASES[case], flags=CPU)

@@ -1,7 +1,7 @@
 """cuda/gpuarray-kernels.patch: Theano's own kernels compute right results and report errors.
 
-Without the patch, many reductions are 0, no kernel takes rows, elements are incremented one after
-the other, and a process whose kernel does not compile crashes.
+Without the patch, many reductions are 0, no kernel takes rows, a kernel increments the elements of
+a vector one after the other, and a process crashes if a kernel does not compile.
 """
 
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
+# An op whose kernel contains a name that is not declared; print the error of its compilation.
 NOT_DECLARED = """
 import compile as stubs
 stubs.start()
@@ -27,6 +28,7 @@ try:
 except RuntimeError as error:
     print(error)
 """
+# Print the ops that increment and set elements of vectors.
 INCREMENTS = """
 import compile as stubs
 stubs.start()
@@ -36,8 +38,8 @@ def op(dtype, change):
     x, y, indices = T.TensorType(dtype, [False])(), T.TensorType(dtype, [False])(), T.lvector()
     graph = theano.gof.FunctionGraph([x, y, indices], [change(x[indices], y)])
     theano.compile.get_mode("FAST_RUN").including("gpuarray").optimizer.optimize(graph)
-    (found,) = (n.op for n in graph.apply_nodes if hasattr(n.op, "set_instead_of_inc"))
-    return type(found).__name__
+    (gpu_op,) = (n.op for n in graph.apply_nodes if hasattr(n.op, "set_instead_of_inc"))
+    return type(gpu_op).__name__
 print(op("float32", T.inc_subtensor), op("float32", T.set_subtensor), op("uint8", T.inc_subtensor))
 """
 
@@ -51,7 +53,8 @@ def test_kernels_compute_numpys_results(run, program, kernels):
     assert {name: pair for name, pair in result.items() if pair[0] != pair[1]} == {}
 
 
-def test_the_compilers_words_are_in_the_error(run):
+def test_the_error_has_the_compilers_message(run):
+    """A kernel that does not compile raises RuntimeError with NVRTC's error."""
     done = run("-c", NOT_DECLARED)
     assert done.returncode == 0, done.stderr
     assert "NVRTC_ERROR_COMPILATION" in done.stdout
@@ -61,7 +64,8 @@ def test_the_compilers_words_are_in_the_error(run):
     ("deterministic", "first"),
     [("default", "GpuIncrementCheckedRows"), ("more", "GpuAdvancedIncSubtensor1")],
 )
-def test_vectors_are_incremented_in_one_call_if_the_order_is_irrelevant(run, deterministic, first):
+def test_one_kernel_increments_a_vector_if_the_order_may_vary(run, deterministic, first):
+    """With ``deterministic=more``, or for set_subtensor or uint8, Theano's own op is used."""
     done = run("-c", INCREMENTS, flags=f"deterministic={deterministic}")
     assert done.returncode == 0, done.stderr
     op = "GpuAdvancedIncSubtensor1"

@@ -1,4 +1,4 @@
-"""theano_fast.nn uses RNNBlock if a device is in use, and its graphs compile."""
+"""theano_fast.nn uses cuDNN's RNNBlock on a device, and the graphs of its layers compile."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,7 @@ LAYER = Path(__file__).with_name("layer.py")
 
 @pytest.mark.parametrize("mode", ["rnn_relu", "rnn_tanh", "lstm", "gru"])
 def test_a_layer_is_an_rnnblock(run, mode):
+    """The graph has cuDNN's ops and no Scan, unless the layer requests the back end "scan"."""
     done = run(LAYER, mode, flags="floatX=float32")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout.splitlines()[-1])
@@ -19,7 +20,7 @@ def test_a_layer_is_an_rnnblock(run, mode):
     assert "GpuDnnRNNOp" in result["double"]
     assert "Scan" in result["scan"]
     assert "GpuDnnRNNOp" not in result["scan"]
-    # cuDNN reads arrays as if they were in C order.
+    # cuDNN requires arrays in C order, so GpuContiguous copies arrays in other orders.
     assert result["read"]["GpuDnnRNNOp"] == ["GpuContiguous"]
     assert result["read"]["GpuDnnRNNGradInputs"] == ["GpuContiguous", "GpuDnnRNNOp"]
     assert result["read"]["GpuDnnRNNGradWeights"] == ["GpuContiguous", "GpuDnnRNNOp"]

@@ -1,4 +1,4 @@
-"""float32 stays float32 in cuDNN unless dnn.tf32 is set."""
+"""cuDNN computes float32 convolutions in float32, unless dnn.tf32 permits TensorFloat-32."""
 
 import pytest
 
@@ -12,7 +12,7 @@ print(dnn.GpuDnnConv().c_compile_args())
 
 
 @pytest.mark.parametrize("tf32", [False, True])
-def test_tf32_is_compiled_in_when_asked(run, tf32):
+def test_dnn_tf32_adds_a_compiler_flag(run, tf32):
     done = run("-c", SHOW, flags=f"dnn.tf32={tf32}")
     assert done.returncode == 0, done.stderr
     assert ("-DTHEANO_DNN_TF32" in done.stdout) is tf32

@@ -1,4 +1,4 @@
-"""`theano-fast profile` counts the calls of the driver."""
+"""`theano-fast profile` counts the calls of NVIDIA's driver."""
 
 import json
 
@@ -14,7 +14,8 @@ for _ in range(5):
 """
 
 
-def test_the_calls_of_the_driver_are_in_the_profile(emulate, tmp_path):
+def test_the_profile_has_the_calls_of_the_driver(emulate, tmp_path):
+    """It has the calls of the first two calls of a function, and of each later call."""
     program, out = tmp_path / "program.py", tmp_path / "profile"
     program.write_text(PROGRAM)
     done = emulate("-m", "theano_fast", "profile", "run", "--out", out, program)
@@ -23,7 +24,8 @@ def test_the_calls_of_the_driver_are_in_the_profile(emulate, tmp_path):
     assert counts["calls"] == 5
     first, second = counts["first"]
     calls = {group: times["calls"] for group, times in counts["later"].items()}
-    # exp and the product by 0.5, then tanh; cuBLAS launches nothing here.
+    # The first kernel computes exp and the multiplication by 0.5, the second computes tanh. The
+    # emulated cuBLAS launches no kernel.
     assert calls.pop("launches") == first["launches"]["calls"] == 2
     assert calls.pop("copies to the device") == calls.pop("copies to the host") == 1
     assert calls.pop("queries") == second["queries"]["calls"]

@@ -1,6 +1,8 @@
-"""Split the weights of an RNNBlock, numbered from 0: ``weights.py MODE DIRECTION INPUT``.
+"""Split the weights of an RNNBlock with two layers: ``weights.py MODE DIRECTION INPUT_MODE``.
 
-Prints JSON: the number of weights and each part of both layers, by libcudnn and by theano_fast.nn.
+Example: ``weights.py lstm bidirectional skip``. The values of the weights are 0, 1, 2, ... The
+program prints JSON: ``size``, the number of weights; ``parts`` and ``shapes`` of each layer and
+direction, as libcudnn splits them; ``nn``, the number of weights and the parts of theano_fast.nn.
 """
 
 import json
@@ -24,11 +26,11 @@ if __name__ == "__main__":
     weights = theano.shared(numbers)
     layers = 4 if direction == "bidirectional" else 2
     parts = [block.split_params(weights, layer, size) for layer in range(layers)]
-    shown = [[np.asarray(part).tolist() for part in layer] for layer in parts]
+    values = [[np.asarray(part).tolist() for part in layer] for layer in parts]
     shapes = [[part.shape for part in layer] for layer in parts]
     count = int(weights.get_value(borrow=True, return_internal_type=True).size)
     layer = nn.RNN(mode, size[1], UNITS, 2, direction == "bidirectional", input_mode, "float32")
     layer.weights.set_value(numbers)
-    parts_of_layer = {name: part.tolist() for name, part in layer.split().items()}
-    report = {"size": count, "parts": shown, "shapes": shapes, "nn": [layer.size, parts_of_layer]}
+    layer_parts = {name: part.tolist() for name, part in layer.split().items()}
+    report = {"size": count, "parts": values, "shapes": shapes, "nn": [layer.size, layer_parts]}
     print(json.dumps(report))

@@ -1,4 +1,4 @@
-"""Fixtures for integration tests, which use build/envs/openblas and small real builds."""
+"""Fixtures for the integration tests: build/envs/openblas, small real builds, and Docker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ def prefix() -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Result]:
-    """Run a command as a user without settings, in a new home."""
+    """Return a function that runs a command with a new home directory.
+
+    The command does not inherit the variables of ``processes.FOREIGN_VARIABLES``, such as
+    PYTHONPATH. Keyword arguments other than ``timeout`` (in seconds) add variables.
+    """
 
     def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
         clean = clean_environ()
@@ -54,7 +58,7 @@ def run(tmp_path: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Make a directory that any user may enter and write to."""
+    """Return a new directory in /tmp that any user may enter and write to."""
     directory = Path(f"/tmp/theano-fast-test-{os.getpid()}")
     directory.mkdir()
     directory.chmod(0o777)
@@ -64,7 +68,7 @@ def directory() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
-    """Connect to the running Docker daemon, or start one for the session."""
+    """Connect to the running Docker daemon. If none runs, start a daemon for the test session."""
     try:
         client = daemon.connect()
     except errors.HostToolMissing:
@@ -78,13 +82,14 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 @pytest.fixture(scope="session")
 def image(docker: DockerClient) -> Image:
-    """Return the openblas image, which passed its checks."""
+    """Build the openblas image, which includes its verification; return it."""
     try:
         return image_pipeline.build_image("openblas", Options())
     except errors.HostToolMissing as error:
         pytest.skip(str(error))
 
 
+# The recipe of a metapackage that depends only on zlib.
 METAPACKAGE = """schema_version: 1
 package: {name: theano-stack, version: '1.0.5'}
 build: {string: '0_${{ stack }}'}
@@ -107,23 +112,26 @@ PROJECT = (
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """Copy the project with zlib as its only stack: real sources and builds, in seconds."""
+    """Return a copy of the project whose stacks contain only zlib, so that a build takes seconds.
+
+    The sources and the builds are real. The copy has its own cache.
+    """
     root = tmp_path / "project"
-    made = Project(root, PROJECT, root / "cache")
-    # Compilers and build tools are in the cache.
+    project = Project(root, PROJECT, root / "cache")
+    # Fill the cache with the compilers and build tools that zlib needs, so that only zlib is built.
     plan = Build.of_stack("openblas", Options()).plan
     for name in sorted(plan.collect_needs("zlib")):
         shutil.copytree(paths.RECIPES / name, root / "recipes" / name)
         entry = Path("packages", plan.keys[name])
-        shutil.copytree(paths.cache() / entry, made.cache / entry, copy_function=os.link)
+        shutil.copytree(paths.cache() / entry, project.cache / entry, copy_function=os.link)
     (root / "recipes" / "theano-stack").mkdir()
     (root / "recipes" / "theano-stack" / "recipe.yaml").write_text(METAPACKAGE)
-    return made
+    return project
 
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Path:
-    """Return a directory with zlib's source, as `invoke fetch --to` writes it."""
+    """Return a directory with zlib's source archive, as `./invoke fetch --to` writes it."""
     plan = Build.of_stack("openblas", Options()).plan
     recipes = {recipe.name: recipe for recipe in plan.recipes}
     directory = tmp_path / "sources"

@@ -1,8 +1,14 @@
-"""Compile and call the graphs that standard input describes, one line of JSON for each.
+"""Compile and call graphs. Each line of standard input describes one graph in JSON.
 
-The answer to a line is a line of JSON: the values of the graph's outputs, of their sum and of its
-gradients, the optimized graph, and the number of steps of each Scan in it. ``random_graphs.py``
-defines a description. The program runs on any Theano, and on Python 3.9 and later.
+A description has the format of ``random_graphs.py``, or is the name of a graph of the bench. The
+program answers each line with a line of JSON, which contains:
+
+- ``values``: the outputs, the sum of all their elements, and the gradients of this sum
+- ``graph``: descriptions of the nodes of the optimized graph
+- ``steps``: the number of steps of each Scan
+
+For a graph of the bench, ``values`` are losses. If the graph cannot be computed, the answer
+contains only ``error``. The program runs on any Theano, and on Python 3.9 and later.
 """
 
 from __future__ import annotations
@@ -21,7 +27,8 @@ from theano.scan_module import until
 from theano.scan_module.scan_op import Scan
 from theano.tensor.elemwise import Elemwise
 
-# CPU seconds for one graph: Theano 1.0.5 never ends the optimization of some nested scans.
+# The limit of CPU seconds for one graph: stock Theano never ends the optimization of some nested
+# scans.
 LIMIT = 10
 OUT_OF_TIME = f"not done in {LIMIT} s"
 ELEMWISE = {
@@ -44,22 +51,22 @@ ELEMWISE = {
 
 
 def subtensor(x, *, index):
-    """Return a part of x; the index has an integer or [start, stop, step] for each dimension."""
+    """Index x; ``index`` lists an integer or [start, stop, step] for each dimension."""
     return x[tuple(slice(*item) if isinstance(item, list) else item for item in index)]
 
 
 def inc_subtensor(x, y, *, index, replace):
-    """Set a part of x to y, or add y to it."""
+    """Return x with the indexed part replaced by y, or increased by y."""
     return (T.set_subtensor if replace else T.inc_subtensor)(subtensor(x, index=index), y)
 
 
 def take(x, *, rows):
-    """Return the rows of x at these positions."""
+    """Return the rows of x at the positions ``rows``."""
     return x[rows]
 
 
 def inc_rows(x, y, *, rows):
-    """Add y to rows of x, as often as their positions occur."""
+    """Add y to the rows of x at the positions ``rows``; repeated positions accumulate."""
     return T.inc_subtensor(x[rows], y)
 
 
@@ -86,7 +93,10 @@ OPERATIONS = {
 
 
 def scan(variables, description):
-    """Return the states of a Scan, then its mapped outputs; for some, only the last step."""
+    """Return the history of each state of a Scan, then of each mapped output.
+
+    Where ``description["last"]`` is true, return the last step instead of the history.
+    """
 
     def step(*inner):
         applied = apply(list(inner), description["nodes"])
@@ -116,21 +126,22 @@ def scan(variables, description):
 
 
 def apply(variables, nodes):
-    """Compute the nodes; return all variables."""
-    for name, places, parameters in nodes:
+    """Apply the operations of ``nodes``; return ``variables`` and the results."""
+    for name, operands, parameters in nodes:
         if name == "scan":
             variables = variables + scan(variables, parameters)
         else:
-            result = OPERATIONS[name](*(variables[position] for position in places), **parameters)
+            result = OPERATIONS[name](*(variables[position] for position in operands), **parameters)
             variables = [*variables, result]
     return variables
 
 
 def describe_nodes(graph):
-    """Describe the nodes of an optimized graph and of its Scans.
+    """Describe each node of an optimized graph, and of the bodies of its Scans, in one line.
 
-    A node is described by its op and the digests of its inputs, without their order: the optimizer
-    fuses operations and collects the inputs of a Scan in the order of its traversal.
+    The line contains the op and the sorted digests of the inputs. The inputs are sorted because
+    their order depends on the order in which the optimizer traverses the graph: for example, when
+    it fuses operations or collects the inputs of a Scan.
     """
     nodes = []
     digests = {variable: str(variable.type) for variable in graph.inputs}
@@ -148,13 +159,13 @@ def describe_nodes(graph):
 
 
 def count_steps(graph):
-    """Count the steps of each Scan in an optimized graph, also of nested Scans."""
+    """Return [steps, counts of the nested Scans] for each Scan of an optimized graph."""
     bodies = [node.op.fn.maker for node in graph.toposort() if isinstance(node.op, Scan)]
     return [[int(body.profile.nbsteps), count_steps(body.fgraph)] for body in bodies]
 
 
 def make_answer(function, values):
-    """Return the properties of a compiled function, and its results, that tests compare."""
+    """Return the answer for a compiled function and the ``values`` that it computed."""
     graph = function.maker.fgraph
     return {
         "values": [np.asarray(value).tolist() for value in values],
@@ -164,7 +175,7 @@ def make_answer(function, values):
 
 
 def evaluate(description):
-    """Answer a description of a graph."""
+    """Compile and call a described graph and its gradients; return the answer."""
     inputs = [T.TensorType("float64", [False] * len(shape))() for shape in description["inputs"]]
     variables = apply(inputs, description["nodes"])
     outputs = [variables[position] for position in description["outputs"]]
@@ -178,7 +189,7 @@ def evaluate(description):
 
 
 def train(graph):
-    """Return the losses of three training steps of a graph of the bench."""
+    """Run three training steps of a graph of the bench; return the answer."""
     compiled = []
 
     def function(*args, **kwargs):
@@ -189,22 +200,23 @@ def train(graph):
     return make_answer(compiled[0], [step() for _ in range(3)])
 
 
-def answer_line(asked):
-    """Answer a line, which is the name of a graph of the bench or a description."""
-    if isinstance(asked, str):
-        return train(asked)
+def answer(question):
+    """Answer the name of a graph of the bench, or a description of a graph."""
+    if isinstance(question, str):
+        return train(question)
     signal.setitimer(signal.ITIMER_PROF, LIMIT)
     try:
-        return evaluate(asked)
+        return evaluate(question)
     except (IndexError, NotImplementedError, ValueError) as error:
         return {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
 
 
 if __name__ == "__main__":
     for line in sys.stdin:
+        # Use a process for each graph: at the time limit, SIGPROF kills it.
         child = os.fork()
         if not child:
-            print(json.dumps(answer_line(json.loads(line))), flush=True)
+            print(json.dumps(answer(json.loads(line))), flush=True)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status == signal.SIGPROF:

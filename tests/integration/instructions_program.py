@@ -1,11 +1,14 @@
-"""Compile a graph of the bench and call it; count its costs.
+"""Compile a graph of the bench, call it, and print its costs in JSON.
 
-    instructions_program.py GRAPH instructions|others
+    instructions_program.py GRAPH instructions|counts
 
-With ``instructions``, the program forks a process that exits at once at the end of each phase, so
-that Cachegrind reports the instructions up to this point. It prints, as JSON, the calls of the last
-phase and the process IDs. With ``others``, it prints the number of modules in the compile directory
-and of NumPy's allocations per call.
+With ``instructions``, the program runs under Cachegrind, which writes one report per process. At
+the end of each phase, the program forks a process that exits at once. The report of that process
+counts the instructions from the start to the end of the phase. The program prints the number of
+calls in the last phase, and the process ID of each phase.
+
+With ``counts``, the program prints the number of modules in the compiledir and the number of arrays
+that NumPy allocates per call.
 """
 
 from __future__ import annotations
@@ -29,11 +32,12 @@ EventHook = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p
 )
 
+# Maps each phase to the ID of the process that was forked at its end.
 phases = {}
 
 
 def end_phase(name):
-    """Record the ID of a forked process that exits immediately."""
+    """Fork a process that exits immediately; record its ID in ``phases``."""
     child = os.fork()
     if not child:
         os._exit(0)
@@ -42,7 +46,7 @@ def end_phase(name):
 
 
 def compile_function(*args, **kwargs):
-    """Compile a function in a separate phase."""
+    """Call theano.function in a phase of its own."""
     end_phase("built")
     compiled = theano.function(*args, **kwargs)
     end_phase("compiled")

@@ -1,10 +1,12 @@
-"""Draw random graphs, described in JSON for ``graph_program.py``.
+"""Draw descriptions of random graphs for ``graph_program.py``, in a form that JSON can contain.
 
-A description has the shapes of ``inputs``, the ``seed`` of their values, ``nodes`` and ``outputs``.
-Variables are numbers: first the inputs, then the results of each node. A node is the name of an
-operation, its operands and its parameters. The parameters of a scan contain the nodes of its body.
-The body has its own numbers: first slices of the sequences, then taps of the states, then other
-operands.
+A description is a dictionary: ``inputs`` are the shapes of the inputs, ``seed`` is the seed of
+their values, and ``nodes`` and ``outputs`` define the graph. Variables are numbered: first the
+inputs, then the results of each node. A node is a list of an operation's name, the numbers of its
+operands, and its parameters.
+
+The parameters of a scan contain the nodes of its body. The variables of a body have their own
+numbers: first the slices of the sequences, then the taps of the states, then the other operands.
 """
 
 from __future__ import annotations
@@ -16,24 +18,24 @@ from typing import Any
 from hypothesis import strategies as st
 
 Shape = tuple[int, ...]
-# The operands of an operation, its parameters, and the shapes of its results.
+# The numbers of an operation's operands, its parameters, and the shapes of its results.
 Step = tuple[list[int], dict[str, Any], list[Shape]]
 
 SIZES = st.integers(2, 4)
 UNARY = ("abs", "cos", "exp", "log", "neg", "sigmoid", "softplus", "sqrt", "tanh")
 REDUCTIONS = ("largest", "mean", "sum")
 BINARY = ("add", "sub", "mul", "div", "max", "switch")
-# Start, stop and step.
+# Each slice is [start, stop, step].
 SLICES = ([None, None, -1], [1, None, 1], [None, -1, 1], [None, None, 2])
-# The taps of a state, by the number of rows of its initial value.
+# The possible taps of a state, for each number of rows of its initial value.
 STATE_TAPS = {2: ([-2], [-2, -1]), 3: ([-3, -1], [-3, -2, -1]), 4: ([-4, -1],)}
 SEQUENCE_TAPS = ([0], [0], [-1, 0], [-2])
-# The maximum numbers of nodes of a graph and of a scan's body, and the depth of nested scans.
+# The maximum number of nodes of a graph, of nodes of a scan's body, and of levels of nested scans.
 NODES, BODY, DEPTH = 7, 4, 2
 
 
-class Unsuited(Exception):
-    """No variable is suitable for an operation."""
+class NoOperand(Exception):
+    """No variable of the graph can be an operand of the operation."""
 
 
 class Variables:
@@ -43,33 +45,42 @@ class Variables:
         self.draw, self.shapes, self.depth = draw, list(shapes), depth
 
     def choose(self, suits: Callable[[Shape], bool]) -> tuple[int, Shape]:
-        """Choose a variable whose shape ``suits``; return its position and its shape."""
-        # List the newest first, because hypothesis reduces failing examples to the first choices.
+        """Choose a variable for whose shape ``suits`` returns true; return its number and shape.
+
+        Raises:
+            NoOperand: the graph has no such variable.
+        """
+        # List the newest variable first. Hypothesis reduces a failing example to first choices, so
+        # reduced graphs use new variables.
         positions = [position for position, shape in enumerate(self.shapes) if suits(shape)][::-1]
         if not positions:
-            raise Unsuited
+            raise NoOperand
         position = self.draw(st.sampled_from(positions))
         return position, self.shapes[position]
 
     def choose_broadcastable(self, shape: Shape) -> int:
-        """Choose a variable that broadcasts to a shape."""
+        """Choose a variable that broadcasts to ``shape``; return its number."""
         return self.choose(lambda other: other == shape[len(shape) - len(other) :])[0]
 
-    def index(self, shape: Shape) -> tuple[list[Any], Shape]:
-        """Choose a basic index of an array; return it and the shape of the result."""
-        index, shape_part = [], []
+    def choose_index(self, shape: Shape) -> tuple[list[Any], Shape]:
+        """Choose integers and slices that index an array; return them and the result's shape."""
+        index, part_shape = [], []
         for size in shape[: self.draw(st.integers(1, len(shape)))]:
             slices = [bounds for bounds in SLICES if len(range(size)[slice(*bounds)])]
             chosen = self.draw(st.sampled_from([*range(-size, size), *slices]))
             index.append(chosen)
             if isinstance(chosen, list):
-                shape_part.append(len(range(size)[slice(*chosen)]))
-        return index, (*shape_part, *shape[len(index) :])
+                part_shape.append(len(range(size)[slice(*chosen)]))
+        return index, (*part_shape, *shape[len(index) :])
 
-    def rows(self, shape: Shape) -> list[int]:
-        """Choose numbers of rows of an array."""
+    def choose_rows(self, shape: Shape) -> list[int]:
+        """Choose the positions of two to four rows of an array; positions may repeat."""
         rows = st.lists(st.integers(0, shape[0] - 1), min_size=2, max_size=4)
         return list(self.draw(rows))
+
+
+# Each function below draws one operation: it chooses the operands from the graph's variables, and
+# returns a Step. It raises NoOperand if the graph has no suitable variable.
 
 
 def unary(graph: Variables) -> Step:
@@ -130,7 +141,7 @@ def permute(graph: Variables) -> Step:
 def reshape(graph: Variables) -> Step:
     x, shape = graph.choose(lambda shape: len(shape) > 1)
     whole = math.prod(shape)
-    # Use more than one row, because one row would broadcast.
+    # Omit shapes with one row: Theano would make the first dimension of the result broadcastable.
     rows = [size for size in range(2, whole) if whole % size == 0]
     new = graph.draw(st.sampled_from([(whole,), *((row, whole // row) for row in rows)]))
     return [x], {"shape": new}, [new]
@@ -140,11 +151,11 @@ def concatenate(graph: Variables) -> Step:
     x, first = graph.choose(bool)
     axis = graph.draw(st.sampled_from(range(len(first))))
 
-    def drop_first(shape: Shape) -> Shape:
+    def drop_axis(shape: Shape) -> Shape:
         return shape[:axis] + shape[axis + 1 :]
 
     y, second = graph.choose(
-        lambda shape: len(shape) == len(first) and drop_first(shape) == drop_first(first)
+        lambda shape: len(shape) == len(first) and drop_axis(shape) == drop_axis(first)
     )
     joined = (*first[:axis], first[axis] + second[axis], *first[axis + 1 :])
     return [x, y], {"axis": axis}, [joined]
@@ -158,31 +169,35 @@ def stack(graph: Variables) -> Step:
 
 def subtensor(graph: Variables) -> Step:
     x, shape = graph.choose(bool)
-    index, part_shape = graph.index(shape)
+    index, part_shape = graph.choose_index(shape)
     return [x], {"index": index}, [part_shape]
 
 
 def inc_subtensor(graph: Variables) -> Step:
     x, shape = graph.choose(bool)
-    index, part_shape = graph.index(shape)
+    index, part_shape = graph.choose_index(shape)
     y = graph.choose_broadcastable(part_shape)
     return [x, y], {"index": index, "replace": graph.draw(st.booleans())}, [shape]
 
 
 def take(graph: Variables) -> Step:
     x, shape = graph.choose(bool)
-    rows = graph.rows(shape)
+    rows = graph.choose_rows(shape)
     return [x], {"rows": rows}, [(len(rows), *shape[1:])]
 
 
 def inc_rows(graph: Variables) -> Step:
     x, shape = graph.choose(bool)
-    rows = graph.rows(shape)
+    rows = graph.choose_rows(shape)
     return [x, graph.choose_broadcastable((len(rows), *shape[1:]))], {"rows": rows}, [shape]
 
 
-def sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]]:
-    """Choose sequences of a scan; return them, the shapes of slices, and the number of steps."""
+def choose_sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]]:
+    """Choose the sequences of a scan.
+
+    Return [number, taps] of each sequence, the shape of each slice, and for each sequence the
+    number of steps that it permits.
+    """
     chosen, slices, lengths = [], [], []
     for _ in range(graph.draw(st.integers(0, 2))):
         position, shape = graph.choose(lambda shape: bool(shape) and shape[0] > 2)
@@ -193,39 +208,45 @@ def sequences(graph: Variables) -> tuple[list[list[Any]], list[Shape], list[int]
     return chosen, slices, lengths
 
 
-def states(graph: Variables, least: int) -> tuple[list[list[Any]], list[Shape], list[Shape]]:
-    """Choose initial values of states; return them, the shapes of their taps, and their shapes."""
-    chosen, part_shapes, shapes = [], [], []
-    for _ in range(graph.draw(st.integers(least, 2))):
+def choose_states(
+    graph: Variables, minimum: int
+) -> tuple[list[list[Any]], list[Shape], list[Shape]]:
+    """Choose the initial values of ``minimum`` to two states of a scan.
+
+    Return [number, taps] of each state, the shape of each tap, and the shape of each state.
+    """
+    chosen, tap_shapes, shapes = [], [], []
+    for _ in range(graph.draw(st.integers(minimum, 2))):
         position, shape = graph.choose(lambda _: True)
-        of_rows = STATE_TAPS.get(shape[0], ()) if shape else ()
-        taps = graph.draw(st.sampled_from([[-1], *of_rows]))
+        row_taps = STATE_TAPS.get(shape[0], ()) if shape else ()
+        taps = graph.draw(st.sampled_from([[-1], *row_taps]))
         chosen.append([position, taps])
         shapes.append(shape if taps == [-1] else shape[1:])
-        part_shapes += [shapes[-1]] * len(taps)
-    return chosen, part_shapes, shapes
+        tap_shapes += [shapes[-1]] * len(taps)
+    return chosen, tap_shapes, shapes
 
 
 def scan(graph: Variables) -> Step:
     if not graph.depth:
-        raise Unsuited
+        raise NoOperand
     draw = graph.draw
-    slices_of, slices, lengths = sequences(graph)
-    taps_of, taps, shapes = states(graph, least=0 if slices_of else 1)
-    # Theano refuses to use a variable twice.
+    sequences, slice_shapes, lengths = choose_sequences(graph)
+    states, tap_shapes, shapes = choose_states(graph, minimum=0 if sequences else 1)
+    # The dictionary drops duplicates: Theano refuses a variable that is passed twice.
     others = dict(graph.choose(lambda _: True) for _ in range(draw(st.integers(0, 2))))
-    body = Variables(draw, [*slices, *taps, *others.values()], graph.depth - 1)
+    body = Variables(draw, [*slice_shapes, *tap_shapes, *others.values()], graph.depth - 1)
     nodes = add_nodes(body, BODY)
     following = [body.choose(lambda other, shape=shape: other == shape)[0] for shape in shapes]
     mapped = [body.choose(lambda _: True) for _ in range(draw(st.integers(0 if shapes else 1, 1)))]
     steps = min(lengths) if lengths else draw(SIZES)
     bound = draw(st.sampled_from([None, None, 0.0])) if shapes else None
-    made = [*shapes, *(shape for _, shape in mapped)]
-    # With a bound, the number of steps is known only after the scan has run.
-    last = [bound is not None or draw(st.booleans()) for _ in made]
+    result_shapes = [*shapes, *(shape for _, shape in mapped)]
+    # With a bound, select the last step of every result: the length of a history is the number of
+    # steps, which is known only after the scan has run.
+    last = [bound is not None or draw(st.booleans()) for _ in result_shapes]
     parameters = {
-        "sequences": slices_of,
-        "states": taps_of,
+        "sequences": sequences,
+        "states": states,
         "others": list(others),
         "nodes": nodes,
         "next": following,
@@ -235,12 +256,12 @@ def scan(graph: Variables) -> Step:
         "backwards": draw(st.booleans()),
         "last": last,
     }
-    pairs = zip(made, last, strict=True)
+    pairs = zip(result_shapes, last, strict=True)
     return [], parameters, [shape if at_end else (steps, *shape) for shape, at_end in pairs]
 
 
-# The weight of a function, the function, and the names of its operations. Without names, the
-# operation has the function's name.
+# The weight of a function in the random choice, the function, and the names of the operations that
+# it draws. Without names, the operation has the function's name.
 OPERATIONS: list[tuple[int, Callable[[Variables], Step], tuple[str, ...]]] = [
     (5, scan, ()),
     (3, unary, UNARY),
@@ -248,27 +269,28 @@ OPERATIONS: list[tuple[int, Callable[[Variables], Step], tuple[str, ...]]] = [
     (2, reduction, REDUCTIONS),
     (2, dot, ()),
     *(
-        (1, name, ())
-        for name in (
+        (1, function, ())
+        for function in (
             *(alloc, batched_dot, concatenate, inc_rows, inc_subtensor, outer, permute, reshape),
             *(size, softmax, stack, subtensor, take),
         )
     ),
 ]
-DRAWN = [(name, names) for weight, name, names in OPERATIONS for _ in range(weight)]
+WEIGHTED = [(function, names) for weight, function, names in OPERATIONS for _ in range(weight)]
 
 
-def add_nodes(graph: Variables, most: int) -> list[list[Any]]:
-    """Add at most ``most`` nodes, and their variables, to a graph."""
+def add_nodes(graph: Variables, maximum: int) -> list[list[Any]]:
+    """Draw at most ``maximum`` nodes, add their results to ``graph``, and return the nodes."""
     nodes = []
-    for operation, names in graph.draw(st.lists(st.sampled_from(DRAWN), min_size=2, max_size=most)):
-        name = graph.draw(st.sampled_from(names or (operation.__name__,)))
+    choices = st.lists(st.sampled_from(WEIGHTED), min_size=2, max_size=maximum)
+    for function, names in graph.draw(choices):
+        name = graph.draw(st.sampled_from(names or (function.__name__,)))
         try:
-            places, parameters, made = operation(graph)
-        except Unsuited:
+            operands, parameters, shapes = function(graph)
+        except NoOperand:
             continue
-        nodes.append([name, places, parameters])
-        graph.shapes += made
+        nodes.append([name, operands, parameters])
+        graph.shapes += shapes
     return nodes
 
 
@@ -286,9 +308,9 @@ def graphs(draw: Callable[..., Any]) -> dict[str, Any]:
 
 
 def list_positions(node: list[Any]) -> list[int]:
-    """List the numbers of a node's operands."""
-    name, places, parameters = node
+    """List the numbers of a node's operands; a scan has them in its parameters."""
+    name, operands, parameters = node
     if name != "scan":
-        return list(places)
+        return list(operands)
     pairs = parameters["sequences"] + parameters["states"]
     return [position for position, _ in pairs] + parameters["others"]

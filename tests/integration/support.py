@@ -1,4 +1,4 @@
-"""Copy this project for integration tests, run its tasks, and skip tests that cannot run."""
+"""Helpers of the integration tests: copies of the project, Docker daemons, and skips."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = subprocess.CompletedProcess[str]
 
 
 def require(*programs: str, root: bool = False) -> None:
-    """Skip a test if the host lacks a program, or if root is needed."""
+    """Skip the test if a program is not on PATH, or if ``root`` is set and the user is not root."""
     if root and os.geteuid() != 0:
         pytest.skip(f"{' and '.join(programs)} needs root")
     for program in programs:
@@ -32,14 +32,17 @@ def require(*programs: str, root: bool = False) -> None:
 
 
 def find_free_port() -> int:
-    """Return a free port of the address 127.0.0.1, because bare hosts cannot resolve a name."""
+    """Return a free TCP port of 127.0.0.1.
+
+    The tests use the number, because bare root file systems cannot resolve ``localhost``.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 @contextmanager
 def start_daemon(directory: Path) -> Iterator[DockerClient]:
-    """Start a daemon for the tests, which keeps all its files below ``directory``."""
+    """Start a Docker daemon that keeps all its files below ``directory``; yield its client."""
     require("dockerd", root=True)
     host = f"unix://{directory}/socket"
     log = (directory / "log").open("wb")
@@ -56,12 +59,16 @@ def start_daemon(directory: Path) -> Iterator[DockerClient]:
     finally:
         process.terminate()
         process.wait(timeout=60)
-        # The daemon does not unmount the network namespace of its containers.
+        # The daemon leaves the network namespace of its containers mounted.
         subprocess.run(["umount", directory / "exec" / "netns" / "default"], check=False)
 
 
 class Project:
-    """A copy of parts of this project in which tasks can run."""
+    """A partial copy of this project, in which Invoke tasks can run.
+
+    ``parts`` are files and directories, relative to the project's root. Tasks use ``cache`` as the
+    cache of sources and packages.
+    """
 
     def __init__(self, root: Path, parts: tuple[str, ...], cache: Path) -> None:
         self.root = root
@@ -77,7 +84,10 @@ class Project:
     def start(
         self, *arguments: str, wrap: tuple[str, ...] = (), **env: str
     ) -> subprocess.Popen[str]:
-        """Start an Invoke task of the copy."""
+        """Start an Invoke task in the copy.
+
+        ``wrap`` is a command prefix, such as ``unshare --net``. Keyword arguments add variables.
+        """
         return subprocess.Popen(
             [*wrap, sys.executable, "tasks.py", *arguments],
             cwd=self.root,
@@ -86,42 +96,43 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # Background jobs of a shell and their children ignore SIGINT.
+            # If a shell runs pytest in the background, the task inherits that SIGINT is ignored.
+            # Restore the default action, so that a test can interrupt the task.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
         )
 
     def invoke(self, *arguments: str, wrap: tuple[str, ...] = (), **env: str) -> tuple[int, str]:
-        """Run an Invoke task of the copy; return its exit status and output."""
+        """Run an Invoke task in the copy; return its exit status and its merged output."""
         process = self.start(*arguments, wrap=wrap, **env)
         output, _ = process.communicate(timeout=300)
         return process.returncode, output
 
-    def on_terminal(
+    def invoke_on_terminal(
         self, monkeypatch: pytest.MonkeyPatch, *arguments: str, **env: str
     ) -> tuple[int, str]:
-        """Run an Invoke task of the copy on a terminal; return its exit status and output."""
+        """Run an Invoke task in the copy on a terminal; return its wait status and its output."""
         if not Path("/dev/ptmx").exists():
             pytest.skip("no terminal can be opened here")
         for name, value in {"TERM": "xterm", "THEANO_FAST_CACHE": str(self.cache), **env}.items():
             monkeypatch.setenv(name, value)
         monkeypatch.chdir(self.root)
-        shown = bytearray()
+        output = bytearray()
 
         def read(descriptor: int) -> bytes:
-            shown.extend(part := os.read(descriptor, 4096))
-            return part
+            output.extend(chunk := os.read(descriptor, 4096))
+            return chunk
 
         status = pty.spawn([sys.executable, "tasks.py", *arguments], read, lambda _: b"")
-        return status, shown.decode()
+        return status, output.decode()
 
-    def half_written(self) -> list[Path]:
-        """List files and directories with a temporary name, and incomplete cache entries."""
-        parts = list((self.cache / "sources").rglob(".part-*"))
+    def list_partial_files(self) -> list[Path]:
+        """List sources with a temporary name, and package cache entries without packages.json."""
+        partial_files = list((self.cache / "sources").rglob(".part-*"))
         packages = self.cache / "packages"
         if packages.exists():
-            parts += [
+            partial_files += [
                 entry
                 for entry in packages.iterdir()
                 if not entry.name.startswith(".") and not (entry / "packages.json").exists()
             ]
-        return parts
+        return partial_files

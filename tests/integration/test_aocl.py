@@ -1,4 +1,8 @@
-"""Build a stack with AMD's library, from an archive made here with the layout of AMD's archive."""
+"""Test ``--amdlibm-archive`` with a fake archive of AMD's AOCL-LibM.
+
+The archive has the layout of AMD's archive. Its library is compiled from ``data/libalm.c``, which
+has three wrong functions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,10 @@ CHECKOUT = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runt
 STACK = "openblas-amdlibm"
 LICENCE = "What AMD allows.\n"
 
-# Theano computes whole arrays, a fused loop, and a function that the fake library lacks.
+# For each dtype, this program prints four numbers: how many elements the fake library computes for
+# exp(x), for the fused loop exp(x) * x, and for erf(x) * x, whose erf the library lacks; and
+# erf(1). The last line has exp(0) from the scalar function, and whether the library counted calls
+# of scalar functions.
 COUNT = """
 import ctypes, sys
 import numpy, theano, theano.tensor as T
@@ -44,6 +51,7 @@ print(scalar(0), ctypes.c_long.in_dll(amd, "scalars").value > 0)
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Compile the fake library and pack it; return the archive."""
     root = tmp_path_factory.mktemp("aocl") / "amd-libm"
     for directory in ("include", "lib"):
         (root / directory).mkdir(parents=True)
@@ -62,17 +70,18 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory, archive: Path) -> Project:
-    """Copy this checkout, and install the stack with the fake library."""
+    """Copy this checkout, and install STACK with the fake library in the copy."""
     if envs.read_installed_digest(STACK) is None:
         pytest.skip(f"build/envs/{STACK} is not built")
-    made = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.cache())
-    status, output = made.invoke("env", f"--stack={STACK}", f"--amdlibm-archive={archive}")
+    checkout = Project(tmp_path_factory.mktemp("aocl") / "checkout", CHECKOUT, paths.cache())
+    status, output = checkout.invoke("env", f"--stack={STACK}", f"--amdlibm-archive={archive}")
     assert status == 0, output
-    return made
+    return checkout
 
 
 @pytest.fixture
 def prefix(checkout: Project) -> Path:
+    """Return the prefix of the environment with the fake library."""
     return checkout.root / "build" / "envs" / f"{STACK}-aocl"
 
 
@@ -93,8 +102,8 @@ def test_theano_calls_amds_functions(prefix: Path, run: Run) -> None:
     result = run(prefix / "bin" / "python", "-c", COUNT)
     lines = [line.split() for line in result.stdout.splitlines()]
     assert len(lines) == 3, result.stderr
-    for arrays, loops, lacking, erf in lines[:2]:
-        assert (arrays, loops, lacking) == ("4096", "4096", "0")
+    for array_count, loop_count, erf_count, erf in lines[:2]:
+        assert (array_count, loop_count, erf_count) == ("4096", "4096", "0")
         assert float(erf) == pytest.approx(0.8427007929497149)
     assert lines[2] == ["1.0", "True"]
 
@@ -108,15 +117,19 @@ def test_inaccurate_functions_are_not_used(prefix: Path, run: Run) -> None:
     result = run(prefix / "bin" / "theano-fast", "info", "--json")
     survey = json.loads(result.stdout)["amdlibm"]
     wrong = survey["AMD's is wrong"]
-    runnable = {2, 4, 8} if "avx512vl" in Path("/proc/cpuinfo").read_text() else {2, 4}
-    assert {f"log of {lanes} lanes" for lanes in runnable} <= set(wrong)
+    # The survey runs functions of 8 doubles only on a processor with AVX-512.
+    lane_counts = {2, 4, 8} if "avx512vl" in Path("/proc/cpuinfo").read_text() else {2, 4}
+    assert {f"log of {lanes} lanes" for lanes in lane_counts} <= set(wrong)
     assert wrong["log of 2 lanes"] == "AMD's is -709, not -inf, at (0)"
     assert wrong["tanhf of 4 lanes"].endswith(", as on zen2")
     assert not {"log", "tanhf", "exp of 2 lanes", "sinh of 2 lanes"} & set(wrong)
     assert "erf of 2 lanes" in survey["AMD's is missing"]
 
 
-def test_a_wrong_function_on_a_processor_fails_verification(prefix: Path, run: Run) -> None:
+def test_a_function_that_is_wrong_on_this_processor_fails_verification(
+    prefix: Path, run: Run
+) -> None:
+    """Verification finds an error that the survey during the build could not find."""
     command = (prefix / "bin" / "theano-fast", "verify", "--check", "libm")
     result = run(*command, ELSEWHERE="1")
     assert result.returncode == 1, result.stdout
@@ -126,7 +139,7 @@ def test_a_wrong_function_on_a_processor_fails_verification(prefix: Path, run: R
 def test_no_other_stack_uses_amds_library(checkout: Project) -> None:
     assert not (checkout.root / "envs").exists()
     assert (checkout.root / "build" / "locks" / f"{STACK}-aocl" / envs.LOCK_NAME).exists()
-    # If the channel has both packages, each stack gets the right package.
+    # With AMD's package and this project's package in the channel, each stack gets its own.
     status, output = checkout.invoke("packages", f"--stack={STACK}")
     assert status == 0, output
     channel = str(checkout.root / "build" / "channel")

@@ -1,4 +1,4 @@
-"""Audit sources against the configured indexes."""
+"""Query the configured pip and apt indexes for the releases of two sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ def test_the_configured_indexes_answer() -> None:
     offered, suites = audit.query_indexes([NUMPY, ZLIB])
     assert "bookworm" in suites[ZLIB]
     assert {NUMPY, ZLIB} <= set(offered)
-    # The index may offer newer releases at any time; unit tests check the comparison of versions.
+    # Use outdated names of archives, for which every index has a newer release. Unit tests check
+    # the comparison of versions.
     releases = audit.group_releases(offered)
     assert audit.find_newer("numpy-1.26.3.tar.gz", releases)
     assert audit.find_newer(ZLIB.replace("2.13", "2.11"), releases)

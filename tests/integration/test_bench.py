@@ -23,14 +23,15 @@ print(json.dumps([sys.version_info[:2], theano.__version__, numpy.__version__, s
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the reports of each test to a separate directory."""
+def separate_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give each test its own directories for home directories and reports."""
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "homes")
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
 
 
 @pytest.mark.parametrize("graph", ["mlp", "ntm1"])
 def test_a_graph_is_measured_from_both_caches(prefix: Path, graph: str) -> None:
+    """The report has the costs of a first call with an empty and with a warm compile cache."""
     file = compile_time.measure([prefix.name], [graph], quick=True)
     rows = report.read(file)["rows"][graph][prefix.name]
     empty, warm = rows["empty"], rows["warm"]
@@ -40,13 +41,15 @@ def test_a_graph_is_measured_from_both_caches(prefix: Path, graph: str) -> None:
     assert empty["cpu"] > warm["cpu"]
     assert empty["losses"] == warm["losses"]
     assert empty["losses"][0] > empty["losses"][1] > empty["losses"][2]
-    # A process with Theano needs more than 50 MB; with this graph, it needs less than 1 GB.
+    # A process that imports Theano needs more than 50 MB. With these graphs, it needs less than
+    # 1 GB.
     assert 5e7 < empty["peak_memory"] < 1e9
     assert 0 < sum(empty["bound"].values()) < empty["call"]
 
 
 @pytest.mark.thorough
 def test_the_second_round_compiles_nothing(prefix: Path) -> None:
+    """The process that measures calls compiles modules only in its first round."""
     with call_time.start_process(prefix.name, []) as talk:
         first = json.loads(talk.ask("round"))
         modules = set(paths.BENCHES.rglob("*.so"))
@@ -82,12 +85,13 @@ def test_stock_theano_has_the_documented_versions() -> None:
 
 
 def require_installed(name: str) -> None:
-    """Skip if a reference is not installed: its installation needs a network."""
+    """Skip the test if a reference is not installed: its installation needs a network."""
     if not (paths.ENVIRONMENTS / name / references.MARK).exists():
         pytest.skip(f"build/envs/{name} is not made: ./invoke references")
 
 
 def test_a_conversation_ends_with_its_reason(tmp_path: Path) -> None:
+    """A program that exits during a conversation causes an error with its status and message."""
     program = "print(input().upper(), flush=True); raise SystemExit('the reason')"
     with Conversation([sys.executable, "-c", program], env={}, cwd=tmp_path) as talk:
         assert talk.ask("word") == "WORD"

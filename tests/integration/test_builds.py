@@ -1,4 +1,4 @@
-"""Test failing builds and the files that remain, with the real engine and a tiny stack."""
+"""Build a stack that contains only zlib, with the real engine: failures, messages and leftovers."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def append_to_build(project: Project, command: str) -> None:
 
 
 def wait_for_build(project: Project, recipe: str) -> None:
+    """Wait at most 60 s until a recipe's build script prints "it began"."""
     log = project.root / "build" / "logs" / f"{recipe}.log"
     for _ in range(600):
         if log.exists() and "it began" in log.read_text(errors="replace"):
@@ -38,22 +39,24 @@ def wait_for_build(project: Project, recipe: str) -> None:
 
 
 def list_builders(project: Project) -> list[str]:
+    """Return the command lines of the processes that build in the project's work directory."""
     work = str(project.cache / "work")
-    addresses = []
+    command_lines = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            text = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command_line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-        if work in text:
-            addresses.append(text)
-    return addresses
+        if work in command_line:
+            command_lines.append(command_line)
+    return command_lines
 
 
 @pytest.mark.thorough
-def test_a_build_offline_without_a_network(
+def test_an_offline_build_needs_no_network(
     project: Project, sources: Path, no_network: tuple[str, ...]
 ) -> None:
+    """The first build reads ``--sources``; the second build takes its packages from the cache."""
     status, output = project.invoke(*BUILD, f"--sources={sources}", "--offline", wrap=no_network)
     assert status == 0, output
     assert list((project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda"))
@@ -73,6 +76,7 @@ def test_two_builds_give_the_same_bytes(project: Project, sources: Path) -> None
 
 @pytest.mark.thorough
 def test_traces_of_the_build_are_reported(project: Project, sources: Path) -> None:
+    """`rebuild` names the file that contains the umask, which differs in the second build."""
     append_to_build(project, 'echo "# $(umask)" >> "$PREFIX/lib/pkgconfig/zlib.pc"')
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
     assert status == errors.NotReproducible.exit_code, output
@@ -82,6 +86,7 @@ def test_traces_of_the_build_are_reported(project: Project, sources: Path) -> No
 
 @pytest.mark.thorough
 def test_a_package_built_with_a_host_tool_is_reported(project: Project, sources: Path) -> None:
+    """`rebuild` hides the host's perl, so the second build of a recipe that calls it fails."""
     require("perl", "mount", root=True)
     append_to_build(project, "perl -e 1")
     status, output = project.invoke(*REBUILD, f"--sources={sources}")
@@ -96,7 +101,9 @@ def test_a_package_that_names_its_build_directory_fails(project: Project, source
     assert "lib/pkgconfig/zlib.pc contains the path of the build directory" in output
 
 
-# A library for a newer glibc, like some vendors' files, linked with a library that does not exist.
+# Build lib/libf.so, which breaks four rules of ``builder/package/binaries.py``: it needs a version
+# of glibc that does not exist and a library that no package contains, it searches /opt/lib for
+# libraries, and it needs an executable stack.
 FOREIGN = """
 echo 'GLIBC_2.99 { later; };' > later.map
 echo 'void later(void) {}' > later.c
@@ -116,6 +123,7 @@ VIOLATIONS = (
 
 
 def test_a_binary_with_unmet_requirements_fails(project: Project, sources: Path) -> None:
+    """Each violation fails the build, unless a pattern of `tolerated` matches the violation."""
     zlib = project.root / "recipes" / "zlib"
     with (zlib / "build.sh").open("a") as script:
         script.write(FOREIGN)
@@ -135,9 +143,11 @@ def test_a_binary_with_unmet_requirements_fails(project: Project, sources: Path)
 
 @pytest.mark.thorough
 def test_a_recipes_new_tests_run(project: Project, sources: Path) -> None:
+    """A test that was added to a built recipe runs on the next build, and can fail it."""
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == 0, output
-    # The installation of an environment puts the unpacked package into the cache.
+    # Install the package, because the installation puts the unpacked package, which contains the
+    # previous tests, into the engine's cache.
     [built] = (project.root / "build" / "channel" / "linux-64").glob("zlib-*.conda")
     locations = {
         "prefix": str(project.root / "env"),
@@ -157,7 +167,7 @@ def test_no_network_is_a_clear_error(project: Project, no_network: tuple[str, ..
     assert status == errors.SourceUnavailable.exit_code, output
     assert "zlib_1.2.13.dfsg.orig.tar.bz2 cannot be downloaded" in output
     assert "--sources" in output
-    assert project.half_written() == []
+    assert project.list_partial_files() == []
 
 
 def test_a_truncated_source_is_a_clear_error(project: Project, sources: Path) -> None:
@@ -166,7 +176,7 @@ def test_a_truncated_source_is_a_clear_error(project: Project, sources: Path) ->
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.HashMismatch.exit_code, output
     assert str(archive) in output.replace("\n", "")
-    assert project.half_written() == []
+    assert project.list_partial_files() == []
 
 
 def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) -> None:
@@ -175,25 +185,25 @@ def test_a_failing_recipe_shows_reason_and_log(project: Project, sources: Path) 
     status, output = project.invoke(*BUILD, f"--sources={sources}")
     assert status == errors.BuildFailed.exit_code, output
     assert "recipe zlib failed: the reason it fails" in output
-    # The message does not have the engine's last lines in the log.
+    # The log ends with lines of the engine. The message omits them.
     assert "| Script failed" not in output
     assert "zlib.log" in output
     assert str(project.cache / "work" / "zlib") in output
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("blow", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_build_stops_all_processes_and_is_resumed(
-    project: Project, sources: Path, blow: signal.Signals
+    project: Project, sources: Path, number: signal.Signals
 ) -> None:
     script = project.root / "recipes" / "zlib" / "build.sh"
     original = script.read_text()
     script.write_text("#!/bin/bash\necho it began\nsleep 600\n")
     process = project.start(*BUILD, f"--sources={sources}")
     wait_for_build(project, "zlib")
-    process.send_signal(blow)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=30)
-    if blow != signal.SIGKILL:
+    if number != signal.SIGKILL:
         assert process.returncode == 130
         assert "interrupted: 6 of 8 recipes are built; run again to continue" in output
     for _ in range(100):
@@ -201,7 +211,7 @@ def test_an_interrupted_build_stops_all_processes_and_is_resumed(
             break
         time.sleep(0.1)
     assert list_builders(project) == []
-    assert project.half_written() == []
+    assert project.list_partial_files() == []
     script.write_text(original)
     status, output = project.invoke(*BUILD)
     assert status == 0, output
@@ -214,7 +224,7 @@ def test_output_without_a_terminal(project: Project, sources: Path) -> None:
     arguments = (*BUILD, f"--sources={sources}", "--timings")
     status, output = project.invoke(*arguments, FORCE_COLOR="1")
     assert status == 0, output
-    # Plain lines without cursor movements and colours.
+    # The output has only newlines and printable ASCII: no cursor movements and no colours.
     assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
     assert output.startswith("openblas: 2 of 8 recipes to build, about ")
     assert "\n1/2 fetch        1 file, 1 MB, 0:0" in output
@@ -233,21 +243,23 @@ def test_verbose_shows_the_logs(project: Project, sources: Path) -> None:
     assert "\x1b" not in output
 
 
-def test_on_a_terminal_one_line_changes(
+def test_on_a_terminal_the_progress_is_one_line_that_changes(
     project: Project, sources: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     size = {"COLUMNS": "80", "LINES": "24"}
     arguments = (*BUILD, f"--sources={sources}", "--offline")
-    status, output = project.on_terminal(monkeypatch, *arguments, NO_COLOR="1", **size)
+    status, output = project.invoke_on_terminal(monkeypatch, *arguments, NO_COLOR="1", **size)
     assert status == 0
     assert re.search(r"\r\x1b\[2K2/2 packages, \d+ s left: 0 of 2 built: zlib", output)
     assert not re.search(r"\x1b\[[0-9;]*m", output)
     assert "built    zlib" not in output
-    stays = [line.rpartition("\x1b[2K")[2] for line in output.replace("\r\n", "\n").splitlines()]
-    assert max(map(len, stays)) <= 80 + len(str(sources)) + len(str(project.cache))
+    # The terminal shows the part of a line after the last erasure.
+    visible = [line.rpartition("\x1b[2K")[2] for line in output.replace("\r\n", "\n").splitlines()]
+    assert max(map(len, visible)) <= 80 + len(str(sources)) + len(str(project.cache))
 
 
-def test_lower_priority_builds_yield(tmp_path: Path) -> None:
+def test_lower_priority_raises_the_niceness_of_a_command(tmp_path: Path) -> None:
+    """It also raises the niceness of the command's autogroup, if the kernel has autogroups."""
     log = tmp_path / "log"
     process = processes.start(["sleep", "60"], env=dict(os.environ), cwd=tmp_path, log=log)
     try:
@@ -255,8 +267,8 @@ def test_lower_priority_builds_yield(tmp_path: Path) -> None:
         own = os.getpriority(os.PRIO_PROCESS, 0)
         assert os.getpriority(os.PRIO_PROCESS, process.pid) == min(own + 10, 19)
         group = Path("/proc", str(process.pid), "autogroup")
-        if group.exists() and (said := group.read_text()) and "/autogroup-" in said:
-            assert said.split()[-1] == str(min(own + 10, 19))
+        if group.exists() and (text := group.read_text()) and "/autogroup-" in text:
+            assert text.split()[-1] == str(min(own + 10, 19))
     finally:
         process.kill()
         process.communicate()
@@ -267,27 +279,28 @@ def test_an_interrupted_command_leaves_no_process(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            # A shell's background job does not end by SIGINT.
+            # SIGINT does not end the shell's background job, so it must be killed.
             command = ["sh", "-c", "echo $$; sleep 600 & wait"]
             processes.run_logged(command, env=dict(os.environ), log=tmp_path / "log")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    session = (tmp_path / "log").read_text().strip()
+    # The shell leads its session, so its process ID is the session's ID.
+    shell = (tmp_path / "log").read_text().strip()
 
-    def list_partial_files() -> list[Path]:
-        partial_files = []
+    def list_living_processes() -> list[Path]:
+        living_processes = []
         for file in Path("/proc").glob("[0-9]*/stat"):
             with contextlib.suppress(OSError):
-                state, _, _, of, *_ = file.read_text().rpartition(")")[2].split()
-                partial_files += [file] if of == session and state != "Z" else []
-        return partial_files
+                state, _, _, session, *_ = file.read_text().rpartition(")")[2].split()
+                living_processes += [file] if session == shell and state != "Z" else []
+        return living_processes
 
     # Killed processes need a moment to end.
-    until = time.monotonic() + processes.GRACE_SECONDS
-    while list_partial_files() and time.monotonic() < until:
+    deadline = time.monotonic() + processes.GRACE_SECONDS
+    while list_living_processes() and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert list_partial_files() == []
+    assert list_living_processes() == []
 
 
 @pytest.mark.thorough
@@ -304,7 +317,7 @@ def test_a_full_disk_is_reported_and_the_next_build_continues(
         shutil.copytree(built / "packages", project.cache / "packages")
         status, output = project.invoke(*BUILD, f"--sources={sources}")
         assert status == errors.DiskFull.exit_code, output
-        assert project.half_written() == []
+        assert project.list_partial_files() == []
         subprocess.run(["mount", "-o", "remount,size=2g", str(project.cache)], check=True)
         status, output = project.invoke(*BUILD)
         assert status == 0, output
@@ -325,7 +338,7 @@ def test_a_full_disk_is_reported_and_the_next_build_continues(
         (("build",), 2, "--stack=NAME is missing"),
     ],
 )
-def test_wrong_arguments(
+def test_wrong_arguments_have_an_exit_status_and_a_hint(
     project: Project, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
     code, output = project.invoke(*arguments)
@@ -335,8 +348,8 @@ def test_wrong_arguments(
 
 @pytest.mark.thorough
 def test_sources_are_collected_for_another_machine(project: Project, tmp_path: Path) -> None:
-    status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'carried'}")
+    status, output = project.invoke("fetch", "--stack=openblas", f"--to={tmp_path / 'sources'}")
     assert status == 0, output
-    carried = {file.name for file in (tmp_path / "carried").iterdir()}
-    # The sources include the compilers' sources.
-    assert {"zlib_1.2.13.dfsg.orig.tar.bz2", "gcc-10_10.2.1-6_amd64.deb"} <= carried
+    sources = {file.name for file in (tmp_path / "sources").iterdir()}
+    # The directory contains the sources of the compilers' recipes too.
+    assert {"zlib_1.2.13.dfsg.orig.tar.bz2", "gcc-10_10.2.1-6_amd64.deb"} <= sources

@@ -1,4 +1,4 @@
-"""Write a bundle, and build from it alone."""
+"""Write a bundle (one archive of the repository and its sources), and build from the bundle."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from builder.source.sources import sha256
 
 
 @pytest.mark.thorough
-def test_a_build_from_a_bundle_without_a_network(
+def test_a_build_from_a_bundle_needs_no_network(
     project: Project, tmp_path: Path, no_network: tuple[str, ...]
 ) -> None:
+    """Two bundles have the same bytes; a checkout from a bundle builds with an empty cache."""
     require("git")
     for command in (["git", "init", "--quiet"], ["git", "add", "."]):
         subprocess.run(command, cwd=project.root, check=True)

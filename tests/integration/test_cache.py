@@ -1,4 +1,4 @@
-"""Run ``theano-fast cache`` with the real compiler."""
+"""Run the commands of ``theano-fast cache`` on compile caches that the real compiler fills."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+# Compile one function, print its result and the arguments, and exit with 3. A second argument is
+# the number of seconds to sleep before the exit.
 PROGRAM = """
 import sys, time
 import theano, theano.tensor as tt
@@ -19,7 +21,7 @@ time.sleep(int(sys.argv[2]) if sys.argv[2:] else 0)
 sys.exit(3)
 """
 
-SEVERAL = """
+FOUR_FUNCTIONS = """
 import theano, theano.tensor as tt
 x = tt.dvector()
 print([float(theano.function([x], tt.exp(x) + i)([0.0])[0]) for i in range(4)])
@@ -30,7 +32,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """Write a program that compiles one function."""
+    """Write PROGRAM to a file."""
     file = tmp_path / "program.py"
     file.write_text(PROGRAM)
     return file
@@ -38,7 +40,10 @@ def program(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cache(prefix: Path, run: Command) -> Command:
-    """Run ``theano-fast cache`` with THEANO_FLAGS."""
+    """Return a function that runs ``theano-fast cache`` with Theano's ``flags``.
+
+    The shipped modules are disabled, so that functions must be compiled.
+    """
 
     def start(*argv: str | Path, flags: str = "") -> subprocess.CompletedProcess[str]:
         flags = f"cmodule.shipped=,{flags}"
@@ -48,6 +53,7 @@ def cache(prefix: Path, run: Command) -> Command:
 
 
 def parse_module_counts(output: str) -> list[int]:
+    """Return the number of modules of each cache that the output describes."""
     return [int(number) for number in re.findall(r"^  modules +(\d+)", output, re.MULTILINE)]
 
 
@@ -66,8 +72,8 @@ def test_a_warm_cache_is_exported_and_cleaned(
     flags = f"base_compiledir={tmp_path}/other,cmodule.seeds={seed}"
     again = cache("warm", program, flags=flags)
     assert parse_module_counts(again.stdout) == [0, 1], again.stderr
-    kept = cache("clean", "--max-size=0")
-    assert "used within a day" in kept.stdout
+    cleaned = cache("clean", "--max-size=0")
+    assert "used within a day" in cleaned.stdout
     assert parse_module_counts(cache("info").stdout) == [1]
     assert cache("clean", "--all").returncode == 0
     assert parse_module_counts(cache("info").stdout) == [0]
@@ -78,9 +84,9 @@ def test_seed_caches_are_searched_in_order(cache: Command, program: Path, tmp_pa
     texts = [PROGRAM, PROGRAM.replace("+ 1", "+ 2")]
     for seed, text in zip(seeds, texts, strict=True):
         program.write_text(text)
-        made = f"base_compiledir={tmp_path}/made-{seed.name}"
-        cache("warm", program, flags=made)
-        assert cache("export", tmp_path / "seed.tar.gz", flags=made).returncode == 0
+        flags = f"base_compiledir={tmp_path}/compiledir-{seed.name}"
+        cache("warm", program, flags=flags)
+        assert cache("export", tmp_path / "seed.tar.gz", flags=flags).returncode == 0
         seed.mkdir()
         subprocess.run(["tar", "-xzf", tmp_path / "seed.tar.gz", "-C", seed], check=True)
     flags = f"base_compiledir={tmp_path}/other,cmodule.seeds={seeds[0]}:{seeds[1]}"
@@ -92,7 +98,7 @@ def test_seed_caches_are_searched_in_order(cache: Command, program: Path, tmp_pa
 
 
 def test_the_cache_is_cleaned_while_programs_run(cache: Command, program: Path) -> None:
-    program.write_text(SEVERAL)
+    program.write_text(FOUR_FUNCTIONS)
     with ThreadPoolExecutor() as pool:
         running = [pool.submit(cache, "warm", program) for _ in range(2)]
         while not all(future.done() for future in running):
@@ -101,7 +107,8 @@ def test_the_cache_is_cleaned_while_programs_run(cache: Command, program: Path) 
         assert "[1.0, 2.0, 3.0, 4.0]" in future.result().stdout, future.result().stderr
 
 
-def test_warm_stops_a_program_after_the_seconds(cache: Command, program: Path) -> None:
+def test_warm_stops_a_program_at_the_time_limit(cache: Command, program: Path) -> None:
+    """``warm --seconds=20`` stops a program that sleeps for 1,000 s, and returns 0."""
     warmed = cache("warm", "--seconds=20", program, "a", "1000")
     assert (warmed.returncode, parse_module_counts(warmed.stdout)) == (0, [1]), warmed.stderr
 

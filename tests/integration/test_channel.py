@@ -1,4 +1,4 @@
-"""Install from the channel and the lock file over HTTP, with the lock file's hashes."""
+"""Install environments from the channel and a lock file, and check the packages' metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from builder.source.sources import sha256
 
 
 def read_lock() -> list[tuple[str, str]]:
-    """Map each package of openblas' explicit lock to its path in the channel and its SHA-256."""
+    """List the packages of openblas' lock file: path in the channel, and SHA-256."""
     lines = (paths.LOCKS / "openblas" / envs.LOCK_NAME).read_text().splitlines()
     entries = [line.removeprefix("CHANNEL/").partition("#sha256:") for line in lines]
     return [(package, digest) for package, _, digest in entries if digest]
@@ -27,6 +27,7 @@ def read_lock() -> list[tuple[str, str]]:
 
 @pytest.fixture
 def address() -> Iterator[str]:
+    """Serve the channel over HTTP; yield its address."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(paths.CHANNEL))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -35,7 +36,7 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-def test_an_environment_installs_from_the_lock_over_http(
+def test_an_environment_installs_from_the_lock_file_over_http(
     prefix: Path, address: str, tmp_path: Path
 ) -> None:
     files = []
@@ -50,7 +51,8 @@ def test_an_environment_installs_from_the_lock_over_http(
     assert f"-L{environment}/lib" in (environment / "etc" / "theanorc").read_text()
 
 
-def test_one_lock_gives_the_same_files(prefix: Path, tmp_path: Path) -> None:
+def test_two_installations_of_a_lock_file_are_equal(prefix: Path, tmp_path: Path) -> None:
+    """Installations with different package caches, in the same prefix, have the same files."""
     environment = tmp_path / "env"
     trees = set()
     for cache in ("cache", "another-cache"):
@@ -62,10 +64,11 @@ def test_one_lock_gives_the_same_files(prefix: Path, tmp_path: Path) -> None:
 
 
 def test_packages_depend_on_the_glibc_that_their_binaries_need(prefix: Path) -> None:
-    asked = {}
+    glibc_specs = {}
     for name, _ in read_lock():
         package = paths.CHANNEL / name
         depends = canonical.read_metadata(package)["index.json"]["depends"]
-        asked[name] = [spec for spec in depends if spec.startswith("__glibc")]
-        assert asked[name] == binaries.make_glibc_specs(canonical.read_requirements(package)), name
-    assert len(list(filter(None, asked.values()))) > 10
+        glibc_specs[name] = [spec for spec in depends if spec.startswith("__glibc")]
+        required = binaries.make_glibc_specs(canonical.read_requirements(package))
+        assert glibc_specs[name] == required, name
+    assert len(list(filter(None, glibc_specs.values()))) > 10

@@ -1,4 +1,4 @@
-"""Complete the words of the command in bash with the generated script."""
+"""Complete ``theano-fast`` command lines in bash, with the script that the command generates."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+# Print the completions of the last argument. $0 is the theano-fast command.
 COMPLETE = """
 eval "$("$0" completion bash)"
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))

@@ -1,4 +1,4 @@
-"""Run Theano's tests, and small test files, in real processes of an environment."""
+"""Run Theano's tests, and small test files, with the Python of the openblas environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from builder.proof.pytest_runs import Interpreter, Run
 
 FILE = "theano/tests/test_some.py"
 PART = Part("c", "", FILE, 0, 1)
-# Like Theano's tests, the file uses nose, whose yield tests pytest does not collect.
+# This file is written for nose, like Theano's tests. pytest itself does not collect nose's tests
+# that yield.
 TESTS = """
 import os
 import unittest
@@ -78,7 +79,7 @@ def test_after():
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
-    """Return a directory that contains FILE, like site-packages with Theano's tests."""
+    """Return a directory that contains FILE, in place of a site-packages with Theano's tests."""
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)
@@ -87,20 +88,22 @@ def site(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def interpreter(prefix: Path, site: Path, tmp_path: Path) -> Interpreter:
-    lent = tmp_path / "lent"
-    lent.mkdir()
-    linked_packages.link_packages(lent, *linked_packages.PYTEST)
-    return Interpreter(prefix / "bin" / "python", site, (lent,))
+    """Return the environment's Python, with links to the builder's pytest on its path."""
+    links = tmp_path / "links"
+    links.mkdir()
+    linked_packages.link_packages(links, *linked_packages.PYTEST)
+    return Interpreter(prefix / "bin" / "python", site, (links,))
 
 
 def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) -> None:
+    """Each test of TESTS has its outcome; the tests after a crash run in a new process."""
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     results = pytest_events.collect_results(tmp_path, [PART])
-    ended = {
+    outcomes = {
         test.partition("::")[2]: (outcome.outcome, outcome.reason.partition(":")[0])
         for (_, test), outcome in results.outcomes.items()
     }
-    assert ended == {
+    assert outcomes == {
         "T_cases::test_numbers[0]": ("passed", ""),
         "T_cases::test_numbers[1]": ("failed", "AssertionError"),
         "T_cases::test_numbers[2]": ("skipped", "Skipped"),
@@ -115,18 +118,20 @@ def test_tests_written_for_nose_run(interpreter: Interpreter, tmp_path: Path) ->
     assert set(results.collected["c", FILE]) == {test for _, test in results.outcomes}
 
 
+# Run one test file in a process that the test can kill.
 INTERRUPTED = """
 import os, sys
 from pathlib import Path
 from builder.proof.pytest_events import Part
 from builder.proof.pytest_runs import Interpreter, Run
-python, site, lent, directory, file = sys.argv[1:]
-interpreter = Interpreter(Path(python), Path(site), (Path(lent),))
+python, site, links, directory, file = sys.argv[1:]
+interpreter = Interpreter(Path(python), Path(site), (Path(links),))
 Run(interpreter, Path(directory), os.environ, 1).run([Part("c", "", file, 0, 1)])
 """
 
 
 def test_a_killed_run_is_resumed(interpreter: Interpreter, site: Path, tmp_path: Path) -> None:
+    """After SIGKILL during the second test, the next run repeats only the second test."""
     (site / FILE).write_text(
         f"import os, time\nfrom pathlib import Path\nPID = Path({str(tmp_path / 'pid')!r})\n"
         f"RAN = Path({str(tmp_path / 'ran')!r})\n"
@@ -138,14 +143,15 @@ def test_a_killed_run_is_resumed(interpreter: Interpreter, site: Path, tmp_path:
         "        time.sleep(600)\n"
     )
     arguments = [interpreter.python, site, *interpreter.path, tmp_path, FILE]
-    host = subprocess.Popen(
+    runner = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, *map(str, arguments)], cwd=paths.ROOT
     )
-    _wait(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
-    host.send_signal(signal.SIGKILL)
-    host.wait()
+    _wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    runner.send_signal(signal.SIGKILL)
+    runner.wait()
+    # The process that runs the tests ends with the killed runner.
     process = Path("/proc", (tmp_path / "pid").read_text())
-    _wait(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
+    _wait_for(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     assert (tmp_path / "ran").read_text() == "first second second "
     assert {o.outcome for o in pytest_events.read_events(tmp_path, PART).outcomes.values()} == {
@@ -153,14 +159,16 @@ def test_a_killed_run_is_resumed(interpreter: Interpreter, site: Path, tmp_path:
     }
 
 
-def _wait(condition: Callable[[], bool]) -> None:
+def _wait_for(condition: Callable[[], bool]) -> None:
+    """Wait at most 120 s until a condition is true."""
     deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-SMALL = """quick_seconds = 8
+# A conformance.toml with two of Theano's test files: one with a compiler, one without.
+SMALL_TABLE = """quick_seconds = 8
 seconds = {}
 failures = [FAILURES]
 [configurations]
@@ -169,9 +177,10 @@ python = { device = "cpu", flags = "cxx=", files = ["theano/tests/test_updates.p
 """
 
 
-def _small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: str) -> None:
+def _use_small_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, failures: str) -> None:
+    """Make the builder read SMALL_TABLE with these expected failures, as TOML tables."""
     table = tmp_path / "conformance.toml"
-    table.write_text(SMALL.replace("FAILURES", failures))
+    table.write_text(SMALL_TABLE.replace("FAILURES", failures))
     monkeypatch.setattr(paths, "CONFORMANCE", table)
     for name in ("TEST_RUNS", "REPORTS"):
         monkeypatch.setattr(paths, name, tmp_path / name)
@@ -184,15 +193,15 @@ def test_theanos_tests_run_in_the_stack(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    _small(monkeypatch, tmp_path, "")
+    _use_small_table(monkeypatch, tmp_path, "")
     quick = conformance.make_selection("quick", "1/1")
     conformance.judge("openblas", quick, 2)
     assert "openblas: 7 passed, 0 failed, 0 expected failures, 0 skipped, 0 not run" in (
         capsys.readouterr().out
     )
-    # The same run with one failure listed.
+    # A test that passes, but is listed as an expected failure, fails the run.
     test = "theano/tests/test_record.py::test_record_good"
-    _small(
+    _use_small_table(
         monkeypatch,
         tmp_path,
         f'{{ tests = ["{test}"], configurations = ["c"], reason = "r", evidence = "e", '
@@ -202,7 +211,8 @@ def test_theanos_tests_run_in_the_stack(
         conformance.judge("openblas", quick, 2)
 
 
-def test_an_unlisted_failure_fails_the_run(interpreter: Interpreter, tmp_path: Path) -> None:
+def test_an_unlisted_failure_is_a_deviation(interpreter: Interpreter, tmp_path: Path) -> None:
+    """Of three failures, the one that no expected failure lists is reported with its reason."""
     Run(interpreter, tmp_path, os.environ, 1).run([PART])
     results = pytest_events.collect_results(tmp_path, [PART])
     failed = [f"{FILE}::{name}" for name in ("T_cases::test_numbers[1]", "test_crash")]

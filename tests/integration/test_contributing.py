@@ -1,6 +1,6 @@
-"""Follow the worked examples of CONTRIBUTING.md in a copy of the checkout.
+"""Follow the examples of CONTRIBUTING.md for a stack and a recipe, in a copy of the checkout.
 
-The copy shares the package cache: only the example's own package is built.
+The copy uses the user's package cache, so only the package of the example is built.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from builder.common import paths
 from builder.environment import envs
 
 PARTS = ("LICENSE", "builder", "invoke", "recipes", "requirements.txt", "runtime", "tasks.py")
+# Print the example stack's values on two axes, and the recipes of its plan.
 PLAN = """
 from builder.options import Options
 from builder.pipeline import Build
@@ -27,7 +28,7 @@ print(build.stack.axes["blas"], build.stack.axes["device"], *sorted(build.plan.k
 
 
 def read_blocks(heading: str, language: str) -> list[str]:
-    """Read the code blocks of a language below a heading of CONTRIBUTING.md."""
+    """Return the code blocks of a language in a section of CONTRIBUTING.md, without indentation."""
     text = (paths.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     pattern = rf"^ *```{language}\n(.*?)^ *```$"
@@ -38,7 +39,7 @@ def read_blocks(heading: str, language: str) -> list[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Project:
-    """Copy the checkout, and use the user's package cache."""
+    """Return a copy of the checkout that uses the user's package cache."""
     return Project(tmp_path / "checkout", PARTS, paths.cache())
 
 

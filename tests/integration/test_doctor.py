@@ -22,14 +22,17 @@ cnmem = 0.8
 
 @pytest.fixture
 def doctor(prefix: Path, run: Any) -> Any:
-    def ask(*arguments: str, **env: str) -> tuple[int, dict[str, Any]]:
+    """Return a function that runs ``theano-fast doctor``; it returns exit status and report."""
+
+    def run_doctor(*arguments: str, **env: str) -> tuple[int, dict[str, Any]]:
         result: Result = run(prefix / "bin" / "theano-fast", "doctor", "--json", *arguments, **env)
         return result.returncode, json.loads(result.stdout)
 
-    return ask
+    return run_doctor
 
 
 def find_disabling_flags(report: dict[str, Any]) -> set[str]:
+    """Return the Theano flags that disable a property of the stack, according to the report."""
     return {
         finding["setting"]["flag"] for finding in report["findings"] if finding["verdict"]["undoes"]
     }
@@ -50,7 +53,7 @@ def test_an_old_theanorc_is_reported_line_by_line(doctor: Any, tmp_path: Path) -
     file.write_text(OLD_RC)
     status, report = doctor()
     assert status == 1
-    # Theano replaces -lmkl_rt by the environment's own BLAS, so the flag has no effect.
+    # The flag blas.ldflags disables nothing: Theano replaces -lmkl_rt by the environment's BLAS.
     assert find_disabling_flags(report) == {"device", "lib.cnmem"}
     findings = {finding["setting"]["flag"]: finding for finding in report["findings"]}
     assert findings["device"]["setting"]["place"] == f"{file}:2"
@@ -63,7 +66,7 @@ def test_the_cost_of_a_missing_compiler_is_measured(doctor: Any, tmp_path: Path)
     assert status == 1
     assert find_disabling_flags(report) == {"cxx"}
     (finding,) = report["findings"]
-    # The slow-down is 200 times on an idle machine.
+    # On an idle machine, a call takes 200 times as long. Three times allow for a busy machine.
     assert finding["costs"]["call"] > 3 * report["base"]["call"]
 
 
@@ -73,7 +76,7 @@ def test_a_compilers_path_may_have_a_space(doctor: Any, prefix: Path, tmp_path: 
     own = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
     compiler.write_text(f'#!/bin/sh\nexec "{own}" "$@"\n')
     compiler.chmod(0o755)
-    # If flags for the compiler are set, the import queries the compiler too.
+    # With gcc.cxxflags, `import theano` calls the compiler too.
     _, report = doctor("--quick", THEANO_FLAGS=f"cxx={compiler},gcc.cxxflags=-O1")
     assert report["compiler"]["version"], report["problems"]
     assert not report["compiler"]["error"]

@@ -1,4 +1,4 @@
-"""Download sources from faulty servers, which run on this machine."""
+"""Download sources from local HTTP servers that fail in several ways."""
 
 from __future__ import annotations
 
@@ -19,28 +19,34 @@ CONTENT = bytes(range(256)) * 400
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Serve CONTENT, with the fault that the path names."""
+    """Serve CONTENT, with the fault that the first part of the path names.
+
+    ``missing`` answers 404, ``round`` redirects without end, ``silent`` does not answer, and
+    ``cut`` closes the connection after 10,000 bytes. Other names serve the complete content.
+    ``cut`` and the complete content support the header Range.
+    """
 
     def do_GET(self) -> None:
-        kind = self.path.split("/")[1]
-        if kind == "missing":
+        fault = self.path.split("/")[1]
+        if fault == "missing":
             self.send_error(404, "Not here")
-        elif kind == "round":
+        elif fault == "round":
             self.send_response(302)
             self.send_header("Location", f"/round/{self.path}"[:40])
             self.end_headers()
-        elif kind == "silent":
+        elif fault == "silent":
             self.server.released.wait(30)  # type: ignore[attr-defined]
         else:
-            self._send(cut=10_000 if kind == "cut" else len(CONTENT))
+            self._send(10_000 if fault == "cut" else len(CONTENT))
 
-    def _send(self, cut: int) -> None:
-        asked = self.headers["Range"]
-        offset = int(asked.removeprefix("bytes=").rstrip("-")) if asked else 0
-        self.send_response(206 if asked else 200)
+    def _send(self, max_bytes: int) -> None:
+        """Send at most ``max_bytes`` of CONTENT, from the offset in the header Range."""
+        requested_range = self.headers["Range"]
+        offset = int(requested_range.removeprefix("bytes=").rstrip("-")) if requested_range else 0
+        self.send_response(206 if requested_range else 200)
         self.send_header("Content-Length", str(len(CONTENT) - offset))
         self.end_headers()
-        self.wfile.write(CONTENT[offset : offset + cut])
+        self.wfile.write(CONTENT[offset : offset + max_bytes])
 
     def log_message(self, *_: object) -> None:
         pass
@@ -48,6 +54,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def address() -> Iterator[str]:
+    """Start a server with Handler; yield its address."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.released = threading.Event()  # type: ignore[attr-defined]
     thread = threading.Thread(target=server.serve_forever)
@@ -60,19 +67,21 @@ def address() -> Iterator[str]:
 
 
 def test_an_interrupted_download_is_resumed(address: str, tmp_path: Path) -> None:
+    """A download whose connection closes every 10,000 bytes gets the complete file."""
     downloads.download(f"{address}/cut/x", tmp_path / "x")
     assert (tmp_path / "x").read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason"), [("missing", "HTTP status 404"), ("round", "HTTP status 302")]
+    ("fault", "reason"), [("missing", "HTTP status 404"), ("round", "HTTP status 302")]
 )
-def test_a_missing_file_at_an_address_is_a_one_line_error(
-    kind: str, reason: str, address: str, tmp_path: Path
+def test_an_address_without_a_file_is_a_one_line_error(
+    fault: str, reason: str, address: str, tmp_path: Path
 ) -> None:
+    """The error of a missing file, or of an endless redirection, has the address and the status."""
     with pytest.raises(LookupError, match=reason) as failure:
-        downloads.download(f"{address}/{kind}/x", tmp_path / "x")
-    assert str(failure.value).startswith(f"{address}/{kind}/x")
+        downloads.download(f"{address}/{fault}/x", tmp_path / "x")
+    assert str(failure.value).startswith(f"{address}/{fault}/x")
     assert "\n" not in str(failure.value)
 
 
@@ -86,7 +95,7 @@ def test_a_silent_server_times_out(
 
 @pytest.fixture
 def mirror(sources: Path, tmp_path: Path) -> Iterator[str]:
-    """Serve a mirror of Debian with the only source that a project of zlib needs."""
+    """Serve a mirror of Debian that contains only zlib's source; yield its address."""
     [archive] = sources.iterdir()
     pool = tmp_path / "mirror" / "pool" / "main" / "z" / "zlib"
     pool.mkdir(parents=True)
@@ -105,13 +114,15 @@ def mirror(sources: Path, tmp_path: Path) -> Iterator[str]:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serve a directory without log messages."""
+
     def log_message(self, *_: object) -> None:
         pass
 
 
 @pytest.fixture
 def without_apt(tmp_path: Path) -> str:
-    """Return a PATH of this host's programs without apt, as on other distributions."""
+    """Return a PATH with all of the host's programs except apt's, as on other distributions."""
     directory = tmp_path / "bin"
     directory.mkdir()
     for folder in ("/usr/bin", "/bin"):
@@ -123,7 +134,7 @@ def without_apt(tmp_path: Path) -> str:
 
 
 @pytest.mark.thorough
-def test_a_host_without_apt_uses_the_named_mirror(
+def test_a_host_without_apt_uses_the_mirror_of_a_variable(
     project: Project, mirror: str, without_apt: str
 ) -> None:
     environ = {debian.MIRROR: mirror, "PATH": without_apt}
@@ -132,6 +143,7 @@ def test_a_host_without_apt_uses_the_named_mirror(
 
 
 def test_every_failed_origin_is_reported(project: Project, address: str, without_apt: str) -> None:
+    """The error lists the failures of apt, of a missing file, and of a file with a wrong hash."""
     recipe = project.root / "recipes" / "zlib" / "recipe.yaml"
     text = recipe.read_text()
     recipe.write_text(text[: text.index("extra:")] + EXTRA.format(address=address))
@@ -141,7 +153,7 @@ def test_every_failed_origin_is_reported(project: Project, address: str, without
         assert reason in output
     assert hashlib.sha256(CONTENT).hexdigest() in output
     assert debian.MIRROR in output
-    assert project.half_written() == []
+    assert project.list_partial_files() == []
 
 
 EXTRA = """extra:

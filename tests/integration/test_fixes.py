@@ -1,4 +1,4 @@
-"""Test recipes/apply-fixes.sh: it applies all fixes of a recipe's list, or the build fails."""
+"""Test recipes/apply-fixes.sh, which applies all patches in a recipe's list of fixes, or fails."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def patch(before: str, after: str) -> str:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Make a directory with a source and Debian's patches for it."""
+    """Return a directory with a source file and Debian's series of three patches for it."""
     patches = tmp_path / "debian" / "patches"
     patches.mkdir(parents=True)
     (patches / "series").write_text("# a comment\n" + "\n".join(SERIES) + "\n")
@@ -30,8 +30,8 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def apply(work: Path, fixes: str) -> tuple[int, str]:
-    """Apply a list; return the exit status and the output."""
+def apply_fixes(work: Path, fixes: str) -> tuple[int, str]:
+    """Run apply-fixes.sh with a recipe's list ``fixes``; return the exit status and the output."""
     (work / "fixes").write_text(fixes)
     done = subprocess.run(
         ["bash", paths.RECIPES / "apply-fixes.sh"],
@@ -47,7 +47,7 @@ def apply(work: Path, fixes: str) -> tuple[int, str]:
 
 def test_fixes_are_applied_and_the_list_is_packaged(work: Path) -> None:
     fixes = "# a reason\none.patch CVE-2024-1000\ntwo.diff\n"
-    status, output = apply(work, fixes)
+    status, output = apply_fixes(work, fixes)
     assert status == 0, output
     assert (work / "file").read_text() == "2\n"
     assert (work / "p" / "share" / "theano-fast" / "fixes" / "x").read_text() == fixes
@@ -65,7 +65,7 @@ def test_fixes_are_applied_and_the_list_is_packaged(work: Path) -> None:
     ids=["not in the series", "out of order", "on another fix", "does not fit", "alone"],
 )
 def test_a_fix_that_cannot_be_applied_fails_the_build(work: Path, fixes: str, reason: str) -> None:
-    status, output = apply(work, fixes)
+    status, output = apply_fixes(work, fixes)
     assert status != 0
     assert reason in output
     assert not (work / "p").exists()

@@ -1,4 +1,4 @@
-"""Build and run images in a real Docker daemon; start a daemon for the tests if none runs."""
+"""Build and run images in a real Docker daemon. If none runs, the tests start a daemon."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ from builder.package.channel import Package
 # The fixture builds an image and verifies it, which takes minutes.
 pytestmark = pytest.mark.thorough
 
+# Docker's options for an ordinary user without an account, and a read-only root file system.
 STRICT = {"user": "1234:1234", "read_only": True, "tmpfs": [Path("/tmp")]}
 
 
 @pytest.fixture
 def run(docker: DockerClient, image: Image) -> Callable[..., str]:
-    """Run a command in a container of the image without a network; return its output."""
+    """Return a function that runs a command in a container of the image and returns its output.
+
+    The container has no network, unless ``networks`` names one.
+    """
 
     def in_container(*command: str, **options: object) -> str:
         options = {"networks": ["none"], **options}
@@ -46,7 +50,7 @@ def run(docker: DockerClient, image: Image) -> Callable[..., str]:
 
 @pytest.fixture
 def work(tmp_path: Path) -> Path:
-    """Make a directory for /work with a training program, to which any user may write."""
+    """Return a directory to mount at /work: it has a training program and is writable by all."""
     directory = tmp_path / "work"
     directory.mkdir()
     directory.chmod(0o777)
@@ -65,6 +69,7 @@ def test_the_image_was_verified(image: Image) -> None:
 
 
 def test_the_default_command_prints_and_verifies(run: Callable[..., str], tmp_path: Path) -> None:
+    """It runs `theano-fast info`, then `theano-fast verify`, and returns the status of verify."""
     stub = tmp_path / "theano-fast"
     stub.write_text('#!/bin/sh\necho "it was $*"\n[ "$*" = info ] || exit 7\n')
     stub.chmod(0o755)
@@ -86,15 +91,16 @@ def test_a_program_runs_as_any_user_and_read_only(run: Callable[..., str], work:
 def test_the_compiledir_can_be_a_volume(
     docker: DockerClient, run: Callable[..., str], work: Path
 ) -> None:
-    compiled = "find /home/theano -name '*.so' | wc -l"
+    """The second container with the volume compiles no modules."""
+    count_modules = "find /home/theano -name '*.so' | wc -l"
     with docker.volume.create() as volume:
-        # If sets have another order, Theano may compile other modules for a graph.
+        # Fix the order of sets: with a different order, Theano may compile different modules.
         options = {"envs": {"PYTHONHASHSEED": "0"}, **STRICT}
         options["volumes"] = [(work, "/work"), (volume, "/home/theano")]
         run("python", "train.py", **options)
-        before = int(run("sh", "-c", compiled, **options))
+        before = int(run("sh", "-c", count_modules, **options))
         run("python", "train.py", **options)
-        assert int(run("sh", "-c", compiled, **options)) == before > 0
+        assert int(run("sh", "-c", count_modules, **options)) == before > 0
 
 
 def test_a_failed_check_is_the_containers_status(run: Callable[..., str]) -> None:
@@ -116,9 +122,10 @@ def test_the_environment_is_active_without_a_login_shell(run: Callable[..., str]
 
 
 @pytest.mark.parametrize(("options", "threads"), [({"cpus": 1}, "1"), ({"cpuset_cpus": [0]}, "1")])
-def test_threads_follow_the_cpus_granted(
+def test_threads_follow_the_cpus_of_the_container(
     run: Callable[..., str], options: dict[str, object], threads: str
 ) -> None:
+    """OMP_NUM_THREADS is the number of CPUs that Docker's options grant to the container."""
     show = ["python", "-c", "import os; print(os.environ['OMP_NUM_THREADS'])"]
     assert run(*show, **options) == threads
     assert run(*show) == str(len(os.sched_getaffinity(0)))
@@ -134,6 +141,7 @@ WAIT = "import time; print('ready', flush=True); time.sleep(60)"
 def test_signals_reach_the_program(
     docker: DockerClient, image: Image, command: tuple[str, ...], name: str, status: int
 ) -> None:
+    """A signal to the container ends a program, and a program that a shell started."""
     with docker.run(image.reference, command, detach=True, networks=["none"]) as container:
         for _ in range(100):
             if "ready" in container.logs():
@@ -144,7 +152,8 @@ def test_signals_reach_the_program(
         assert ("KeyboardInterrupt" in container.logs()) == (name == "SIGINT")
 
 
-def test_labels_have_version_stack_and_lock(docker: DockerClient, image: Image) -> None:
+def test_labels_have_version_stack_and_lock_file(docker: DockerClient, image: Image) -> None:
+    """No label contains a path of the checkout."""
     labels = docker.image.inspect(image.reference).config.labels
     assert labels is not None
     assert labels["theano-fast.stack"] == "openblas"
@@ -163,7 +172,8 @@ def test_the_image_has_no_files_of_the_build(run: Callable[..., str]) -> None:
         "/root/.bashrc",
         "/root/.profile",
     ]
-    # Otherwise Python would compile its modules at each start.
+    # No file is newer than the fixed time, and all users may read all files. Otherwise Python would
+    # compile its modules at each start.
     search = "find /opt/theano-fast -newermt 2020-07-29 -o -not -perm -o=r"
     assert run("sh", "-c", f"python -c 'import theano'; {search}") == ""
 
@@ -176,15 +186,15 @@ def test_a_saved_image_is_an_oci_archive_that_docker_loads(
     assert [entry.name for entry in tmp_path.iterdir()] == ["openblas.tar"]
     with tarfile.open(file) as tar:
         assert {"oci-layout", "index.json"} <= set(tar.getnames())
-    with start_daemon(tmp_path) as other:
-        other.load(file)
-        loaded, built = (client.image.inspect(image.reference) for client in (other, docker))
+    with start_daemon(tmp_path) as new_daemon:
+        new_daemon.load(file)
+        loaded, built = (client.image.inspect(image.reference) for client in (new_daemon, docker))
         # Do not compare the times: the archive has a fixed time instead of the time of the build.
         assert tuple(loaded.root_fs.layers) == image.diff_ids
         for field in ("env", "entrypoint", "cmd", "volumes", "working_dir", "labels"):
             assert getattr(loaded.config, field) == getattr(built.config, field)
         version = ["theano-fast", "--version"]
-        output = other.run(image.reference, version, networks=["none"], remove=True)
+        output = new_daemon.run(image.reference, version, networks=["none"], remove=True)
         assert output == "theano-fast 0.1.0"
 
 
@@ -192,15 +202,15 @@ def test_another_build_has_the_same_manifest(image: Image) -> None:
     image_pipeline.rebuild_image("openblas", Options())
 
 
-# Failures, on a daemon with a small disk: a base image with a shell and two more programs, and an
-# empty environment.
+# The tests below use a daemon with a small disk, a base image with a shell and two more programs,
+# and a small context in place of an environment.
 
 LOCK = Lock("openblas", "x", (Package(Path("/c/theano-fast-0.1.0-py_0.conda"), "noarch", "", 5),))
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
-    """Start a daemon with 100 MB of disk space."""
+def small_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
+    """Start a daemon with 100 MB of disk space; yield its client."""
     directory = tmp_path_factory.mktemp("small")
     require("dockerd", "mount", root=True)
     (directory / "data").mkdir()
@@ -214,7 +224,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 
 def make_base(docker: DockerClient, directory: Path, **scripts: str) -> base.Base:
-    """Make a base image from this host's shell and from ``scripts`` in /bin."""
+    """Import a base image with this host's shell, getconf and sleep; ``scripts`` replace files.
+
+    A keyword is the name of a file in /bin, and its value is the text of a shell script.
+    """
     root = directory / "root"
     for program in ("/bin/sh", "/usr/bin/getconf", "/bin/sleep"):
         listing = subprocess.run(["ldd", program], capture_output=True, text=True, check=True)
@@ -234,7 +247,7 @@ def make_base(docker: DockerClient, directory: Path, **scripts: str) -> base.Bas
 
 
 def write_context(directory: Path, size: int) -> Path:
-    """Write a build context whose first layer is ``size`` incompressible bytes."""
+    """Write a build context whose first layer contains ``size`` random bytes."""
     (directory / "context").mkdir()
     for name, content in (("dependencies", os.urandom(size)), ("stack", b"stack")):
         (directory / name).write_bytes(content)
@@ -243,54 +256,59 @@ def write_context(directory: Path, size: int) -> Path:
     return directory / "context"
 
 
-def test_a_build_leaves_no_container_and_no_tag(small: DockerClient, tmp_path: Path) -> None:
-    result = make_base(small, tmp_path)
-    built = images.build_image(small, LOCK, result, write_context(tmp_path, 1000))
+def test_a_build_leaves_no_container_and_no_tag(small_daemon: DockerClient, tmp_path: Path) -> None:
+    base_image = make_base(small_daemon, tmp_path)
+    built = images.build_image(small_daemon, LOCK, base_image, write_context(tmp_path, 1000))
     assert built.layers["dependencies"] == 1000
-    assert small.container.list(all=True) == []
-    assert not small.image.exists(built.reference)
+    assert small_daemon.container.list(all=True) == []
+    assert not small_daemon.image.exists(built.reference)
 
 
-def test_a_moved_tag_leaves_no_untagged_image(small: DockerClient, tmp_path: Path) -> None:
-    result = make_base(small, tmp_path)
+def test_a_moved_tag_leaves_no_untagged_image(small_daemon: DockerClient, tmp_path: Path) -> None:
+    """If a second build gets the tag of the first, the first image is removed."""
+    base_image = make_base(small_daemon, tmp_path)
     for size in (1000, 2000):
         (tmp_path / str(size)).mkdir()
-        built = images.build_image(small, LOCK, result, write_context(tmp_path / str(size), size))
-        images.tag_image(small, built)
-    named = ("label", "theano-fast.stack=openblas")
-    assert [it.id for it in small.image.list(filters=[named])] == [built.id]
-    small.image.remove(built.reference)
+        context = write_context(tmp_path / str(size), size)
+        built = images.build_image(small_daemon, LOCK, base_image, context)
+        images.tag_image(small_daemon, built)
+    label = ("label", "theano-fast.stack=openblas")
+    assert [image.id for image in small_daemon.image.list(filters=[label])] == [built.id]
+    small_daemon.image.remove(built.reference)
 
 
-def test_a_full_disk_is_reported(small: DockerClient, tmp_path: Path) -> None:
-    result = make_base(small, tmp_path)
+def test_a_full_disk_is_reported(small_daemon: DockerClient, tmp_path: Path) -> None:
+    base_image = make_base(small_daemon, tmp_path)
+    context = write_context(tmp_path, 120_000_000)
     with pytest.raises(errors.DiskFull, match="no space left on device"):
-        images.build_image(small, LOCK, result, write_context(tmp_path, 120_000_000))
-    assert small.container.list(all=True) == []
-    assert not small.image.exists(images.format_reference("openblas"))
+        images.build_image(small_daemon, LOCK, base_image, context)
+    assert small_daemon.container.list(all=True) == []
+    assert not small_daemon.image.exists(images.format_reference("openblas"))
 
 
-def test_a_tag_of_another_image_is_not_moved(small: DockerClient, tmp_path: Path) -> None:
-    make_base(small, tmp_path)
-    images.require_free_tag(small, "openblas")
-    small.tag("tiny:1", images.format_reference("openblas"))
+def test_a_tag_of_another_project_is_not_moved(small_daemon: DockerClient, tmp_path: Path) -> None:
+    """If theano-fast:openblas is an image of another project, the command fails."""
+    make_base(small_daemon, tmp_path)
+    images.require_free_tag(small_daemon, "openblas")
+    small_daemon.tag("tiny:1", images.format_reference("openblas"))
     try:
         with pytest.raises(errors.UsageError, match="another project"):
-            images.require_free_tag(small, "openblas")
+            images.require_free_tag(small_daemon, "openblas")
     finally:
-        small.image.remove(images.format_reference("openblas"))
+        small_daemon.image.remove(images.format_reference("openblas"))
 
 
-def test_a_base_without_glibc_is_reported(small: DockerClient, tmp_path: Path) -> None:
+def test_a_base_without_glibc_is_reported(small_daemon: DockerClient, tmp_path: Path) -> None:
+    """A base image whose `getconf` fails has no glibc."""
     with pytest.raises(errors.ImageFailed, match="has no glibc"):
-        make_base(small, tmp_path, getconf="exit 1")
+        make_base(small_daemon, tmp_path, getconf="exit 1")
 
 
-def test_a_base_that_cannot_be_pulled_is_reported(small: DockerClient) -> None:
+def test_a_base_that_cannot_be_pulled_is_reported(small_daemon: DockerClient) -> None:
     with pytest.raises(errors.ImageFailed, match="base image nowhere:1 cannot be used"):
-        base.find_base(small, "nowhere:1")
+        base.find_base(small_daemon, "nowhere:1")
     with pytest.raises(errors.ImageFailed, match="nowhere:1 is absent, and --offline"):
-        base.find_base(small, "nowhere:1", offline=True)
+        base.find_base(small_daemon, "nowhere:1", offline=True)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +335,9 @@ def test_wrong_arguments_and_no_daemon(arguments: tuple[str, ...], status: int, 
     assert words in done.stderr
 
 
-def test_a_forbidden_socket_is_reported(small: DockerClient) -> None:
-    program = f"import os; os.environ['DOCKER_HOST'] = {str(small.client_config.host)!r}\n"
+def test_a_forbidden_socket_is_reported(small_daemon: DockerClient) -> None:
+    """A user who may not open the daemon's socket reads how to get the permission."""
+    program = f"import os; os.environ['DOCKER_HOST'] = {str(small_daemon.client_config.host)!r}\n"
     program += "from builder.image import daemon; daemon.connect()"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     done = subprocess.run(

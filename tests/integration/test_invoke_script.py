@@ -1,4 +1,4 @@
-"""Run ./invoke in a copy of this project, on hosts that lack its requirements."""
+"""Run the script ./invoke in a copy of this project, on hosts that lack its requirements."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LOG = Path("build", "logs", "invoke.log")
 PARTS = ("builder", "invoke", "requirements.txt", "tasks.py")
 
 
-def copy(directory: Path) -> Path:
-    """Copy the files that ./invoke needs, without .venv."""
+def copy_checkout(directory: Path) -> Path:
+    """Copy the files that ./invoke needs, without .venv, to ``directory``; return it."""
     directory.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         origin = paths.ROOT / part
@@ -38,7 +38,7 @@ def copy(directory: Path) -> Path:
 def run_invoke(
     checkout: Path, *arguments: str, wrap: tuple[str, ...] = (), **env: str
 ) -> tuple[int, str]:
-    """Run ./invoke; return its exit status and output."""
+    """Run ./invoke after the command prefix ``wrap``; return its exit status and its output."""
     done = subprocess.run(
         [*wrap, "sh", str(checkout / "invoke"), *arguments],
         env={**os.environ, **env},
@@ -54,24 +54,25 @@ def run_invoke(
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    return copy(tmp_path / "a checkout")
+    """Return a copy whose path contains a space."""
+    return copy_checkout(tmp_path / "a checkout")
 
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
-    """Mount a small file system with these options."""
+    """Return a function that mounts a tmpfs with some options and returns its mount point."""
     require("mount", root=True)
-    made: list[Path] = []
+    mount_points: list[Path] = []
 
     def mount(options: str) -> Path:
-        mount_point = tmp_path / f"mounted-{len(made)}"
+        mount_point = tmp_path / f"mounted-{len(mount_points)}"
         mount_point.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mount_point], check=True)
-        made.append(mount_point)
+        mount_points.append(mount_point)
         return mount_point
 
     yield mount
-    for mount_point in made:
+    for mount_point in mount_points:
         subprocess.run(["umount", mount_point], check=True)
 
 
@@ -89,7 +90,7 @@ def test_a_missing_network_is_a_one_line_error_with_a_log(
     checkout: Path, no_network: tuple[str, ...]
 ) -> None:
     status, output = run_invoke(checkout, "stacks", wrap=no_network, PIP_RETRIES="0")
-    # A bare Debian does not even have pip.
+    # The step that fails depends on the host: a bare Debian lacks ensurepip, which installs pip.
     code, message = (6, "has no pip, and apt-get cannot fetch it; check the network, or install")
     if importlib.util.find_spec("ensurepip"):
         code, message = (
@@ -102,16 +103,17 @@ def test_a_missing_network_is_a_one_line_error_with_a_log(
     assert re.search("^E(RROR)?: ", (checkout / LOG).read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("began", [False, True])
-def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, began: bool) -> None:
+@pytest.mark.parametrize("has_log", [False, True])
+def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, has_log: bool) -> None:
+    """A user who may not write to the checkout is advised to copy it."""
     require("setpriv", root=True)
-    if began:
+    if has_log:
         (checkout / LOG).parent.mkdir(parents=True)
         (checkout / LOG).touch()
     for directory in (checkout, *checkout.parents[:3]):
         directory.chmod(0o755)
     nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-    # Use an interpreter on PATH that every user may run.
+    # Use the system's interpreter, which every user may run.
     status, output = run_invoke(checkout, "stacks", wrap=nobody, PATH="/usr/bin:/bin")
     assert (status, output.count("\n")) == (16, 1), output
     assert f"Permission denied; copy {checkout} to a directory of your own" in output
@@ -122,7 +124,7 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
     mounted: Callable[[str], Path],
 ) -> None:
     mount_point = mounted("size=20m")
-    checkout = copy(mount_point / "checkout")
+    checkout = copy_checkout(mount_point / "checkout")
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (11, 2), output
     assert "no space left on device; free some space and run again" in output
@@ -130,7 +132,7 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
         while stream.write(bytes(4096)):
             pass
     shutil.rmtree(checkout / "build")
-    # The run fails in the first step or in a later step.
+    # The error is the only line, or it follows the line that announces the installation.
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) in ((11, 1), (11, 2)), output
     subprocess.run(["mount", "-o", "remount,size=1g", mount_point], check=True)
@@ -139,7 +141,11 @@ def test_a_full_disk_is_a_one_line_error_and_the_next_run_continues(
 
 
 def test_a_python_without_pip_fetches_debians_pip(checkout: Path, tmp_path: Path) -> None:
-    """Check that apt fetches the package without root, as on a bare Debian."""
+    """./invoke calls `apt-get download`, which needs no root; its failure is a one-line error.
+
+    The programs python3 and apt-get on PATH are fakes: python3 lacks ensurepip, and `apt-get
+    download` fails.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, script in {
@@ -153,14 +159,14 @@ def test_a_python_without_pip_fetches_debians_pip(checkout: Path, tmp_path: Path
     )
     assert (status, output.count("\n")) == (6, 2), output
     assert "cannot fetch it; check the network, or install python3-venv; see" in output
-    noises = re.findall("noise of (.*)", (checkout / LOG).read_text())
-    assert [line.split()[-1] for line in noises] == ["update", "python3-pip-whl"]
+    calls = re.findall("noise of (.*)", (checkout / LOG).read_text())
+    assert [call.split()[-1] for call in calls] == ["update", "python3-pip-whl"]
 
 
 def test_a_noexec_file_system_is_a_one_line_error(
     mounted: Callable[[str], Path],
 ) -> None:
-    checkout = copy(mounted("noexec"))
+    checkout = copy_checkout(mounted("noexec"))
     status, output = run_invoke(checkout, "stacks")
     assert (status, output.count("\n")) == (16, 2), output
     assert "runs no programs (noexec)" in output
@@ -168,7 +174,7 @@ def test_a_noexec_file_system_is_a_one_line_error(
 
 @pytest.mark.thorough
 def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
-    """The directory's name contains a space."""
+    """./invoke killed while pip runs leaves a .venv that the next run completes."""
     process = subprocess.Popen(
         ["sh", str(checkout / "invoke"), "stacks"], start_new_session=True, stdout=subprocess.PIPE
     )
@@ -186,7 +192,7 @@ def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
     assert (status, "installing" in output) == (0, False), output
 
 
-def test_a_cache_that_cannot_be_written_is_reported(
+def test_a_cache_on_a_read_only_file_system_is_reported(
     project: Project, mounted: Callable[[str], Path]
 ) -> None:
     mount_point = mounted("ro")
@@ -205,9 +211,12 @@ def test_a_cache_that_cannot_be_written_is_reported(
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.2.1", "3.0.3"])
 def test_the_hosts_invoke_runs_the_tasks(version: str, checkout: Path, tmp_path: Path) -> None:
-    """The host's Invoke reads the tasks, also from a subdirectory, and starts ./invoke."""
+    """`invoke` of the host's package lists the tasks without .venv, and runs a task in .venv.
+
+    Its working directory is a subdirectory of the checkout.
+    """
     host = tmp_path / "host"
-    # A bare Debian's Python has no pip to install into .venv.
+    # Install with the builder's pip: a bare Debian's Python cannot create an environment with pip.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", host], check=True)
     pip = [sys.executable, "-m", "pip", "--python", host / "bin" / "python"]
     subprocess.run([*pip, "install", "--quiet", f"invoke=={version}"], check=True)

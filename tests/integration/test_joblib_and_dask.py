@@ -1,4 +1,9 @@
-"""Run docs/clusters.md's examples with joblib and Dask, which the environment does not contain."""
+"""Run the examples with joblib and Dask of docs/clusters.md.
+
+The environment does not contain these packages. The variable THEANO_FAST_JOBLIB_AND_DASK names a
+directory with them, which ``pip install --target=DIRECTORY joblib distributed`` writes with the
+environment's pip.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +17,12 @@ from support import Result
 
 from builder.common import paths
 
-# pip install --target=DIRECTORY joblib distributed, with the environment's pip.
 VARIABLE = "THEANO_FAST_JOBLIB_AND_DASK"
 
 
 @pytest.fixture
 def packages(prefix: Path, run: Callable[..., Result]) -> str:
-    """Return the directory of both packages."""
+    """Return the directory that contains joblib and Dask."""
     directory = os.environ.get(VARIABLE, "")
     result = run(prefix / "bin/python", "-c", "import joblib, distributed", PYTHONPATH=directory)
     if result.returncode != 0:
@@ -32,21 +36,22 @@ def packages(prefix: Path, run: Callable[..., Result]) -> str:
 def test_workers_have_one_thread_and_equal_results(
     prefix: Path, run: Callable[..., Result], packages: str, tmp_path: Path
 ) -> None:
+    """joblib's and Dask's workers compute the losses of a loop without workers."""
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
     joblib, dask, _ = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    start = joblib[joblib.index("if __name__") :]
-    plain = "for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):\n    print(*fit(step, rate))\n"
+    joblib_main = joblib[joblib.index("if __name__") :]
+    loop = "for rate in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5):\n    print(*fit(step, rate))\n"
     outputs = []
-    for name, end in (("plain", plain), ("joblib", start), ("dask", dask)):
+    for name, main in (("loop", loop), ("joblib", joblib_main), ("dask", dask)):
         program = tmp_path / f"with_{name}.py"
-        program.write_text(joblib.replace(start, end))
+        program.write_text(joblib.replace(joblib_main, main))
         done = run(prefix / "bin/python", program, PYTHONPATH=packages)
         assert done.returncode == 0, done.stderr
         outputs.append([line.split() for line in done.stdout.splitlines()])
-    one, *others = outputs
-    assert len(one) == 6
-    for other in others:
-        expected = pytest.approx([float(loss) for loss, _ in one], rel=1e-9)
-        assert [float(loss) for loss, _ in other] == expected
-        assert {threads for _, threads in other} == {"1"}
+    loop_output, *worker_outputs = outputs
+    assert len(loop_output) == 6
+    for worker_output in worker_outputs:
+        expected = pytest.approx([float(loss) for loss, _ in loop_output], rel=1e-9)
+        assert [float(loss) for loss, _ in worker_output] == expected
+        assert {threads for _, threads in worker_output} == {"1"}

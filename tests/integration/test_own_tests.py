@@ -1,4 +1,4 @@
-"""Run `./invoke test` in a project of a few tests: its output, and the files that it leaves."""
+"""Run `./invoke test` in a copy of the project with five small tests, and check its output."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def test_waits(held):
 
 @pytest.fixture
 def tested(tmp_path: Path) -> Project:
-    """Make a project with unit tests that pass, fail, are skipped, and (the last test) wait."""
+    """Return a copy of the project whose unit tests are TESTS and a file that skips itself."""
     root = tmp_path / "a project"
-    made = Project(
+    project = Project(
         root,
         ("builder", "conformance/theano_events.py", "requirements.txt", "tasks.py"),
         root / "cache",
@@ -54,39 +54,43 @@ def tested(tmp_path: Path) -> Project:
     (root / "tests" / "unit").mkdir(parents=True)
     (root / "tests" / "unit" / "test_a.py").write_text(TESTS)
     (root / "tests" / "unit" / "test_b.py").write_text("import pytest\npytest.importorskip('nope')")
-    return made
+    return project
 
 
-def test_without_a_terminal(tested: Project) -> None:
+def test_without_a_terminal_the_output_is_plain_lines(tested: Project) -> None:
+    """The output has the failures, the warnings, the reasons of skips, and a command for pytest."""
     status, output = tested.invoke("test", "--unit", "--select=not waits")
     assert status == 12
-    plan, _, lines = output.partition("in all, on 2 cores\n")
+    plan, _, results = output.partition("in all, on 2 cores\n")
     assert re.search(r"^tests/unit +at most 20 s", plan, re.MULTILINE)
-    assert "= FAILURES =" in lines
-    assert "Full diff:" in lines
-    assert "UserWarning: mind this" in lines
-    assert "\n2 skipped: no daemon\n1 skipped: could not import 'nope': No module named" in lines
-    assert lines.endswith("\n1 passed, 1 failed, 3 skipped\nerror: failed: tests/unit (1)\n")
+    assert "= FAILURES =" in results
+    assert "Full diff:" in results
+    assert "UserWarning: mind this" in results
+    assert "\n2 skipped: no daemon\n1 skipped: could not import 'nope': No module named" in results
+    assert results.endswith("\n1 passed, 1 failed, 3 skipped\nerror: failed: tests/unit (1)\n")
     assert re.sub(r"[\n\x20-\x7e]", "", output) == ""
-    [again] = re.findall(r"^  (.* -m pytest .*)$", output, re.MULTILINE)
+    [command] = re.findall(r"^  (.* -m pytest .*)$", output, re.MULTILINE)
     done = subprocess.run(
-        again, shell=True, cwd=tested.root, capture_output=True, text=True, check=False
+        command, shell=True, cwd=tested.root, capture_output=True, text=True, check=False
     )
     assert "1 failed in" in done.stdout
 
 
-def test_on_a_terminal(tested: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_terminal_the_progress_is_one_line_that_changes(
+    tested: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = ("test", "--unit", "--select=not waits and not fails")
-    status, output = tested.on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
+    status, output = tested.invoke_on_terminal(monkeypatch, *arguments, COLUMNS="60", LINES="20")
     assert status == 0
     assert "\r\x1b[2K1/1 tests/unit: " in output
-    # The cursor is visible and the line erased before permanent lines are written.
+    # Before permanent lines, the output shows the cursor and erases the line.
     assert "\x1b[?25h\r\x1b[1A\x1b[2K" in output
     assert output.endswith("1 passed, 0 failed, 3 skipped\r\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.Signals) -> None:
+    """A signal during test_waits ends pytest after the teardown of the fixture ``held``."""
     process = tested.start("test", "--unit", "--select=waits or passes")
     while not (tested.root / "began").exists():
         assert process.poll() is None
@@ -95,7 +99,7 @@ def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (tested.root / "ended").exists()
-    # A file that skips itself is skipped before the selection.
+    # `--select` does not deselect test_b.py, because it skips itself during the collection.
     assert "\n1 passed, 0 failed, 1 skipped\ninterrupted" in output
     [file] = tested.root.glob("build/tests/events/*/*.jsonl")
     [collected] = re.findall(r'"collected": .*', file.read_text())
@@ -107,7 +111,7 @@ def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.
     [
         ((), 1),
         (("--thorough",), 10),
-        # Parts of nine thorough tests.
+        # Part N modulo 7 of the nine thorough tests: parts 0 and 1 have two tests, the others one.
         (("--turn=0",), 2),
         (("--turn=6",), 1),
         (("--turn=20423",), 1),
@@ -117,6 +121,7 @@ def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.
 def test_thorough_tests_run_on_request(
     tmp_path: Path, options: tuple[str, ...], passed: int
 ) -> None:
+    """They run with --thorough, with --turn, and if the command line names them."""
     (tmp_path / "tests").mkdir()
     shutil.copy(paths.ROOT / "tests" / "conftest.py", tmp_path / "tests")
     (tmp_path / "tests" / "test_a.py").write_text(

@@ -1,4 +1,4 @@
-"""Unpack an archive of the openblas environment in another directory, as another user."""
+"""Unpack an archive of the openblas environment in a different directory, as a different user."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from builder.environment import packs
 from builder.options import Options
 from builder.pipeline import Build
 
-# The fixture packs an environment and verifies the unpacked copy, which takes minutes.
+# The fixture `archive` packs the environment twice, which takes minutes.
 pytestmark = pytest.mark.thorough
 
 TOP = packs.top_directory("openblas")
-# The init script for bash of each implementation of modules.
+# The init script for bash of each implementation of environment modules.
 MODULES = {
     "lmod": Path("/usr/share/lmod/lmod/init/bash"),
     "environment-modules": Path("/usr/share/modules/init/bash"),
@@ -31,7 +31,10 @@ User = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the archive of the environment with build/envs/openblas' lock file."""
+    """Write two archives of the openblas stack, and assert that their bytes are equal; return one.
+
+    "2.36" is the glibc that the archive requires.
+    """
     lock = Build.of_stack("openblas", Options()).lock()
     directory = tmp_path_factory.mktemp("packs")
     for file in (directory / "first.tar.gz", directory / "second.tar.gz"):
@@ -42,7 +45,7 @@ def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def user(directory: Path) -> User:
-    """Return a function that runs a command as a user who owns only this directory."""
+    """Return a function that runs a command in ``directory``; root runs it as nobody."""
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:
@@ -61,7 +64,7 @@ def user(directory: Path) -> User:
 
 @pytest.fixture
 def unpacked(archive: Path, directory: Path, user: User) -> Path:
-    """Unpack the environment as this user."""
+    """Unpack the archive as ``user``; return the prefix of the environment."""
     shutil.copy(archive, directory / "pack.tar.gz")
     assert user("tar", "-xzf", "pack.tar.gz").returncode == 0
     done = user(f"{TOP}/{packs.UNPACK}")
@@ -91,6 +94,7 @@ def test_programs_start_without_activation(unpacked: Path, user: User) -> None:
 def test_a_moved_environment_is_an_error_with_a_hint(
     unpacked: Path, directory: Path, user: User
 ) -> None:
+    """The script that completes an unpacked environment refuses to run in a moved copy."""
     again = user(unpacked / packs.UNPACK)
     assert (again.returncode, "already" in again.stdout) == (0, True)
     unpacked.rename(directory / "moved")
@@ -105,6 +109,7 @@ def test_a_moved_environment_is_an_error_with_a_hint(
 def test_an_old_glibc_is_an_error_with_the_requirement(
     archive: Path, directory: Path, user: User
 ) -> None:
+    """If Python cannot start, the error names the glibc that the archive requires."""
     shutil.copy(archive, directory / "pack.tar.gz")
     assert user("tar", "-xzf", "pack.tar.gz").returncode == 0
     (python,) = (directory / TOP / "bin").glob("python3.11")
@@ -115,10 +120,10 @@ def test_an_old_glibc_is_an_error_with_the_requirement(
 
 
 def test_a_truncated_pack_is_an_error(archive: Path, directory: Path) -> None:
-    part = directory / "part.tar.gz"
-    part.write_bytes(archive.read_bytes()[:1_000_000])
+    truncated = directory / "truncated.tar.gz"
+    truncated.write_bytes(archive.read_bytes()[:1_000_000])
     with pytest.raises(CommandFailed, match="nexpected"):
-        processes.run(["tar", "-xzf", part, "-C", directory])
+        processes.run(["tar", "-xzf", truncated, "-C", directory])
 
 
 @pytest.mark.parametrize("modules", MODULES)

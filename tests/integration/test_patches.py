@@ -1,4 +1,4 @@
-"""Open a recipe's patches as commits and save them unchanged, with real git."""
+"""Open a recipe's patches as git commits, edit the commits, and save them as patches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
 def run_git(tree: Path, *arguments: str) -> str:
-    who = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
-    command = ["git", *who, *arguments]
+    """Run git in a work tree, as an author who exists on no host; return its output."""
+    author = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
+    command = ["git", *author, *arguments]
     return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.fixture
 def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Copy the recipes; return the copy of Theano's recipe."""
+    """Copy all recipes, make the builder use the copies, and return the copy of Theano's recipe."""
     shutil.copytree(paths.RECIPES, tmp_path / "recipes")
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "sources").symlink_to(paths.SOURCES)
@@ -37,6 +38,7 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read_contents(recipe: Path) -> dict[str, bytes]:
+    """Map the path of each file of a recipe to its bytes."""
     return {str(file): file.read_bytes() for file in recipe.rglob("*") if file.is_file()}
 
 
@@ -47,7 +49,7 @@ def test_open_and_save_change_no_byte(name: str, recipe: Path) -> None:
     tree = patches.open_tree(name)
     assert patches.save_tree(name) == []
     assert read_contents(recipe) == before
-    # The files of src are at their paths, and git ignores them.
+    # The files of the recipe's src are in the work tree at their installed paths; git ignores them.
     own_files = [file for file in (recipe / patches.OWN_FILES).rglob("*.*") if file.is_file()]
     assert bool(own_files) == (name == "theano")
     for file in own_files:
@@ -58,6 +60,7 @@ def test_open_and_save_change_no_byte(name: str, recipe: Path) -> None:
 def test_the_users_git_configuration_has_no_effect(
     recipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Settings that change diffs and commits do not change the saved patches."""
     home = recipe.parents[1] / "home"
     home.mkdir()
     settings = home / ".gitconfig"
@@ -73,7 +76,8 @@ def test_the_users_git_configuration_has_no_effect(
     assert read_contents(recipe) == before
 
 
-def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) -> None:
+def test_commits_are_saved_to_patches_and_their_order_to_the_recipe(recipe: Path) -> None:
+    """Amended, added and removed commits change their patches; the last two change recipe.yaml."""
     tree = patches.open_tree("numpy")
     numpy = recipe.parent / "numpy"
     file = tree / "numpy" / "meson.build"
@@ -95,7 +99,8 @@ def test_a_change_is_saved_to_its_patch_and_order_to_the_recipe(recipe: Path) ->
     assert not (numpy / "patches" / "more" / "a.patch").exists()
 
 
-def test_unsaved_changes_are_kept(recipe: Path) -> None:
+def test_unsaved_changes_are_not_overwritten(recipe: Path) -> None:
+    """``open_tree`` refuses to replace a work tree with uncommitted or unsaved changes."""
     tree = patches.open_tree("numpy")
     file = tree / "numpy" / "meson.build"
     file.write_text(file.read_text() + "# one more line\n")
@@ -108,7 +113,7 @@ def test_unsaved_changes_are_kept(recipe: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "new", "reason"),
+    ("message", "changed_file", "reason"),
     [
         ("Say more", "numpy/meson.build", "names no patch file"),
         ("Say more\n\nPatch: ../a.patch", "numpy/meson.build", "names no patch file"),
@@ -117,11 +122,11 @@ def test_unsaved_changes_are_kept(recipe: Path) -> None:
     ],
 )
 def test_a_commit_that_is_not_a_patch_is_refused(
-    message: str, new: str, reason: str, recipe: Path
+    message: str, changed_file: str, reason: str, recipe: Path
 ) -> None:
     tree = patches.open_tree("numpy")
     before = read_contents(recipe.parent / "numpy")
-    with (tree / new).open("a") as file:
+    with (tree / changed_file).open("a") as file:
         file.write("# another\n")
     run_git(tree, "add", "--all")
     run_git(tree, "commit", "--quiet", "-m", message)
@@ -131,13 +136,15 @@ def test_a_commit_that_is_not_a_patch_is_refused(
 
 
 def test_saving_requires_a_work_tree(recipe: Path) -> None:
+    """Opening requires a recipe that has patches."""
     with pytest.raises(UsageError, match="does not exist"):
         patches.save_tree("theano")
     with pytest.raises(UsageError, match=r"choose one of: .*numpy, .*theano"):
         patches.open_tree("six")
 
 
-def test_errors_of_a_state_are_found_by_file_and_message(tmp_path: Path) -> None:
+def test_static_errors_are_found_by_file_and_message(tmp_path: Path) -> None:
+    """The result maps the file and the message of each error to its line."""
     (tmp_path / "a.py").write_text("def f():\n    return missing\n")
     (tmp_path / "b.py").write_text("x = (\n")
     errors = patch_states.find_static_errors(tmp_path)
@@ -146,6 +153,7 @@ def test_errors_of_a_state_are_found_by_file_and_message(tmp_path: Path) -> None
 
 
 def test_broken_and_missing_patches_are_named(recipe: Path) -> None:
+    """The errors name the patch whose function returns nothing, and the omitted patch."""
     patch = recipe / "patches" / "results" / "repeated-indices.patch"
     patch.write_text(
         patch.read_text().replace("+    return (isinstance", "+    unused = (isinstance")

@@ -1,11 +1,13 @@
-"""Check that the patches that make Theano fast do not change results.
+"""Check that the patches that speed up Theano do not change results.
 
-Compare the stack's Theano with a Theano without these patches, on the same interpreter, NumPy and
-BLAS, with random graphs and the bench's graphs. Values and gradients must be equal to the last bit,
-every Scan must make the same steps, and the optimized graphs must have the same nodes.
+The tests compare the stack's Theano with Theano without these patches. Both run on the same
+interpreter, NumPy and BLAS, and compute random graphs and graphs of the bench. Values and gradients
+must be equal to the last bit, each Scan must take the same number of steps, and the optimized
+graphs must have the same nodes.
 
-THEANO_FAST_EXAMPLES is the number of random graphs of each kind; a few of them are compiled to C.
-Without it, the graphs are the same in each run, and graphs that take minutes are omitted.
+The variable THEANO_FAST_EXAMPLES is the number of random graphs for each setting of Theano; the
+setting that compiles C computes a twelfth of them. Without the variable, the number is 25, the
+random graphs are the same in each run, and graphs that take minutes are omitted.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ from builder.pipeline import Build
 from builder.source.sources import fetch
 
 PROGRAM = Path(__file__).with_name("graph_program.py")
-# The patches that change the compilation, optimization and execution of a graph, without patches
-# that change the optimized graph or that files of src import.
-SPEED = ("build/", "graph/", "run/")
-OTHER_GRAPH = (
+# The themes of the patches that speed up the compilation, optimization and execution of a graph.
+SPEED_THEMES = ("build/", "graph/", "run/")
+# Patches of these themes that both sides have, because they change the optimized graph or because
+# files of src import their names.
+SHARED_PATCHES = (
     "build/modules-are-cached.patch",
     "graph/clone-in-one-pass.patch",
     "graph/cycles-depth-first.patch",
@@ -44,31 +47,32 @@ OTHER_GRAPH = (
     "run/shallow-composites.patch",
     "run/updates-in-one-loop.patch",
 )
-CHOSEN = os.environ.get("THEANO_FAST_EXAMPLES")
-EXAMPLES = int(CHOSEN or 25)
-# Theano's flags. Without a compiler, Theano fuses nothing and leaves BLAS to NumPy. The second
-# linker runs the graphs that are optimized for C without compiling them.
+REQUESTED = os.environ.get("THEANO_FAST_EXAMPLES")
+EXAMPLES = int(REQUESTED or 25)
+# Flags for Theano without a compiler. It then fuses nothing and leaves BLAS to NumPy.
 NO_COMPILER = "cxx="
-MEANT_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
-# Both sides call the C library, because theano_functions.h rounds differently, and use the same
-# instructions, because a patch chooses the flags for the processor.
+# Flags that optimize graphs for C, but run them in Python without compiling them.
+OPTIMIZED_FOR_C = "mode=Mode,linker=py,optimizer=fast_run"
+# Flags that compile graphs to C. Both sides call the C library, because theano_functions.h rounds
+# differently. Both sides use the same instructions; otherwise a patch would select g++'s flags for
+# the processor.
 IN_C = "gcc.cxxflags=-DTHEANO_LIBM -march=x86-64"
 
 
 @pytest.fixture(scope="module")
-def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack Theano's sources and apply all patches except SPEED."""
+def slow_theano(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack Theano's source and apply all patches except those that only speed it up."""
     recipe = next(
         recipe
         for recipe in Build.of_stack("openblas", Options()).plan.recipes
         if recipe.name == "theano"
     )
-    directory = tmp_path_factory.mktemp("without")
+    directory = tmp_path_factory.mktemp("slow_theano")
     (archive,) = fetch(recipe.sources)
     run(["tar", "-xf", archive, "-C", directory])
     (tree,) = directory.iterdir()
     for name in patches.list_patches(recipe.path):
-        if name in OTHER_GRAPH or not name.startswith(SPEED):
+        if name in SHARED_PATCHES or not name.startswith(SPEED_THEMES):
             patch = recipe.path / "patches" / name
             command = ["patch", "--strip=1", "--silent", f"--input={patch}"]
             subprocess.run(command, cwd=tree, check=True)
@@ -77,7 +81,11 @@ def without(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_environ(home: Path, *path: Path) -> dict[str, str]:
-    """Return the variables of a process that imports Theano from ``path``."""
+    """Make a home directory; return the variables of a process that uses it.
+
+    If ``path`` names a directory, the process imports Theano from there; otherwise, from the
+    environment.
+    """
     home.mkdir()
     return {
         **clean_environ(),
@@ -86,80 +94,86 @@ def make_environ(home: Path, *path: Path) -> dict[str, str]:
     }
 
 
-def test_two_different_theanos_are_compared(prefix: Path, without: Path, tmp_path: Path) -> None:
+def test_two_different_theanos_are_compared(
+    prefix: Path, slow_theano: Path, tmp_path: Path
+) -> None:
+    """One process imports Theano from the environment, the other from the patched source."""
     program = "import theano; print(theano.__file__)"
     python = [prefix / "bin" / "python", "-c", program]
-    outcomes = [
+    files = [
         run(python, env=make_environ(tmp_path / name, *path)).output
-        for name, path in (("stack", []), ("other", [without]))
+        for name, path in (("fast", []), ("slow", [slow_theano]))
     ]
-    assert outcomes[0].startswith(str(prefix))
-    assert outcomes[1].startswith(str(without))
+    assert files[0].startswith(str(prefix))
+    assert files[1].startswith(str(slow_theano))
 
 
 @dataclass(frozen=True)
-class Two:
-    """The stack's Theano, and Theano without the patches."""
+class Pair:
+    """Conversations with the stack's Theano, and with Theano without the patches."""
 
-    stack: Conversation
-    other: Conversation
+    fast: Conversation
+    slow: Conversation
 
     def ask(self, question: Any) -> list[dict[str, Any]]:
-        """Return the stack's and the other answer, and the stack's again, from its graph cache."""
+        """Return the answers of ``fast``, of ``slow``, and of ``fast`` again.
+
+        The last answer comes from the stack's cache of optimized graphs, if the flags permit.
+        """
         line = json.dumps(question)
-        return [json.loads(talk.ask(line)) for talk in (self.stack, self.other, self.stack)]
+        return [json.loads(theano.ask(line)) for theano in (self.fast, self.slow, self.fast)]
 
 
 @contextlib.contextmanager
-def start_two(prefix: Path, without: Path, home: Path, flags: str) -> Iterator[Two]:
-    """Start the stack's Theano and the other Theano with ``flags``."""
+def start_pair(prefix: Path, slow_theano: Path, home: Path, flags: str) -> Iterator[Pair]:
+    """Start graph_program.py with both Theanos and with Theano's ``flags``."""
     python = prefix / "bin" / "python"
-    with contextlib.ExitStack() as started:
-        talks = []
-        for name, path in (("stack", []), ("other", [without])):
-            settled = make_environ(home / name, *path) | {"THEANO_FLAGS": f"profile=True,{flags}"}
-            talk = Conversation([python, PROGRAM], env=settled, cwd=home / name)
-            talks.append(started.enter_context(talk))
-        yield Two(*talks)
+    with contextlib.ExitStack() as stack:
+        conversations = []
+        for name, path in (("fast", []), ("slow", [slow_theano])):
+            environ = make_environ(home / name, *path) | {"THEANO_FLAGS": f"profile=True,{flags}"}
+            conversation = Conversation([python, PROGRAM], env=environ, cwd=home / name)
+            conversations.append(stack.enter_context(conversation))
+        yield Pair(*conversations)
 
 
 @pytest.mark.parametrize(
     ("flags", "examples"),
-    [(NO_COMPILER, EXAMPLES), (MEANT_FOR_C, EXAMPLES), (IN_C, EXAMPLES // 12)],
-    ids=["no compiler", "meant for C", "in C"],
+    [(NO_COMPILER, EXAMPLES), (OPTIMIZED_FOR_C, EXAMPLES), (IN_C, EXAMPLES // 12)],
+    ids=["no compiler", "optimized for C", "in C"],
 )
-def test_random_graphs(
-    prefix: Path, without: Path, tmp_path: Path, flags: str, examples: int
+def test_random_graphs_have_equal_results(
+    prefix: Path, slow_theano: Path, tmp_path: Path, flags: str, examples: int
 ) -> None:
-    refused = []
+    failures = []
 
     @settings(
         max_examples=examples,
-        derandomize=CHOSEN is None,
+        derandomize=REQUESTED is None,
         database=None,
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(graphs())
     def check(graph: dict[str, Any]) -> None:
-        stack, other, again = both.ask(graph)
-        if "error" in other:
-            refused.append(graph)
-        # One of the two processes may reach its time limit.
-        if not any("not done" in outcome.get("error", "") for outcome in (stack, other, again)):
-            assert stack == other == again
+        fast, slow, cached = pair.ask(graph)
+        if "error" in slow:
+            failures.append(graph)
+        # Ignore a graph if an answer is missing because of the time limit.
+        if not any("not done" in answer.get("error", "") for answer in (fast, slow, cached)):
+            assert fast == slow == cached
 
-    with start_two(prefix, without, tmp_path, flags) as both:
+    with start_pair(prefix, slow_theano, tmp_path, flags) as pair:
         check()
-    # Graphs of the linker py are not cached.
-    kept = list(tmp_path.glob("stack/.theano/*/*/optimized_graphs/*"))
-    assert bool(kept) == (flags != MEANT_FOR_C)
+    # Theano does not cache graphs for the linker py.
+    cached_graphs = list(tmp_path.glob("fast/.theano/*/*/optimized_graphs/*"))
+    assert bool(cached_graphs) == (flags != OPTIMIZED_FOR_C)
     # Theano 1.0.5 cannot compute some graphs because of errors in Scan.
-    assert len(refused) <= examples / 4
+    assert len(failures) <= examples / 4
 
 
-# Without the patches, g++ runs for minutes.
-THOROUGH = pytest.mark.skipif(CHOSEN is None, reason="THEANO_FAST_EXAMPLES is not set")
+# Without the patches, g++ compiles the modules of these graphs for minutes.
+THOROUGH = pytest.mark.skipif(REQUESTED is None, reason="THEANO_FAST_EXAMPLES is not set")
 
 
 @pytest.mark.parametrize(
@@ -171,10 +185,10 @@ THOROUGH = pytest.mark.skipif(CHOSEN is None, reason="THEANO_FAST_EXAMPLES is no
         pytest.param("lstm", IN_C, marks=THOROUGH),
     ],
 )
-def test_graphs_of_the_bench(
-    prefix: Path, without: Path, tmp_path: Path, graph: str, flags: str
+def test_graphs_of_the_bench_have_equal_results(
+    prefix: Path, slow_theano: Path, tmp_path: Path, graph: str, flags: str
 ) -> None:
-    with start_two(prefix, without, tmp_path, flags) as both:
-        stack, other, again = both.ask(graph)
-    assert stack == other == again
-    assert list(tmp_path.glob("stack/.theano/*/*/optimized_graphs/*"))
+    with start_pair(prefix, slow_theano, tmp_path, flags) as pair:
+        fast, slow, cached = pair.ask(graph)
+    assert fast == slow == cached
+    assert list(tmp_path.glob("fast/.theano/*/*/optimized_graphs/*"))

@@ -1,4 +1,4 @@
-"""Load pickles of stock Theano in a stack, and compute with them."""
+"""Load a pickle of stock Theano in the openblas environment, and compute with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support import Result
 
-# Written by stock Theano 1.0.5 on CPython 3.9 and NumPy 1.21, protocol 2:
+# Stock Theano 1.0.5 wrote this file on CPython 3.9 and NumPy 1.21:
 #   x = tensor.dmatrix("x")
 #   w = theano.shared(np.arange(6.0).reshape(3, 2), name="w")
 #   sums, _ = theano.scan(lambda row, total: row + total, x, tensor.zeros_like(x[0]))
@@ -29,7 +29,10 @@ np.testing.assert_allclose(w.get_value()[0, 0], {WEIGHT}, rtol=1e-12)
 """
 
 
-def test_a_training_function_and_its_weights(prefix: Path, run: Callable[..., Result]) -> None:
+def test_a_training_function_and_its_weights_are_loaded(
+    prefix: Path, run: Callable[..., Result]
+) -> None:
+    """The loaded function takes two training steps with stock Theano's losses and weights."""
     done = run(prefix / "bin" / "python", "-W", "error", "-c", PROGRAM)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

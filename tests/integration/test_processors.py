@@ -1,4 +1,4 @@
-"""Emulate a processor with QEMU; every program that a command starts runs on it."""
+"""Emulate a processor with QEMU: all programs that a command starts must run on this processor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import require
 from builder.common.errors import HostToolMissing
 from builder.proof import processors
 
-# Three nested processes; the last has no environment variable.
+# Run a command in a child process that has no environment variables.
 CHILD = "import subprocess, sys; subprocess.run(sys.argv[1:], check=True, env={})"
 FEATURES = """
 import numpy.core._multiarray_umath as numpy, pathlib
@@ -24,7 +24,7 @@ print(numpy.__cpu_features__["SSE42"], numpy.__cpu_features__["AVX"], " avx " in
 
 @pytest.fixture
 def nehalem() -> Iterator[list[str]]:
-    """Return the command prefix that emulates a Nehalem."""
+    """Yield the command prefix that emulates a Nehalem, which has SSE4.2 and no AVX."""
     require(processors.QEMU)
     try:
         with processors.emulate("Nehalem") as words:
@@ -42,8 +42,8 @@ def test_children_see_the_emulated_processor(prefix: Path, nehalem: list[str]) -
 
 def test_march_native_is_the_emulated_processor(prefix: Path, nehalem: list[str]) -> None:
     compiler = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
-    asked = [*nehalem, compiler, *["-march=native", "-x", "c++", "-E", "-dM", "/dev/null"]]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    command = [*nehalem, compiler, *["-march=native", "-x", "c++", "-E", "-dM", "/dev/null"]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     macros = done.stdout.splitlines()
     assert "#define __nehalem__ 1" in macros, done.stderr
     assert "#define __AVX__ 1" not in macros

@@ -1,4 +1,4 @@
-"""Profile an unchanged program inside the openblas environment."""
+"""Profile unchanged programs with ``theano-fast profile``, and measure its advice."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ sys.exit(7)
 
 
 def test_a_program_is_profiled_unchanged(prefix: Path, run: Any, tmp_path: Path) -> None:
+    """The command returns the program's exit status and writes three files about its functions."""
     (tmp_path / "train.py").write_text(PROGRAM)
     result = run(prefix / "bin" / "theano-fast", "profile", "train.py", "3")
     assert result.returncode == 7, result.stderr
-    read = json.loads((tmp_path / "train-profile.json").read_text())["profiles"]
-    findings = {finding["message"] or finding["title"]: finding for finding in read}
-    step, scan = findings["step"], findings["Scan Op profiling ( scan_fn )"]
+    document = json.loads((tmp_path / "train-profile.json").read_text())
+    profiles = {profile["message"] or profile["title"]: profile for profile in document["profiles"]}
+    step, scan = profiles["step"], profiles["Scan Op profiling ( scan_fn )"]
     assert (step["calls"], scan["calls"], scan["numbers"]["steps"]) == (3, 3, 15)
     notes = [row["notes"] for row in scan["tables"]["Apply"]["rows"]]
     assert any("train.py:7: states" in line for lines in notes for line in lines)
-    assert json.loads((tmp_path / "train-profile.json").read_text())["advice"] == {
-        "told": [],
-        "tried": [],
-    }
+    assert document["advice"] == {"told": [], "tried": []}
     assert (tmp_path / "train-profile.html").stat().st_size > 10_000
     assert "speedscope" in (tmp_path / "train-profile.speedscope.json").read_text()
 
@@ -46,6 +44,7 @@ theano.function([], RandomStreams(1).normal((3, 3)) * 2, name="draw")()
 
 
 def test_advice_is_measured(prefix: Path, run: Any, tmp_path: Path) -> None:
+    """With --advise, the report has the speed-up factor of each setting that was tried."""
     (tmp_path / "draw.py").write_text(DRAWS)
     result = run(prefix / "bin" / "theano-fast", "profile", "run", "--advise", "draw.py")
     assert result.returncode == 0, result.stderr

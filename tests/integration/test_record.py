@@ -1,4 +1,4 @@
-"""Compare the records of two runs of a program; name the first difference."""
+"""Record the values of a program's functions in two runs, and find the first difference."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+# Train with a learning rate from the command line, and call a second function after each step.
 PROGRAM = """
 import os, sys
 import numpy, theano, theano.tensor as T
@@ -25,20 +26,23 @@ sys.exit(7)
 """
 
 
-def test_records_of_a_program(prefix: Path, run: Any, tmp_path: Path) -> None:
+def test_records_differ_first_where_the_programs_differ(
+    prefix: Path, run: Any, tmp_path: Path
+) -> None:
+    """Equal runs have equal records; with a different rate, the first difference is in line 9."""
     (tmp_path / "train.py").write_text(PROGRAM)
     command = prefix / "bin" / "theano-fast"
     for name, factor in (("a", "0.01"), ("b", "0.01"), ("c", "0.02")):
-        words = ("run", "--nodes", "1", "--out", f"{name}.json", "train.py", factor)
-        result = run(command, "record", *words)
+        arguments = ("run", "--nodes", "1", "--out", f"{name}.json", "train.py", factor)
+        result = run(command, "record", *arguments)
         assert result.returncode == 7, result.stderr
     same = run(command, "record", "compare", "a.json", "b.json")
     assert (same.returncode, same.stderr) == (0, "")
-    other = run(command, "record", "compare", "a.json", "c.json", "--json")
-    assert other.returncode == 4
-    first = json.loads(other.stdout)["first"]
+    different = run(command, "record", "compare", "a.json", "c.json", "--json")
+    assert different.returncode == 4
+    first = json.loads(different.stdout)["first"]
     assert (first["function"], first["call"]) == ("1 step train.py:14", 1)
-    # The first node with a different value is the factor.
+    # The first node with a different value computes the learning rate, or multiplies by it.
     assert "Elemwise{mul" in first["value"] or "DimShuffle" in first["value"], first
     assert "train.py:9" in first["value"]
     recorded = json.loads((tmp_path / "a.json").read_text())["functions"]
@@ -73,12 +77,14 @@ print(json.dumps([summarize(value) for value in values]))
 
 
 def test_the_size_of_records_is_bounded(prefix: Path, run: Any) -> None:
+    """The summary of a long array has 64 samples and 64 means; other summaries are shorter."""
     result = run(prefix / "bin" / "python", "-c", SUMMARIES)
     assert result.returncode == 0, result.stderr
-    long, short, both, empty, number, sparse, state, ragged = json.loads(result.stdout)
+    long, short, complex_, empty, number, sparse, state, ragged = json.loads(result.stdout)
     assert len(long["sample"]) == len(long["means"]) == 64
     assert (long["sample"][0], long["sample"][-1], long["largest"]) == (0, 99_999, 99_999)
     assert (short["shape"], short["finite"], "means" in short) == ([1, 2], 1, False)
-    assert (both["sample"], empty["shape"], number["sample"]) == ([1, 2], [0, 2], [2.5])
+    # The sample of a complex number is its real and its imaginary part.
+    assert (complex_["sample"], empty["shape"], number["sample"]) == ([1, 2], [0, 2], [2.5])
     assert (sparse["shape"], sparse["sample"]) == ([3, 3], [1, 1, 1])
     assert (state, ragged) == ({"dtype": "RandomState"}, {"dtype": "list"})

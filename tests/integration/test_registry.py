@@ -1,4 +1,4 @@
-"""Push images to Debian's docker-registry, which the tests start."""
+"""Push images to a registry: the tests start Debian's docker-registry."""
 
 from __future__ import annotations
 
@@ -23,21 +23,27 @@ from builder.common import paths
 from builder.common.errors import ImageFailed
 from builder.image import oci, registry
 
+# The media type of a bill of materials.
 BILL = "application/vnd.cyclonedx+json"
 # The output of `htpasswd -nB` for the password "secret".
 USER = "me:$2y$05$/WsWprlT3j018fySpb4yE.nkbS8vaT4jqcWImrMi2xU3BeI8qz7ie"
 
 
 @contextmanager
-def serve_registry(directory: Path, *, readonly: bool = False, asks: bool = False) -> Iterator[str]:
-    """Start a registry; return the URL of a repository."""
+def serve_registry(
+    directory: Path, *, readonly: bool = False, login: bool = False
+) -> Iterator[str]:
+    """Start a registry that stores its files in ``directory``; yield the URL of a repository.
+
+    A ``readonly`` registry refuses to store images. With ``login``, it requires USER.
+    """
     require("docker-registry")
     port = find_free_port()
     storage = {"filesystem": {"rootdirectory": str(directory / "registry")}}
     storage["maintenance"] = {"readonly": {"enabled": readonly}}  # type: ignore[dict-item]
-    # JSON is YAML.
+    # Write the YAML file as JSON, which is valid YAML.
     settings = {"version": 0.1, "storage": storage, "http": {"addr": f"127.0.0.1:{port}"}}
-    if asks:
+    if login:
         (directory / "users").write_text(USER)
         settings["auth"] = {"htpasswd": {"realm": "tests", "path": str(directory / "users")}}
     (directory / "settings.yml").write_text(json.dumps(settings))
@@ -59,7 +65,7 @@ def serve_registry(directory: Path, *, readonly: bool = False, asks: bool = Fals
 
 @pytest.fixture
 def archive(tmp_path: Path) -> tuple[Path, str]:
-    """Make an image of two layers as an OCI archive; return it and its digest."""
+    """Write an OCI archive of an image with two layers; return the file and the image's digest."""
     manifest = [{"Config": "config.json", "RepoTags": None, "Layers": ["1.tar", "2.tar"]}]
     members = {"config.json": {"os": "linux", "rootfs": {}}, "manifest.json": manifest}
     members |= {"1.tar": "first", "2.tar": "second"}
@@ -73,20 +79,21 @@ def archive(tmp_path: Path) -> tuple[Path, str]:
     return file, oci.convert_archive(tmp_path / "saved.tar", file, "theano-fast:openblas", 0)
 
 
-def get(url: str, what: str) -> Any:
-    manifests = url.replace("/theano/", "/v2/theano/")
+def get(url: str, path: str) -> Any:
+    """Download JSON from a path of a repository's API, such as ``manifests/openblas``."""
+    api = url.replace("/theano/", "/v2/theano/")
     types = {"Accept": f"{oci.MANIFEST}, {registry.INDEX}"}
-    with urllib.request.urlopen(
-        urllib.request.Request(f"{manifests}/{what}", None, types)
-    ) as answer:
+    with urllib.request.urlopen(urllib.request.Request(f"{api}/{path}", None, types)) as answer:
         return json.load(answer)
 
 
-def test_an_image_is_pushed_with_its_documents(tmp_path: Path, archive: tuple[Path, str]) -> None:
+def test_an_image_is_pushed_with_its_bills_of_materials(
+    tmp_path: Path, archive: tuple[Path, str]
+) -> None:
     file, digest = archive
     with serve_registry(tmp_path) as url:
         repository = registry.Repository(url)
-        # A second push changes nothing.
+        # Repeated pushes change nothing. The first and the third document are equal.
         for text in (b'{"bill": 1}', b'{"bill": 2}', b'{"bill": 1}'):
             assert repository.push(file, "openblas") == digest
             repository.attach(digest, text, BILL)
@@ -107,24 +114,28 @@ def test_an_image_is_pushed_with_its_documents(tmp_path: Path, archive: tuple[Pa
 
 
 def test_a_registry_that_refuses_is_reported(tmp_path: Path, archive: tuple[Path, str]) -> None:
-    refused = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
-    with serve_registry(tmp_path, readonly=True) as url, refused:
+    error = pytest.raises(ImageFailed, match=r"^127\.0\.0\.1:\d+/theano/fast: 405: ")
+    with serve_registry(tmp_path, readonly=True) as url, error:
         registry.Repository(url).push(archive[0], "openblas")
+    # Now the registry has ended.
     with pytest.raises(ImageFailed, match="refused"):
         registry.Repository(url).push(archive[0], "openblas")
 
 
 def run_login(address: str, password: str, directory: Path) -> subprocess.CompletedProcess[str]:
-    """Follow docs/images.md for a registry with a login, except for its first line."""
+    """Run the commands of docs/images.md that push an image to a registry with a login.
+
+    Omit the command that saves the image.
+    """
     page = (paths.ROOT / "docs" / "images.md").read_text(encoding="utf-8")
     lines = page.partition("./invoke image --stack=openblas --save image.tar\n")[2]
     script = lines.partition("```")[0].replace("registry.example.org", address)
     assert script.count(address) == 2
-    # On a terminal, the command asks for user and password.
+    # Without a terminal, skopeo cannot ask for the user and the password.
     login = f"skopeo login --username=me --password-stdin <<< {password}"
     conf = directory / ".config" / "containers" / "registries.conf"
     conf.parent.mkdir(parents=True, exist_ok=True)
-    # This registry has no certificate.
+    # Permit HTTP, because this registry has no certificate.
     conf.write_text(f'[[registry]]\nlocation = "{address}"\ninsecure = true\n')
     return subprocess.run(
         ["bash", "-ec", script.replace("skopeo login", login)],
@@ -139,7 +150,7 @@ def run_login(address: str, password: str, directory: Path) -> subprocess.Comple
 def test_skopeo_pushes_to_a_registry_with_login(tmp_path: Path, archive: tuple[Path, str]) -> None:
     require("skopeo")
     file, digest = archive
-    with serve_registry(tmp_path, asks=True) as url:
+    with serve_registry(tmp_path, login=True) as url:
         address = url.split("/")[2]
         with pytest.raises(ImageFailed, match=r"401: Unauthorized\n.*skopeo login"):
             registry.Repository(f"http://{address}/theano-fast").push(file, "openblas")

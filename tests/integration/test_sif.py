@@ -1,4 +1,4 @@
-"""Run the image as a SIF file, with Apptainer, as an ordinary user."""
+"""Convert the openblas image to a SIF file, and run it with Apptainer as an ordinary user."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from builder import report
 from builder.image import images, sif
 from builder.image.images import Image
 
-# A root file system with Apptainer, such as Debian unstable; by default this machine's.
+# This variable names a root file system with Apptainer, such as Debian unstable. The default is /.
 VARIABLE = "THEANO_FAST_APPTAINER"
-NONE = (
+NO_APPTAINER = (
     f"apptainer is not on PATH: install it, or name a root file system that has it in {VARIABLE}"
     " (mmdebstrap --include=apptainer,squashfs-tools,squashfuse,fuse2fs sid DIRECTORY)"
 )
-# Apptainer needs a root that is not a chroot, an account, and a /dev/fuse that its user may open.
+# A script that runs Apptainer in the root file system `root`, as user 1000. Apptainer does not work
+# in a chroot, so the script calls pivot_root. Apptainer also needs an account of its user and a
+# /dev/fuse that the user may open, so the script mounts `passwd` and `fuse` from `directory`.
 SHIM = """#!/bin/sh
 exec unshare --mount --propagation=private sh -euc '
     cd "{directory}"
@@ -60,7 +62,7 @@ def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
     """Return a function that runs Apptainer as an ordinary user whose home is in ``directory``."""
     root = Path(os.environ.get(VARIABLE, "/"))
     if not any((root / folder / "apptainer").exists() for folder in ("usr/bin", "usr/local/bin")):
-        pytest.skip(NONE)
+        pytest.skip(NO_APPTAINER)
     require("unshare", "setpriv", root=True)
     for name in ("bin", "home", "other", "root"):
         (directory / name).mkdir()
@@ -86,12 +88,13 @@ def apptainer(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Apptainer:
 def test_a_sif_behaves_like_the_image(
     docker: DockerClient, image: Image, directory: Path, apptainer: Apptainer
 ) -> None:
+    """It passes the same checks, is read-only, and caches modules in a home directory."""
     archive, file = directory / "openblas.tar", directory / "openblas.sif"
     images.save_image(docker, image, archive)
     archive.chmod(0o644)
     sif.build_sif(archive, file)
 
-    # `apptainer exec` ignores the entrypoint.
+    # `apptainer exec` ignores the image's entrypoint, so this command runs without it.
     verified = apptainer("exec", file, "theano-fast", "verify", "--json", directory / "report.json")
     assert verified.returncode == 0, verified.stdout + verified.stderr
     statuses = [
@@ -108,13 +111,13 @@ def test_a_sif_behaves_like_the_image(
     assert apptainer("run", file, "theano-fast", "--version").stdout == "theano-fast 0.1.0\n"
     assert "Read-only" in apptainer("exec", file, "touch", "/opt/theano-fast/new").stderr
 
-    for options, kept in (
+    for options, compiledir in (
         ([], "/home/user/.theano/openblas/"),
         (["--home", directory / "other"], f"{directory}/other/.theano/openblas/"),
         (["--contain"], "/home/user/.theano/openblas/"),
         (["--no-home"], "/"),
     ):
         done = apptainer("exec", *options, file, "python", "-c", COMPILES)
-        assert done.stdout.startswith(f"[2.] {kept}"), done.stderr
-        assert ("modules are not cached" in done.stderr) == (kept == "/"), done.stderr
+        assert done.stdout.startswith(f"[2.] {compiledir}"), done.stderr
+        assert ("modules are not cached" in done.stderr) == (compiledir == "/"), done.stderr
     assert list((directory / "home").glob(".theano/openblas/*"))

@@ -1,4 +1,4 @@
-"""Test the documentation site, which ``./invoke docs --serve`` serves, in a browser."""
+"""Test the links of the site that ``./invoke docs --serve`` serves, and its pages in a browser."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from builder.documents import site
 from builder.options import Options
 
 HTML = paths.BUILD / "site" / "html"
-# The size of a telephone's screen.
+# The size of a telephone's screen, in pixels.
 NARROW = {"width": 360, "height": 740, "pixelRatio": 1.0}
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """Serve the site without Theano's manual; return its address."""
+    """Build and serve the site without Theano's manual; yield its address."""
     port = find_free_port()
     command = [sys.executable, "tasks.py", "docs", "--serve", f"--port={port}", "--no-manual"]
     with subprocess.Popen(
@@ -40,13 +40,13 @@ def address() -> Iterator[str]:
         start_new_session=True,
     ) as process:  # fmt: skip
         assert process.stdout is not None
-        said: list[str] = []
+        lines: list[str] = []
         for line in iter(process.stdout.readline, ""):
-            said.append(line)
+            lines.append(line)
             if "Ctrl-C" in line:
                 break
         else:
-            pytest.fail("".join(said))
+            pytest.fail("".join(lines))
         address = f"http://127.0.0.1:{port}"
         wait_for(lambda: is_reachable(address), "the server")
         yield address
@@ -54,6 +54,7 @@ def address() -> Iterator[str]:
 
 
 def is_reachable(address: str) -> bool:
+    """Return whether a server answers a request for an address with status 200."""
     try:
         with urllib.request.urlopen(address) as answer:
             return bool(answer.status == 200)
@@ -61,29 +62,32 @@ def is_reachable(address: str) -> bool:
         return False
 
 
-def wait_for(condition: Any, what: str) -> Any:
-    """Call a function until its result is true; return the result."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
+def wait_for(condition: Any, description: str) -> Any:
+    """Call ``condition`` until its result is true; return the result.
+
+    After 60 s, fail the test with the ``description`` of the missing result.
+    """
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         if value := condition():
             return value
         time.sleep(0.2)
-    return pytest.fail(f"timeout after a minute: {what}")
+    return pytest.fail(f"timeout after a minute: {description}")
 
 
 class Page(HTMLParser):
-    """The links of a page, the files that it loads, and its anchors."""
+    """A parsed page: the targets of its links, the files that it loads, and its anchors."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
         self.links: set[str] = set()
         self.loaded: set[str] = set()
-        self.names: set[str] = set()
+        self.anchors: set[str] = set()
         self.feed(file.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "" for name, value in attrs}
-        self.names |= {attributes[name] for name in ("id", "name") if name in attributes}
+        self.anchors |= {attributes[name] for name in ("id", "name") if name in attributes}
         if tag == "a" and "href" in attributes:
             self.links.add(attributes["href"])
         elif target := attributes.get("src") or (tag == "link" and attributes.get("href")):
@@ -101,7 +105,7 @@ def test_every_link_works_and_no_file_is_external() -> None:
                 continue
             name, _, anchor = unquote(link.partition("?")[0]).partition("#")
             target = file.parent / name if name else file
-            if not target.is_file() or (anchor and anchor not in pages[target].names):
+            if not target.is_file() or (anchor and anchor not in pages[target].anchors):
                 broken.append(f"{file.name}: {link}")
     for sheet in HTML.rglob("*.css"):
         broken += re.findall(r"@import.*|url\(['\"]?(?:https?:)?//.*", sheet.read_text("utf-8"))
@@ -116,6 +120,8 @@ def test_a_broken_link_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ad
         site.build_site({"tasks.md": "# Tasks\n\n[x](start.md#or-never)\n"}, False, Options())
 
 
+# A page in the form of Theano's manual, with missing pictures, an external picture, and formulas.
+# The formula \frac is invalid.
 MANUAL = r"""
 Here
 ====
@@ -153,38 +159,46 @@ def test_the_manual_has_formulas_and_replacements_for_pictures(tmp_path: Path) -
 
 
 class Browser:
-    """A session of chromedriver."""
+    """A browser that chromedriver controls: a session of the WebDriver protocol.
+
+    ``driver`` is the address of chromedriver. ``options`` extend ``goog:chromeOptions``.
+    """
 
     def __init__(self, driver: str, options: dict[str, Any]) -> None:
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         flags += ["--window-size=1300,1000"]
-        wanted = {"goog:chromeOptions": {"args": flags, **options}}
+        capabilities = {"goog:chromeOptions": {"args": flags, **options}}
         self.driver = driver
+        # The path of the session; a command without a session creates one.
         self.session = ""
-        made = self.ask("", {"capabilities": {"alwaysMatch": wanted}})
-        self.session = f"/{made['sessionId']}"
+        session = self.send("", {"capabilities": {"alwaysMatch": capabilities}})
+        self.session = f"/{session['sessionId']}"
 
-    def ask(self, command: str, parameters: dict[str, Any]) -> Any:
+    def send(self, command: str, parameters: dict[str, Any]) -> Any:
+        """Send a command of the WebDriver protocol; return the value in the answer."""
         address = f"{self.driver}/session{self.session}{command}"
-        kind = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(address, json.dumps(parameters).encode(), kind)
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(address, json.dumps(parameters).encode(), headers)
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)["value"]
 
     def open(self, address: str) -> None:
-        self.ask("/url", {"url": address})
+        """Load a page."""
+        self.send("/url", {"url": address})
 
     def run(self, script: str) -> Any:
-        return self.ask("/execute/sync", {"script": script, "args": []})
+        """Run the body of a JavaScript function in the page; return its result."""
+        return self.send("/execute/sync", {"script": script, "args": []})
 
     def close(self) -> None:
+        """End the session."""
         address = f"{self.driver}/session{self.session}"
         urllib.request.urlopen(urllib.request.Request(address, method="DELETE"), timeout=60)
 
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[str]:
-    """Start chromedriver; return its address."""
+    """Start chromedriver; yield its address."""
     require("chromium", "chromedriver")
     port = find_free_port()
     with subprocess.Popen(
@@ -197,7 +211,7 @@ def driver() -> Iterator[str]:
 
 @pytest.fixture
 def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """Open a browser's window with these options."""
+    """Open a browser; a test's parameter ``browser`` extends the options."""
     opened = Browser(driver, getattr(request, "param", {}))
     yield opened
     opened.close()
@@ -212,22 +226,24 @@ def browser(driver: str, request: pytest.FixtureRequest) -> Iterator[Browser]:
         ("old GPU back end", "old-programs.html"),
     ],
 )
-def test_search_finds(browser: Browser, address: str, words: str, page: str) -> None:
+def test_search_finds_a_page(browser: Browser, address: str, words: str, page: str) -> None:
     browser.open(f"{address}/search.html?q={words.replace(' ', '+')}")
     script = "return [...document.querySelectorAll('ul.search li a')].map(a => a.href)"
-    hit = wait_for(lambda: browser.run(script), "a result")
+    links = wait_for(lambda: browser.run(script), "a result")
     wait_for(
         lambda: any(page in link for link in browser.run(script)),
-        f"{page} among {hit}",
+        f"{page} among {links}",
     )
 
 
-def measure_luminance(browser: Browser, what: str) -> float:
-    color = browser.run(f"return getComputedStyle(document.body).{what}")
+def measure_luminance(browser: Browser, property_name: str) -> float:
+    """Return the mean of red, green and blue, 0 to 255, of a CSS color of the page's body."""
+    color = browser.run(f"return getComputedStyle(document.body).{property_name}")
     return sum(map(float, re.findall(r"[\d.]+", color)[:3])) / 3
 
 
-def test_light_and_dark_colour_schemes(browser: Browser, address: str) -> None:
+def test_the_toggle_switches_light_and_dark_colours(browser: Browser, address: str) -> None:
+    """A light page has dark text, and a dark page has light text."""
     browser.open(f"{address}/index.html")
     brightness = {}
     for _ in range(3):
@@ -246,6 +262,7 @@ def test_light_and_dark_colour_schemes(browser: Browser, address: str) -> None:
 
 @pytest.mark.parametrize("browser", [{"mobileEmulation": {"deviceMetrics": NARROW}}], indirect=True)
 def test_pages_and_menu_fit_a_narrow_screen(browser: Browser, address: str) -> None:
+    """No page is wider than a telephone's screen; the menu is hidden until a click opens it."""
     wide = {}
     for file in sorted(HTML.glob("*.html")):
         browser.open(f"{address}/{file.name}")

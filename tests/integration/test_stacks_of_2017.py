@@ -1,4 +1,7 @@
-"""Check that the stacks of 2017 pass their checks, which detect broken environments."""
+"""Test `theano-fast verify` and the runner of nose tests on the stacks of 2017.
+
+Their Theano or Python is older than that of the other stacks. A stack that is not built is skipped.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from builder.stack import stacks
 
 @pytest.fixture(params=benchmark_of_2017.list_old_stacks())
 def stack(request: pytest.FixtureRequest) -> str:
-    """Return each built stack of 2017."""
+    """Return the name of a stack of 2017; skip the test if the stack is not built."""
     if envs.read_installed_digest(request.param) is None:
         pytest.skip(f"not built: ./invoke build --stack={request.param}")
     return str(request.param)
 
 
 def verify(stack: str, tmp_path: Path, *checks: str, flags: str = "") -> dict[str, dict[str, str]]:
-    """Return the records of the checks, by name."""
+    """Run some checks with Theano's ``flags``; map the name of each check to its record."""
     report = tmp_path / "report.json"
     command = [paths.ENVIRONMENTS / stack / "bin" / "theano-fast", "verify", "--json", report]
     variables = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "THEANO_FLAGS": flags}
@@ -38,20 +41,22 @@ def verify(stack: str, tmp_path: Path, *checks: str, flags: str = "") -> dict[st
 
 
 def test_products_call_the_blas_of_the_stack(stack: str, tmp_path: Path) -> None:
+    """The check passes in the environment, and fails with the link flags of another BLAS."""
     assert verify(stack, tmp_path, "blas")["blas"]["status"] == "passed"
     library = paths.ENVIRONMENTS / stack / "lib" / "libblas.so.3"
-    other = f"-L{library.parent} -l:{library.name}" if stacks.load(stack).blas == "numpy" else ""
-    broken = verify(stack, tmp_path, "blas", flags=f"blas.ldflags={other}")["blas"]
+    # A stack with NumPy's BLAS has no link flags, so add flags. For other stacks, remove the flags.
+    ldflags = f"-L{library.parent} -l:{library.name}" if stacks.load(stack).blas == "numpy" else ""
+    broken = verify(stack, tmp_path, "blas", flags=f"blas.ldflags={ldflags}")["blas"]
     assert broken["status"] == "failed"
     assert "blas.ldflags is" in broken["message"]
 
 
-def test_a_compiler_of_the_host_is_detected(stack: str, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_detected(stack: str, tmp_path: Path) -> None:
     broken = verify(stack, tmp_path, "compiler", flags="cxx=")["compiler"]
     assert broken["status"] == "failed"
 
 
-def test_another_libm_is_detected(stack: str, tmp_path: Path) -> None:
+def test_amdlibm_switched_off_is_detected(stack: str, tmp_path: Path) -> None:
     if stacks.load(stack).libm != "amdlibm":
         pytest.skip("the stack has no amdlibm to switch off")
     broken = verify(stack, tmp_path, "libm", flags="lib.amdlibm=False")["libm"]
@@ -59,18 +64,18 @@ def test_another_libm_is_detected(stack: str, tmp_path: Path) -> None:
 
 
 def test_file_names_of_glibc_match_no_other_library(stack: str) -> None:
-    """Releases of glibc since 2.34 name their files differently."""
+    """The pattern GLIBC matches the file names of glibc before and since release 2.34."""
     glibcs = ["ld-2.28.so", "ld-linux-x86-64.so.2", "libc-2.31.so", "libc.so.6", "libm-2.31.so"]
     others = ["ldb.so", "libcrypto.so.3", "libmkl_rt.so", "libstdc++.so.6"]
-    names = f"[name for name in {glibcs + others} if GLIBC.match(name)]"
-    program = f"from theano_fast.libraries import GLIBC; print({names})"
+    matching_names = f"[name for name in {glibcs + others} if GLIBC.match(name)]"
+    program = f"from theano_fast.libraries import GLIBC; print({matching_names})"
     python = paths.ENVIRONMENTS / stack / "bin" / "python"
     done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == f"{glibcs}\n"
 
 
 def test_the_last_line_is_the_verdict(stack: str) -> None:
-    """`./invoke hosts` prints this line in its table."""
+    """`./invoke hosts` copies the last line of `theano-fast verify` into its table."""
     command = [paths.ENVIRONMENTS / stack / "bin" / "theano-fast", "verify", "--check", "packages"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].startswith(f"{stack}: verified (1 passed")
@@ -120,14 +125,16 @@ def test_letters():
 
 
 def test_nose_runs_tests_of_theano_0_8(stack: str, tmp_path: Path) -> None:
+    """Each test of TESTS has its outcome; the tests after a crash run in a new process."""
     file = tmp_path / "site" / FILE
     file.parent.mkdir(parents=True)
     file.write_text(TESTS)
-    lent = tmp_path / "lent"
-    lent.mkdir()
-    linked_packages.unpack_nose(lent)
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    linked_packages.unpack_nose(packages)
     python = paths.ENVIRONMENTS / stack / "bin" / "python"
-    interpreter, part = Interpreter(python, tmp_path / "site", (lent,)), Part("c", "", FILE, 0, 1)
+    interpreter = Interpreter(python, tmp_path / "site", (packages,))
+    part = Part("c", "", FILE, 0, 1)
     Run(interpreter, tmp_path, os.environ, 1, THEANO_OF_2017).run([part])
     events = pytest_events.read_events(tmp_path, part)
     assert {

@@ -1,4 +1,7 @@
-"""Check that the NumPy twins compute the documented results, in Theano's types."""
+"""Check the values and the types that the twins of ``fuzz/twins.py`` compute for statements.
+
+The twins are NumPy definitions of Theano's operations. A result is [dtype, shape, value].
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from builder.common.processes import Conversation, clean_environ
 
 @pytest.fixture(scope="module")
 def twins(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation]:
+    """Start fuzz/twins.py with the environment's Python."""
     home = tmp_path_factory.mktemp("home")
     environ = {**clean_environ(), "HOME": str(home), "PYTHONPATH": str(paths.ROOT)}
     with Conversation(
@@ -24,8 +28,12 @@ def twins(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Co
 
 
 def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any]]:
-    """Return the value of v after the statements, in each call."""
-    asked = {
+    """Return the value of ``v`` after the statements, for each call.
+
+    In the default call, x is [100, 2] in int8 and y is [1.5, -2.5]. ``question`` overrides parts of
+    the question that the twins are asked.
+    """
+    whole_question = {
         "inputs": ["x", "y"],
         "shared": [],
         "statements": [statement.split(" = ", 1) for statement in statements],
@@ -35,7 +43,7 @@ def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any
         "aliases": [],
         **question,
     }
-    calls = json.loads(twins.ask(json.dumps(asked)))["runs"]["plain"]["calls"]
+    calls = json.loads(twins.ask(json.dumps(whole_question)))["runs"]["plain"]["calls"]
     return [call["outputs"][0] for call in calls]
 
 
@@ -67,7 +75,9 @@ def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any
         ),
     ],
 )
-def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
+def test_an_expression_has_theanos_type_and_value(
+    twins: Conversation, text: str, expected: list[Any]
+) -> None:
     assert ask(twins, f"v = {text}") == [expected]
 
 
@@ -88,7 +98,10 @@ def test_values(twins: Conversation, text: str, expected: list[Any]) -> None:
         ("lambda p: [p, p * 2], None, [None, y[0]], non_sequences=[y[0]], n_steps=1", None),
     ],
 )
-def test_scans(twins: Conversation, text: str, expected: list[float] | None) -> None:
+def test_a_scan_is_computed_by_a_loop(
+    twins: Conversation, text: str, expected: list[float] | None
+) -> None:
+    """A scan with two results has no single value: ``expected`` is None."""
     result = ask(twins, f"v = theano.scan({text})[0]")
     assert result == [expected and ["float64", [len(expected)], expected]]
 
@@ -115,7 +128,10 @@ def test_scans_update_shared_variables(twins: Conversation) -> None:
         ("d + 1", None),
     ],
 )
-def test_derivatives(twins: Conversation, text: str, expected: list[float] | None) -> None:
+def test_a_derivative_is_computed_from_differences(
+    twins: Conversation, text: str, expected: list[float] | None
+) -> None:
+    """``expected`` is None if the twins give no value. y is [1.5, -2.5], and w is y ** 3."""
     result = ask(twins, "w = y ** 3", "d = T.grad(T.sum(w), y)", f"v = {text}")[0]
     if expected is None or result is None:
         assert result is expected
@@ -124,7 +140,8 @@ def test_derivatives(twins: Conversation, text: str, expected: list[float] | Non
 
 
 @pytest.mark.parametrize("text", ["sparse.csr_from_dense(x)", "x[7]", "x // 0"])
-def test_operations_without_a_twin_have_no_value(twins: Conversation, text: str) -> None:
+def test_undefined_operations_have_no_value(twins: Conversation, text: str) -> None:
+    """An operation without a twin has no value; neither has an index or a division that fails."""
     assert ask(twins, f"w = {text}", "v = w + 1") == [None]
 
 

@@ -1,4 +1,4 @@
-"""Check that a virtual environment of the openblas environment uses its stack."""
+"""Make virtual environments with the openblas environment's Python, and check their packages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 def test_theano_in_a_virtual_environment_is_the_stacks(
     prefix: Path, run: Any, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
+    """Programs of the venv import the stack's Theano, and pip refuses to replace its NumPy."""
     venv = tmp_path / "a venv"
-    made = run(prefix / "bin" / "python", "-m", "venv", *options, venv)
-    assert made.returncode == 0, made.stderr
+    created = run(prefix / "bin" / "python", "-m", "venv", *options, venv)
+    assert created.returncode == 0, created.stderr
     output = run(venv / "bin" / "python", "-c", "import theano; print(theano.__file__)")
     assert output.stdout.startswith(str(prefix.resolve())), output.stderr
     assert "stack: openblas" in run(venv / "bin" / "theano-fast", "info").stdout
@@ -25,7 +26,9 @@ def test_theano_in_a_virtual_environment_is_the_stacks(
     assert "numpy==1.26.4" in refused.stdout + refused.stderr
 
 
-def test_without_pip_it_has_no_packages(prefix: Path, run: Any, tmp_path: Path) -> None:
+def test_a_virtual_environment_without_pip_has_no_packages(
+    prefix: Path, run: Any, tmp_path: Path
+) -> None:
     assert (
         run(prefix / "bin" / "python", "-m", "venv", "--without-pip", tmp_path / "v").returncode
         == 0
@@ -35,6 +38,7 @@ def test_without_pip_it_has_no_packages(prefix: Path, run: Any, tmp_path: Path) 
 
 @pytest.mark.thorough
 def test_doctor_reports_old_names(prefix: Path, run: Any, tmp_path: Path) -> None:
+    """For a program that uses removed names and Python 2, doctor recommends `theano-fast port`."""
     program = tmp_path / "train.py"
     program.write_text("import theano.misc.pycuda_init\nimport cPickle\nprint 1\n")
     output = run(prefix / "bin" / "theano-fast", "doctor", "--quick", program)

@@ -1,7 +1,9 @@
-"""Fixtures for the tests of patches, which run in the interpreter of a built environment.
+"""Fixtures for the tests of Theano's patches, which run in the Python of a built environment.
 
-Most tests fail without the patch of recipes/theano that their file's docstring names. They import
-theano, numpy and pytest only. A test fails if an optimizer fails, unless it silences the logger.
+The docstring of a test file names a patch of recipes/theano/patches. Most tests of the file fail
+without this patch. Outside of the standard library, the tests import only theano, numpy, scipy and
+pytest. A test also fails if Theano logs that an optimizer failed, unless the test silences the
+logger theano.gof.opt.
 """
 
 import os
@@ -15,19 +17,20 @@ import numpy as np
 import pytest
 import theano
 
-# pytest runs the hooks of a conftest.py for the tests below its folder.
+# pytest applies this hook to all tests below this folder. The hook fails a test in which an
+# optimizer failed.
 from fail_on_logged import pytest_runtest_call  # noqa: F401
 
 
 @pytest.fixture(scope="session")
 def compiledir(tmp_path_factory):
-    """Use an empty base_compiledir, so that modules are compiled."""
+    """Return a base_compiledir that is empty when the session starts."""
     return tmp_path_factory.mktemp("compiledir")
 
 
 @pytest.fixture
-def variables(tmp_path):
-    """Return an environ with this Theano, an empty home and no settings."""
+def base_environ(tmp_path):
+    """Return environment variables with this Theano, an empty home and no Theano flags."""
     return {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(Path(theano.__file__).parents[1]),
@@ -36,12 +39,16 @@ def variables(tmp_path):
 
 
 @pytest.fixture
-def run_python(variables, compiledir):
-    """Run code in a new interpreter, with other tests' modules but without shipped modules."""
+def run_python(base_environ, compiledir):
+    """Return a function that runs code in a new interpreter.
+
+    The processes of all tests share a compile cache. They use no shipped modules.
+    """
 
     def run(code, *options, flags="", **environ):
+        """Run code with options of Python, Theano flags and more environment variables."""
         environ = {
-            **variables,
+            **base_environ,
             "THEANO_FLAGS": f"base_compiledir={compiledir},cmodule.shipped=,{flags}",
             **environ,
         }
@@ -57,8 +64,12 @@ def run_python(variables, compiledir):
 
 
 @pytest.fixture
-def vectorised(run_python, tmp_path):
-    """Run code like run_python; return the lines of a file in which g++ vectorised loops."""
+def vectorized_lines(run_python, tmp_path):
+    """Return a function that runs code and returns the line numbers of vectorized loops.
+
+    The numbers are strings and refer to a file that g++ compiles: mod.cpp, the source of a module,
+    or a header. g++ may report a line more than once.
+    """
 
     def run(code, flags="", file="mod.cpp"):
         notes = tmp_path / "notes"
@@ -71,13 +82,16 @@ def vectorised(run_python, tmp_path):
 
 
 @pytest.fixture
-def start_python(variables):
-    """Start code in new interpreters with pipes, without shipped modules, until the test ends."""
+def start_python(base_environ):
+    """Return a function that starts code in a new interpreter, without shipped modules.
+
+    Pipes connect the test to the process. The process is killed when the test ends.
+    """
     processes = []
 
     def start(code, *arguments, flags):
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        environ = {**variables, "THEANO_FLAGS": f"cmodule.shipped=,{flags}"}
+        environ = {**base_environ, "THEANO_FLAGS": f"cmodule.shipped=,{flags}"}
         command = [sys.executable, "-c", code, *arguments]
         processes.append(subprocess.Popen(command, env=environ, text=True, **pipes))
         return processes[-1]
@@ -90,15 +104,19 @@ def start_python(variables):
 
 @pytest.fixture
 def same_as_unoptimized():
-    """Check that optimization does not change an output: its type, shape and elements.
-
-    Inputs map variables to values; the output may read only some of them. Tolerances map types to
-    relative errors; other types must be equal.
-    """
+    """Return a function that checks that optimization does not change an output."""
 
     def check(output, inputs, tolerances):
-        read = theano.gof.graph.ancestors([output])
-        used = [variable for variable in inputs if variable in read]
+        """Compare the output's type, shape and elements with those of unoptimized Python code.
+
+        Args:
+            output: the variable to compute.
+            inputs: maps variables to values. Variables that the output does not need are ignored.
+            tolerances: maps a dtype to the largest relative error. Elements of other dtypes must
+                be equal.
+        """
+        ancestors = set(theano.gof.graph.ancestors([output]))
+        used = [variable for variable in inputs if variable in ancestors]
         modes = None, theano.Mode("py", None)
         optimized, plain = (theano.function(used, output, mode=mode) for mode in modes)
         arguments = [inputs[variable] for variable in used]
@@ -112,9 +130,13 @@ def same_as_unoptimized():
 
 @pytest.fixture
 def thunk_of():
-    """Make a node's C thunk; return it, the storage of some inputs and the output's storage."""
+    """Return a function that makes the C thunk of the node that computes an output.
+
+    A storage is a list of one element: the value of a variable, or None.
+    """
 
     def make(inputs, output):
+        """Return the thunk, the storages of the inputs, and the storage of the output."""
         node = output.owner
         storage = {variable: [getattr(variable, "data", None)] for variable in node.inputs}
         storage[output] = [None]

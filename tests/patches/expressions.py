@@ -1,4 +1,7 @@
-"""Expressions whose loops g++ must vectorize on each processor with fused multiply-add."""
+"""Python source of expressions of x and y whose loops g++ must vectorize.
+
+This applies to all processors with fused multiply-add.
+"""
 
 EXPRESSIONS = {
     **{name: f"tensor.{name}(x)" for name in ("exp", "log", "log1p", "tanh")},

@@ -1,7 +1,8 @@
-"""Compile a small program in C with one state of the patch series; compare it with Python code.
+"""Program that compares C code with Python code, for one state of the patch series.
 
-It contains the ops that the patches change most: loops, reductions, views, products, slices, and a
-scan with its gradient.
+A state is Theano's source with the first patches of the series. The program uses the ops that the
+patches change most: elementwise loops, reductions, views, products, slices, and a scan with its
+gradient.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ values = {
 
 
 def step(row, state, w):
-    """Compute one step of a recurrent network with two gates from one product."""
+    """Compute one step of a recurrent network whose two gates are the halves of one product."""
     gates = tt.nnet.sigmoid(tt.dot(state, tt.concatenate([w, w], axis=1)) + row)
     return gates[:, :5] * tt.tanh(tt.dot(state, w)) + (1 - gates[:, 5:]) * state
 

@@ -1,6 +1,7 @@
-"""The repository's own C and C++ code compiles without a warning.
+"""The C and C++ files of recipes/theano/src compile without a warning.
 
-Code that calls cuDNN is not compiled, because this environment does not have its headers.
+Files below gpuarray/ are not compiled, because most of them need cuDNN's headers, which this
+environment does not have.
 """
 
 import os
@@ -15,16 +16,17 @@ import theano
 
 SOURCES = Path(__file__).parents[2] / "recipes" / "theano" / "src" / "theano"
 THUNKS = SOURCES / "tensor" / "c_code"
-# The compiler and its flags, by file name extension. Modules that g++ compiles at run time include
-# the headers.
+# Maps a file name extension to the compiler and its flags. The flags for headers are those of
+# modules, because modules include the headers at run time.
 COMPILERS = {
     ".c": ("gcc", "-x", "c", "-std=c11"),
     ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),
     ".h": ("g++", "-x", "c++", "-std=gnu++14", "-fopenmp-simd"),
 }
-# Compile into assembly: -fsyntax-only does not warn about unused functions.
-WHOLE = ("-S", "-o", "/dev/null")
-# Parts of Theano's own C file, and sections of an op's C code.
+# Compile to assembly, because -fsyntax-only does not warn about unused functions.
+TO_ASSEMBLY = ("-S", "-o", "/dev/null")
+# Files that do not compile alone: a part of Theano's own lazylinker_c.c, and the sections of
+# DimShuffle's C code.
 PARTS = ("lazylinker_in_order.h", "dimshuffle_view.c")
 UNITS = sorted(
     file
@@ -34,16 +36,16 @@ UNITS = sorted(
     and not file.is_relative_to(SOURCES / "gpuarray")
     and not file.is_relative_to(THUNKS / "thunks")
 )
-# Headers of other projects may cause warnings.
-HEADERS = (
+# Headers of Python, NumPy and Theano 1.0.5. The compiler ignores warnings in them (-isystem).
+SYSTEM_HEADERS = (
     sysconfig.get_path("include"),
     np.get_include(),
     Path(theano.__file__).parent / "gof" / "c_code",
 )
 
 
-def compiled(suffix, code, *options):
-    """Return the compiler's messages about code, and its output."""
+def run_compiler(suffix, code, *options):
+    """Compile code as a file with this suffix; return the compiler's messages and its output."""
     compiler, *language = COMPILERS[suffix]
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} on PATH")
@@ -51,7 +53,7 @@ def compiled(suffix, code, *options):
         *(compiler, *language, "-Wall", "-Wextra", "-Werror", *options),
         "-DNPY_NO_DEPRECATED_API=NPY_1_7_API_VERSION",
         *("-I", SOURCES / "gof" / "c_code"),
-        *(part for folder in HEADERS for part in ("-isystem", folder)),
+        *(part for folder in SYSTEM_HEADERS for part in ("-isystem", folder)),
         "-",
     ]
     english = {**os.environ, "LC_ALL": "C"}
@@ -63,12 +65,12 @@ def compiled(suffix, code, *options):
 
 @pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
 def test_code_compiles_without_warnings(file):
-    written, _ = compiled(file.suffix, f'#include "{file}"\n', *WHOLE)
-    assert written == ""
+    messages, _ = run_compiler(file.suffix, f'#include "{file}"\n', *TO_ASSEMBLY)
+    assert messages == ""
 
 
-def test_the_translation_unit_includes_all_parts():
-    _, rule = compiled(".cpp", f'#include "{THUNKS / "thunks_ext.cpp"}"\n', "-MM")
+def test_thunks_ext_includes_every_file_of_thunks():
+    _, rule = run_compiler(".cpp", f'#include "{THUNKS / "thunks_ext.cpp"}"\n', "-MM")
     included = {Path(word) for word in rule.replace("\\\n", " ").split()}
     parts = set((THUNKS / "thunks").iterdir())
     assert parts
@@ -77,6 +79,6 @@ def test_the_translation_unit_includes_all_parts():
 
 @pytest.mark.parametrize("suffix", COMPILERS)
 def test_a_warning_is_detected(suffix):
-    written, _ = compiled(suffix, "static int first(int second) { return 0; }\n", *WHOLE)
-    assert "unused parameter" in written
-    assert "defined but not used" in written
+    messages, _ = run_compiler(suffix, "static int first(int second) { return 0; }\n", *TO_ASSEMBLY)
+    assert "unused parameter" in messages
+    assert "defined but not used" in messages

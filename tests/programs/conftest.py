@@ -1,4 +1,4 @@
-"""Fail the test of a program if an optimizer failed."""
+"""Fail a test if one of Theano's optimizers logs an error during the test."""
 
-# pytest runs the hooks of a conftest.py for the tests below its folder.
+# The imported name is a hook: pytest calls it for each test below this folder.
 from fail_on_logged import pytest_runtest_call  # noqa: F401

@@ -1,6 +1,9 @@
 """Compare Keras on Theano with NumPy code, train models, and load saved models.
 
-It runs in an environment with Keras: ./invoke build --stack=openblas --with=keras, or keras-2.2
+The tests run in an environment with Keras, which one of these commands builds:
+
+    ./invoke build --stack=openblas --with=keras
+    ./invoke build --stack=openblas --with=keras-2.2
 """
 
 import h5py
@@ -16,22 +19,28 @@ def sigmoid(x):
 
 
 def convolve(images, kernels, bias):
-    """Convolve (batch, height, width, channels) with (h, w, channels, filters).
+    """Convolve images with kernels, without padding; add a bias for each filter.
 
-    Theano flips kernels; TensorFlow does not.
+    Shapes: images (batch, height, width, channels), kernels (height, width, channels, filters).
+    The kernels are flipped, as Theano does; TensorFlow does not flip kernels.
     """
     height, width, *_ = kernels.shape
     kernels = kernels[::-1, ::-1]
     rows, columns = images.shape[1] - height + 1, images.shape[2] - width + 1
-    made = np.zeros((len(images), rows, columns, kernels.shape[-1]))
+    convolved = np.zeros((len(images), rows, columns, kernels.shape[-1]))
     for i in range(rows):
         for j in range(columns):
-            made[:, i, j] = np.tensordot(images[:, i : i + height, j : j + width], kernels, 3)
-    return made + bias
+            window = images[:, i : i + height, j : j + width]
+            convolved[:, i, j] = np.tensordot(window, kernels, 3)
+    return convolved + bias
 
 
 def lstm(sequences, kernel, recurrent, bias):
-    """Run an LSTM over (batch, time, features); return its last output. Gates are i, f, c, o."""
+    """Run an LSTM over sequences of shape (batch, time, features); return its last output.
+
+    The columns of the matrices belong to the input gate, the forget gate, the cell and the output
+    gate, in this order.
+    """
     units = len(recurrent)
     h = c = np.zeros((len(sequences), units))
     for x in sequences.swapaxes(0, 1):
@@ -41,7 +50,7 @@ def lstm(sequences, kernel, recurrent, bias):
     return h
 
 
-# Keras 2.2's gates are piecewise linear by default.
+# Request sigmoid gates, because Keras 2.2's default gates are piecewise linear.
 SIGMOID = {"bias_initializer": "glorot_uniform", "recurrent_activation": "sigmoid"}
 CASES = [
     (layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3)), convolve),
@@ -51,35 +60,40 @@ CASES = [
 
 @pytest.fixture(params=CASES, ids=["conv", "lstm"])
 def case(request):
-    """Return a compiled model of one layer, the same computation in NumPy, and inputs."""
-    layer, by_hand = request.param
+    """Return a compiled model of one layer, a NumPy function with equal results, and inputs."""
+    layer, compute = request.param
     model = models.Sequential([layer])
     model.compile("adam", "mse")
-    return model, by_hand, RNG.standard_normal((8, *model.input_shape[1:]))
+    return model, compute, RNG.standard_normal((8, *model.input_shape[1:]))
 
 
-def test_results_equal_numpy(case):
-    model, by_hand, x = case
+def test_results_equal_numpys_results(case):
+    model, compute, x = case
     weights = [RNG.standard_normal(w.shape) / 2 for w in model.get_weights()]
     model.set_weights(weights)
-    np.testing.assert_allclose(model.predict(x), by_hand(x, *weights), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.predict(x), compute(x, *weights), rtol=1e-4, atol=1e-5)
 
 
-def test_training_and_saved_model(case, tmp_path):
+def test_a_trained_model_is_saved_and_loaded(case, tmp_path):
+    """Training reduces the loss; the loaded model predicts and trains like the saved model."""
     model, _, x = case
     target = model.predict(x) + 0.3 * RNG.standard_normal(model.predict(x).shape)
     losses = model.fit(x, target, epochs=30, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     model.save(str(tmp_path / "model.h5"))
-    again = models.load_model(str(tmp_path / "model.h5"))
-    np.testing.assert_array_equal(again.predict(x), model.predict(x))
-    # The file contains the optimizer's state, so that training continues unchanged.
-    assert again.train_on_batch(x, target) == pytest.approx(model.train_on_batch(x, target))
-    np.testing.assert_allclose(again.get_weights()[0], model.get_weights()[0], rtol=1e-5)
+    loaded = models.load_model(str(tmp_path / "model.h5"))
+    np.testing.assert_array_equal(loaded.predict(x), model.predict(x))
+    # The file contains the optimizer's state, so the next training step is the same.
+    assert loaded.train_on_batch(x, target) == pytest.approx(model.train_on_batch(x, target))
+    np.testing.assert_allclose(loaded.get_weights()[0], model.get_weights()[0], rtol=1e-5)
 
 
 def test_two_inputs_share_layers(tmp_path):
-    """Compute the mean output for a sequence and its reverse complement, like DeepVirFinder."""
+    """A model averages its outputs for a DNA sequence and the reverse complement.
+
+    The program DeepVirFinder has such a model. The model is trained, saved and loaded, and its
+    outputs are compared with NumPy's results.
+    """
     shared = [
         layers.Conv1D(6, 4, activation="relu"),
         layers.GlobalMaxPooling1D(),
@@ -87,30 +101,30 @@ def test_two_inputs_share_layers(tmp_path):
         layers.Dense(5, activation="relu"),
         layers.Dense(1, activation="sigmoid"),
     ]
-    strands = ends = [layers.Input((None, 4)) for _ in range(2)]
+    strands = outputs = [layers.Input((None, 4)) for _ in range(2)]
     for layer in shared:
-        ends = [layer(end) for end in ends]
-    model = models.Model(strands, layers.average(ends))
+        outputs = [layer(output) for output in outputs]
+    model = models.Model(strands, layers.average(outputs))
     model.compile("adam", "binary_crossentropy", metrics=["accuracy"])
     bases = np.eye(4)[RNG.randint(4, size=(64, 30))]
-    both = [bases, bases[:, ::-1, ::-1]]
+    inputs = [bases, bases[:, ::-1, ::-1]]
 
     labels = (bases[..., 0].sum(1) > 7).astype(float)
-    losses = model.fit(both, labels, epochs=40, verbose=0).history["loss"]
+    losses = model.fit(inputs, labels, epochs=40, verbose=0).history["loss"]
     assert losses[-1] < losses[0]
     model.save(str(tmp_path / "model.h5"))
-    again = models.load_model(str(tmp_path / "model.h5"))
+    loaded = models.load_model(str(tmp_path / "model.h5"))
     kernel, bias, v, b, w, c = model.get_weights()
     expected = 0
-    for strand in both:
+    for strand in inputs:
         maxima = convolve(strand[:, :, None], kernel[:, None], bias).max((1, 2))
         expected += sigmoid(np.maximum(np.maximum(maxima, 0) @ v + b, 0) @ w + c) / 2
-    for network in model, again:
-        np.testing.assert_allclose(network.predict(both), expected, rtol=1e-4, atol=1e-5)
+    for network in model, loaded:
+        np.testing.assert_allclose(network.predict(inputs), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_of_tensorflow_are_read(tmp_path):
-    """Load weights of TensorFlow, whose convolutions do not flip their kernels."""
+def test_kernels_of_a_tensorflow_file_are_flipped(tmp_path):
+    """Keras flips the kernels of a file from TensorFlow, whose convolutions do not flip them."""
     model = models.Sequential([layers.Conv2D(4, (3, 2), input_shape=(7, 6, 3))])
     model.save(str(tmp_path / "model.h5"))
     with h5py.File(str(tmp_path / "model.h5"), "a") as file:

@@ -1,6 +1,6 @@
-"""Train Lasagne's networks with nolearn as estimators, also in tools of scikit-learn.
+"""Train Lasagne's networks as estimators of nolearn, and cross-validate one with scikit-learn.
 
-It runs in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
+The tests run in an environment with nolearn: ./invoke build --stack=openblas --with=nolearn
 """
 
 import numpy as np
@@ -15,6 +15,7 @@ X = RNG.standard_normal((300, 4)).astype("float32")
 
 
 def make_network(**settings):
+    """Return a network of one dense layer; ``output`` contains the settings of this layer."""
     return NeuralNet(
         [
             (layers.InputLayer, {"shape": (None, 4)}),
@@ -27,6 +28,7 @@ def make_network(**settings):
 
 
 def test_a_linear_regression_is_least_squares():
+    """A network without a nonlinearity learns the coefficients that NumPy's lstsq computes."""
     coefficients = np.array([1, -2, 0.5, 3])
     y = (X @ coefficients + 0.1 * RNG.standard_normal(300))[:, None].astype("float32")
     net = make_network(
@@ -37,13 +39,14 @@ def test_a_linear_regression_is_least_squares():
         max_epochs=60,
     ).fit(X, y)
     design = np.column_stack([X, np.ones(len(X))])
-    by_hand, *_ = np.linalg.lstsq(design, y, rcond=None)
+    expected, *_ = np.linalg.lstsq(design, y, rcond=None)
     weights, bias = (net.get_all_params_values()["dense1"][i] for i in (0, 1))
-    np.testing.assert_allclose(np.append(weights, bias), by_hand[:, 0], atol=0.02)
+    np.testing.assert_allclose(np.append(weights, bias), expected[:, 0], atol=0.02)
 
 
 @pytest.mark.parametrize("stratify", [True, False])
-def test_classes_and_folds(stratify):
+def test_a_classifier_is_cross_validated(stratify):
+    """The accuracy in each fold is above 0.9; TrainSplit(0.2) selects a fifth for validation."""
     y = (X[:, 0] > X[:, 1]).astype("int32")
     net = make_network(
         output={"num_units": 2, "nonlinearity": nonlinearities.softmax},
@@ -51,5 +54,5 @@ def test_classes_and_folds(stratify):
         max_epochs=20,
     )
     assert cross_val_score(net, X, y, cv=3, scoring="accuracy").min() > 0.9
-    learnt, kept, *_ = net.train_split(X, y, net)
-    assert (len(learnt), len(kept)) == (240, 60)
+    training, validation, *_ = net.train_split(X, y, net)
+    assert (len(training), len(validation)) == (240, 60)

@@ -1,6 +1,7 @@
-"""Compare PyMC3's models with NumPy and closed forms, and load saved traces.
+"""Compare the estimates of PyMC3's models with NumPy and closed forms, and load saved traces.
 
-It needs PyMC3: ./invoke build --stack=openblas --with=NAME (pymc3, pymc3-3.7 or pymc3-3.11).
+The tests run in an environment with PyMC3: ./invoke build --stack=openblas --with=NAME, where NAME
+is pymc3, pymc3-3.7 or pymc3-3.11.
 """
 
 import arviz
@@ -14,11 +15,12 @@ import theano.tensor as tt
 RNG = np.random.RandomState(1)
 DRAWS = {"random_seed": 3, "progressbar": False}
 CHAIN = {"chains": 1, "cores": 1, "compute_convergence_checks": False, **DRAWS}
+# The standard deviation of the noise in the data of linear models, here and below.
 NOISE = 0.5
 X = np.column_stack([np.ones(200), RNG.standard_normal((200, 2))])
 Y = X @ [1.0, -2.0, 0.5] + NOISE * RNG.standard_normal(len(X))
 
-of_3_11 = pytest.mark.skipif(
+only_3_11 = pytest.mark.skipif(
     not pm.__version__.startswith("3.11"), reason="the test is written for PyMC3 3.11"
 )
 
@@ -33,81 +35,87 @@ def regression():
 
 
 def compute_least_squares():
-    """Return the estimate and its standard errors."""
+    """Return the least-squares estimate for Y on X, and its standard errors."""
     covariance = np.linalg.inv(X.T @ X) * NOISE**2
     return covariance @ X.T @ Y / NOISE**2, np.sqrt(np.diag(covariance))
 
 
-def test_nuts_in_two_processes(regression, tmp_path):
+def test_nuts_samples_a_regression_in_two_processes(regression, tmp_path):
+    """The posterior has the mean and the deviation of least squares; the trace can be reloaded."""
     estimate, errors = compute_least_squares()
     with regression:
         start = {"beta": np.zeros(X.shape[1])}
         trace = pm.sample(1000, tune=500, chains=2, cores=2, start=start, **DRAWS)
         summary = pm.summary(trace)
-        drawn = arviz.from_pymc3(trace)
-    beta = drawn.posterior.beta.values
+        data = arviz.from_pymc3(trace)
+    beta = data.posterior.beta.values
     assert beta.shape == (2, 1000, 3)
     assert not np.array_equal(beta[0], beta[1])
-    # Six standard errors of 2,000 independent draws; the draws are nearly independent.
+    # The tolerance is six standard errors of the mean of 2,000 independent draws. The draws are
+    # nearly independent.
     beta = beta.reshape(-1, 3)
     np.testing.assert_array_less(abs(beta.mean(0) - estimate), 6 * errors / np.sqrt(2000))
     np.testing.assert_allclose(beta.std(0), errors, rtol=0.1)
-    # ArviZ rounds the values.
+    # The tolerance is 1e-3, because ArviZ rounds the values of a summary.
     np.testing.assert_allclose(summary["mean"], beta.mean(0), atol=1e-3)
     np.testing.assert_allclose(summary["sd"], beta.std(0), atol=1e-3)
-    assert arviz.summary(drawn).r_hat.max() < 1.02
-    drawn.to_netcdf(str(tmp_path / "drawn.nc"))
-    again = arviz.from_netcdf(str(tmp_path / "drawn.nc"))
-    np.testing.assert_array_equal(again.posterior.beta, drawn.posterior.beta)
+    assert arviz.summary(data).r_hat.max() < 1.02
+    data.to_netcdf(str(tmp_path / "data.nc"))
+    loaded = arviz.from_netcdf(str(tmp_path / "data.nc"))
+    np.testing.assert_array_equal(loaded.posterior.beta, data.posterior.beta)
 
 
-def test_advi(regression):
+def test_advi_approximates_a_regression(regression):
     estimate, errors = compute_least_squares()
     with regression:
         approximation = pm.fit(
             8000, obj_optimizer=pm.adam(learning_rate=0.02), start={"beta": estimate}, **DRAWS
         )
     np.testing.assert_allclose(approximation.mean.eval(), estimate, atol=errors.max())
-    # The nearest normal distribution without correlations has these variances.
-    alone = NOISE / np.sqrt((X**2).sum(0))
-    np.testing.assert_allclose(approximation.std.eval(), alone, rtol=0.2)
+    # These are the standard deviations of the nearest normal distribution without correlations.
+    uncorrelated = NOISE / np.sqrt((X**2).sum(0))
+    np.testing.assert_allclose(approximation.std.eval(), uncorrelated, rtol=0.2)
 
 
-def test_gaussian_process():
+def test_a_gaussian_process_has_the_closed_forms():
+    """The prediction and the likelihood of a process with fixed parameters equal NumPy's."""
     old, new = np.linspace(0, 4, 12)[:, None], np.linspace(0, 5, 7)[:, None]
-    seen = np.sin(old[:, 0])
+    observed = np.sin(old[:, 0])
 
     def covariance(a, b):
         return 1.5**2 * np.exp(-((a - b.T) ** 2) / (2 * 0.8**2))
 
     with pm.Model():
         process = pm.gp.Marginal(cov_func=1.5**2 * pm.gp.cov.ExpQuad(1, ls=0.8))
-        y = process.marginal_likelihood("y", X=old, y=seen, noise=0.1)
+        y = process.marginal_likelihood("y", X=old, y=observed, noise=0.1)
         mean, cov = process.predict(new, point={})
         logp = y.logp({})
     exact = covariance(old, old) + 0.1**2 * np.eye(len(old))
-    # PyMC3 adds this term to the diagonal, for the Cholesky decomposition.
-    own = exact + 1e-6 * np.eye(len(old))
+    # Before a prediction, PyMC3 adds 1e-6 to the diagonal, which stabilizes the Cholesky
+    # decomposition.
+    stabilized = exact + 1e-6 * np.eye(len(old))
     between = covariance(new, old)
-    np.testing.assert_allclose(mean, between @ np.linalg.solve(own, seen), rtol=1e-5)
-    by_hand = covariance(new, new) - between @ np.linalg.solve(own, between.T)
-    np.testing.assert_allclose(cov, by_hand, atol=1e-5)
-    density = seen @ np.linalg.solve(exact, seen) + np.linalg.slogdet(2 * np.pi * exact)[1]
+    np.testing.assert_allclose(mean, between @ np.linalg.solve(stabilized, observed), rtol=1e-5)
+    expected = covariance(new, new) - between @ np.linalg.solve(stabilized, between.T)
+    np.testing.assert_allclose(cov, expected, atol=1e-5)
+    density = observed @ np.linalg.solve(exact, observed)
+    density += np.linalg.slogdet(2 * np.pi * exact)[1]
     np.testing.assert_allclose(logp, -density / 2, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kept", [None, 10, [10], [10, 2]])
-def test_minibatches_are_rows_of_the_data(kept):
+@pytest.mark.parametrize("lengths", [None, 10, [10], [10, 2]])
+def test_minibatches_are_rows_of_the_data(lengths):
+    """With ``in_memory_size``, the rows come from the first 10 rows of the data."""
     data = np.arange(40.0).reshape(20, 2)
-    size = [slice(number) for number in kept] if isinstance(kept, list) else kept
+    size = [slice(length) for length in lengths] if isinstance(lengths, list) else lengths
     batch = pm.Minibatch(data, batch_size=50, in_memory_size=size).eval()
     assert batch.shape == (50, 2)
     np.testing.assert_array_equal(batch[:, 1] - batch[:, 0], 1)
-    assert batch.max() < (40 if kept is None else 20)
+    assert batch.max() < (40 if lengths is None else 20)
 
 
-def test_mixture():
-    """Fit a mixture of two normal distributions far apart to 100 and 300 values."""
+def test_a_mixture_separates_two_groups():
+    """The components of a mixture have the means of two distant groups of 100 and 300 values."""
     halves = [RNG.normal(-4, 1, 100), RNG.normal(4, 1, 300)]
     with pm.Model():
         w = pm.Dirichlet("w", np.ones(2))
@@ -117,18 +125,21 @@ def test_mixture():
         trace = pm.sample(500, tune=500, chains=1, cores=1, start=start, **DRAWS)
     np.testing.assert_allclose(trace["mu"].mean(0), [half.mean() for half in halves], atol=0.05)
     np.testing.assert_allclose(trace["mu"].std(0), 1 / np.sqrt([100, 300]), rtol=0.25)
-    # The mean of the Dirichlet distribution with these counts.
+    # The posterior of the weights is a Dirichlet distribution with these means.
     np.testing.assert_allclose(trace["w"].mean(0), [101 / 402, 301 / 402], atol=0.01)
 
 
-def test_a_climate_without_its_trend(tmp_path):
-    """Remove the rise of the global mean from temperatures, like ATTRICI."""
+def test_the_trend_is_removed_from_temperatures(tmp_path):
+    """A regression on warming and seasons predicts the temperatures without warming.
+
+    The program ATTRICI has such a model. The trace is saved and loaded before the prediction.
+    """
     years = np.arange(0, 3, 1 / 73)
     warming = years / 3
     season = np.column_stack([np.sin(2 * np.pi * years), np.cos(2 * np.pi * years)])
     design = np.column_stack([np.ones_like(years), warming, season])
-    seen = design @ [10.0, 2.0, 3.0, -1.0] + NOISE * RNG.standard_normal(len(years))
-    estimate, *_ = np.linalg.lstsq(design, seen, rcond=None)
+    temperatures = design @ [10.0, 2.0, 3.0, -1.0] + NOISE * RNG.standard_normal(len(years))
+    estimate, *_ = np.linalg.lstsq(design, temperatures, rcond=None)
     with pm.Model():
         predictor = pm.Data("predictor", warming)
         intercept = pm.Normal("intercept", 0, 100)
@@ -136,37 +147,37 @@ def test_a_climate_without_its_trend(tmp_path):
         cycle = pm.Normal("cycle", 0, 100, shape=2)
         sigma = pm.HalfCauchy("sigma", 1)
         mu = intercept + slope * predictor + pm.math.dot(season, cycle)
-        pm.Normal("tas", mu, sigma, observed=seen)
+        pm.Normal("tas", mu, sigma, observed=temperatures)
         best = pm.find_MAP(progressbar=False)
         trace = pm.sample(500, tune=500, chains=2, cores=2, **DRAWS)
         pm.save_trace(trace, str(tmp_path / "trace"))
-        again = pm.load_trace(str(tmp_path / "trace"))
+        loaded = pm.load_trace(str(tmp_path / "trace"))
         pm.set_data({"predictor": np.zeros_like(warming)})
-        without = pm.sample_posterior_predictive(again, 1000, random_seed=3, progressbar=False)
-    estimates = [best["intercept"], best["slope"], *best["cycle"]]
-    # The priors are so wide that they do not matter.
-    np.testing.assert_allclose(estimates, estimate, atol=1e-3)
-    table = pm.trace_to_dataframe(again)
+        predicted = pm.sample_posterior_predictive(loaded, 1000, random_seed=3, progressbar=False)
+    mode = [best["intercept"], best["slope"], *best["cycle"]]
+    # The priors are so wide that the mode of the posterior is the least-squares estimate.
+    np.testing.assert_allclose(mode, estimate, atol=1e-3)
+    table = pm.trace_to_dataframe(loaded)
     errors = NOISE * np.sqrt(np.diag(np.linalg.inv(design.T @ design)))
     columns = ["intercept", "slope", "cycle__0", "cycle__1"]
     np.testing.assert_array_less(abs(table[columns].mean() - estimate), errors / 3)
     np.testing.assert_allclose(table["sigma"].mean(), NOISE, rtol=0.1)
-    calm = estimate * [1, 0, 1, 1]
-    np.testing.assert_allclose(without["tas"].mean(0), design @ calm, atol=0.15)
+    without_warming = estimate * [1, 0, 1, 1]
+    np.testing.assert_allclose(predicted["tas"].mean(0), design @ without_warming, atol=0.15)
 
 
-def test_plots(regression):
-    """Draw a trace, and the mode of integers."""
+def test_plots_are_drawn(regression):
+    """``traceplot`` draws two columns; ``plot_posterior`` names the mode of integers."""
     with regression:
         trace = pm.sample(20, tune=20, chains=1, cores=1, **DRAWS)
         assert pm.traceplot(trace).shape[1] == 2
-    drawn = arviz.plot_posterior({"n": np.array([[1, 2, 2, 3]])}, point_estimate="mode")
-    assert "mode=2" in [text.get_text() for text in np.ravel(drawn)[0].texts]
+    axes = arviz.plot_posterior({"n": np.array([[1, 2, 2, 3]])}, point_estimate="mode")
+    assert "mode=2" in [text.get_text() for text in np.ravel(axes)[0].texts]
 
 
-@of_3_11
-def test_glm():
-    """Compare the mode of a logistic regression with the maximum of the likelihood."""
+@only_3_11
+def test_a_logistic_regression_has_the_maximum_likelihood():
+    """With flat priors, the mode of the posterior is the maximum that Newton's method finds."""
     x = RNG.standard_normal(300)
     y = (RNG.uniform(size=300) < 1 / (1 + np.exp(1 - 2 * x))).astype(int)
     with pm.Model():
@@ -175,7 +186,6 @@ def test_glm():
             "y ~ x", pd.DataFrame({"x": x, "y": y}), family=pm.glm.families.Binomial(), priors=flat
         )
         mode = pm.find_MAP(progressbar=False)
-    # Newton's method.
     design, beta = np.column_stack([np.ones_like(x), x]), np.zeros(2)
     for _ in range(20):
         p = 1 / (1 + np.exp(-design @ beta))
@@ -183,9 +193,9 @@ def test_glm():
     np.testing.assert_allclose([mode["Intercept"], mode["x"]], beta, atol=1e-3)
 
 
-@of_3_11
-def test_hierarchical():
-    """Check that means of groups shrink to the common mean by the ratio of the variances."""
+@only_3_11
+def test_the_means_of_groups_shrink_to_the_common_mean():
+    """In a hierarchical model, the ratio of the variances determines the shrinkage."""
     groups, size, spread = 6, 5, 1.0
     group = np.repeat(np.arange(groups), size)
     y = RNG.normal(0, spread, groups)[group] + NOISE * RNG.standard_normal(groups * size)
@@ -202,9 +212,9 @@ def test_hierarchical():
     np.testing.assert_allclose(trace["mu"].mean(), means.mean(), atol=0.1)
 
 
-@of_3_11
-def test_advi_with_minibatches():
-    """Compare the mean that ADVI estimates from minibatches with the mean of all data."""
+@only_3_11
+def test_advi_estimates_a_mean_from_minibatches():
+    """The estimate and its deviation equal the closed forms for all data."""
     data = RNG.normal(2, 1, 1000)
     with pm.Model():
         mu = pm.Normal("mu", 0, 10)
@@ -221,9 +231,9 @@ def test_advi_with_minibatches():
     np.testing.assert_allclose(approximation.std.eval(), [1 / np.sqrt(len(data))], rtol=0.5)
 
 
-@of_3_11
-def test_ode():
-    """Compare exponential decay and its derivatives with the closed form."""
+@only_3_11
+def test_a_differential_equation_has_the_closed_form():
+    """The solution of exponential decay, and its gradients, equal the closed forms."""
     times = np.linspace(0.5, 3, 6)
     decay = pm.ode.DifferentialEquation(
         func=lambda y, t, p: [-p[0] * y[0]], times=times, n_states=1, n_theta=1, t0=0
@@ -240,9 +250,9 @@ def test_ode():
     np.testing.assert_allclose(by_start, [expected.sum()], rtol=1e-4)
 
 
-@of_3_11
-def test_smc():
-    """Compare sequential Monte Carlo with the posterior and the evidence of a normal mean."""
+@only_3_11
+def test_sequential_monte_carlo_has_the_closed_forms():
+    """The posterior and the evidence of a normal mean equal the closed forms."""
     y = RNG.normal(1, 1, 10)
     with pm.Model():
         mu = pm.Normal("mu", 0, 2)
@@ -259,7 +269,7 @@ def test_smc():
 
 
 class LogLikelihood(theano.Op):
-    """The log-likelihood of normal data in NumPy, with its gradient, as in PyMC3's examples."""
+    """Compute the log-likelihood of normal data with NumPy, as an op in PyMC3's examples does."""
 
     itypes, otypes = [tt.dscalar], [tt.dscalar]
 
@@ -277,6 +287,8 @@ class LogLikelihood(theano.Op):
 
 
 class Derivative(theano.Op):
+    """Compute the derivative of LogLikelihood with respect to the mean."""
+
     def __init__(self, data):
         self.data = data
 
@@ -290,9 +302,12 @@ class Derivative(theano.Op):
         return [()]
 
 
-@of_3_11
-def test_op_of_a_user():
-    """Sample a normal mean with Ops in Theano-PyMC's signatures; compare with the posterior."""
+@only_3_11
+def test_a_users_op_is_the_likelihood():
+    """If an op of the test computes the likelihood, the posterior has the closed form.
+
+    The op has Theano-PyMC's signatures: ``infer_shape`` has the parameter ``fgraph``.
+    """
     assert issubclass(LogLikelihood, theano.graph.op.Op)
     data = RNG.normal(1, 1, 50)
     with pm.Model():

@@ -1,4 +1,4 @@
-"""Check that links, paths and commands in the documents exist."""
+"""Test that the links, paths, tasks and commands in the documents exist."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ INDEX = paths.ROOT / "docs" / "index.md"
 PAGES = sorted((paths.ROOT / "docs").glob("*.md"))
 DOCUMENTS = [README, paths.ROOT / "CONTRIBUTING.md", *PAGES]
 
-# Directories of the checkout whose files documents may name.
+# Directories of the checkout. A path that begins with one of these names must exist.
 DIRECTORIES = (
     ".ci bench builder conformance docker docs envs examples fuzz recipes references runtime tests"
 )
 PATH = re.compile(rf"(?:{'|'.join(map(re.escape, DIRECTORIES.split()))})/[\w.+/-]*")
-# A word in capitals stands for a name that the reader chooses.
+# A placeholder, such as NAME, for which the reader chooses a value.
 PLACEHOLDER = re.compile(r"[A-Z]{3,}")
-# The worked examples of CONTRIBUTING create these.
+# Paths that the reader creates in the examples of CONTRIBUTING.md.
 CREATED = {"envs/mkl-cuda/", "recipes/toolz/recipe.yaml"}
-# A command ends at a separator of the shell, a comment or the end of its code.
+# The words of a command, up to a shell operator, a quotation mark, a comment or the line's end.
 WORDS = r"[ \t]+([^\n|;&>)#`'\"]*)"
 TASK = re.compile(rf"\./invoke{WORDS}")
 COMMAND = re.compile(rf"(?<![\w:-])theano-fast{WORDS}")
 
 
 def read_prose(document: Path) -> str:
-    """Return a document without code blocks, whose comments look like headings."""
+    """Return a document without its code blocks: comments in code look like headings."""
     return re.sub(r"^```.*?^```$", "", document.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
 
 
 def find_links(document: Path) -> list[str]:
-    """Return the relative links of a document."""
+    """Return the targets of the relative links of a document, such as "gpu.md#drivers"."""
     targets = re.findall(r"\]\(([^)\s]+)\)", read_prose(document))
     return [target for target in targets if not re.match(r"[a-z]+:", target)]
 
@@ -51,7 +51,7 @@ def find_anchors(document: Path) -> set[str]:
 
 
 def find_broken_links(document: Path) -> list[str]:
-    """Return the relative links of a document that lead to no file or heading."""
+    """Return the relative links of a document whose file or heading does not exist."""
     broken_links = []
     for link in find_links(document):
         name, _, anchor = link.partition("#")
@@ -62,7 +62,10 @@ def find_broken_links(document: Path) -> list[str]:
 
 
 def find_code(document: Path) -> Iterator[str]:
-    """Yield a document's code blocks, without comments and continued lines, and its code spans."""
+    """Yield a document's code blocks and code spans.
+
+    Blocks have no comments, and a backslash joins its line with the next.
+    """
     text = document.read_text(encoding="utf-8")
     blocks = re.compile(r"^ *```.*?\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
     for block in blocks.findall(text):
@@ -72,7 +75,7 @@ def find_code(document: Path) -> Iterator[str]:
 
 
 def find_missing_paths(document: Path) -> list[str]:
-    """List the paths of the checkout that a document names and that do not exist."""
+    """List the paths in a document that do not exist in the checkout."""
     missing = []
     for text in find_code(document):
         for word in re.split(r"[\s'\",:=()]+", text):
@@ -89,70 +92,81 @@ def find_wrong_tasks(document: Path) -> list[str]:
     builder_tasks = {
         value.name: value for value in vars(tasks).values() if isinstance(value, tasks.BuilderTask)
     }
-    wrong = []
+    wrong_tasks = []
     for text in find_code(document):
         for words in map(str.split, TASK.findall(text)):
             if not words or words[0].startswith("--") or PLACEHOLDER.match(words[0]):
                 continue
             if words[0] not in builder_tasks:
-                wrong.append(" ".join(words))
+                wrong_tasks.append(" ".join(words))
                 continue
             flags = {"--help"}
             for argument in builder_tasks[words[0]].get_arguments():
                 flags |= {f"--{name}" for name in argument.names}
                 flags |= {f"--no-{name}" for name in argument.names if argument.default is True}
-            wrong += [
+            wrong_tasks += [
                 f"{words[0]} {word}"
                 for word in words[1:]
                 if word.startswith("--") and word.partition("=")[0] not in flags
             ]
-    return wrong
+    return wrong_tasks
 
 
 def find_wrong_commands(document: Path) -> list[str]:
     """List the ``theano-fast`` commands of a document whose name or option does not exist."""
     parsers = map_options()
-    wrong = []
+    wrong_commands = []
     for text in find_code(document):
         for words in map(str.split, COMMAND.findall(text)):
-            own = list(words)
-            # Do not check the arguments of a program.
+            command_words = list(words)
+            # The words after a Python file are that program's arguments: do not check them.
             for number, word in enumerate(words):
                 if word.endswith(".py"):
-                    own = words[:number]
+                    command_words = words[:number]
                     break
-            if not own or own[0].startswith("--") or PLACEHOLDER.match(own[0]):
+            if (
+                not command_words
+                or command_words[0].startswith("--")
+                or PLACEHOLDER.match(command_words[0])
+            ):
                 continue
-            name = next((name for name in (" ".join(own[:2]), own[0]) if name in parsers), "")
-            group = any(other.startswith(f"{name} ") for other in parsers)
-            default = f"{name} run" in parsers
-            if not name or (group and not default and len(own) > 1):
-                wrong.append(" ".join(own))
+            name = next(
+                (
+                    name
+                    for name in (" ".join(command_words[:2]), command_words[0])
+                    if name in parsers
+                ),
+                "",
+            )
+            has_subcommands = any(command.startswith(f"{name} ") for command in parsers)
+            has_default = f"{name} run" in parsers
+            if not name or (has_subcommands and not has_default and len(command_words) > 1):
+                wrong_commands.append(" ".join(command_words))
                 continue
-            # `profile PROGRAM` and `record PROGRAM` mean `run PROGRAM`.
+            # `profile PROGRAM` means `profile run PROGRAM`, and `record PROGRAM` is analogous.
             options = parsers[name] | parsers.get(f"{name} run", set())
-            wrong += [
+            wrong_commands += [
                 f"{name} {word}"
-                for word in own
+                for word in command_words
                 if word.startswith("--") and word.partition("=")[0] not in options
             ]
-    return wrong
+    return wrong_commands
 
 
 def map_options() -> dict[str, set[str]]:
     """Map each command of ``theano-fast``, such as "cache warm", to its options."""
-    whole, *others = reference.make_parsers()
-    by_name = {parser.prog: parser for parser in others}
+    main_parser, *other_parsers = reference.make_parsers()
+    by_name = {parser.prog: parser for parser in other_parsers}
     options: dict[str, set[str]] = {}
 
-    def add(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> None:
+    def add_options(parser: argparse.ArgumentParser, words: tuple[str, ...]) -> None:
         options[" ".join(words)] = set(parser._option_string_actions)
         for action in parser._actions:
             if isinstance(action, argparse._SubParsersAction):
                 for name, inner in action.choices.items():
-                    add(by_name.get(inner.prog, inner), (*words, name))
+                    add_options(by_name.get(inner.prog, inner), (*words, name))
 
-    add(whole, ())
+    add_options(main_parser, ())
     return options
 
 
@@ -183,7 +197,7 @@ def test_links_lead_to_files_and_headings(document: Path) -> None:
     assert find_broken_links(document) == []
 
 
-def test_the_index_leads_to_every_page_and_readme_to_it() -> None:
+def test_the_index_links_to_every_page_and_the_readme_to_the_index() -> None:
     assert {page.name for page in PAGES} <= {INDEX.name, *find_links(INDEX)}
     assert "docs/index.md" in find_links(README)
 

@@ -7,7 +7,7 @@ from builder.options import Options
 
 
 def test_only_images_with_python_3_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-    monkeypatch.setattr(image_pipeline, "build_image", lambda name, *_: made.append(name))
+    images: list[str] = []
+    monkeypatch.setattr(image_pipeline, "build_image", lambda name, *_: images.append(name))
     image_pipeline.build_all_images(Options())
-    assert made == ["openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm"]
+    assert images == ["openblas", "mkl", "openblas-amdlibm", "mkl-amdlibm"]

@@ -1,4 +1,4 @@
-"""Check that modules import only modules before them in LAYERS."""
+"""Test that a module of builder/ imports only modules that precede it in LAYERS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from builder.common import paths
 
-# The modules of each folder, in order.
+# The modules of each folder of builder/; "" is builder/ itself. Each module may import the modules
+# above it.
 LAYERS = {
     "common": (
         "errors",
@@ -128,6 +129,7 @@ MODULES = {
 
 
 def find_imports(file: Path) -> set[str]:
+    """Return the modules of builder/ that a file imports, such as "common/paths"."""
     names = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if not isinstance(node, ast.ImportFrom) or (node.module or "").split(".")[0] != "builder":
@@ -144,18 +146,19 @@ def test_every_module_has_a_layer() -> None:
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_imports_go_downward(name: str) -> None:
+def test_a_module_imports_only_preceding_modules(name: str) -> None:
     assert find_imports(MODULES[name]) <= set(ORDER[: ORDER.index(name)])
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_only_some_modules_start_programs(name: str) -> None:
+def test_only_processes_and_engine_import_subprocess(name: str) -> None:
     if name in ("common/processes", "package/engine"):
         return
     assert "import subprocess" not in MODULES[name].read_text(encoding="utf-8")
 
 
-def test_only_tasks_imports_invoke() -> None:
+def test_no_module_of_the_builder_imports_invoke() -> None:
+    # The imports are between the module's docstring and the next docstring.
     assert not [
         name
         for name, file in MODULES.items()

@@ -9,6 +9,6 @@ from builder.options import Options
 
 
 @pytest.mark.parametrize("flag", ["sources", "bundle", "amdlibm_archive"])
-def test_a_missing_path_is_refused(flag: str, tmp_path: Path) -> None:
+def test_an_option_with_a_missing_path_is_refused(flag: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=f"--{flag.replace('_', '-')}"):
         Options(**{flag: tmp_path / "none"})

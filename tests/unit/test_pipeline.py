@@ -19,10 +19,13 @@ PLAN = Plan((), {}, {}, {})
 
 
 def make_build(options: Options | None = None, target: Target = Target.PACKAGES) -> Build:
+    """Make a build of the stack openblas with an empty plan."""
     return Build(stacks.load("openblas"), PLAN, options or Options(), target)
 
 
-def test_an_engine_must_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_or_missing_engine_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="rattler-build, conda-build"):
         Build.of_stack("openblas", Options(engine="make"))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -30,9 +33,10 @@ def test_an_engine_must_exist(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         Build.of_stack("openblas", Options(engine="conda-build"))
 
 
-def test_only_the_task_lock_writes_a_committed_lock(
+def test_lock_writes_the_lock_file_only_with_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Without ``write``, a new lock is printed as a difference, or refused with --locked."""
     package = Package(Path("/c/zlib-1.2.13-h0_0.conda"), "linux-64", "ab" * 32, 5)
     monkeypatch.setattr(paths, "LOCKS", tmp_path)
     monkeypatch.setattr(Build, "build_packages", lambda _: [])
@@ -52,7 +56,7 @@ def test_only_the_task_lock_writes_a_committed_lock(
 
 
 @pytest.mark.parametrize("archive", ["", "ab" * 32])
-def test_locks_with_amds_library_stay_out_of_the_repository(
+def test_lock_files_with_amds_library_are_written_below_build(
     archive: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = stacks.load("openblas-amdlibm")
@@ -72,7 +76,7 @@ CHECKS = [
 ]
 
 
-def test_a_build_ends_with_the_checks_and_the_next_commands(
+def test_a_build_prints_its_checks_and_the_next_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     prefix = tmp_path / "envs" / "openblas"
@@ -83,8 +87,8 @@ def test_a_build_ends_with_the_checks_and_the_next_commands(
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
     monkeypatch.setattr(paths, "LOGS", tmp_path / "logs")
     monkeypatch.chdir(tmp_path)
-    installed = Environment(prefix, Lock("openblas", ("spec 0",), ()))
-    monkeypatch.setattr(Build, "install", lambda _: installed)
+    environment = Environment(prefix, Lock("openblas", ("spec 0",), ()))
+    monkeypatch.setattr(Build, "install", lambda _: environment)
 
     def run(*_: object, log: Path, **__: object) -> int:
         report.write({"checks": CHECKS}, report.verification_file("openblas"))
@@ -106,7 +110,7 @@ def test_a_build_ends_with_the_checks_and_the_next_commands(
     assert "openblas: verified before: 2 checks passed, 1 skipped;" in capsys.readouterr().out
 
 
-def test_timings_are_not_in_the_report_of_the_stack(
+def test_timings_have_a_report_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(paths, "REPORTS", tmp_path)

@@ -7,7 +7,7 @@ import pytest
 from builder import report
 
 
-def test_keys_are_sorted_and_the_file_is_whole(
+def test_a_report_has_sorted_keys_and_a_failed_write_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "reports" / "x.json"
@@ -19,7 +19,7 @@ def test_keys_are_sorted_and_the_file_is_whole(
     assert report.read(file)["b"] == 1
 
 
-def test_no_report_reads_as_empty(tmp_path: Path) -> None:
+def test_a_missing_or_damaged_report_is_read_as_empty(tmp_path: Path) -> None:
     assert report.read(tmp_path / "none.json") == {}
     (tmp_path / "broken.json").write_text("{")
     assert report.read(tmp_path / "broken.json") == {}

@@ -20,7 +20,7 @@ FILE = paths.ROOT / "tasks.py"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Run tasks in this process; return the exit status and the output."""
+    """Run ``./invoke`` with arguments in this process; return the exit code and the output."""
     program = tasks.Invoke("0", name="Invoke", binary="./invoke")
     with pytest.raises(SystemExit) as ended:
         program.run(["invoke", "--search-root", str(paths.ROOT), *arguments])
@@ -38,10 +38,11 @@ def find_imports(file: Path) -> set[str]:
     }
 
 
-def test_the_tasks_import_only_invoke() -> None:
+def test_tasks_py_needs_only_invoke_and_the_standard_library() -> None:
+    """``./invoke`` reads tasks.py with the host's Invoke, before the builder's tools exist."""
     allowed = {*sys.stdlib_module_names, "invoke", "builder"}
     files = {FILE}
-    for file in (FILE, *(paths.ROOT / f"builder/{name}.py" for name in ("options",))):
+    for file in (FILE, paths.ROOT / "builder" / "options.py"):
         modules = find_imports(file)
         assert {module.partition(".")[0] for module in modules} <= allowed
         files |= {
@@ -80,7 +81,7 @@ def test_shared_flags_become_options(
 def test_a_task_may_have_a_flag_named_like_an_option(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The task fetch writes the bundle that other tasks read."""
+    """--bundle of the task fetch is its output; the option --bundle is an input of other tasks."""
     bundle, calls = tmp_path / "bundle.tar", list[tuple[str, Options, None, Path]]()
     monkeypatch.setattr(tasks, "_has_tools", lambda: True)
     monkeypatch.setattr(pipeline, "fetch_stack", lambda *arguments: calls.append(arguments))
@@ -99,7 +100,7 @@ def test_publish_needs_a_target(
     assert "--to" in output
 
 
-def test_without_a_task_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_task_all_tasks_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     status, output = run(capsys)
     assert status == 0
     assert "./invoke build --stack=openblas" in output
@@ -108,14 +109,14 @@ def test_without_a_task_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "near"), [(["biuld"], "build"), (["build", "--stak=mkl"], "--stack")]
+    ("arguments", "suggestion"), [(["biuld"], "build"), (["build", "--stak=mkl"], "--stack")]
 )
 def test_a_misspelt_word_gets_a_suggestion(
-    arguments: list[str], near: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], suggestion: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status, output = run(capsys, *arguments)
     assert status == 2
-    assert f"did you mean {near}?" in output
+    assert f"did you mean {suggestion}?" in output
 
 
 def test_only_flags_of_the_task_are_suggested(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +132,7 @@ def test_help_lists_the_flags_of_a_task(flag: str, capsys: pytest.CaptureFixture
     assert "--amdlibm-archive" in output
 
 
-def test_a_task_without_a_stack_lists_them(
+def test_a_task_without_its_stack_lists_all_stacks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_has_tools", lambda: True)
@@ -142,7 +143,7 @@ def test_a_task_without_a_stack_lists_them(
 
 
 @pytest.mark.parametrize(
-    ("words", "instead"),
+    ("words", "remedy"),
     [
         ("pack --stack=2017-mkl", "./invoke image --stack=2017-mkl"),
         ("env --stack=2017-mkl --with=keras", "build/envs/2017-mkl/bin/pip install"),
@@ -155,7 +156,7 @@ def test_a_task_without_a_stack_lists_them(
     ],
 )
 def test_python_2_stacks_refuse_unsupported_tasks(
-    words: str, instead: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    words: str, remedy: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tasks, "_has_tools", lambda: True)
     monkeypatch.chdir(paths.ROOT)
@@ -163,10 +164,10 @@ def test_python_2_stacks_refuse_unsupported_tasks(
     assert status == 2
     error, hint = output.splitlines()
     assert error.startswith("error: ")
-    assert instead in hint
+    assert remedy in hint
 
 
-def test_an_interpreter_without_the_tools_starts_the_script(
+def test_without_the_builders_tools_a_task_executes_the_invoke_script(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     started: list[list[str]] = []
@@ -201,7 +202,7 @@ def test_quiet_and_verbose_exclude_each_other(
         ("rebuild --stack=openblas", "second_build.rebuild_packages", ""),
     ],
 )
-def test_only_resumable_tasks_print_the_hint(
+def test_only_resumable_tasks_suggest_to_run_again(
     words: str,
     function: str,
     hint: str,
@@ -227,5 +228,5 @@ def test_resumable_tasks_exist() -> None:
     assert set(tasks.RESUMABLE) <= names
 
 
-def test_the_bench_names_its_graphs() -> None:
+def test_the_help_of_bench_lists_the_graphs() -> None:
     assert ", ".join(compile_time.GRAPHS) in tasks.bench.help["graphs"]

@@ -12,7 +12,7 @@ from builder.environment.envs import MARK
 
 @pytest.fixture
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The prefix of an installed environment without packages."""
+    """Return the prefix of an installed environment without packages."""
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     monkeypatch.setattr(paths, "REPORTS", tmp_path / "reports")
     prefix = tmp_path / "envs" / "openblas"
@@ -46,21 +46,21 @@ def test_a_failed_check_is_an_error(
     assert prefix in str(raised.value)
 
 
-def test_verify_hides_the_users_settings(
+def test_verify_runs_without_the_users_theano_flags(
     environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen: dict[str, str] = {}
+    variables: dict[str, str] = {}
 
     def run(argv: list[object], *, env: dict[str, str]) -> int:
-        seen.update(env)
+        variables.update(env)
         report.write({"passed": True}, report.verification_file("openblas"))
         return 0
 
     monkeypatch.setattr(processes, "run_on_terminal", run)
     monkeypatch.setenv("THEANO_FLAGS", "blas.ldflags=")
     assert verification.verify("openblas") == {"passed": True}
-    assert "THEANO_FLAGS" not in seen
-    assert "PATH" in seen
+    assert "THEANO_FLAGS" not in variables
+    assert "PATH" in variables
 
 
 def test_the_log_of_a_failed_check_is_printed(

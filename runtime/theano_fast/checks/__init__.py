@@ -1,7 +1,8 @@
 """List the checks of ``theano-fast verify``, in the order in which they run.
 
-Each check is a module of this package with a function ``run(Options) -> Result``. It runs in its
-own process, so that it sees only the libraries that it loads, and a crash is its failure.
+Each check is a module of this package with a function ``run(Options) -> Result``. Each check runs
+in its own process. So it sees only the libraries that it loads itself, and if it crashes, the other
+checks still run.
 """
 
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Check:
-    """A check: its module, the property that it proves, and the settings of its process.
+    """A check: the name of its module, the property that it proves, and its process's settings.
 
-    ``flags`` are THEANO_FLAGS that the import of Theano needs. ``limit`` is in seconds of wall
-    time; it ends a process that hangs, and is no test of speed.
+    ``flags`` are the check's own THEANO_FLAGS, which Theano reads when it is imported. ``limit``
+    is the timeout in seconds, ``full_limit`` with --full. It only ends a process that hangs; it
+    does not test speed.
     """
 
     name: str
@@ -25,7 +27,7 @@ class Check:
 CHECKS = (
     Check("packages", "the packages that Theano needs are the stack's, not replaced by pip"),
     Check("compiler", "a C++ module compiles and loads"),
-    # Shipped modules were compiled on another machine.
+    # Disable shipped modules, so that g++ compiles the loops on this machine.
     Check("loops", "g++ vectorizes loops for this processor", flags="cmodule.shipped="),
     Check(
         "blas",
@@ -46,11 +48,12 @@ CHECKS = (
     Check(
         "device",
         "an NVIDIA device computes the same results as the CPU",
-        # Without libgpuarray's memory pool, freed memory returns to the driver.
+        # Disable libgpuarray's memory pool. Freed memory then returns to the driver, so that the
+        # check can measure memory leaks.
         flags="gpuarray.preallocate=-1",
         limit=3600,
         full_limit=3600,
     ),
     Check("hermetic", "no library of the host except glibc is loaded", flags="openmp=True"),
-    Check("threads", "the default numbers of threads are the CPUs that the process may use"),
+    Check("threads", "BLAS and OpenMP start one thread per CPU that the process may use"),
 )

@@ -1,4 +1,4 @@
-"""Run a check in this process, and write its record: ``-m theano_fast.checks NAME FILE``."""
+"""Run one check: ``-m theano_fast.checks NAME FILE`` writes the record of check NAME as JSON."""
 
 import argparse
 import dataclasses
@@ -15,7 +15,7 @@ from theano_fast.checks.result import Options, Record, Result, record
 
 
 def main() -> None:
-    """Run the check named on the command line."""
+    """Run the check that the command line names, and write its record."""
     parser = argparse.ArgumentParser(prog="python -m theano_fast.checks", description=__doc__)
     parser.add_argument("name", choices=[check.name for check in CHECKS])
     parser.add_argument("file", type=Path)
@@ -23,12 +23,12 @@ def main() -> None:
     parser.add_argument("--device", default=Options.device)
     arguments = parser.parse_args()
     options = Options(stack.load(), arguments.full, arguments.device)
-    done = run(arguments.name, options)
-    arguments.file.write_text(json.dumps(dataclasses.asdict(done)))
+    check_record = run(arguments.name, options)
+    arguments.file.write_text(json.dumps(dataclasses.asdict(check_record)))
 
 
 def run(name: str, options: Options) -> Record:
-    """Run a check; if it raises an exception, the check failed with the exception's message."""
+    """Run a check, and return its record; an exception becomes a failure with a stack trace."""
     started = time.perf_counter()
     trace = ""
     try:
@@ -36,7 +36,7 @@ def run(name: str, options: Options) -> Record:
             f"theano_fast.checks.{name}"
         ).run
         result = check(options)
-    # Catch every exception, so that a check with a bug has failed.
+    # Catch every exception, so that a bug in a check is reported as the check's failure.
     except Exception as error:
         result = Result(failures=(f"{type(error).__name__}: {error}".strip(),))
         trace = traceback.format_exc()

@@ -1,4 +1,4 @@
-"""Check that BLAS ops run in C with the stack's BLAS, and that one BLAS and OpenMP are loaded."""
+"""Check that BLAS ops run in C with the stack's BLAS; allow only one BLAS and one OpenMP."""
 
 import sys
 from collections.abc import Iterator
@@ -14,8 +14,8 @@ from theano_fast import blas, libraries, thunks
 from theano_fast.checks.result import Options, Result
 
 EMPTY = (
-    "blas.ldflags is empty, so gemm runs in C through numpy and other BLAS ops run in Python; set"
-    " it as {prefix}/etc/theanorc of a new environment does, and remove it from your settings"
+    "blas.ldflags is empty, so gemm runs in C through numpy and other BLAS ops run in Python; "
+    "remove it from your settings; if {prefix}/etc/theanorc was changed, make a new environment"
 )
 
 
@@ -27,6 +27,7 @@ def run(options: Options) -> Result:
     for name, function, arguments in compile_ops():
         function(*arguments)
         failures += check_binding(name, thunks.read(function), family)
+    # Load SciPy's libraries too, because a wheel of SciPy has its own BLAS.
     scipy.linalg.lu_factor(np.eye(3))
     failures += run_openmp()
 
@@ -47,7 +48,7 @@ def run(options: Options) -> Result:
 
 
 def compile_ops() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Yield (name of a BLAS op, compiled function that must contain the op, arguments)."""
+    """Yield (name of a BLAS op, compiled function that must contain it, the call's arguments)."""
     a, b, c = T.dmatrices("a", "b", "c")
     x, y = T.dvectors("x", "y")
     square, line = np.eye(4), np.ones(4)
@@ -58,9 +59,12 @@ def compile_ops() -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
 
 
 def check_binding(name: str, nodes: tuple[thunks.Thunk, ...], family: str) -> list[str]:
-    """Return the failures of a BLAS op among a function's thunks.
+    """Return a failure if a BLAS op is missing, runs in Python, or calls another BLAS.
 
-    The C class of some ops has a "C" before its name: CGemv, CGer.
+    Args:
+        name: the op's class; the class CGemv also counts as Gemv, and CGer as Ger.
+        nodes: the thunks of the compiled function.
+        family: the stack's BLAS, a key of libraries.BLAS.
     """
     matches = [thunk for thunk in nodes if thunk.kind in (name, f"C{name}")]
     if not matches:
@@ -76,7 +80,7 @@ def check_binding(name: str, nodes: tuple[thunks.Thunk, ...], family: str) -> li
 
 
 def is_linked(module: str, family: str) -> bool:
-    """Return whether a module is linked with a BLAS, directly or through libblas.so.3."""
+    """Return whether a compiled module links to a BLAS family, also through libblas.so.3."""
     needed = libraries.read_requirements(module).libraries
     interface = Path(sys.base_prefix, "lib", "libblas.so.3")
     if interface.name in needed:
@@ -85,7 +89,7 @@ def is_linked(module: str, family: str) -> bool:
 
 
 def run_openmp() -> list[str]:
-    """Run an Elemwise with a parallel loop; return the failures."""
+    """Run an Elemwise with a parallel loop; return a failure if it was compiled without OpenMP."""
     x = T.dvector("x")
     function = theano.function([x], T.exp(x))
     function(np.zeros(100_000))
@@ -95,7 +99,7 @@ def run_openmp() -> list[str]:
 
 
 def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
-    """Return the failures of the loaded BLAS libraries."""
+    """Return a failure unless the only loaded BLAS is the environment's, of the stack's family."""
     if [instance.family for instance in instances] != [family]:
         names = ", ".join(f"{i.family} ({i.path})" for i in instances) or "none"
         return [f"the process must load one BLAS, {family}; it loaded {names}"]
@@ -109,7 +113,7 @@ def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
 
 
 def check_openmp(runtimes: tuple[str, ...]) -> list[str]:
-    """Return the failures of the loaded OpenMP run times."""
+    """Return a failure unless the only loaded OpenMP run time is the environment's."""
     if len(runtimes) != 1:
         names = ", ".join(runtimes) or "none"
         return [f"the process must load one OpenMP run time; it loaded {names}"]
@@ -121,5 +125,5 @@ def check_openmp(runtimes: tuple[str, ...]) -> list[str]:
 
 
 def is_in_environment(file: str) -> bool:
-    """Return whether a file, with links resolved, is in the environment."""
+    """Return whether a file is in the environment after symlinks are resolved."""
     return Path(file).resolve().is_relative_to(Path(sys.base_prefix).resolve())

@@ -1,7 +1,7 @@
 """Check with Theano's ``misc/check_blas.py`` that Theano's gemm is as fast as numpy's dot.
 
-Both must call the same library on the same threads. If Theano is slower at a size at which
-arithmetic dominates, it calls another library.
+Both should call the same BLAS on the same number of threads. At this size, arithmetic dominates the
+time. So if Theano is slower, it calls another library or uses fewer threads.
 """
 
 import time
@@ -14,9 +14,10 @@ import theano.misc.check_blas
 from theano_fast.checks.result import Options, Result
 
 SIZE, CALLS = 2000, 10
+# The largest allowed ratio of Theano's time to numpy's.
 LARGEST_RATIO = 1.25
-# Rounds of Theano and numpy alternate. The best round counts, because other programs can only slow
-# a round down. After FEWEST_ROUNDS, rounds continue only while the ratio is too large.
+# Each round times Theano, then numpy. The best round counts, because other programs can only slow a
+# round down. After FEWEST_ROUNDS, rounds continue only while the ratio is too large.
 FEWEST_ROUNDS, MOST_ROUNDS = 2, 8
 
 
@@ -42,7 +43,10 @@ def run(options: Options) -> Result:
 
 
 def measure_best_times(dtype: str) -> tuple[float, float, str]:
-    """Return Theano's and numpy's least seconds for CALLS products, and Theano's implementation."""
+    """Return Theano's and numpy's least seconds for CALLS products, and Theano's implementation.
+
+    The implementation is a text of Theano, such as "CPU (with direct Theano binding to blas)".
+    """
     theano.config.floatX = dtype
     theanos, numpys = float("inf"), float("inf")
     for turn in range(MOST_ROUNDS):

@@ -1,5 +1,6 @@
-/* A library to preload: counts the elements that amdlibm's exponentials compute, in
-   its array functions and in the vector variants that compiled loops call. */
+/* Library for LD_PRELOAD that counts the elements whose exponentials amdlibm computes.
+   in_arrays counts the elements of array functions. in_loops counts the elements of the
+   vector variants, which compiled loops call. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -8,9 +9,10 @@
 extern "C" {
 #endif
 
+/* The numbers of elements that array functions and SIMD variants have computed. */
 ptrdiff_t in_arrays, in_loops;
 
-/* Call amdlibm, which the compiled module has loaded. */
+/* amdlibm's own function. The compiled module has loaded amdlibm already. */
 #define NEXT(name) \
     ((__typeof__(&name))dlsym(dlopen("libamdlibm.so", RTLD_LAZY | RTLD_NOLOAD), #name))
 
@@ -23,7 +25,8 @@ ptrdiff_t in_arrays, in_loops;
 ARRAY(amd_vrsa_expf, float)
 ARRAY(amd_vrda_exp, double)
 
-/* The x86-64 vector function ABI defines the names. */
+/* The x86-64 vector function ABI defines the names. For example, _ZGVbN4v_amd_expf uses
+   SSE2 (b), has no mask (N), 4 lanes, and a vector as argument (v). */
 #define VARIANT(name, lanes, type, instructions)                                    \
     typedef type vector##name __attribute__((vector_size(lanes * sizeof(type))));   \
     __attribute__((target(instructions))) vector##name name(vector##name x)         \

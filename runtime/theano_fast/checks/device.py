@@ -1,7 +1,8 @@
 """Check an NVIDIA device against the CPU: products, convolutions, recurrent networks, training.
 
-Skipped without a device, unless --device names one. float32 and float16 are compared with float64
-on the CPU. The allowed error of products and convolutions is Higham's bound.
+Without a usable device, the check is skipped, or fails if --device names a device. Results in
+float32 and float16 are compared with results in float64 on the CPU. The allowed error of products
+and convolutions is Higham's bound (accuracy.py).
 """
 
 import functools
@@ -22,16 +23,17 @@ from theano_fast.accuracy import gamma
 from theano_fast.checks import scan
 from theano_fast.checks.result import Options, Result
 
+# The unit roundoff of float32.
 UNIT = 2.0**-24
-# Theano's check_blas lists times of GPUs for this size.
+# Theano's misc/check_blas.py lists times of many GPUs for this size and this number of calls.
 SIZE, CALLS = 5000, 10
-# The largest allowed memory leak: less than one array of the large product.
+# The largest allowed memory leak in bytes. One matrix of order SIZE is larger.
 KEPT_BYTES = 64 << 20
-# Recurrent networks: bidirectional or not, and the input mode.
+# The kinds of recurrent networks: (bidirectional, input mode).
 KINDS = ((False, "linear"), (True, "linear"), (False, "skip"))
 INPUTS, UNITS = 5, 7
 
-# A function that returns failures and measurements.
+# A function that checks one group of ops, and returns failures and measurements.
 Proof = Callable[[], tuple[list[str], dict[str, Any]]]
 
 
@@ -65,10 +67,10 @@ def run(options: Options) -> Result:
 
 
 def prove(context: Any, proofs: tuple[Proof, ...]) -> tuple[list[str], dict[str, Any]]:
-    """Run proofs up to twice; return failures and measurements.
+    """Run all proofs twice, or once if a proof fails; return failures and measurements.
 
-    It is a failure if the second run leaks memory. The first run may keep memory: kernels, and the
-    handles and workspaces of cuDNN and cuBLAS.
+    A memory leak in the second run is a failure. The first run may keep memory, for kernels and for
+    the handles and workspaces of cuDNN and cuBLAS.
     """
     measurements: dict[str, Any] = {}
     for _ in range(2):
@@ -93,13 +95,13 @@ def draw_uniform(*shape: int) -> Any:
 
 
 def compare(name: str, got: Any, expected: Any, allowed: Any) -> list[str]:
-    """Return a failure if the error of a result is larger than allowed.
+    """Return a failure if the error of an element is larger than allowed.
 
     Args:
         name: the name of the result, for the message.
-        got: the results of the device.
-        expected: the results of the CPU.
-        allowed: the largest error; an array, or a number for all results.
+        got: the result of the device, an array.
+        expected: the result of the CPU, an array in float64.
+        allowed: the largest allowed error: an array, or one number for all elements.
     """
     error = np.abs(np.asarray(got, "float64") - expected)
     if (error <= allowed).all():
@@ -138,9 +140,10 @@ def check_gemm() -> tuple[list[str], dict[str, Any]]:
 def check_convolutions() -> tuple[list[str], dict[str, Any]]:
     """Check cuDNN's conv2d and both of its gradients against float64 on the CPU.
 
-    Theano's default algorithms sum products without a transform, so Higham's bound holds. The
-    gradients sum products with the outputs, so the errors of both sums add up. float16 is summed in
-    float32, and rounded in the outputs and in the gradients.
+    Theano's default algorithms add up products without an FFT or Winograd transform, so Higham's
+    bound holds. A gradient is a sum of products with outputs, which are sums too. So the bound
+    counts the terms of both sums. float16 numbers are added up in float32. The results are rounded
+    to float16 twice: in the outputs and in the gradients.
     """
     arrays = draw_uniform(8, 3, 17, 19), draw_uniform(5, 3, 4, 3)
     names = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
@@ -167,7 +170,12 @@ def check_convolutions() -> tuple[list[str], dict[str, Any]]:
 
 
 def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
-    """Return the outputs and gradients of recurrent networks of all kinds, by name."""
+    """Return the outputs and gradients of recurrent networks of all modes and kinds, by name.
+
+    Args:
+        dtype: the dtype of weights and inputs.
+        backend: "cudnn" or "scan", as in nn.RNN.
+    """
     results = {}
     for mode, (bidirectional, input_mode) in itertools.product(nn.GATES, KINDS):
         inputs = UNITS if input_mode == "skip" else INPUTS
@@ -189,7 +197,10 @@ def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
 
 
 def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Check RNNBlock's networks and their gradients against theano.scan's on the CPU."""
+    """Check RNNBlock's networks and their gradients against theano.scan's on the CPU.
+
+    Allow 1000 unit roundoffs of float32, relative to the largest expected value or 1.
+    """
     failures = []
     for name, got in compute_networks("float32", "cudnn").items():
         right = expected[name]
@@ -198,7 +209,7 @@ def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]
 
 
 def check_training() -> tuple[list[str], dict[str, Any]]:
-    """Check that the scan check's training step in float64 has the same loss as on the CPU."""
+    """Check that the training step of checks/scan.py, in float64, reaches its loss on the CPU."""
     theano.config.floatX = "float64"
     step = scan.compile_training("small", gradients=False)
     losses = [float(step()[0]) for _ in range(scan.CALLS)]

@@ -1,6 +1,6 @@
 """Check that no library of the host except glibc is loaded.
 
-Another machine may have another version of the host's libraries, or lack them.
+Another machine may lack the host's libraries, or have other versions of them.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ from theano_fast.checks.result import Options, Result
 
 
 def run(options: Options) -> Result:
-    """Load all extension modules, and modules that Theano compiles; find the host's libraries."""
+    """Load extension modules and modules that Theano compiles; report the host's libraries."""
     modules = list_extension_modules()
     unloadable = list(filter(None, map(load, modules)))
     run_theano()
@@ -42,11 +42,15 @@ def run(options: Options) -> Result:
 def list_extension_modules() -> tuple[Path, ...]:
     """Return the compiled modules of the standard library and of the stack's packages, sorted.
 
-    Omit test modules, because programs do not import them; pip's packages, because some need the
-    host's libraries or cannot be loaded this way; and mpi4py, because its MPI is the host's.
+    Omit these modules:
+
+    - test modules, because programs do not import them;
+    - modules that pip installed, because some need the host's libraries, and ctypes cannot load
+      others;
+    - mpi4py, because its MPI is the host's.
     """
     suffixes = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-    pips = {
+    pip_files = {
         Path(str(package.locate_file(file)))
         for package in metadata.distributions()
         if (package.read_text("INSTALLER") or "conda").strip() != "conda"
@@ -61,11 +65,11 @@ def list_extension_modules() -> tuple[Path, ...]:
         for path in root.rglob("*.so")
         if path.name.endswith(suffixes) and "test" not in path.name and "mpi4py" not in path.parts
     }
-    return tuple(sorted(modules - pips))
+    return tuple(sorted(modules - pip_files))
 
 
 def load(module: Path) -> str:
-    """Load a module's file and its libraries without initializing it; return an error or ""."""
+    """Load a module's file and its libraries, without importing it; return an error or ""."""
     try:
         ctypes.CDLL(str(module))
     except OSError as error:
@@ -74,7 +78,7 @@ def load(module: Path) -> str:
 
 
 def run_theano() -> None:
-    """Run compiled modules: BLAS, a parallel Elemwise, a scan."""
+    """Run modules that Theano compiles: BLAS ops, a parallel Elemwise and a scan."""
     a, x = T.dmatrix("a"), T.dvector("x")
     powers, _ = theano.scan(lambda value: T.dot(a, value), outputs_info=[x], n_steps=2)
     theano.function([a, x], [powers, T.dot(a, a), T.exp(a)])(np.eye(2), np.ones(2))

@@ -26,23 +26,28 @@ from theano_fast.checks.result import Options, Result
 # amdlibm is built.
 BOUND = 4
 SAMPLES = 3000
-# Repeat each special argument: twice the widest vector's length.
+# The occurrences of each special argument: twice the number of lanes of the widest vector.
 REPEATS = 32
-# Arrays have these lengths and begin at these offsets. So after the last whole vector, every
-# possible number of elements remains.
+# The lengths of tested arrays, and the offsets of their first elements. Every possible number of
+# elements remains after the last whole vector of some array.
 LENGTHS, OFFSETS = range(36), range(3)
 DTYPES = ("float32", "float64")
-# A multiple of the length of every vector, so that no scalar function computes the last elements.
+# The length of the arrays whose exponentials are counted. It is a multiple of every number of
+# lanes, so that no scalar function computes the last elements.
 COUNTED = 4096
+# The counters of count.c.
 COUNTERS = ("in_arrays", "in_loops")
+# The command that prints the counters.
 PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.libm")
+# The numbers of elements of timed arrays.
 SIZES = (1_000, 100_000, 10_000_000)
-# The best of a few rounds counts, because other programs can only slow a round down.
+# The best of ROUNDS counts, because other programs can only slow a round down. A round takes at
+# least LEAST_SECONDS.
 ROUNDS, LEAST_SECONDS = 3, 0.02
 
 
 def lstm(x: Any) -> Any:
-    """Return the output of an LSTM cell whose gates are the rows of x."""
+    """Return the output of an LSTM cell; the rows of x are its three gates and its new memory."""
     cell = T.nnet.sigmoid(x[0]) * x[3] + T.nnet.sigmoid(x[1]) * T.tanh(x[3])
     return T.nnet.sigmoid(x[2]) * T.tanh(cell)
 
@@ -94,12 +99,15 @@ def run(options: Options) -> Result:
 
 
 def describe_functions() -> tuple[str, ...]:
-    """Return lines that name the functions of AMD's library; empty without the library."""
+    """Return lines that name the functions of AMD's library; () if amdlibm does not contain it."""
     return tuple("  " + line for line in report.render_facts(facts.read_amdlibm()).splitlines())
 
 
 def find_count_failures() -> list[str]:
-    """Return the failures in the numbers of elements that amdlibm computes in a process."""
+    """Return a failure if amdlibm did not compute all exponentials of a process.
+
+    The process preloads count.c, which counts the elements that amdlibm computes.
+    """
     expected = COUNTED * len(DTYPES)
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         library = compile_source("count.c", Path(folder, "count.so"), "-fPIC", "-shared")
@@ -116,9 +124,9 @@ def find_count_failures() -> list[str]:
 
 
 def compile_source(name: str, file: Path, *options: str) -> Path:
-    """Compile a source in this module's directory to file; return the file.
+    """Compile a source in this module's directory to ``file``; return ``file``.
 
-    The compiler is the environment's g++, so the source must be both C and C++.
+    The compiler is the environment's g++, so the source must be valid as C and as C++.
     """
     compiler = [theano.config.cxx, "-x", "c++", "-fpermissive", "-w", "-O2", *options]
     source = Path(__file__).with_name(name)
@@ -127,12 +135,12 @@ def compile_source(name: str, file: Path, *options: str) -> Path:
 
 
 def make_ld_preload(library: Path) -> str:
-    """Return a value of LD_PRELOAD with the library before the user's."""
+    """Return the value of LD_PRELOAD: the library, then the user's libraries."""
     return " ".join(filter(None, (str(library), os.environ.get("LD_PRELOAD"))))
 
 
 def probe() -> dict[str, int]:
-    """Compute exponentials with array functions and in fused loops; return count.c's counters."""
+    """Compute exponentials with array functions and in fused loops; return the COUNTERS."""
     for dtype in DTYPES:
         x = T.vector(dtype=dtype)
         values = np.linspace(-1, 1, COUNTED).astype(dtype)
@@ -144,7 +152,11 @@ def probe() -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of survey.c: a variant of a function, its error, and a failure or ""."""
+    """A row of survey.c's output: a variant of a function, and its largest error in ulp.
+
+    ``lanes`` is 0 for an array function and 1 for a scalar function. ``wrong`` is the failure, ""
+    if the variant is right.
+    """
 
     symbol: str
     function: str
@@ -154,7 +166,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The function, the kind of variant, and the symbol."""
+        """The function, the kind of variant, and the symbol, for messages."""
         kinds = {0: "of arrays", 1: "of scalars"}
         return f"{self.function} {kinds.get(self.lanes, f'of {self.lanes} lanes')} ({self.symbol})"
 
@@ -177,10 +189,14 @@ def parse(text: str) -> list[Row]:
 
 
 def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
-    """Return each function's largest error in ulp, and the failures.
+    """Check all functions in one fused loop of a dtype.
 
-    One loop computes all functions of contiguous arrays of 0 to 35 elements, strided arrays and
-    scalars, also in DebugMode. Ordinary and special arguments are mixed at random.
+    The loop computes contiguous arrays of 0 to 35 elements, strided arrays and scalars. Ordinary
+    and special arguments are mixed at random. DebugMode checks the special arguments again.
+
+    Returns:
+        the largest error in ulp of each function, by a name such as "exp float32", and the
+        failures.
     """
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
@@ -196,7 +212,8 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
             libm.compute_conventional(function, special),
         ]
         mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
-        # Code for a vector with only special lanes may differ from code for one special lane.
+        # Add vectors with only special lanes: the library may compute them by other code than
+        # vectors with one special lane.
         order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), REPEATS)]
         arguments = [np.concatenate(both)[order] for both in zip(ordinary, special, strict=True)]
         exact = np.concatenate(right)[order]
@@ -223,7 +240,7 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
 
 
 def compile_fused(dtype: str, ndim: int, mode: Any = None) -> Any:
-    """Compile a function of two arguments that computes all functions in one loop."""
+    """Compile a Theano function of two arrays that computes all functions in one loop."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     x, y = scalar.Scalar(dtype)("x"), scalar.Scalar(dtype)("y")
@@ -234,12 +251,12 @@ def compile_fused(dtype: str, ndim: int, mode: Any = None) -> Any:
 
 
 def list_calls(on_arrays: Any, on_scalars: Any, count: int) -> Iterator[tuple[str, Any, Any]]:
-    """Yield calls: a description, the index of their arguments, and the function.
+    """Yield (description, index of the arguments, function) for each call to make.
 
     Args:
-        on_arrays: the function of vectors.
-        on_scalars: the function of scalars.
-        count: the number of arguments.
+        on_arrays: the compiled function of vectors.
+        on_scalars: the compiled function of scalars.
+        count: the number of arguments to choose from.
     """
     yield "in an array", slice(None), on_arrays
     yield "in a reversed array", slice(None, None, -1), on_arrays
@@ -255,7 +272,7 @@ def list_calls(on_arrays: Any, on_scalars: Any, count: int) -> Iterator[tuple[st
 
 
 def find_uncalled(function: Any, dtype: str) -> list[str]:
-    """Return a failure for each function whose vector variant a compiled loop does not call."""
+    """Return a failure for each amdlibm function whose vector variants the loop does not call."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     called = {
@@ -274,7 +291,7 @@ def find_uncalled(function: Any, dtype: str) -> list[str]:
 
 
 def find_debug_failures(dtype: str) -> list[str]:
-    """Return the failure of special arguments in DebugMode, which compares with Python."""
+    """Return a failure if DebugMode finds that C and Python differ for special arguments."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
@@ -288,7 +305,7 @@ def find_debug_failures(dtype: str) -> list[str]:
 
 
 def measure_expression(name: str, dtype: str) -> dict[str, list[float]]:
-    """Return the seconds of a call with amdlibm and with the C library, for each of SIZES."""
+    """Return the seconds of a call by library, amdlibm or libm; one number for each of SIZES."""
     x = T.matrix(dtype=dtype)
     functions = {}
     for library, flag in (("amdlibm", True), ("libm", False)):
@@ -307,7 +324,7 @@ def measure_expression(name: str, dtype: str) -> dict[str, list[float]]:
 
 
 def measure_seconds(function: Any, values: Any) -> float:
-    """Return the mean seconds of calls within LEAST_SECONDS, after a call that is not timed."""
+    """Return the mean seconds of calls during LEAST_SECONDS, after a call that is not timed."""
     function(values)
     calls, started, passed = 0, time.perf_counter(), 0.0
     while passed < LEAST_SECONDS:
@@ -320,8 +337,8 @@ def measure_seconds(function: Any, values: Any) -> float:
 def render(timed: Mapping[str, Mapping[str, list[float]]]) -> tuple[str, ...]:
     """Return a table: ns per element with amdlibm, and its speed-up over the C library."""
     lines = [f"  {'ns per element, speed-up':<28}" + "".join(f"{n:>18,}" for n in SIZES)]
-    for name, both in timed.items():
-        rows = zip(SIZES, both["amdlibm"], both["libm"], strict=True)
+    for name, times in timed.items():
+        rows = zip(SIZES, times["amdlibm"], times["libm"], strict=True)
         cells = (
             f"{1e9 * amdlibm / size:>9.2f} {c_library / amdlibm:>7.1f}x"
             for size, amdlibm, c_library in rows

@@ -1,4 +1,4 @@
-"""Check in g++'s notes that elementwise loops are vectorized for this processor.
+"""Check in g++'s optimization notes that elementwise loops are vectorized for this processor.
 
 Times are reported but not checked, because they also depend on the machine's load.
 """
@@ -24,7 +24,8 @@ DTYPES = ("float32", "float64")
 ARITHMETIC: Mapping[str, Callable[[Any, Any], Any]] = {
     "x * y + x": lambda x, y: x * y + x,
 }
-# These loops call functions of libtheano_functions, which need fused multiply-add, or of amdlibm.
+# These loops call vector functions of libtheano_functions, which need fused multiply-add (FMA3).
+# With amdlibm, the loops call amdlibm's functions.
 FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
     "softplus(x)": lambda x, _: T.nnet.softplus(x),
     "x ** y": lambda x, y: x**y,
@@ -33,13 +34,14 @@ FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 # The timed expression of FUNCTIONS.
 TIMED = "tanh(x) * sigmoid(x) + exp(x)"
 SIZE = 100_000
+# A part of the summary on processors without FMA3.
 SLOW = "without fused multiply-add, exp, log, log1p, pow and tanh are not vectorized"
 VECTORIZED = re.compile(r"optimized: +loop vectorized using (\d+) byte vectors")
 
 
 @dataclass(frozen=True)
 class Loop:
-    """A compiled loop; ``widths`` are its vectors' sizes in bytes, empty without vectors."""
+    """A compiled loop; ``widths`` are the sizes of its vectors in bytes, empty if it has none."""
 
     name: str
     function: Any
@@ -47,7 +49,7 @@ class Loop:
 
 
 def run(options: Options) -> Result:
-    """Compile loops, read which loops g++ vectorized, and time one against the C library."""
+    """Compile loops, read which loops g++ vectorized, and time one loop against the C library."""
     cxx = theano.config.cxx
     if not cxx or shutil.which(cxx) is None:
         return Result(skipped=f"no C++ compiler: theano.config.cxx is {cxx!r}")
@@ -77,7 +79,7 @@ def run(options: Options) -> Result:
 
 
 def list_flags() -> list[str]:
-    """Return the g++ flags with which Theano compiles for this processor, and the user's."""
+    """Return the g++ flags that select this processor, then the user's gcc.cxxflags."""
     from theano.gof.cmodule import GCC_compiler  # noqa: PLC0415 (Theano imports it when needed)
 
     machine = [flag for flag in GCC_compiler.compile_args() if flag.startswith("-m")]
@@ -87,18 +89,19 @@ def list_flags() -> list[str]:
 def compile_loop(
     name: str, expression: Callable[[Any, Any], Any], dtype: str, define: str = ""
 ) -> Loop:
-    """Compile the loop of an expression of two vectors, with g++'s notes.
+    """Compile the loop of an expression of two vectors, and parse g++'s notes about the loop.
 
     Args:
-        name: the name in messages.
-        expression: returns the result of two variables.
+        name: the expression in messages.
+        expression: a function that returns the symbolic result of two symbolic vectors.
         dtype: the dtype of the vectors.
-        define: an additional flag of g++.
+        define: an additional flag of g++, such as "-DNAME".
     """
     x, y = (T.vector(dtype=dtype) for _ in range(2))
     with tempfile.TemporaryDirectory(prefix="theano-fast-") as folder:
         notes = Path(folder, "notes")
-        # The flag has the folder's name, which is new, so g++ runs: the cache has no such module.
+        # The name of the new folder is part of the flags. So no module in the cache has the same
+        # flags, and g++ runs.
         words = [theano.config.gcc.cxxflags, define, f"-fopt-info-vec-optimized={notes}"]
         with theano.change_flags(**{"gcc.cxxflags": " ".join(filter(None, words))}):
             function = theano.function([x, y], expression(x, y), on_unused_input="ignore")
@@ -107,12 +110,15 @@ def compile_loop(
 
 
 def parse(notes: str) -> frozenset[int]:
-    """Return the vectors' sizes in bytes from g++'s notes of -fopt-info-vec-optimized."""
+    """Return the sizes of vectors in bytes, from the notes of g++ -fopt-info-vec-optimized."""
     return frozenset(map(int, VECTORIZED.findall(notes)))
 
 
 def measure_times(loop: Loop, dtype: str) -> tuple[float, float]:
-    """Return the seconds of a call of TIMED's loop, and of the same loop with the C library."""
+    """Return the seconds of a call of TIMED's loop, and of the same loop with the C library.
+
+    -DTHEANO_LIBM makes the loop call the C library's functions.
+    """
     with theano.change_flags(**{"lib.amdlibm": False}):
         library = compile_loop(TIMED, FUNCTIONS[TIMED], dtype, "-DTHEANO_LIBM")
     values = np.random.RandomState(1).uniform(-3, 3, SIZE).astype(dtype)

@@ -1,8 +1,8 @@
 """Check BLAS results of Theano and SciPy against extended precision, with a proven error bound.
 
-All routines, dtypes, memory orders, strides, empty operands and thread counts are checked, because
-silently wrong results are a BLAS's worst defect. Two OpenMP run times in one process caused such
-results (Theano's issue 6568).
+Silently wrong results are a BLAS's worst defect: two OpenMP run times in one process caused wrong
+products (Theano's issue 6568). So each routine is checked with all dtypes, memory orders, strides
+and thread counts, also with empty operands.
 """
 
 import functools
@@ -19,7 +19,8 @@ import theano.tensor as T
 from theano_fast import accuracy, blas, threads
 from theano_fast.checks.result import Options, Result
 
-# (i, j, k). OpenBLAS and MKL use threads only for large extents, such as the last extents.
+# The extents of the axes (i, j, k) of KERNELS. OpenBLAS and MKL use several threads only for large
+# extents, such as the last extents.
 EXTENTS = (
     (1, 1, 1), (2, 3, 5), (17, 33, 8), (64, 16, 65), (0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0),
     (257, 129, 130),
@@ -30,7 +31,10 @@ DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Kernel:
-    """A tested product: einsum's subscripts, and (beta, alpha) if it adds to its output."""
+    """A tested product, with einsum's subscripts.
+
+    With ``scales`` (beta, alpha), the result is beta * accumulator + alpha * product.
+    """
 
     name: str
     subscripts: str
@@ -38,7 +42,7 @@ class Kernel:
 
 
 class Reference(NamedTuple):
-    """Operands, the exact result in extended precision, and the bound of its error."""
+    """The operands (a, b, accumulator), the exact result, and the bound of the computed error."""
 
     operands: tuple[Any, Any, Any]
     expected: Any
@@ -55,7 +59,7 @@ KERNELS = (
 
 
 def run(options: Options) -> Result:
-    """Run every kernel in every dtype with 1 to N threads, and the complex inner products."""
+    """Run each kernel in each dtype and with each thread count, and the complex inner products."""
     compiled = {(k, d): compile_kernel(k, d) for k, d in itertools.product(KERNELS, DTYPES)}
     library = next(b for b in blas.list_loaded() if b.family == options.stack.axes["blas"])
     counts = choose_thread_counts(threads.count_available())
@@ -85,7 +89,7 @@ def run(options: Options) -> Result:
 
 
 def choose_thread_counts(most: int) -> list[int]:
-    """Return the thread counts to run up to ``most``: 1 to 4, powers of two, and ``most``."""
+    """Return the thread counts to test, at most ``most``: 1 to 4, powers of two, and ``most``."""
     doubled = [2**power for power in range(most.bit_length())]
     return sorted({count for count in (*range(1, 5), *doubled, most) if count <= most})
 
@@ -102,12 +106,13 @@ def compile_kernel(kernel: Kernel, dtype: str) -> Any:
     if kernel.scales is None:
         return theano.function([a, b], operation(a, b))
     beta, alpha = (np.asarray(scale, dtype) for scale in kernel.scales)
-    # Mutable, so that the BLAS adds to the accumulator's own memory, in any layout.
+    # Make the input mutable, so that the BLAS adds to the accumulator's own memory, in any layout.
     accumulator = theano.In(out, mutable=True, borrow=True)
     return theano.function([accumulator, a, b], beta * out + alpha * operation(a, b))
 
 
-# Keep the references of all thread counts, because extended precision is slow on emulators.
+# Compute each reference once for all thread counts, because extended precision is slow on emulated
+# processors.
 @functools.cache
 def compute_reference(kernel: Kernel, extents: tuple[int, ...], dtype: str) -> Reference:
     """Draw a kernel's operands; return them with the exact result and its error bound."""
@@ -130,7 +135,10 @@ def compute_reference(kernel: Kernel, extents: tuple[int, ...], dtype: str) -> R
 def compute_errors(
     kernel: Kernel, function: Any, extents: tuple[int, ...], dtype: str
 ) -> Iterator[tuple[str, float]]:
-    """Yield (layouts, largest error as a multiple of its bound) for layouts of the operands."""
+    """Yield (layouts, error) for each choice of the operands' layouts.
+
+    The error is the largest error of an entry of the result, divided by its bound.
+    """
     (a, b, out), expected, bound = compute_reference(kernel, extents, dtype)
     for layouts in choose_layouts(a.ndim, b.ndim, out.ndim):
         first, second, target = (
@@ -139,14 +147,18 @@ def compute_errors(
         )
         got = function(target, first, second) if kernel.scales else function(first, second)
         error = float((abs((got - expected).astype(np.float64)) / bound).max(initial=0))
-        # A NaN is an infinite error; comparisons with NaN are False.
+        # Report NaN as an infinite error: comparisons with NaN are False, so max would skip it.
         yield str(layouts), np.inf if np.isnan(error) else error
 
 
 def choose_layouts(*ndims: int) -> Iterator[tuple[Any, ...]]:
-    """Yield a layout for each operand, so that each operand has each of its layouts once or more.
+    """Yield tuples with a layout for each operand; each operand gets each of its layouts.
 
-    The numbers of layouts are powers of two, so steps by an odd number reach all layouts.
+    From one tuple to the next, operand i moves on by 2 i + 1 layouts. The number of layouts is a
+    power of two, so a step by an odd number reaches all layouts.
+
+    Args:
+        ndims: the number of axes of each operand.
     """
     operands = [accuracy.list_layouts(ndim) for ndim in ndims]
     for turn in range(max(map(len, operands))):
@@ -156,10 +168,10 @@ def choose_layouts(*ndims: int) -> Iterator[tuple[Any, ...]]:
 
 
 def find_complex_failures() -> list[str]:
-    """Return the complex inner products that are wrong.
+    """Return a failure for each wrong inner product of complex vectors.
 
-    Fortran compilers return complex values differently, GNU's in registers and Intel's through a
-    hidden argument. A BLAS with the wrong convention fails in SciPy.
+    GNU's Fortran compiler returns complex values in registers, and Intel's through a hidden
+    argument. SciPy expects GNU's convention, so a BLAS with Intel's returns wrong values to it.
     """
     failures = []
     for prefix, dtype in (("c", "complex64"), ("z", "complex128")):

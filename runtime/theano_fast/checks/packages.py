@@ -1,6 +1,7 @@
-"""Check that the Python packages that Theano needs are the stack's, and were not replaced.
+"""Check that pip has not replaced the stack's Python packages that Theano needs.
 
-The stack's constraints file names the packages. The environment's pip uses it by default.
+The constraints file etc/pip-constraints.txt names the packages and their versions. By default, the
+environment's pip reads this file, and refuses other versions.
 """
 
 import re
@@ -28,7 +29,7 @@ class Constraint(NamedTuple):
 
 
 def run(options: Options) -> Result:
-    """Compare the installed packages with the constraints."""
+    """Compare the versions and installers of packages with the constraints."""
     constraints = parse(Path(sys.base_prefix, CONSTRAINTS).read_text())
     failures = tuple(filter(None, map(find_failure, constraints)))
     return Result(
@@ -40,13 +41,13 @@ def run(options: Options) -> Result:
 
 
 def parse(text: str) -> list[Constraint]:
-    """Return the constraints of a file: ``==`` pins a required package, ``===`` an optional one."""
+    """Parse a constraints file: ``==`` pins a required package, ``===`` an optional package."""
     rows = re.findall(r"^([\w.-]+) (===?)(\S+)$", text, re.MULTILINE)
     return [Constraint(name, version, operator == "==") for name, operator, version in rows]
 
 
 def find_failure(constraint: Constraint) -> str:
-    """Return the failure of a package; "" if it is the stack's package."""
+    """Return the failure of a package, "" if conda installed exactly the stack's version."""
     name, version, required = constraint
     try:
         package = metadata.distribution(name)

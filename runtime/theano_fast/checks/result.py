@@ -6,13 +6,17 @@ from typing import Any
 
 from theano_fast.stack import Stack
 
-# Show this number of failures in the table. One cause can have hundreds of failures.
+# The largest number of failures in a message. One cause can have hundreds of failures.
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of all checks: the expected stack, whether to run full sizes, the GPU's name."""
+    """The options of all checks.
+
+    ``stack`` is the environment's stack. ``full`` adds slow checks of full size. ``device`` is a
+    GPU, such as "cuda0"; "" is the first GPU, if there is one.
+    """
 
     stack: Stack
     full: bool = False
@@ -21,10 +25,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a check: passed, unless it has failures or a reason why it was skipped.
+    """The result of a check; it passed unless it has failures, or a reason why it was skipped.
 
-    ``summary`` is a line for the table. ``measurements`` are JSON values for the report, in seconds
-    or bytes unless their name has another unit. ``details`` are lines below the table.
+    ``summary`` is the check's line in the table. ``measurements`` are JSON values for the report,
+    in seconds or bytes unless their names have another unit. ``details`` are lines below the
+    table.
     """
 
     summary: str = ""
@@ -36,7 +41,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Record:
-    """The result of a check in the form of the report."""
+    """A check's entry in the report; ``status`` is passed, failed or skipped."""
 
     name: str
     status: str
@@ -48,7 +53,7 @@ class Record:
 
 
 def record(name: str, seconds: float, result: Result, traceback: str = "") -> Record:
-    """Make the record of a result; a check with failures failed, even if it was skipped."""
+    """Convert a result to a record; failures count more than the reason of a skipped check."""
     if result.failures:
         more = f"; and {len(result.failures) - SHOWN} more" if result.failures[SHOWN:] else ""
         status, message = "failed", "; ".join(result.failures[:SHOWN]) + more

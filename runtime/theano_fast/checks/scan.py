@@ -1,7 +1,7 @@
 """Check a profiled training step of a Neural Turing Machine, a typical program.
 
-All BLAS ops of the function and of its scans must run in C, the scans must loop in C, the gradient
-must agree with finite differences, and training must reach the stored loss.
+All BLAS ops of the function and of its scans must run in C. The scans must loop in C. The gradient
+must agree with finite differences. Training must reach the stored loss.
 """
 
 import io
@@ -16,24 +16,28 @@ import theano
 from theano_fast import libraries, ntm, profiles, rmsprop, thunks
 from theano_fast.checks.result import Options, Result
 
-# The loss in the last of CALLS training calls, in float64. Another BLAS, thread count or libm only
-# changes roundings of 1e-16 each, because runs are short and smooth: the small machine's loss is
-# the same to the last digit in C with OpenBLAS and in Python without optimization. The tolerance
-# allows a libm with errors of a few ulp; a wrong gradient changes the second digit.
+# REFERENCE is the loss in the last of CALLS training calls, in float64. Another BLAS, thread count
+# or libm changes only roundings of 1e-16 each. They hardly grow, because training is short and
+# smooth: the small machine's loss is the same to the last digit in C with OpenBLAS and in Python
+# without optimization. TOLERANCE allows a libm with errors of a few ulp. A wrong gradient changes
+# the second digit of the loss.
 CALLS = 20
 REFERENCE = {"small": 0.6224275353404106, "full": 0.6911389082282239}
 TOLERANCE = 1e-8
 RATE = {"small": 1e-2, "full": 1e-4}
 SIZES = {"small": ntm.SMALL, "full": ntm.FULL}
-# The errors of central differences with step h are h^2 times the third derivative, here 1e-10, and
-# u / h, here 1e-11.
+# The step h of central differences. They have two errors: h^2 times the third derivative, here
+# 1e-10, and u / h, here 1e-11, where u is the unit roundoff of float64.
 DIFFERENCE = 1e-5
 GRADIENT_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
 class Training:
-    """A compiled training step; it returns the loss and gradients from before its updates."""
+    """A compiled training step and its data.
+
+    A call returns the loss and the gradients at the parameters' values before the update.
+    """
 
     machine: ntm.Machine
     function: Any
@@ -46,7 +50,7 @@ class Training:
 
 
 def run(options: Options) -> Result:
-    """Run the small machine and check its gradient; with ``full``, also run the full-size one."""
+    """Train the small machine and check its gradient; with ``full``, also train the full size."""
     theano.config.floatX = "float64"
     small = compile_training("small", gradients=True)
     results = [judge("small", small, find_gradient_failures)]
@@ -61,7 +65,12 @@ def run(options: Options) -> Result:
 
 
 def compile_training(name: str, gradients: bool) -> Training:
-    """Compile the training step of a size; ``gradients`` also returns the gradients."""
+    """Compile the training step of a machine.
+
+    Args:
+        name: the machine's size, a key of SIZES.
+        gradients: return the gradients of all parameters too, after the loss.
+    """
     machine = ntm.build(SIZES[name], profile=True)
     parameters = list(machine.parameters.values())
     slopes = theano.grad(machine.loss, parameters)
@@ -75,13 +84,15 @@ def compile_training(name: str, gradients: bool) -> Training:
     return Training(machine, function, *ntm.copy_task(machine.size, seed=1))
 
 
-def judge(name: str, training: Training, more: Callable[[Training], list[str]]) -> Result:
+def judge(
+    name: str, training: Training, find_more_failures: Callable[[Training], list[str]]
+) -> Result:
     """Train CALLS times, and check the loss, the profile and the loops.
 
     Args:
-        name: the size: small or full.
-        training: the step.
-        more: returns the failures of further checks.
+        name: the machine's size, a key of SIZES.
+        training: the training step.
+        find_more_failures: a function that returns the failures of further checks.
     """
     losses, seconds = [], []
     for _ in range(CALLS):
@@ -93,7 +104,7 @@ def judge(name: str, training: Training, more: Callable[[Training], list[str]]) 
         failures.append(f"{name}: the loss in the last call is {losses[-1]}, not {REFERENCE[name]}")
     parsed = parse_profiles(training.function)
     failures += find_profile_failures(parsed) + find_loop_failures(training.function)
-    failures += more(training)
+    failures += find_more_failures(training)
     per_call, numbers = float(np.median(seconds)), parsed[0].numbers
     summary = (
         f"{name}: {per_call * 1e3:.1f} ms per call of {training.machine.size.steps} steps, compiled"
@@ -120,7 +131,10 @@ def parse_profiles(function: Any) -> tuple[profiles.Profile, ...]:
 
 
 def find_profile_failures(parsed: tuple[profiles.Profile, ...]) -> list[str]:
-    """Return the failures in the profiles: BLAS ops in Python, or no BLAS op."""
+    """Return a failure for each BLAS op in Python, and for each profile without BLAS ops.
+
+    There must be three profiles: of the function, of its scan and of the gradient's scan.
+    """
     failures = [
         f"{row.name} runs as {row.kind} in {profile.title}"
         for profile in parsed
@@ -137,7 +151,7 @@ def find_profile_failures(parsed: tuple[profiles.Profile, ...]) -> list[str]:
 
 
 def find_loop_failures(function: Any) -> list[str]:
-    """Return the scans that loop in Python, and a failure if scan_steps is not loaded."""
+    """Return a failure for each scan that loops in Python, and if scan_steps is not loaded."""
     failures = [f"{scan} loops in Python" for scan in thunks.list_python_scans(function)]
     if not any("/theano/scan_module/scan_steps." in file for file in libraries.list_mapped()):
         failures.append("scan's compiled loop, scan_steps, is not loaded")
@@ -145,9 +159,9 @@ def find_loop_failures(function: Any) -> list[str]:
 
 
 def find_gradient_failures(training: Training) -> list[str]:
-    """Return the parameters whose gradient disagrees with central differences.
+    """Return a failure for each parameter whose gradient disagrees with central differences.
 
-    Differences are in a random direction of length 1 from the initial values.
+    The differences are at the initial values, in a random direction of length 1 per parameter.
     """
     values = ntm.initial_values(training.machine.size, seed=1)
     slopes = dict(zip(values, compute_loss(training, values)[1:], strict=True))
@@ -168,7 +182,7 @@ def find_gradient_failures(training: Training) -> list[str]:
 
 
 def compute_loss(training: Training, values: dict[str, Any]) -> list[Any]:
-    """Return the loss and gradients at these values of the parameters, and train once."""
+    """Set the parameters to values, train once, and return the loss and gradients at the values."""
     for name, value in values.items():
         training.machine.parameters[name].set_value(value)
     return training()

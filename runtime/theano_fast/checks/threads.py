@@ -1,4 +1,4 @@
-"""Check that the BLAS and OpenMP start with as many threads as the process may use CPUs."""
+"""Check that BLAS and OpenMP start one thread for each CPU that the process may use."""
 
 import importlib
 import json
@@ -10,11 +10,12 @@ from pathlib import Path
 from theano_fast import blas, libraries, threads
 from theano_fast.checks.result import Options, Result
 
+# The command that prints the output of probe.
 PROBE = (sys.executable, "-P", "-m", "theano_fast.checks.threads")
 
 
 def run(options: Options) -> Result:
-    """Check new processes that are bound to one CPU, and to all CPUs of this process."""
+    """Check a new process on one CPU, and a new process on all CPUs of this process."""
     environ = {
         name: value
         for name, value in os.environ.items()
@@ -44,7 +45,10 @@ def run(options: Options) -> Result:
 
 
 def probe() -> dict[str, dict[str, int]]:
-    """Return the current and the largest number of threads of the BLAS and OpenMP, by library."""
+    """Return the numbers of threads of BLAS and OpenMP, by the library's file name.
+
+    ``threads`` is the current number, ``most`` the largest number that the library uses.
+    """
     importlib.import_module("numpy")
     counts = {
         library.name: {

@@ -1,8 +1,8 @@
 """Find the names that a program imports and this environment lacks, with their replacements.
 
-The program and its own modules are parsed, not run. Names from Theano, NumPy, SciPy, scikit-learn
-and Python are imported in another process, ``-m theano_fast.porting.imports``. Other packages are
-only checked for their presence.
+The program and its own modules are parsed, not run. Another process, ``-m
+theano_fast.porting.imports``, imports the names from Theano, NumPy, SciPy, scikit-learn and
+Python's standard library. Of other packages, only the presence is checked.
 """
 
 import ast
@@ -22,11 +22,12 @@ from theano_fast import old_names
 from theano_fast.porting import sources
 from theano_fast.porting.replacements import find_replacement
 
-# Each imported name of these packages, and of Python's library, is checked.
+# Check each name that a program imports from these packages or from Python's standard library.
 EXAMINED = ("theano", "numpy", "scipy", "sklearn")
+# By imported name: the name under which pip installs the package.
 PROVIDED_BY = {"PIL": "pillow", "cv2": "opencv-python", "skimage": "scikit-image"}
 PROVIDED_BY |= {"sklearn": "scikit-learn", "yaml": "pyyaml"}
-# The limit of the process that imports names, in seconds.
+# The timeout of the process that imports names, in seconds.
 SECONDS = 120
 
 
@@ -34,7 +35,8 @@ SECONDS = 120
 class Use:
     """A dotted name that a program imports, or reads from a module, at ``FILE:LINE``.
 
-    ``required`` means that the import of a program without the name fails.
+    ``imported`` is whether the name is in an import statement. ``required`` is whether the program
+    cannot start without the name.
     """
 
     name: str
@@ -45,7 +47,10 @@ class Use:
 
 @dataclass(frozen=True)
 class Missing:
-    """A missing name, the program's first use of it, the number of uses, and the fix."""
+    """A missing name, the FILE:LINE of its first use, the number of uses, and the fix.
+
+    ``required`` is whether the program needs the name.
+    """
 
     name: str
     location: str
@@ -108,7 +113,7 @@ def read(file: Path) -> Program:
 
 
 def find_added_paths(tree: ast.Module, file: Path) -> tuple[Path, ...]:
-    """Return the directories that a program adds to sys.path with literals."""
+    """Return the directories that a program appends to or inserts into sys.path as literals."""
     return tuple(
         file.parent / word.value
         for node in ast.walk(tree)
@@ -120,7 +125,7 @@ def find_added_paths(tree: ast.Module, file: Path) -> tuple[Path, ...]:
 
 
 def find_package_root(file: Path) -> tuple[Path, ...]:
-    """Return the directory that contains a file's outermost package; () if it is in no package."""
+    """Return (the directory that contains a file's outermost package,), or () without a package."""
     folder = file.parent
     while (folder / "__init__.py").exists() and folder.parent != folder:
         folder = folder.parent
@@ -128,7 +133,9 @@ def find_package_root(file: Path) -> tuple[Path, ...]:
 
 
 def find_own_files(name: str, file: Path, level: int, roots: Iterable[Path]) -> Iterator[Path]:
-    """Yield the program's own files that define a name: a module, and its packages.
+    """Yield the program's own files that the import of a name runs.
+
+    These are the ``__init__.py`` of each package in the name, and the module.
 
     Args:
         name: the imported dotted name.
@@ -159,7 +166,10 @@ def find_own_files(name: str, file: Path, level: int, roots: Iterable[Path]) -> 
 
 
 def find_imported_names(tree: ast.Module) -> dict[str, str]:
-    """Return the imported dotted name of each name that a module's imports bind."""
+    """Return the full dotted name for each name that a module's import statements bind.
+
+    For example, ``import numpy as np`` gives {"np": "numpy"}.
+    """
     names: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -176,7 +186,7 @@ def find_uses(tree: ast.Module, file: Path) -> Iterator[tuple[Use, int]]:
     """Yield each name that a module imports or reads from an imported module.
 
     Yields:
-        the use, and the number of dots before the name.
+        the use, and the number of dots before the name; 0 for an absolute import.
     """
     optional = {id(node) for block in _find_optional(tree) for node in ast.walk(block)}
     names = find_imported_names(tree)
@@ -190,7 +200,7 @@ def find_uses(tree: ast.Module, file: Path) -> Iterator[tuple[Use, int]]:
 
 
 def _list_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, int]]:
-    """Yield the dotted names of an import, and the number of dots before each."""
+    """Yield (dotted name, number of dots before the name) for each name of an import statement."""
     if isinstance(node, ast.Import):
         yield from ((alias.name, 0) for alias in node.names)
         return
@@ -202,13 +212,18 @@ def _list_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, int]]:
 
 
 def _find_optional(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the statements whose imports may fail without an error, or may never run."""
+    """Yield the statements whose imports may fail in a try block, or may never run."""
     kinds = (ast.Try, ast.If, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     return (node for node in ast.walk(tree) if isinstance(node, kinds))
 
 
 def get_full_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
-    """Return the full name of an attribute of an imported module, "" for other expressions."""
+    """Return the full name of an attribute of an imported module, "" for other expressions.
+
+    Args:
+        node: the expression.
+        aliases: the result of find_imported_names.
+    """
     if isinstance(node, ast.Attribute):
         module = get_full_name(node.value, aliases)
         return module and f"{module}.{node.attr}"
@@ -216,7 +231,7 @@ def get_full_name(node: ast.expr, aliases: Mapping[str, str]) -> str:
 
 
 def find_missing(uses: Iterable[Use]) -> tuple[Missing, ...]:
-    """Return the used names that this environment lacks, each name once."""
+    """Return the names that this environment lacks, each name once with the number of its uses."""
     restored = old_names.list_names()
     by_name: dict[str, list[Use]] = {}
     for use in uses:
@@ -246,7 +261,7 @@ def find_missing(uses: Iterable[Use]) -> tuple[Missing, ...]:
 
 
 def is_examined(top: str) -> bool:
-    """Return whether each imported name of a top-level package is checked."""
+    """Return whether each name that a program imports from a top-level package is checked."""
     return top in EXAMINED or top in sys.stdlib_module_names
 
 
@@ -269,7 +284,7 @@ def find_mend(name: str, error: str, restored: Iterable[str]) -> str:
 
 
 def import_names(names: list[str]) -> dict[str, str]:
-    """Import names in another process; return the errors of failed imports by name."""
+    """Import names in another process; return the error of each failed import, by name."""
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-W", "ignore", "-m", "theano_fast.porting.imports"],
@@ -282,25 +297,32 @@ def import_names(names: list[str]) -> dict[str, str]:
         )
     except subprocess.TimeoutExpired:
         return {}
-    # If a package crashes the process, the other names count as present.
+    # If a package crashes the process, there is no output, and all names count as present.
     errors: dict[str, str] = json.loads(done.stdout.splitlines()[-1]) if done.stdout else {}
     return errors
 
 
 def find_error(name: str) -> str:
-    """Import a dotted name, or find its package; return the error, "" if there is none."""
+    """Return the error of the import of a dotted name, "" if there is none.
+
+    Of a package that is not examined, check only the presence.
+    """
     top, *attributes = name.split(".")
     try:
         if not attributes or not is_examined(top):
             return "" if importlib.util.find_spec(top) else f"No module named {top!r}"
         return _import_parts(name)
     except ValueError:
-        # A module without a specification, such as __main__, exists.
+        # find_spec raises ValueError for an existing module without a spec, such as __main__.
         return ""
 
 
 def _import_parts(name: str) -> str:
-    """Import the longest module that a name begins with, and read the remaining attributes."""
+    """Import a dotted name; return the error, "" if there is none.
+
+    Read each part of the name as an attribute of the part before it. If there is no such attribute,
+    import the name up to this part as a module.
+    """
     parts = name.split(".")
     module: object = None
     for count in range(1, len(parts) + 1):
@@ -309,7 +331,7 @@ def _import_parts(name: str) -> str:
             continue
         try:
             module = importlib.import_module(".".join(parts[:count]))
-        # A package may raise any exception when it is imported, and raises it in the program too.
+        # A package may raise any exception when it is imported. The program would get it too.
         except Exception as raised:
             return str(raised).partition("\n")[0] or type(raised).__name__
     return ""
@@ -318,14 +340,14 @@ def _import_parts(name: str) -> str:
 def main() -> None:
     """Read names as JSON from stdin, import them, and print the errors of failed imports."""
     warnings.simplefilter("ignore")
-    errors = {name: error for name in json.load(sys.stdin) if (error := _try(name))}
+    errors = {name: error for name in json.load(sys.stdin) if (error := _catch_error(name))}
     print(json.dumps(errors))
 
 
-def _try(name: str) -> str:
+def _catch_error(name: str) -> str:
     try:
         return find_error(name)
-    # For hasattr, a module may raise another error than AttributeError.
+    # A module's __getattr__ may raise any exception, and hasattr catches only AttributeError.
     except Exception as raised:
         return str(raised).partition("\n")[0] or type(raised).__name__
 

@@ -1,7 +1,7 @@
 """Implement ``theano-fast port``: convert Python 2 with lib2to3, and list lines to check by hand.
 
-A file is converted in memory, checked, and replaced atomically. The original is kept as FILE.bak. A
-file that has such a backup is not converted again.
+A file is converted in memory, checked, and replaced atomically. The original is kept as FILE.bak.
+If FILE.bak exists, FILE is not converted again.
 """
 
 import difflib
@@ -17,7 +17,7 @@ from theano_fast.porting import rules, sources
 
 @dataclass(frozen=True)
 class Port:
-    """A source file: its text before and after conversion, and the converted lines to check."""
+    """A source file: its text before and after conversion, and the lines to check by hand."""
 
     file: Path
     before: str
@@ -36,7 +36,9 @@ class Port:
 
 
 def list_files(paths: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the files among paths, and the Python files below directories, in order.
+    """Return the files among paths, and the Python files below the directories among paths.
+
+    Skip files and directories whose names begin with a dot.
 
     Raises:
         sources.SourceError: a path does not exist, or is a directory without a Python file.
@@ -61,7 +63,7 @@ def list_files(paths: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def port(file: Path) -> Port:
-    """Convert a file without writing it; raises SourceError."""
+    """Convert a file in memory; raises SourceError."""
     before = sources.read(file)
     after = before
     ported = file.with_name(f"{file.name}.bak").exists()
@@ -77,7 +79,11 @@ def port(file: Path) -> Port:
 
 
 def write(ported: Port) -> None:
-    """Back up a file, and replace it atomically; if SourceError is raised, it is unchanged."""
+    """Back up a file, and replace it atomically.
+
+    Raises:
+        sources.SourceError: the backup or the new file cannot be written. The file is unchanged.
+    """
     new = ""
     try:
         content = ported.file.read_bytes()
@@ -104,11 +110,11 @@ def make_diff(ported: Port) -> Iterator[str]:
 
 
 def run(paths: Sequence[Path], dry: bool) -> Iterator[tuple[str, bool]]:
-    """Port files, and yield the lines to print, each with whether it is an error.
+    """Port files, and yield (line to print, whether the line is an error).
 
     Args:
         paths: files, and directories whose Python files are ported.
-        dry: write nothing, and yield diffs.
+        dry: write nothing, and yield the conversions as diffs.
     """
     converted = to_check = 0
     for file in list_files(paths):

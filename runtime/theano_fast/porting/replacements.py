@@ -1,12 +1,13 @@
 """Map names that libraries removed to their replacements.
 
-An entry also applies to its submodules and attributes. Names that THEANO_FAST_OLD_NAMES restores
-are in old_names.py. Names whose import raises an error with the replacement, such as names in
-theano.sandbox.cuda, are not in this table.
+An entry also applies to the submodules and attributes of its name. Names that
+THEANO_FAST_OLD_NAMES restores are in old_names.py. If the import of a name already raises an error
+with the replacement, the table omits the name. Most names in theano.sandbox.cuda do so.
 """
 
 from collections.abc import Mapping
 
+# By removed name: the text to write instead. Words in capitals are placeholders.
 REPLACEMENTS: Mapping[str, str] = {
     "joblib.MemmapingPool": "joblib.pool.MemmappingPool",
     "joblib.pool.MemmapingPool": "joblib.pool.MemmappingPool",

@@ -1,6 +1,7 @@
 """Find the lines of a ported program to check by hand, with advice for each line.
 
-The program is parsed, not run. So a rule sees only an expression and the assignments in its scope.
+The program is parsed, not run. So a rule knows only an expression and the assignments in the scope
+of the expression.
 """
 
 import ast
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from theano_fast.porting.imports import find_imported_names, get_full_name
 from theano_fast.porting.replacements import find_replacement
 
-# Functions whose positional arguments must all be integers; of SHAPES, only the first.
+# Functions whose positional arguments must all be integers.
 INTEGERS = ("range", "xrange", "reshape", "alloc", "eye")
+# Functions whose first argument must consist of integers.
 SHAPES = ("zeros", "ones", "empty", "full")
 # Keyword arguments that must be integers.
 INTEGER_OPTIONS = frozenset(
@@ -37,6 +39,7 @@ INTEGER_OPTIONS = frozenset(
         "ws",
     }
 )
+# Builtins that return an iterator in Python 3, and a list in Python 2.
 LAZY = ("filter", "map", "zip")
 # Functions that exhaust an iterator.
 READERS = frozenset(
@@ -57,6 +60,7 @@ READERS = frozenset(
         "filter",
     }
 )
+# Methods that programs call on lines of text.
 TEXT_METHODS = frozenset(
     {
         "lower",
@@ -69,6 +73,7 @@ TEXT_METHODS = frozenset(
         "upper",
     }
 )
+# Functions that Python 3 removed from the module string.
 STRING_FUNCTIONS = frozenset(
     {
         "atof",
@@ -88,7 +93,9 @@ STRING_FUNCTIONS = frozenset(
         "zfill",
     }
 )
+# Methods of dictionaries that return a view in Python 3, and a list in Python 2.
 VIEWS = ("items", "keys", "values")
+# The nodes that begin a new scope.
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -104,7 +111,8 @@ def find_lines(tree: ast.Module) -> tuple[Line, ...]:
     """Return the lines to check by hand, sorted by number."""
     names = find_imported_names(tree)
     lines: set[Line] = set()
-    # With true division from __future__, Python 2 also computed a float.
+    # With `from __future__ import division`, `/` gave a float in Python 2 too. So skip the first
+    # rule, find_divisions.
     scoped = SCOPED[1:] if names.get("division") == "__future__.division" else SCOPED
     for scope in list_scopes(tree):
         for rule in scoped:
@@ -115,7 +123,7 @@ def find_lines(tree: ast.Module) -> tuple[Line, ...]:
 
 
 def list_scopes(tree: ast.Module) -> Iterator[list[ast.AST]]:
-    """Yield the nodes of the module and of each function, without nodes of inner functions."""
+    """Yield a list of nodes for the module and each function, without nodes of inner functions."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         scope, inside = waiting.pop(), []
@@ -131,7 +139,7 @@ def list_scopes(tree: ast.Module) -> Iterator[list[ast.AST]]:
 
 
 def find_divisions(nodes: list[ast.AST]) -> Iterator[Line]:
-    """Find `/` in an index, a size, a shape or range(): Python 2 computed an integer."""
+    """Find `/` where an integer is needed, such as in an index: Python 2 computed an integer."""
     origins: dict[str, list[ast.BinOp]] = {}
     for _, name, value in sorted(find_bindings(nodes), key=lambda binding: binding[0]):
         if quotients := list(find_quotients(value, origins)):
@@ -143,7 +151,10 @@ def find_divisions(nodes: list[ast.AST]) -> Iterator[Line]:
 
 
 def find_bindings(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
-    """Yield the lines, names and values of assignments, and of loops over computed values."""
+    """Yield (line, name, value) for each assignment, and for each name that a for loop binds.
+
+    The value of a loop's name is the expression that the loop iterates over.
+    """
     for node in nodes:
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -154,7 +165,12 @@ def find_bindings(nodes: list[ast.AST]) -> Iterator[tuple[int, str, ast.expr]]:
 
 
 def pair_loop_names(target: ast.expr, iterated: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yield the names that a loop binds, with the values that it iterates over."""
+    """Yield (name, iterated expression) for a loop; look into enumerate and zip.
+
+    Args:
+        target: the names that the loop binds.
+        iterated: the expression after ``in``.
+    """
     if isinstance(target, ast.Name):
         yield target.id, iterated
     elif isinstance(target, (ast.Tuple, ast.List)) and isinstance(iterated, ast.Call):
@@ -172,7 +188,8 @@ def find_quotients(
     """Yield the divisions that make an expression a float in Python 3 but not in Python 2.
 
     Args:
-        origins: the divisions in the values of variables, by name.
+        value: the expression.
+        origins: the divisions in the values of variables, by the variable's name.
     """
     if isinstance(value, (ast.Name, ast.Attribute)):
         yield from origins.get(ast.unparse(value), ())
@@ -191,7 +208,7 @@ def find_quotients(
 
 
 def is_float(value: ast.expr) -> bool:
-    """Return whether an expression is a float also in Python 2."""
+    """Return whether an expression certainly is a float in Python 2 too."""
     for node in ast.walk(value):
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return True
@@ -215,7 +232,7 @@ def find_integers(nodes: list[ast.AST]) -> Iterator[ast.expr]:
                 parts = (
                     (item.lower, item.upper, item.step) if isinstance(item, ast.Slice) else (item,)
                 )
-                # The keys of dictionaries are reported too, although they may be floats.
+                # The keys of dictionaries are reported too, because they look like indices.
                 yield from (part for part in parts if part is not None)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2]
@@ -225,9 +242,10 @@ def find_integers(nodes: list[ast.AST]) -> Iterator[ast.expr]:
                 yield from node.args[:1]
             yield from (word.value for word in node.keywords if word.arg in INTEGER_OPTIONS)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
-                if isinstance(one, (ast.List, ast.JoinedStr)) or _is_text(one):
-                    yield other
+            # A list or a text is repeated an integer number of times.
+            for operand, factor in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(operand, (ast.List, ast.JoinedStr)) or _is_text(operand):
+                    yield factor
 
 
 def find_iterators(nodes: list[ast.AST]) -> Iterator[Line]:
@@ -255,7 +273,7 @@ def is_iterator(value: ast.AST) -> bool:
 
 
 def find_views(nodes: list[ast.AST]) -> Iterator[Line]:
-    """Find keys(), values() and items() of a dictionary that are indexed or added to a list."""
+    """Find calls of keys(), values() and items() that are indexed or added to a list."""
     for node in nodes:
         if isinstance(node, ast.Subscript):
             operands: tuple[ast.expr, ...] = (node.value,)
@@ -275,7 +293,7 @@ def find_views(nodes: list[ast.AST]) -> Iterator[Line]:
 
 
 def make_iterator_line(value: ast.expr) -> Line:
-    """Return the line of a call of map, filter or zip, with advice."""
+    """Return the line of a call of map, filter or zip, with the advice to make a list."""
     assert isinstance(value, ast.Call)
     name = ast.unparse(value.func)
     return Line(
@@ -284,7 +302,11 @@ def make_iterator_line(value: ast.expr) -> Line:
 
 
 def find_reads(node: ast.AST) -> Iterator[tuple[ast.expr, int]]:
-    """Yield the expressions that a node iterates over, with 1, or with 2 if it needs a list."""
+    """Yield (expression, number of reads) for the expressions that a node reads.
+
+    A node that iterates over an expression reads it once. An index and len count as two reads,
+    because they need a list.
+    """
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield node.value, 2
     elif isinstance(node, (ast.For, ast.comprehension)):
@@ -297,7 +319,7 @@ def find_reads(node: ast.AST) -> Iterator[tuple[ast.expr, int]]:
 
 
 def find_text(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a branch per function
-    """Find text that is written to binary files, and lines of binary files used as text."""
+    """Find files whose mode, text or binary, does not fit what is read or written."""
     modes = {name: mode for node in nodes for name, mode in find_opened(node)}
     for node in nodes:
         if isinstance(node, ast.For) and find_mode(node.iter, modes) == "rb":
@@ -335,7 +357,7 @@ def find_text(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a bran
 
 
 def find_opened(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield the variables of files that a node opens, and their modes."""
+    """Yield (variable, mode) for each file that an assignment or a with statement opens."""
     if isinstance(node, ast.Assign) and (mode := find_mode(node.value, {})) is not None:
         yield from ((ast.unparse(target), mode) for target in node.targets)
     elif isinstance(node, (ast.With, ast.AsyncWith)):
@@ -346,11 +368,11 @@ def find_opened(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def find_mode(value: ast.expr, modes: dict[str, str]) -> str | None:
-    """Return the mode of an expression that is an open file, None if it is unknown.
+    """Return the mode of an expression that is an open file, None if the mode is unknown.
 
     Args:
-        value: the expression.
-        modes: the modes of variables.
+        value: the expression: a call of open, or a variable.
+        modes: the known modes, by variable.
     """
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "open":
         mode = [word.value for word in value.keywords if word.arg == "mode"] or value.args[1:2]
@@ -363,6 +385,7 @@ def find_mode(value: ast.expr, modes: dict[str, str]) -> str | None:
 
 
 def _find_lines_as_text(loop: ast.For) -> Iterator[Line]:
+    """Find a loop over the lines of a binary file that calls a method of text on a line."""
     names = {node.id for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     body = [node for statement in loop.body for node in ast.walk(statement)]
     if any(isinstance(n, ast.Attribute) and n.attr in ("decode", "frombuffer") for n in body):
@@ -389,7 +412,7 @@ def _is_text(value: ast.AST) -> bool:
     return isinstance(value, ast.JoinedStr)
 
 
-# The rules that need all nodes of a scope; find_lines omits the first if division is true.
+# The rules that need all nodes of a scope. find_lines skips the first if `/` was true division.
 SCOPED: tuple[Callable[[list[ast.AST]], Iterator[Line]], ...] = (
     find_divisions,
     find_iterators,
@@ -399,7 +422,12 @@ SCOPED: tuple[Callable[[list[ast.AST]], Iterator[Line]], ...] = (
 
 
 def find_calls(node: ast.AST, names: dict[str, str]) -> Iterator[Line]:
-    """Find calls and definitions that changed in Python 3 or in current libraries."""
+    """Find imports, attributes, calls and methods that changed in Python 3 or in libraries.
+
+    Args:
+        node: the node to check.
+        names: the result of find_imported_names.
+    """
     if isinstance(node, ast.FunctionDef) and node.name == "__div__":
         yield Line(node.lineno, "`/` calls __truediv__: add __truediv__ = __div__")
     if isinstance(node, (ast.Import, ast.ImportFrom)):

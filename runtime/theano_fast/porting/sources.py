@@ -10,11 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Fixers that are never used. `future` would remove `from __future__ import division`, which shows
-# that `/` was true division.
+# Fixers of lib2to3 that are never used. `future` would remove `from __future__ import division`.
+# rules.py needs this line to know that `/` was true division.
 WITHOUT = ("future",)
-# Fixers that are not used next to an __init__.py. `import` would change `import utils` to `from .
-# import utils`, which fails in a program that runs as a script.
+# Fixers that are not used on files next to an __init__.py. `import` would change `import utils` to
+# `from . import utils`, which fails if the file runs as a script.
 WITHOUT_IN_PACKAGES = ("import",)
 # Builtins, methods and functions of itertools that only Python 2 has. A Python 3 program uses these
 # names only if it defines them.
@@ -71,18 +71,20 @@ def read(file: Path) -> str:
 
 
 def decode(content: bytes) -> tuple[str, str]:
-    """Return the text and the encoding of a source file's content, as PEP 263 defines.
+    """Decode a source file's content as PEP 263 defines; return the text and the encoding.
 
     Raises:
         SyntaxError: the declared encoding is unknown.
-        UnicodeDecodeError: the content has another encoding than the declared one.
+        UnicodeDecodeError: the content does not have the declared encoding.
     """
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     return content.decode(encoding), encoding
 
 
 def parse(file: Path) -> tuple[ast.Module, bool]:
-    """Return a file's Python 3 syntax tree with its line numbers, and whether it is Python 2.
+    """Return a file's syntax tree, and whether the file is Python 2.
+
+    Python 2 is converted to Python 3 first; the tree has the line numbers of the file.
 
     Raises:
         SourceError: the file cannot be read or parsed.
@@ -96,7 +98,7 @@ def parse(file: Path) -> tuple[ast.Module, bool]:
 
 
 def parse_text(text: str) -> ast.Module:
-    """Parse Python 3; raises SyntaxError, also for a null byte."""
+    """Parse the text of a Python 3 program; raises SyntaxError, also for a null byte."""
     with warnings.catch_warnings():
         # Ignore warnings about the program, such as "\d" in a string.
         warnings.simplefilter("ignore")
@@ -107,7 +109,7 @@ def parse_text(text: str) -> ast.Module:
 
 
 def is_python2(text: str) -> bool:
-    """Return whether a source runs on Python 2 only."""
+    """Return whether the text of a program runs only on Python 2."""
     try:
         tree = parse_text(text)
     except SyntaxError:
@@ -131,8 +133,13 @@ def _find_bound(tree: ast.Module) -> set[str]:
 
 
 def _detect_python2(tree: ast.Module, bound: set[str]) -> Iterator[bool]:
-    """Yield for each name, call and import whether only Python 2 has it; ``bound`` is exempt."""
-    # A try statement may import a module of Python 2 if it exists.
+    """Yield, for each name, method call and import, whether only Python 2 has it.
+
+    Args:
+        tree: the program.
+        bound: the names that the program itself defines, which do not count.
+    """
+    # Skip imports in try statements: programs for both Pythons try Python 2's modules there.
     blocks = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
     guarded = {id(node) for block in blocks for node in ast.walk(block)}
     for node in ast.walk(tree):
@@ -150,7 +157,7 @@ def _detect_python2(tree: ast.Module, bound: set[str]) -> Iterator[bool]:
 
 @cache
 def _list_renamed_modules() -> frozenset[str]:
-    """Return Python 2's names of the modules that Python 3 renamed."""
+    """Return the old names of the modules that Python 3 renamed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fix_imports: Any = import_module("lib2to3.fixes.fix_imports")
@@ -163,27 +170,28 @@ def convert(text: str, in_package: bool) -> str:
     """Convert Python 2 to Python 3.
 
     Args:
-        text: the source.
-        in_package: the file's directory has an __init__.py.
+        text: the text of the program.
+        in_package: whether the file's directory has an __init__.py.
 
     Raises:
         SyntaxError: the source is not Python 2, or lib2to3's result is not Python 3.
     """
     try:
         converted = _refactor(text.rstrip("\n") + "\n", in_package)
-    # lib2to3's tokenizer and parser raise errors of three kinds.
+    # lib2to3's tokenizer and parser raise errors of three unrelated types.
     except Exception as error:
         raise _make_syntax_error(error) from error
     try:
         parse_text(converted)
     except TabError:
+        # Python 3 rejects indentation that mixes tabs and spaces.
         converted = expand_tabs(converted)
         parse_text(converted)
     return converted
 
 
 def _refactor(text: str, in_package: bool) -> str:
-    """Return lib2to3's conversion of a source; raises its parser's errors."""
+    """Convert the text of a program with lib2to3; raises the errors of lib2to3's parser."""
     tool, refactor = _make_tool(in_package)
     features = refactor._detect_future_features(text)
     grammar = refactor.pygram.python_grammar
@@ -204,7 +212,7 @@ def _make_tool(in_package: bool) -> tuple[Any, Any]:
         refactor: Any = import_module("lib2to3.refactor")
     without = WITHOUT + (WITHOUT_IN_PACKAGES if in_package else ())
     names = refactor.get_fixers_from_package("lib2to3.fixes")
-    # Explicit fixers, such as set_literal and idioms, stay off because they only change style.
+    # lib2to3's explicit fixers, such as set_literal and idioms, stay off: they only change style.
     tool = refactor.RefactoringTool(
         [name for name in names if name.rpartition("fix_")[2] not in without]
     )
@@ -222,9 +230,9 @@ def _make_syntax_error(error: Exception) -> SyntaxError:
 
 
 def expand_tabs(text: str) -> str:
-    """Replace the tabs of a source's indentation by spaces; a tab stop is 8, as in Python 2.
+    """Replace the tabs of indentation with spaces; tab stops are 8 columns apart, as in Python 2.
 
-    Lines inside a string keep their tabs.
+    Lines that begin inside a string keep their tabs.
     """
     lines = text.splitlines(keepends=True)
     expanded = [_expand_line(line) for line in lines]

@@ -1,4 +1,4 @@
-"""Suggest changes that make a program faster: from its profile, and by measuring remedies."""
+"""Suggest changes that make a program faster: read its profile, and measure remedies."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from typing import Any
 
 from theano_fast import profiles, report, stack, verify
 
-# How to compute the operation of a class in C instead of Python, by the name of the class.
+# By class of op: how to compute the operation in C instead of Python.
 ALTERNATIVES = {
     "AdvancedIncSubtensor": "a single vector of integers as index, without a mask, runs in C",
     "AdvancedSubtensor": "a single vector of integers as index, without a mask, runs in C",
@@ -22,7 +22,7 @@ ALTERNATIVES = {
     "Split": "it has C code in Theano 1.0",
     **dict.fromkeys(profiles.BLAS_OPS, "no BLAS is linked; theano-fast doctor shows the reason"),
 }
-# Switch the clock of each node off, because it slows calls down.
+# Do not time each node, because reading the clock slows calls down.
 FLAGS = "profile=True,profiling.time_thunks=False"
 INTERRUPTED = "interrupted"
 UNCHANGED = "unchanged"
@@ -30,7 +30,12 @@ UNCHANGED = "unchanged"
 
 @dataclass(frozen=True)
 class Remedy:
-    """A change to a program's run: its name, the line to write, and the file for the line."""
+    """A change to the run of a program.
+
+    ``name`` is the change, such as "floatX = float32". ``where`` is the place to write it, such as
+    "in theanorc, under [global]". The other fields are the THEANO_FLAGS, environment variables and
+    interpreter that make the change for one run.
+    """
 
     name: str
     where: str
@@ -63,7 +68,7 @@ class Trial:
 
 
 def find_python_ops(parsed: Sequence[profiles.Profile]) -> Iterator[str]:
-    """Yield a suggestion for each op that ran in Python but has an alternative, longest first."""
+    """Yield a suggestion for each op that ran in Python but has an alternative, slowest first."""
     suggestions = []
     alternatives = {name.casefold(): text for name, text in ALTERNATIVES.items()}
     for profile in parsed:
@@ -71,7 +76,7 @@ def find_python_ops(parsed: Sequence[profiles.Profile]) -> Iterator[str]:
             continue
         applies = profile.tables.get("Apply", profiles.Table()).rows
         for row in profile.ops:
-            # The text of an op begins with the name of its class, except Dot's, which is dot.
+            # An op's text begins with the name of its class. Only Dot's text begins with "dot".
             kind = re.match(r"\w*", row.name)[0].casefold()  # type: ignore[index]
             if "Py" in row.kind and kind in alternatives:
                 nodes = [node for node in applies if node.name.startswith(f"{row.name}(")]
@@ -88,7 +93,11 @@ def find_python_ops(parsed: Sequence[profiles.Profile]) -> Iterator[str]:
 
 
 def list_remedies(cpus: int) -> Iterator[Remedy]:
-    """Yield the remedies for a number of CPUs: flags, thread counts, stacks in the same folder."""
+    """Yield the remedies: flags, thread counts, other stacks in this environment's folder.
+
+    Args:
+        cpus: the number of CPUs that the program may use.
+    """
     for flag, value in (("floatX", "float32"), ("allow_gc", "False")):
         yield Remedy(f"{flag} = {value}", "in theanorc, under [global]", f"{flag}={value}")
     if cpus > 1:
@@ -104,11 +113,14 @@ def list_remedies(cpus: int) -> Iterator[Remedy]:
 
 
 def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ...]:
-    """Run a program with each remedy, and unchanged before and after; return the trials.
+    """Run a program unchanged, then with each remedy, then unchanged again; return the trials.
 
-    The trials are sorted by speed-up, largest first.
-    A run that fails has a reason instead of a speed-up. After an interruption, or if the first
-    unchanged run fails, nothing more is run.
+    The trials are sorted by speed-up, largest first. The trial of a failed run has a reason instead
+    of a speed-up. After an interruption, or if the first unchanged run fails, no more runs start.
+
+    Args:
+        words: the program's file, then its arguments.
+        remedies: the remedies to measure.
     """
     unchanged = Remedy(UNCHANGED, "")
     runs, results = (unchanged, *remedies, unchanged), list[tuple[float, str]]()
@@ -122,6 +134,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
         if reason == INTERRUPTED:
             stopped = reason
         elif limit is None:
+            # The timeout of all later runs, in seconds.
             limit = 60 + 3 * (time.monotonic() - started)
             stopped = reason and f"unchanged, it {reason}"
         report.print_progress(len(results), len(runs), started, remedy.name, reason)
@@ -140,7 +153,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
 
 
 def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
-    """Return the seconds of a run and "", or 0 and the reason of its failure."""
+    """Return (the result of run, ""), or (0, the reason of the failure)."""
     try:
         return run(words, remedy, limit), ""
     except subprocess.TimeoutExpired:
@@ -152,11 +165,16 @@ def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[
 
 
 def run(words: Sequence[str], remedy: Remedy, limit: float | None) -> float:
-    """Return the seconds that all calls of a program's functions take.
+    """Run a program, and return the seconds of all calls of its Theano functions.
+
+    Args:
+        words: the program's file, then its arguments.
+        remedy: the change to the run.
+        limit: the timeout in seconds; None waits until the program ends.
 
     Raises:
         profiles.ProfileError: the program fails, or calls no function.
-        subprocess.TimeoutExpired: the program takes longer than the limit in seconds.
+        subprocess.TimeoutExpired: the program takes longer than ``limit``.
     """
     with tempfile.TemporaryDirectory(prefix="theano-fast-advice-") as folder:
         file = Path(folder, "profile.txt")

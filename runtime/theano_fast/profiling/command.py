@@ -14,14 +14,14 @@ from pathlib import Path
 from theano_fast import profiles, report, verify
 from theano_fast.profiling import advice, driver_calls, flame_graph, pages, profile_comparison
 
-# Print all ops and nodes, with their whole names.
+# Print all ops and nodes, with untruncated names.
 FLAGS = (
     "profile=True,profiling.n_ops=10000,profiling.n_apply=10000,profiling.output_line_width=9999"
-    # Traces must reach from inside Theano's code for gradients and scans to the program's line.
+    # A node's trace must reach from Theano's code for gradients and scans up to the program's line.
     ",traceback.limit=60"
 )
 
-# The exit status of shells after SIGINT.
+# The exit code after SIGINT, as in shells.
 INTERRUPTED = 130
 EXAMPLES = """examples:
   theano-fast profile train.py 10                # train-profile.html, .json, .speedscope.json
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Raises:
         profiles.ProfileError: a file is not a complete profile.
-        profile_comparison.ComparisonError: files have nothing in common.
+        profile_comparison.ComparisonError: no function or scan is in all files.
     """
     # ``run`` can be omitted, unless the program has the name of a command.
     commands = ("run", "read", "compare", "-h", "--help")
@@ -94,9 +94,9 @@ def read(file: Path) -> tuple[profiles.Profile, ...]:
 
 
 def run_program(options: argparse.Namespace) -> int:
-    """Run a program unchanged, write its page, JSON and speedscope file; return its status."""
+    """Run a program unchanged; write its profile in three files, and return its exit code."""
     out = options.out or Path(f"{options.program.stem}-profile")
-    # List the remedies before the program runs, so that an error there does not lose its profile.
+    # List the remedies before the program runs: an error here must not lose the program's profile.
     remedies = list(advice.list_remedies(len(os.sched_getaffinity(0)))) if options.advise else []
     with tempfile.TemporaryDirectory(prefix="theano-fast-profile-") as folder:
         file, lines_file = Path(folder, "profile.txt"), Path(folder, "lines.json")
@@ -105,7 +105,8 @@ def run_program(options: argparse.Namespace) -> int:
         words = map(str, (lines_file, options.program, *options.arguments))
         done = subprocess.run(
             [sys.executable, "-m", "theano_fast.profiling.node_lines", *words],
-            # Theano requires this to profile on a GPU, because it does not wait for kernels.
+            # Theano profiles on a GPU only if CUDA_LAUNCH_BLOCKING is 1: each launch then waits for
+            # its kernel.
             env={
                 "CUDA_LAUNCH_BLOCKING": "1",
                 **os.environ,
@@ -126,7 +127,8 @@ def run_program(options: argparse.Namespace) -> int:
     suggestions = list(advice.find_python_ops(parsed))
     trials: tuple[advice.Trial, ...] = ()
     if options.advise:
-        # Write the measurements so far also after a scheduler's SIGTERM at its time limit.
+        # A scheduler sends SIGTERM at its time limit. Treat it as an interruption, so that the
+        # measurements so far are written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
         trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
@@ -159,11 +161,11 @@ def run_program(options: argparse.Namespace) -> int:
 
 
 def add_lines(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.Profile:
-    """Return a profile whose nodes have a note with the program line that made them.
+    """Return a profile with a note for each node: the line of the program that made the node.
 
     Args:
         profile: the profile of a function or scan.
-        lines: the program lines by the node's index.
+        lines: the program's lines, by the node's index.
     """
     if "Apply" not in profile.tables:
         return profile
@@ -176,7 +178,7 @@ def add_lines(profile: profiles.Profile, lines: Mapping[str, str]) -> profiles.P
 
 
 def run_read(options: argparse.Namespace) -> int:
-    """Print the tables of profiles, and write their page."""
+    """Print the numbers and tables of profiles, and with --html write a page."""
     parsed = [profile for file in options.file for profile in read(file)]
     if options.html:
         report.write(options.html, pages.render_profiles(options.file[0].name, parsed))
@@ -192,7 +194,7 @@ def run_read(options: argparse.Namespace) -> int:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Print a comparison of profiles, and write its page."""
+    """Print a comparison of profiles, and with --html write a page."""
     names = profile_comparison.make_labels(options.file)
     comparisons = profile_comparison.compare([read(file) for file in options.file])
     if options.html:

@@ -1,11 +1,11 @@
-// Audit library (rtld-audit(7)): counts and times the calls of NVIDIA's driver in a
-// process.
+// Audit library (rtld-audit(7)) that counts and times a process's calls of NVIDIA's
+// driver.
 //
-// libgpuarray, cuBLAS and cuDNN look the driver's functions up at run time, with dlsym
-// or with cuGetProcAddress. The dynamic loader shows each lookup to this library, which
-// answers with a trampoline. LD_AUDIT loads the library; the file that
-// $THEANO_FAST_DRIVER_CALLS names receives the counts. Without a driver, nothing is
-// looked up and the file stays as it is.
+// The environment variable LD_AUDIT names this library, and THEANO_FAST_DRIVER_CALLS
+// names the file for the counts. libgpuarray, cuBLAS and cuDNN look up the driver's
+// functions at run time, by dlsym or cuGetProcAddress. The dynamic loader passes each
+// lookup to this library, which replaces the function by a trampoline. Without a
+// driver, no function is looked up, and the file does not change.
 #include <fcntl.h>
 #include <link.h>
 #include <stdint.h>
@@ -19,12 +19,14 @@
 
 namespace {
 
-// One record of the file: 24 bytes of text and two numbers.
+// A record of the file: 24 bytes for the group's name, then the number of calls and
+// their total time. GROUP of driver_calls.py has the same format.
 struct Group {
     char name[24];
     uint64_t calls, nanoseconds;
 };
 
+// The groups, and the names of their functions without the suffix of the version.
 const struct {
     const char *group, *functions;
 } GROUPS[] = {
@@ -58,6 +60,7 @@ const struct {
 };
 constexpr int COUNT = sizeof GROUPS / sizeof *GROUPS;
 
+// The counts: `in_memory` before the file is mapped, then the mapped file.
 Group in_memory[COUNT];
 Group *counts = in_memory;
 
@@ -65,44 +68,50 @@ using Word = void *;
 using Function = Word (*)(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word,
                           Word, Word);
 
-// The driver's functions have at most 12 parameters, and those in GROUPS no
-// floating-point numbers. Each trampoline has the function that it calls and its group.
+// The function that each trampoline calls, and the function's group. A trampoline
+// passes 12 words, because the driver's functions have at most 12 parameters. Functions
+// in GROUPS have no floating-point parameters, which are not passed as words.
 constexpr int TRAMPOLINES = 160;
 struct {
     Function function;
     int group;
 } targets[TRAMPOLINES];
+// A spin lock for changes of `targets`.
 bool locked;
 
-uint64_t now() {
+// Return the time of the monotonic clock in nanoseconds.
+uint64_t read_clock() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * UINT64_C(1000000000) + time.tv_nsec;
 }
 
+// Call targets[I].function; count and time the call in its group.
 template <int I>
 Word trampoline(Word a, Word b, Word c, Word d, Word e, Word f, Word g, Word h, Word i,
                 Word j, Word k, Word l) {
-    uint64_t start = now();
+    uint64_t start = read_clock();
     Word status = targets[I].function(a, b, c, d, e, f, g, h, i, j, k, l);
     Group &group = counts[targets[I].group];
-    __atomic_fetch_add(&group.nanoseconds, now() - start, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&group.nanoseconds, read_clock() - start, __ATOMIC_RELAXED);
     __atomic_fetch_add(&group.calls, 1, __ATOMIC_RELAXED);
     return status;
 }
 
+// Return trampoline number i of the sequence I.
 template <int... I>
 Function select_trampoline(int i, std::integer_sequence<int, I...>) {
     static const Function all[] = {trampoline<I>...};
     return all[i];
 }
 
+// Return trampoline number i.
 Function get_trampoline(int i) {
     return select_trampoline(i, std::make_integer_sequence<int, TRAMPOLINES>());
 }
 
-// Return whether a function's name is a word of a list, apart from the suffix of its
-// version.
+// Return whether a list of words contains a function's name without the suffix of its
+// version, such as _v2.
 bool contains(const char *list, const char *name) {
     const char *suffix = strpbrk(name, "_");
     size_t length = suffix ? suffix - name : strlen(name);
@@ -114,16 +123,20 @@ bool contains(const char *list, const char *name) {
     return false;
 }
 
-// Return the function that the process gets for a function of the driver.
+// Return the function that the process receives instead of a function of the driver: a
+// trampoline if a group contains its name, otherwise the function itself.
 void *replace(const char *name, void *function);
 
+// The driver's functions of the names cuGetProcAddress and cuGetProcAddress_v2, in the
+// order in which they are looked up.
 Function get_proc_address[2];
 
-// cuGetProcAddress has four parameters, and cuGetProcAddress_v2 five.
-template <int VERSION>
-Word look_up(Word symbol, Word address, Word version, Word flags, Word found) {
-    Word status = get_proc_address[VERSION](symbol, address, version, flags, found, 0,
-                                            0, 0, 0, 0, 0, 0);
+// Call cuGetProcAddress, and replace the function that it looks up. The fifth
+// parameter, `status_address`, exists only in cuGetProcAddress_v2.
+template <int NUMBER>
+Word look_up(Word symbol, Word address, Word version, Word flags, Word status_address) {
+    Word status = get_proc_address[NUMBER](symbol, address, version, flags,
+                                           status_address, 0, 0, 0, 0, 0, 0, 0);
     void **function = static_cast<void **>(address);
     if (!status && function && *function)
         *function = replace(static_cast<const char *>(symbol), *function);
@@ -132,8 +145,9 @@ Word look_up(Word symbol, Word address, Word version, Word flags, Word found) {
 
 void *replace(const char *name, void *function) {
     if (!strcmp(name, "cuGetProcAddress") || !strcmp(name, "cuGetProcAddress_v2")) {
-        // Asked for by name, the function is of the version that the caller's headers
-        // know.
+        // Each of the two names can refer to either function: a lookup of
+        // cuGetProcAddress by cuGetProcAddress returns the version that the caller's
+        // headers define. So the wrappers distinguish functions by address.
         Word (*wrappers[])(Word, Word, Word, Word, Word) = {look_up<0>, look_up<1>};
         for (int i = 0; i < 2; i++) {
             if (function == (void *)wrappers[i])
@@ -163,7 +177,8 @@ void *replace(const char *name, void *function) {
     return function;
 }
 
-// Count in the file from now on.
+// Map the file for the counts, and use it instead of `in_memory`. Write the names of
+// the groups.
 void open_file() {
     const char *name = getenv("THEANO_FAST_DRIVER_CALLS");
     int file = name ? open(name, O_RDWR | O_CLOEXEC) : -1;
@@ -190,7 +205,9 @@ unsigned la_version(unsigned version) {
 unsigned la_objopen(link_map *object, Lmid_t, uintptr_t *) {
     const char *slash = strrchr(object->l_name, '/');
     const char *file = slash ? slash + 1 : object->l_name;
-    // libcuda.so, without a version, is a name that has no functions of its own.
+    // The driver is libcuda.so.1 or libcuda.so.VERSION. Ignore libgpuarray's adapter
+    // libcuda.so (recipes/libgpuarray/cuda.c), which calls the functions of
+    // libcuda.so.1.
     if (strncmp(file, "libcuda.so.", 11))
         return 0;
     if (counts == in_memory)

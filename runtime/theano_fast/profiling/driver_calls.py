@@ -1,7 +1,7 @@
 """Count the calls of NVIDIA's driver in each call of a Theano function.
 
-``driver_calls.cpp`` counts in a file that this process maps. :class:`Counter` reads the file before
-and after each call of a function.
+``driver_calls.cpp`` is an audit library that writes the counts into a file. :class:`Counter` reads
+the file before and after each call of a function.
 """
 
 import importlib.abc
@@ -20,21 +20,25 @@ from theano_fast import import_hooks, stack
 
 COMPILER = "x86_64-conda-linux-gnu-g++"
 SOURCE = Path(__file__).with_suffix(".cpp")
+# The environment variable that names the file.
 VARIABLE = "THEANO_FAST_DRIVER_CALLS"
-# struct Group of the source: name, calls, nanoseconds.
+# The struct Group of driver_calls.cpp: name, calls, nanoseconds.
 GROUP = struct.Struct("24sQQ")
-# The first calls compile kernels and allocate memory.
+# Report this number of first calls separately, because they compile kernels and allocate memory.
 FIRST = 2
 
-# By the name of a group: calls, and nanoseconds.
+# By the name of a group of driver_calls.cpp: (calls, nanoseconds).
 Counts = dict[str, tuple[int, int]]
 
 
 def prepare(folder: Path) -> dict[str, str]:
-    """Return the environment variables that count a process's calls; none in a stack for CPUs.
+    """Compile the audit library if the stack's device is cuda.
 
     Args:
         folder: a directory for the library and its file.
+
+    Returns:
+        the environment variables for a process whose driver calls are counted; {} in other stacks.
 
     Raises:
         subprocess.CalledProcessError: the compiler failed.
@@ -47,11 +51,14 @@ def prepare(folder: Path) -> dict[str, str]:
 
 
 def compile_library(compiler: str, folder: Path) -> dict[str, str]:
-    """Compile the library; return the environment variables for a process whose calls it counts.
+    """Compile the audit library.
 
     Args:
-        compiler: g++.
+        compiler: the path of g++.
         folder: a directory for the library and its file.
+
+    Returns:
+        the environment variables for a process whose driver calls are counted.
 
     Raises:
         subprocess.CalledProcessError: the compiler failed.
@@ -64,7 +71,7 @@ def compile_library(compiler: str, folder: Path) -> dict[str, str]:
 
 
 def read(file: Path) -> Counts:
-    """Return the counts of a file; empty if the process loaded no driver."""
+    """Return the counts in a file; {} if the process loaded no driver."""
     with file.open("rb") as opened:
         try:
             memory = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
@@ -80,7 +87,7 @@ def _parse(memory: Any) -> Counts:
 
 
 class Counter:
-    """Counts of the driver's calls by the name of a function's profile."""
+    """Counter of the driver's calls in the calls of functions, by the name of their profile."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -88,19 +95,24 @@ class Counter:
         self.counts: dict[str, list[Counts]] = {}
         self.calls: dict[str, int] = {}
 
-    def wrap(self, call: Callable[..., Any], name_of: Callable[[Any], str]) -> Callable[..., Any]:
-        """Return a method of Function that counts, in place of its method ``__call__``."""
+    def wrap(self, call: Callable[..., Any], get_name: Callable[[Any], str]) -> Callable[..., Any]:
+        """Return a method for Function that calls ``call`` and counts the driver's calls.
+
+        Args:
+            call: Theano's method Function.__call__.
+            get_name: returns the name of a ProfileStats.
+        """
 
         @wraps(call)
-        def counted(function: Any, *args: Any, **kwargs: Any) -> Any:
+        def call_and_count(function: Any, *args: Any, **kwargs: Any) -> Any:
             before = read(self.file)
             try:
                 return call(function, *args, **kwargs)
             finally:
                 if function.profile:
-                    self._add(name_of(function.profile), before, read(self.file))
+                    self._add(get_name(function.profile), before, read(self.file))
 
-        return counted
+        return call_and_count
 
     def _add(self, name: str, before: Counts, after: Counts) -> None:
         zero = (0, 0)
@@ -119,7 +131,10 @@ class Counter:
             }
 
     def to_json(self) -> dict[str, Any]:
-        """Return the calls and microseconds per call: in each first call, and later on average."""
+        """Return, by name, the driver's calls and microseconds per call of a function.
+
+        ``first`` has the values of each first call, ``later`` the mean of all later calls.
+        """
         return {name: self._describe(name) for name in self.calls}
 
     def _describe(self, name: str) -> dict[str, Any]:
@@ -141,17 +156,17 @@ def _average(counts: Counts, calls: int) -> dict[str, dict[str, float]]:
 
 
 class CountAtImport(importlib.abc.MetaPathFinder):
-    """A finder that counts the calls of functions as soon as a program imports Theano."""
+    """Import finder: wrap Function.__call__ with a counter when a program imports Theano."""
 
     MODULE = "theano.compile.function_module"
 
-    def __init__(self, counter: Counter, name_of: Callable[[Any], str]) -> None:
-        self.counter, self.name_of = counter, name_of
+    def __init__(self, counter: Counter, get_name: Callable[[Any], str]) -> None:
+        self.counter, self.get_name = counter, get_name
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return the module's own spec, whose loader then wraps Function.__call__."""
+        """Return the spec of MODULE; its loader wraps Function.__call__ after the module's code."""
         if fullname != self.MODULE:
             return None
         sys.meta_path.remove(self)
@@ -159,11 +174,15 @@ class CountAtImport(importlib.abc.MetaPathFinder):
 
     def _wrap_calls(self, module: ModuleType) -> None:
         function = module.Function
-        function.__call__ = self.counter.wrap(function.__call__, self.name_of)
+        function.__call__ = self.counter.wrap(function.__call__, self.get_name)
 
 
 def render(counts: Mapping[str, Any]) -> list[str]:
-    """Return a table of lines for each function that calls the driver."""
+    """Return the lines of a table for each function that calls the driver.
+
+    Args:
+        counts: the result of Counter.to_json.
+    """
     lines = []
     for name, described in counts.items():
         columns = [*described["first"], described["later"]]

@@ -14,7 +14,7 @@ from theano_fast import profiles
 class Frame:
     """The seconds of an operation and its parts.
 
-    ``kind`` is C, Py, scan, compile or "". ``details`` are lines of text.
+    ``kind`` selects the colour: C, Py, scan, compile or "". ``details`` are lines of text.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Frame:
 
 
 def to_speedscope(root: Frame) -> dict[str, Any]:
-    """Return frames as JSON in speedscope's file format: a sample for each frame's own time."""
+    """Return a tree of frames in speedscope's file format: a sample for each frame's own time."""
     names: dict[str, int] = {}
     samples: list[list[int]] = []
     weights: list[float] = []
@@ -68,7 +68,10 @@ def to_speedscope(root: Frame) -> dict[str, Any]:
 def group_frames(
     name: str, children: Sequence[Frame], seconds: float = 0.0, kind: str = ""
 ) -> Frame:
-    """Return a frame with these children, longest first; it is at least as long as their sum."""
+    """Return a frame with these children, longest first.
+
+    Its time is ``seconds`` or the sum of the children, whichever is longer.
+    """
     ordered = tuple(sorted(children, key=lambda child: child.seconds, reverse=True))
     return Frame(
         name, max(seconds, sum(child.seconds for child in ordered)), kind, children=ordered
@@ -78,8 +81,8 @@ def group_frames(
 def build_frames(title: str, parsed: Sequence[profiles.Profile]) -> Frame:
     """Return the tree of parsed profiles.
 
-    A scan's profile is below its op in a function's profile, or below the root if no function's
-    profile has the op.
+    The frame of a scan's profile is a child of the scan's op in a function's profile. It is a child
+    of the root if no function's profile contains the op.
     """
     scans = {profile.name: profile for profile in parsed if profile.is_scan}
     functions, used = [], set[str]()
@@ -87,12 +90,12 @@ def build_frames(title: str, parsed: Sequence[profiles.Profile]) -> Frame:
         if not profile.is_scan and not profile.is_sum:
             functions.append(_build_compile_frame(profile))
             functions.append(_build_calls_frame(profile, scans, used))
-    alone = [
+    unused_scans = [
         _build_calls_frame(profile, {}, used)
         for profile in scans.values()
         if profile.name not in used
     ]
-    return group_frames(title, [frame for frame in (*functions, *alone) if frame.seconds])
+    return group_frames(title, [frame for frame in (*functions, *unused_scans) if frame.seconds])
 
 
 def _build_compile_frame(profile: profiles.Profile) -> Frame:
@@ -115,8 +118,8 @@ def _build_calls_frame(
 
     Args:
         profile: the profile of a function or scan.
-        scans: the profiles of scans by name.
-        used: the names of scans that are in the tree; this adds names.
+        scans: the profiles of scans, by name.
+        used: the names of the scans in the tree; this function adds names.
     """
     ops = [_build_op_frame(row, profile, scans, used) for row in profile.ops]
     table = profile.tables.get("Ops", profiles.Table())

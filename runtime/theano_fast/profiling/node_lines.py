@@ -1,10 +1,11 @@
 """Run a program unchanged, and write the source line that made each profiled node.
 
-``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes JSON: the line that called
-Theano, by the profile's name and the node's index. If the program does not import Theano, no file
-is written.
+``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes a JSON object to FILE: by the
+name of a profile and the index of a node, the line that called Theano. If the program does not
+import Theano, FILE is not written.
 
-If driver_calls.VARIABLE is set, FILE.driver receives the counts of the driver's calls as JSON.
+If the environment variable driver_calls.VARIABLE is set, FILE.driver receives the counts of the
+driver's calls as JSON.
 """
 
 import atexit
@@ -23,36 +24,36 @@ def write(file: Path) -> None:
     profiling = sys.modules.get("theano.compile.profiling")
     if profiling is not None:
         profiles = profiling._atexit_print_list
-        file.write_text(json.dumps({name_of(stats): find_lines(stats) for stats in profiles}))
+        file.write_text(json.dumps({get_name(stats): find_lines(stats) for stats in profiles}))
 
 
 def count_driver_calls(file: Path) -> None:
     """Count the driver's calls in this process, and write the counts when it ends."""
     counter = driver_calls.Counter(Path(os.environ[driver_calls.VARIABLE]))
-    sys.meta_path.insert(0, driver_calls.CountAtImport(counter, name_of))
+    sys.meta_path.insert(0, driver_calls.CountAtImport(counter, get_name))
     atexit.register(lambda: file.write_text(json.dumps(counter.to_json())))
 
 
-def name_of(stats: Any) -> str:
-    """Return the name that profiles.Profile has for a ProfileStats."""
+def get_name(stats: Any) -> str:
+    """Return the name of a ProfileStats, equal to the name of the parsed profiles.Profile."""
     return str(getattr(stats, "name", None) or stats.message)
 
 
 def find_lines(stats: Any) -> dict[int, str]:
-    """Return the lines that made the nodes of a ProfileStats, by the node's index."""
+    """Return the lines that made the nodes of a ProfileStats, by the node's index in its graph."""
     orders: dict[Any, dict[Any, int]] = {}
     lines = {}
     for node in stats.apply_time:
         if node.fgraph not in orders:
             nodes = node.fgraph.toposort()
-            orders[node.fgraph] = {other: index for index, other in enumerate(nodes)}
+            orders[node.fgraph] = {ordered: index for index, ordered in enumerate(nodes)}
         if line := find_nearest_line(node):
             lines[orders[node.fgraph][node]] = line
     return lines
 
 
 def find_nearest_line(node: Any) -> str:
-    """Return the line that made a node, or the line of its nearest ancestor with a line.
+    """Return the line that made a node, or "after LINE" with the line of its nearest ancestor.
 
     Nodes that an optimizer made may have no line. Return "" if no ancestor has a line.
     """
@@ -67,7 +68,7 @@ def find_nearest_line(node: Any) -> str:
 
 
 def format_line(trace: Any) -> str:
-    """Return FILE:LINE: CODE of the innermost call in a variable's trace outside of packages."""
+    """Return "FILE:LINE: CODE" of the innermost call outside of packages in a variable's trace."""
     for stack in trace or ():
         for file, line, _, code in reversed(stack):
             if "site-packages" not in Path(file).parts:

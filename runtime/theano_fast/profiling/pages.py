@@ -44,10 +44,16 @@ def read_static(name: str) -> str:
 
 
 def make_page(title: str, body: Iterable[str], frames: Frame | None = None) -> str:
-    """Return a page; with frames, its script draws them in the element of make_flame_graph."""
+    """Return an HTML page.
+
+    Args:
+        title: the page's title, as text.
+        body: parts of the body, as HTML.
+        frames: the frames that the page's script draws in the element of make_flame_graph.
+    """
     script = ""
     if frames is not None:
-        # A "</script>" in a name would end the element.
+        # Escape "<", because "</script>" in a name would end the script element.
         tree = json.dumps(frames.to_json(), separators=(",", ":")).replace("<", "\\u003c")
         script = (
             f'<script type="application/json" id="frames">{tree}</script>'
@@ -63,7 +69,7 @@ def make_page(title: str, body: Iterable[str], frames: Frame | None = None) -> s
 
 
 def make_flame_graph() -> str:
-    """Return the element in which the page's script draws its frames."""
+    """Return the HTML element in which the page's script draws the frames."""
     return (
         "<h2>Time of functions and ops</h2>\n"
         "<p>Click a frame to zoom in. Click a frame above it to zoom out.</p>"
@@ -74,12 +80,12 @@ def make_flame_graph() -> str:
 def make_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], texts: Sequence[int] = (0,)
 ) -> str:
-    """Return a table.
+    """Return an HTML table.
 
     Args:
-        heads: the text of the header.
-        rows: cells as HTML.
-        texts: the indices of columns with text, aligned left; others have numbers.
+        heads: the headings of the columns, as text.
+        rows: the cells of each row, as HTML.
+        texts: the indices of the columns with text, which is aligned left; others have numbers.
     """
 
     def make_row(cells: Sequence[str], tag: str) -> str:
@@ -95,13 +101,18 @@ def make_table(
 
 
 def make_bar(fraction: float, kind: str) -> str:
-    """Return a bar whose length is a fraction, from 0 to 1, of a cell's width."""
+    """Return a bar as HTML.
+
+    Args:
+        fraction: the bar's length, from 0 to 1, as a fraction of the cell's width.
+        kind: the CSS class, which selects the colour.
+    """
     style = f"width:{100 * fraction:.2f}%"
     return f'<span class=bar><i class="{escape(kind)}" style="{style}"></i></span>'
 
 
 def render_advice(suggestions: Sequence[str], trials: Sequence[advice.Trial]) -> str:
-    """Return suggestions and measured remedies as HTML; "" without any."""
+    """Return suggestions and measured remedies as HTML; "" if there are none."""
     body = [f"<p>{escape(suggestion)}</p>\n" for suggestion in suggestions]
     rows = [
         (
@@ -117,14 +128,14 @@ def render_advice(suggestions: Sequence[str], trials: Sequence[advice.Trial]) ->
 
 
 def render_driver(counts: Mapping[str, Any]) -> str:
-    """Return a table of the GPU driver's calls as HTML; "" without any."""
+    """Return a table of the GPU driver's calls as HTML; "" if there are none."""
     lines = driver_calls.render(counts)
     text = escape("\n".join(lines))
     return f"<h2>Calls of the GPU driver</h2>\n<pre>{text}</pre>\n" if lines else ""
 
 
 def render_profiles(title: str, parsed: Sequence[profiles.Profile], before: str = "") -> str:
-    """Return the page of parsed profiles, with the HTML ``before`` at its beginning."""
+    """Return the page of parsed profiles; ``before`` is HTML for the beginning of the body."""
     body = [before, make_flame_graph()]
     for profile in parsed:
         body.append(
@@ -147,7 +158,7 @@ def render_profiles(title: str, parsed: Sequence[profiles.Profile], before: str 
 
 
 def format_number(name: str, value: float) -> str:
-    """Return a number of profiles.NUMBERS, rounded and with its unit."""
+    """Format a value of profiles.NUMBERS, rounded and with its unit."""
     return f"{value:,.0f}" if name in COUNTS else f"{value:,.3f} s"
 
 
@@ -197,7 +208,13 @@ def render_comparison(
 def _render_lines(
     lines: Sequence[profile_comparison.Line], names: Sequence[str], common: bool
 ) -> str:
-    """Return a table of lines with bars; ``common`` gives the bars of all lines one scale."""
+    """Return an HTML table of lines with bars.
+
+    Args:
+        lines: the compared quantities.
+        names: the labels of the files.
+        common: whether the bars of all lines have one scale, or each line has its own.
+    """
     longest = max((value or 0.0 for line in lines for value in line.seconds), default=0.0)
     rows = []
     for line in lines:

@@ -1,4 +1,4 @@
-"""Compare profiles of one program under several stacks or versions, class by class."""
+"""Compare profiles of one program under several stacks or versions, by class of op."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ NUMBERS = {
     "linker": "linker",
     "grad": "theano.grad",
 }
+# The name of the line for the omitted rows of a table.
 OTHERS = "(others)"
 
 
@@ -26,9 +27,9 @@ class ComparisonError(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity in all files, in seconds; None if a profile lacks it.
+    """One quantity of all files, in seconds; None for a profile without it.
 
-    ``kinds`` has the types of a class, C or Py, in all files.
+    ``kinds`` has the type of a class of ops in each file: C, Py, C Py, or "" without the class.
     """
 
     name: str
@@ -46,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A function or scan in all files: its numbers of calls, its numbers, its classes."""
+    """A function or scan in all files: the calls in each file, numbers, and classes of ops."""
 
     name: str
     calls: tuple[int, ...]
@@ -75,7 +76,17 @@ def compare(files: Sequence[Sequence[profiles.Profile]]) -> tuple[Comparison, ..
 def _find_match(
     first: profiles.Profile, index: int, file: Sequence[profiles.Profile], count: int
 ) -> profiles.Profile | None:
-    """Return the profile with first's name, or at its index if the file has count profiles."""
+    """Return the profile in a file that corresponds to a profile of the first file.
+
+    It has the same name. If no name is the same, it has the same index, if both files have the same
+    number of profiles.
+
+    Args:
+        first: the profile of the first file.
+        index: the index of this profile.
+        file: the profiles of the other file.
+        count: the number of profiles in the first file.
+    """
     for profile in file:
         if profile.is_scan == first.is_scan and profile.name == first.name:
             return profile
@@ -116,7 +127,7 @@ def _compare(matches: Sequence[profiles.Profile]) -> Comparison:
 
 
 def make_labels(files: Sequence[Path]) -> tuple[str, ...]:
-    """Return a label for each file: its name without the words that all names contain."""
+    """Return a label for each file: its name without the words that occur in all names."""
     words = [path.name.replace(".", "-").split("-") for path in files]
     common = set(words[0]).intersection(*words[1:])
     names = ["-".join(word for word in name if word not in common) for name in words]
@@ -124,7 +135,7 @@ def make_labels(files: Sequence[Path]) -> tuple[str, ...]:
 
 
 def make_table(comparison: Comparison, names: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a table: a column for each file, seconds and ratio to the first file."""
+    """Yield the lines of a table. A file's column has seconds, and the ratio to the first file."""
     width = max(16, *(len(name) + 2 for name in names))
     yield f"{comparison.name}: " + ", ".join(f"{calls} calls" for calls in comparison.calls)
     yield f"{'seconds':<28}" + "".join(f"{name:>{width}}" for name in names)

@@ -1,6 +1,6 @@
 """Record the inputs and results of a program's functions; compare two records.
 
-Exit status of compare: 0 nothing differs beyond rounding, 4 something differs.
+Exit code of compare: 0 if nothing differs beyond rounding, 4 if something differs.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run ``theano-fast record`` with arguments, and return its exit status.
 
     Raises:
-        record_comparison.RecordError: a record could not be made or read.
+        record_comparison.RecordError: a record could not be written or read.
     """
     # ``run`` can be omitted, unless the program has the name of a command.
     commands = ("run", "compare", "-h", "--help")
@@ -86,7 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def run_program(options: argparse.Namespace) -> int:
-    """Run a program unchanged, write its record, and return its status."""
+    """Run a program unchanged, write its record, and return the program's exit code."""
     out = (options.out or Path(f"{options.program.stem}-record.json")).absolute()
     if not options.program.is_file():
         raise record_comparison.RecordError(f"{options.program} is not a file")
@@ -111,7 +111,7 @@ def run_program(options: argparse.Namespace) -> int:
 
 
 def run_compare(options: argparse.Namespace) -> int:
-    """Print the comparison of two records."""
+    """Print the comparison of two records; return DIFFERS if they differ."""
     one, other = map(record_comparison.read, options.file)
     comparison = record_comparison.compare(one, other, options.tolerance)
     if options.json:

@@ -9,9 +9,9 @@ from typing import Any
 
 from theano_fast.recording.recorder import FORMAT
 
-# The allowed difference of two values, as a fraction of the largest value of their array. Another
-# order of summation or another libm causes such differences within a few training steps. Integers
-# and booleans must be equal.
+# By dtype: the allowed difference of two values, as a fraction of the largest value of their array.
+# Within a few training steps, another order of summation or another libm causes differences of this
+# size. Integers and booleans must be equal.
 TOLERANCES = {
     "float16": 1e-2,
     "float32": 1e-4,
@@ -22,12 +22,16 @@ TOLERANCES = {
 
 
 class RecordError(ValueError):
-    """A record cannot be read or made; the message names it."""
+    """A record cannot be written or read; the message names the file or the program."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of two records: function, call (0 for none), value, and a description."""
+    """A difference of two records.
+
+    ``call`` is the number of the function's call; 0 if no single call differs. ``value`` names what
+    differs, such as "output 0".
+    """
 
     function: str
     call: int
@@ -50,7 +54,10 @@ class Difference:
 
 @dataclass
 class Function:
-    """The compared calls of a function; ``far`` is the largest difference in tolerances."""
+    """The numbers of a function's compared calls, compared values, equal values, and differences.
+
+    ``far`` is the largest difference of two values, as a multiple of their tolerance.
+    """
 
     name: str
     calls: int = 0
@@ -62,7 +69,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The functions of two records, their first difference if any, and notes on it."""
+    """The functions of two records, the first difference or None, and notes."""
 
     functions: tuple[Function, ...]
     first: Difference | None
@@ -88,7 +95,7 @@ def read(file: Path) -> dict[str, Any]:
     return tree
 
 
-def name_of(function: dict[str, Any]) -> str:
+def format_name(function: dict[str, Any]) -> str:
     """Return a unique name of a function: its number, its name, and the line of its first call."""
     return " ".join(filter(None, (f"{function['number']}", function["name"], function["line"])))
 
@@ -96,15 +103,15 @@ def name_of(function: dict[str, Any]) -> str:
 def compare(one: dict[str, Any], other: dict[str, Any], factor: float = 1.0) -> Comparison:
     """Compare two records; ``factor`` multiplies the tolerances."""
     functions, notes = list[Function](), list[str]()
-    # Each difference, with the position of its call in the first record.
+    # Each difference with the position of its call among all recorded calls of the first record.
     differences = list[tuple[int, Difference]]()
     for function, match in zip(one["functions"], other["functions"], strict=False):
-        name = name_of(function)
+        name = format_name(function)
         result = Function(name)
         functions.append(result)
         if not _is_same(function, match):
             order = function["calls"][0]["at"] if function["calls"] else 0
-            text = f"another function: {name_of(match)}"
+            text = f"another function: {format_name(match)}"
             differences.append((order, Difference(name, 0, "is", text)))
             break
         for call, matching_call in _pair_calls(function, match):
@@ -145,7 +152,7 @@ def _is_same(function: dict[str, Any], match: dict[str, Any]) -> bool:
 
 
 def _find_end(record: dict[str, Any]) -> int:
-    """Return a position after all calls of a record."""
+    """Return a position after all recorded calls of a record."""
     return 1 + max(
         (call["at"] for function in record["functions"] for call in function["calls"]), default=0
     )
@@ -167,8 +174,8 @@ def _compare_values(
         function: the function in the first record.
         call: a call of the function in the first record.
         matching_call: the same call in the other record.
-        result: the counts of the function; this increases them.
-        factor: multiplies the tolerances.
+        result: the counts of the function; this function increases them.
+        factor: the factor of the tolerances.
     """
     for key in ("inputs", "nodes", "outputs", "updates"):
         if key not in call or key not in matching_call:
@@ -181,7 +188,7 @@ def _compare_values(
             if one == other:
                 result.equal += 1
                 continue
-            text, distance = differ(one, other)
+            text, distance = describe_difference(one, other)
             result.far = max(result.far, distance)
             if distance > factor:
                 name = names[index] if index < len(names) else ""
@@ -189,8 +196,8 @@ def _compare_values(
                 yield f"{which} {name}".strip(), text
 
 
-def differ(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, float]:
-    """Return a description of the difference of two summaries, and the distance in tolerances."""
+def describe_difference(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, float]:
+    """Describe the difference of two summaries; also return it as a multiple of the tolerance."""
     for key in ("dtype", "shape", "finite"):
         if one.get(key) != other.get(key):
             template = "has {} finite values, {} in the other record"

@@ -1,14 +1,14 @@
 """Run a program unchanged, and record the inputs and results of its Theano functions.
 
-``python recorder.py OPTIONS PROGRAM ARGUMENTS``. OPTIONS is a JSON object:
+The command is ``python recorder.py OPTIONS PROGRAM ARGUMENTS``. OPTIONS is a JSON object:
 
 - ``file``: the record to write.
-- ``calls``: record this number of first calls of each function. Calls whose number is a power of
-  two are recorded too.
+- ``calls``: record this number of first calls of each function, and each later call whose number is
+  a power of two.
 - ``nodes``: the number of the function whose nodes are recorded too; 0 for none.
 
-This file runs in the program's Python, also with stock Theano. So it needs only Python 3.7, and
-imports no module of theano-fast.
+This file runs in the program's Python, which may have stock Theano. So it must run on Python 3.7,
+and import no module of theano-fast.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import sys
 from typing import Any
 
 FORMAT = "theano-fast record 1"
-# Record this number of values of each array, and the means of this number of its parts.
+# Record this number of values of each array, and the means of this number of equal parts.
 VALUES = 64
-# Record the nodes of this number of calls; each keeps all of a graph's values in memory.
+# Record the nodes of this number of calls only, because such a call keeps all values of the graph
+# in memory.
 NODE_CALLS = 3
 MODULE = "theano.compile.function_module"
 
@@ -36,11 +37,11 @@ class Recorder:
         self.options = options
         self.functions: list[dict[str, Any]] = []
         self.recorded = 0
-        # True while the function that computes nodes runs, whose calls are not recorded.
+        # True while the function of compile_nodes runs, because its calls must not be recorded.
         self.busy = False
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """Find Theano's module of functions, and watch it as soon as the program imports it."""
+        """Find MODULE for the program's import of Theano, and watch it after its code has run."""
         if name != MODULE:
             return None
         sys.meta_path.remove(self)
@@ -58,11 +59,11 @@ class Recorder:
         return spec
 
     def watch(self, module: Any) -> None:
-        """Wrap the methods of Theano's classes that make and call functions."""
+        """Wrap FunctionMaker.__init__ and Function.__call__ to record functions and calls."""
         make, call = module.FunctionMaker.__init__, module.Function.__call__
 
         def __init__(maker: Any, inputs: Any, outputs: Any, *others: Any, **named: Any) -> None:
-            # Keep the unoptimized graph; the optimizer changes a copy.
+            # Keep the unoptimized graph. The optimizer changes a copy of the graph.
             maker._as_written = inputs, outputs
             make(maker, inputs, outputs, *others, **named)
 
@@ -113,7 +114,7 @@ class Recorder:
         return function._its_record  # type: ignore[no-any-return]
 
     def compute_nodes(self, function: Any, record: dict[str, Any], inputs: list[Any]) -> list[Any]:
-        """Compute each node of the unoptimized graph; return the summaries of their outputs."""
+        """Compute all nodes of the unoptimized graph; return summaries of their outputs."""
         self.busy = True
         try:
             if not hasattr(function, "_its_nodes"):
@@ -142,7 +143,7 @@ class Recorder:
 
 
 def bind_inputs(function: Any, values: Any, named: dict[str, Any]) -> list[Any]:
-    """Return the values of all inputs of a function in a call, including shared variables.
+    """Return the values of all inputs of a call, including shared variables.
 
     Args:
         function: the called function.
@@ -162,20 +163,20 @@ def bind_inputs(function: Any, values: Any, named: dict[str, Any]) -> list[Any]:
 
 
 def list_updates(function: Any) -> list[tuple[str, Any]]:
-    """Return the name and the value's cell of each shared variable that a function updates."""
-    # With output_subset and copies, cells are still in the inputs' order.
+    """Return (name, cell with the value) of each shared variable that a function updates."""
+    # The cells have the order of the inputs, also in a copied function or with output_subset.
     pairs = zip(function.maker.expanded_inputs, function.input_storage)  # noqa: B905
     return [(str(spec.variable), cell) for spec, cell in pairs if spec.update is not None]
 
 
 def compile_nodes(function: Any) -> tuple[Any, list[str]]:
-    """Compile a function that computes all nodes of a graph.
+    """Compile a function that returns the outputs of all nodes of an unoptimized graph.
 
     Args:
-        function: a function with the graph.
+        function: the function whose graph is compiled again.
 
     Returns:
-        the new function, and the names of the nodes.
+        the new function, and the names of its outputs: node's index, op, and line of the program.
     """
     from theano import config  # noqa: PLC0415
     from theano.compile.io import In  # noqa: PLC0415
@@ -189,7 +190,8 @@ def compile_nodes(function: Any) -> tuple[Any, list[str]]:
     ends += [spec.update for spec in specs if spec.update is not None]
     variables, names, undefined = [], [], set()
     for number, node in enumerate(io_toposort([spec.variable for spec in specs], ends)):
-        # Skip uninitialized memory, such as the buffers of a scan, also if a part of it is set.
+        # Skip nodes whose output contains uninitialized memory, such as a scan's buffer, even if
+        # other elements of it have been set.
         kind = type(node.op).__name__
         if kind == "AllocEmpty" or (kind == "IncSubtensor" and node.inputs[0] in undefined):
             undefined.update(node.outputs)
@@ -200,7 +202,7 @@ def compile_nodes(function: Any) -> tuple[Any, list[str]]:
                 trace = getattr(output.tag, "trace", None) or ()
                 names.append(f"{number} {node.op}{format_line(trace)}")
     fresh = [In(spec.variable) for spec in specs]
-    # Most optimizers are off, because they replace nodes.
+    # The optimizer fast_compile replaces few nodes.
     mode = Mode(config.linker, "fast_compile")
     maker = type(function.maker)(
         fresh, variables, mode=mode, accept_inplace=True, on_unused_input="ignore"
@@ -209,7 +211,7 @@ def compile_nodes(function: Any) -> tuple[Any, list[str]]:
 
 
 def format_line(trace: Any) -> str:
-    """Return " (FILE:LINE)" of the innermost call in a variable's trace outside of packages."""
+    """Return " (FILE:LINE)" of the innermost call outside of packages in a variable's trace."""
     for stack in trace:
         for file, line, *_ in reversed(stack):
             if "site-packages" not in file:
@@ -218,7 +220,7 @@ def format_line(trace: Any) -> str:
 
 
 def find_caller() -> str:
-    """Return FILE:LINE of the innermost frame outside of packages and of this file."""
+    """Return FILE:LINE of the innermost stack frame outside of packages and this file."""
     frame = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename
@@ -229,7 +231,13 @@ def find_caller() -> str:
 
 
 def summarize(value: Any) -> dict[str, Any]:
-    """Return a value's summary for the record: its hash, VALUES values, and means of parts."""
+    """Return a summary of a value.
+
+    The summary of an array of numbers has its dtype, shape and SHA-256 digest, the largest finite
+    magnitude, the number of finite elements, and up to VALUES elements. A longer array also has the
+    means of VALUES parts. Complex numbers count as pairs of real numbers. The summary of another
+    value has only its type.
+    """
     import numpy  # noqa: PLC0415
 
     stored = value.data if hasattr(value, "toarray") else value
@@ -260,7 +268,7 @@ def summarize(value: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Run the program of the command line, and write its record at its end."""
+    """Run the program of the command line; write its record when the program ends."""
     _, options, program, *arguments = sys.argv
     recorder = Recorder(json.loads(options))
     sys.meta_path.insert(0, recorder)

@@ -1,7 +1,13 @@
-/* A fake of AMD's libalm.so: some of its functions under AMD's names, which count the
-   elements that they compute. It has no erf, no float pow of 16 lanes, and no array
-   function that may be called. Three functions are wrong: log of vectors for 0, tanh on
-   a Zen 2 processor, and sinh on a processor that does not exist. */
+/* A fake of libalm.so, the library of AMD's AOCL-LibM. Its functions have AMD's names.
+   "scalars" counts the calls of scalar functions. "lanes" counts the elements that
+   vectorized functions compute.
+
+   The library lacks erf and vectorized pow. Its array functions abort when called.
+   Three vectorized functions are wrong:
+   log and logf return -709 for 0;
+   tanhf returns 1 if the survey emulates a Zen 2 processor;
+   sinh returns 1 if the environment variable ELSEWHERE is set. The variable stands for
+   a processor that the survey did not emulate. */
 #include <immintrin.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,11 +29,11 @@ static double wrong_elsewhere(double x) { return getenv("ELSEWHERE") ? 1 : sinh(
 #define VECTOR(prefix, count, name, type, vector, instructions, function)         \
     __attribute__((target(instructions))) vector amd_##prefix##_##name(vector x)  \
     {                                                                             \
-        union { vector all; type each[count]; } value = {x};                      \
+        union { vector all; type lane[count]; } value = {x};                      \
                                                                                   \
         lanes += count;                                                           \
         for (int i = 0; i < count; i++)                                           \
-            value.each[i] = function(value.each[i]);                              \
+            value.lane[i] = function(value.lane[i]);                              \
         return value.all;                                                         \
     }
 #define FUNCTION(name, value, valuef)                                             \
@@ -45,6 +51,7 @@ FUNCTION(tanh, tanh, wrong_on_zen2)
 
 double amd_pow(double x, double y) { scalars++; return pow(x, y); }
 
-/* These functions take the number of elements as an int; Theano has an npy_intp. */
+/* Theano must not call AMD's array functions: they take the number of elements as an int,
+   and Theano has an npy_intp. */
 void amd_vrsa_expf(int n, float *x, float *z) { (void)n, (void)x, (void)z; abort(); }
 void amd_vrda_exp(int n, double *x, double *z) { (void)n, (void)x, (void)z; abort(); }

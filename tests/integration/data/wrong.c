@@ -1,5 +1,6 @@
-/* A library for LD_PRELOAD: vector variants of the amdlibm function WRONG, with the errors of
-   AMD's AOCL-LibM 5.1. Some errors are small and occur for few arguments. */
+/* A library for LD_PRELOAD that overrides the vectorized variants of one amdlibm function by
+   wrong variants. Each error is an error of AMD's AOCL-LibM 5.1. Some errors are small and occur
+   for few arguments. -DWRONG=WRONG_acosf selects acosf. */
 #include <math.h>
 
 #define LANES(lanes, type, instructions, symbol, parameters, value)                  \
@@ -7,7 +8,7 @@
     __attribute__((target(instructions))) of_##symbol symbol parameters(of_##symbol) \
     {                                                                                \
         of_##symbol z;                                                               \
-        int large = 0;                                                               \
+        int large = 0; /* The lanes with |x| > 0.5, for acosf. */                    \
                                                                                      \
         for (int i = 0; i < lanes; i++)                                              \
             large += x[i] > 0.5 || x[i] < -0.5;                                      \

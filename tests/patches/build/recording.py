@@ -1,6 +1,6 @@
-"""Prefixes of programs that record compiled modules."""
+"""Code that test programs begin with, to record the modules that they compile."""
 
-# Appends the ops of each compiled module to `compiled`.
+# For each compiled module, the code appends the list of the module's ops to `compiled`.
 COMPILED = """
 import theano, theano.tensor as tt
 from theano.gof.cc import CLinker

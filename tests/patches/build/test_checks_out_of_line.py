@@ -1,6 +1,7 @@
-"""build/short-sources.patch moves checks of arrays from modules into a header's functions.
+"""build/short-sources.patch moves the checks of arrays from modules into functions of a header.
 
-Without the patch, each module repeats this code for each variable. The messages must stay the same.
+Without the patch, each module repeats the checks for each variable. The patch must not change the
+error messages.
 """
 
 import numpy as np
@@ -12,14 +13,14 @@ from theano.gof import cc
 
 @pytest.fixture(scope="module")
 def add():
-    """Compute x + y without a check of the types."""
+    """Return a function that computes x + y; only its C code checks the types of the arguments."""
     x, y = tt.dmatrices("x", "y")
     function = theano.function([x, y], x + y)
     function.trust_input = True
     return function
 
 
-def unaligned():
+def make_unaligned_array():
     return np.frombuffer(bytearray(33), dtype="float64", count=4, offset=1).reshape(2, 2)
 
 
@@ -32,7 +33,7 @@ GOOD = np.ones((2, 2))
         (None, ValueError, "expected an ndarray, not None"),
         (1.0, ValueError, "expected an ndarray"),
         (
-            unaligned(),
+            make_unaligned_array(),
             NotImplementedError,
             r"expected an aligned array of type \d+ \(NPY_FLOAT64\), got non-aligned array of type "
             r"\d+ with 2 dimensions, with 3 last dims -1, 2, 2 and 3 last strides -1 16, 8\.",
@@ -45,13 +46,13 @@ GOOD = np.ones((2, 2))
         ),
     ],
 )
-def test_invalid_arrays_raise_the_same_messages(add, value, error, message):
+def test_error_messages_for_invalid_arrays_are_unchanged(add, value, error, message):
     with pytest.raises(error, match=message):
         add(GOOD, value)
 
 
-def test_outputs_of_all_shapes_and_orders(add):
-    """The output is allocated, reused and resized, and loops follow its strides."""
+def test_outputs_are_right_for_all_shapes_and_orders(add):
+    """Results are right if the output is allocated, reused or resized, for any strides."""
     for shape in ((2, 3), (2, 3), (4, 1), (0, 5)):
         x, y = np.random.RandomState(0).normal(size=(2, *shape))
         for order in "CF":
@@ -59,7 +60,7 @@ def test_outputs_of_all_shapes_and_orders(add):
     assert np.array_equal(add(GOOD[::-1], GOOD[:, ::-1]), GOOD + GOOD)
 
 
-def test_the_messages_are_not_in_the_module():
+def test_modules_call_the_header_and_contain_no_checks():
     x, y = tt.dmatrices("x", "y")
     node = (x + y).owner
     linker = cc.CLinker().accept(theano.gof.FunctionGraph([x, y], node.outputs))
@@ -72,7 +73,7 @@ def test_the_messages_are_not_in_the_module():
 def test_returned_arrays_stay_unchanged(add):
     """Returned arrays and their views stay unchanged when the next output is computed."""
     values = np.random.RandomState(0).normal(size=(4, 6))
-    kept = []
+    returned = []
     for array in (
         values,
         values,
@@ -83,7 +84,7 @@ def test_returned_arrays_stay_unchanged(add):
         values,
     ):
         result = add(array, array)
-        kept.append((result, result[::-1], 2 * array))
-    for result, view, expected in kept:
+        returned.append((result, result[::-1], 2 * array))
+    for result, view, expected in returned:
         assert np.array_equal(result, expected)
         assert np.array_equal(view, expected[::-1])

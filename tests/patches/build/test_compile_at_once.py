@@ -1,6 +1,7 @@
-"""build/compile-at-once.patch compiles several modules of a function in parallel and in batches.
+"""build/compile-at-once.patch compiles the modules of a function in parallel and in batches.
 
-Without the patch, modules are compiled one after another, each in a separate run of g++.
+A batch is one run of g++ that compiles several modules. Without the patch, modules are compiled one
+after another, each in a separate run of g++.
 """
 
 import shutil
@@ -31,7 +32,10 @@ theano.function([x], [theano.tensor.exp(x)] + [Broken(number)(x) for number in r
 
 @pytest.fixture
 def compiler(tmp_path):
-    """Make a g++ that logs its arguments, its start and its end."""
+    """Return a wrapper of g++ that writes a line to the file `log` at its start and at its end.
+
+    The line for the start contains the arguments.
+    """
     file = tmp_path / "cxx"
     file.write_text(
         f'#!/bin/sh\necho start $$ "$@" >> {tmp_path}/log\n'
@@ -49,21 +53,21 @@ def temporary(tmp_path):
     return directory
 
 
-def log(compiler):
+def read_log(compiler):
     return Path(compiler.parent, "log").read_text().splitlines()
 
 
-def runs(compiler):
+def find_module_runs(compiler):
     """Return the logged runs that compile modules, without runs that only query the compiler."""
-    return [line for line in log(compiler) if line.startswith("start") and "-shared" in line]
+    return [line for line in read_log(compiler) if line.startswith("start") and "-shared" in line]
 
 
-def most_at_once(lines):
-    """Return the largest number of modules that were compiled at the same time."""
+def count_parallel_runs(lines):
+    """Return the largest number of runs that compiled modules at the same time."""
     running, most = set(), 0
     for line in lines:
-        what, process, *arguments = line.split()
-        if what == "end":
+        event, process, *arguments = line.split()
+        if event == "end":
             running.discard(process)
         elif "-shared" in arguments:
             running.add(process)
@@ -72,25 +76,26 @@ def most_at_once(lines):
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_number_of_parallel_compilations(run_python, compiler, tmp_path, jobs):
+def test_as_many_runs_as_jobs_are_parallel(run_python, compiler, tmp_path, jobs):
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs={jobs}"
     result = run_python(PROGRAM, flags=flags)
     assert result.returncode == 0, result.stderr
-    assert most_at_once(log(compiler)) == jobs
+    assert count_parallel_runs(read_log(compiler)) == jobs
 
 
-def test_several_modules_in_a_run(run_python, compiler, tmp_path, temporary):
+def test_one_run_compiles_several_modules(run_python, compiler, tmp_path, temporary):
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(PROGRAM, flags=flags, TMPDIR=str(temporary))
     assert result.returncode == 0, result.stderr
-    assert len(runs(compiler)) == 1
+    assert len(find_module_runs(compiler)) == 1
     libraries = {file.stat().st_ino for file in tmp_path.glob("compiled/*/tmp*/m*.so")}
-    # One file, as TMPDIR and the compiledir are on one file system.
+    # The modules are hard links to one library, because TMPDIR and the compiledir are on the same
+    # file system.
     assert len(libraries) == 1
     assert list(temporary.iterdir()) == []
 
 
-def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_path):
+def test_one_run_links_the_libraries_of_all_its_modules(run_python, compiler, tmp_path):
     program = """
     import theano, theano.tensor as tt
     x = tt.dmatrix()
@@ -99,16 +104,16 @@ def test_a_run_has_the_libraries_of_all_its_modules(run_python, compiler, tmp_pa
     flags = f"cxx={compiler},base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
     result = run_python(program, flags=flags)
     assert result.stdout.split() == ["[[1.]]"], result.stderr
-    assert len(runs(compiler)) == 1
+    assert len(find_module_runs(compiler)) == 1
 
 
-def test_the_same_values_from_another_process(run_python, tmp_path):
-    """Another process finds each module in a library that contains several."""
+def test_another_process_loads_the_modules_of_a_batch(run_python, tmp_path):
+    """Another process computes the same values, from libraries that contain several modules."""
     flags = f"base_compiledir={tmp_path}/compiled"
     first = run_python(PROGRAM, flags=flags)
     assert first.returncode == 0, first.stderr
-    again = run_python(PROGRAM, flags=flags)
-    assert again.stdout == first.stdout
+    second = run_python(PROGRAM, flags=flags)
+    assert second.stdout == first.stdout
     modules = len(list(tmp_path.glob("compiled/*/tmp*/mod.cpp")))
     assert modules == len(list(tmp_path.glob("compiled/*/tmp*/key.pkl"))) >= len(FUNCTIONS)
 
@@ -116,10 +121,12 @@ def test_the_same_values_from_another_process(run_python, tmp_path):
 def test_modules_are_split_evenly_by_code_size():
     modules = [(None, {"src_code": size * "x"}) for size in (1, 9, 5, 2, 4, 3)]
     runs = compilation.CompilationPool.split_evenly(modules, 2)
-    assert [[len(own["src_code"]) for _, own in run] for run in runs] == [[9, 3], [5, 4, 2, 1]]
+    sizes = [[len(arguments["src_code"]) for _, arguments in run] for run in runs]
+    assert sizes == [[9, 3], [5, 4, 2, 1]]
 
 
-def test_macros_that_stay_defined():
+def test_modules_of_a_batch_share_the_code_up_to_the_last_macro_that_stays_defined():
+    """A macro stays defined if the code neither guards it by #ifndef nor undefines it."""
     module = cmodule.DynamicModule()
     module.add_support_code("#ifndef A\n#define A 1\n#endif\n#define B 2\n#undef B\n")
     module.add_support_code(scalar.int_div.c_support_code())
@@ -130,17 +137,18 @@ def test_macros_that_stay_defined():
     assert module.shared_prefix() == tuple(expected)
 
 
-def test_an_error_of_the_compiler(run_python, tmp_path, temporary):
+def test_a_compiler_error_is_raised_and_its_source_kept(run_python, tmp_path, temporary):
     flags = f"base_compiledir={tmp_path}/compiled"
     result = run_python(BROKEN, flags=flags, TMPDIR=str(temporary))
     assert result.returncode == 1
     assert "Compilation failed" in result.stderr
     assert "nonsense" in result.stderr
-    (kept,) = temporary.iterdir()
-    assert kept.name.startswith("theano_compilation_error")
+    (file,) = temporary.iterdir()
+    assert file.name.startswith("theano_compilation_error")
 
 
-def test_failed_batch_is_logged_once(run_python, tmp_path):
+def test_a_failed_batch_is_logged_once(run_python, tmp_path):
+    """If a batch does not compile, its modules are compiled separately, with one log message."""
     compiler = tmp_path / "cxx"
     compiler.write_text(
         '#!/bin/sh\nfor file; do case $file in *.cpp) grep -q "namespace module_1" "$file" &&\n'
@@ -154,7 +162,7 @@ def test_failed_batch_is_logged_once(run_python, tmp_path):
     assert result.stderr.count("which takes longer: not together") == 1
 
 
-OWN = """
+USER_OPS = """
 import theano
 class Scale(theano.Op):
     __props__ = ("by",)
@@ -183,9 +191,9 @@ OVERLOADED = (
     ids=["macro", "macro in a function", "overload"],
 )
 def test_ops_of_users_are_compiled_alone(run_python, tmp_path, support, code, by):
-    """Ops that are not Theano's are not compiled in a batch."""
+    """Ops from outside of Theano are not compiled in a batch, so their code does not conflict."""
     flags = f"base_compiledir={tmp_path}/compiled,cmodule.jobs=1"
-    program = f"SUPPORT, CODE, BY = {support!r}, {code!r}, {by!r}\n" + OWN
+    program = f"SUPPORT, CODE, BY = {support!r}, {code!r}, {by!r}\n" + USER_OPS
     result = run_python(program, flags=flags)
     assert result.returncode == 0, result.stderr
     assert result.stdout.split() == ["[array(2.),", "array(3.),", "array(5.)]"]

@@ -1,6 +1,6 @@
-"""build/compiled-with-the-package.patch ships the virtual machine and Scan's loop compiled.
+"""build/compiled-with-the-package.patch compiles the virtual machine and Scan's loop with Theano.
 
-Without the patch, the first process with a new compile directory compiles them into it.
+Without the patch, the first process that uses a new compiledir compiles them into it.
 """
 
 import importlib
@@ -16,7 +16,7 @@ print(type(function.fn).__name__, function([1, 2, 3]))
 """
 
 
-def test_extensions_are_not_compiled_into_the_cache(run_python, tmp_path):
+def test_extensions_are_not_compiled_into_the_compiledir(run_python, tmp_path):
     result = run_python(PROGRAM, flags=f"base_compiledir={tmp_path}/compiled")
     assert result.stdout.split() == ["CVM", "6.0"], result.stderr
     extensions = ("cutils_ext", "lazylinker_ext", "scan_steps")

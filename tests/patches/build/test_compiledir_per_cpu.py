@@ -1,7 +1,7 @@
-"""build/flags-for-the-processor.patch puts the CPU into the name of the compile directory.
+"""build/flags-for-the-processor.patch puts the CPU's instructions into the compiledir's name.
 
-Without the patch, machines with different CPUs and one home directory share the compile directory.
-Programs on the older CPU die of SIGILL in modules of the newer CPU.
+Without the patch, machines with different CPUs and one home directory share a compiledir. Programs
+on the older CPU load modules of the newer CPU and die of SIGILL.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ def test_default_compiledir_names_cpu_python_numpy_and_compiler():
     assert configdefaults.gcc_version_str in name
 
 
-def test_theanorc_can_name_the_stack_too(run_python, tmp_path):
+def test_compiledir_format_of_theanorc_can_contain_cpu_features(run_python, tmp_path):
     (tmp_path / ".theanorc").write_text(
         "[global]\ncompiledir_format = compiledir_mkl-%(cpu_features)s\n"
     )

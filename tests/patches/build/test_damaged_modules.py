@@ -1,7 +1,7 @@
 """build/damaged-modules.patch compiles damaged modules again, and works on a full disk.
 
-Without the patch, an empty library raises ImportError in every process until somebody removes it,
-half a library ends the process, and a changed key can load a wrong module.
+Without the patch, an empty library raises ImportError in every process until somebody removes it. A
+truncated library kills the process. A changed key file can select a wrong module.
 """
 
 import json
@@ -33,20 +33,23 @@ RESULTS = [[2.0], 1.0, [[1.0]], [[1.0]]]
 
 @pytest.fixture
 def compiled(tmp_path):
-    """Return a compiledir that contains the program's modules."""
+    """Return the compiledir of this test's processes; the first process creates it."""
     return tmp_path / "compiled"
 
 
 @pytest.fixture
 def run(run_python, compiled):
-    """Run the program; return the number of compiled modules, and the log."""
+    """Return a function that runs PROGRAM and checks its results.
+
+    It returns the number of compiled modules and the log.
+    """
 
     def run(more="", results=RESULTS, flags=""):
-        # Half a library ends an interpreter that loads it.
+        # Use a new interpreter, because a truncated library kills it.
         done = run_python(PROGRAM.format(more=more), flags=f"compiledir={compiled},{flags}")
         assert done.returncode == 0, done.stderr
-        count, messages = json.loads(done.stdout)
-        assert messages == results
+        count, actual = json.loads(done.stdout)
+        assert actual == results
         return count, done.stderr
 
     return run
@@ -56,7 +59,7 @@ def remove(file):
     file.unlink()
 
 
-def empty(file):
+def make_empty(file):
     file.write_bytes(b"")
 
 
@@ -64,39 +67,51 @@ def halve(file):
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
-def cut(file):
+def drop_last_byte(file):
     file.write_bytes(file.read_bytes()[:-1])
 
 
-def flip(file):
+def flip_bit(file):
     content = bytearray(file.read_bytes())
     content[len(content) // 3] ^= 1
     file.write_bytes(content)
 
 
-def noise(file):
+def fill_with_noise(file):
     file.write_bytes(random.Random(file.name).randbytes(file.stat().st_size))
 
 
-def other(file):
+def replace_by_other_pickle(file):
     file.write_bytes(pickle.dumps(["other"]))
 
 
-def directory(file):
+def replace_by_directory(file):
     file.unlink()
     file.mkdir()
 
 
-@pytest.mark.parametrize("damage", [remove, empty, halve, cut, flip, noise, other, directory])
+DAMAGES = [
+    remove,
+    make_empty,
+    halve,
+    drop_last_byte,
+    flip_bit,
+    fill_with_noise,
+    replace_by_other_pickle,
+    replace_by_directory,
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("pattern", ["*.so", "key.pkl"])
 def test_damaged_modules_are_compiled_again(run, compiled, pattern, damage):
     count, _ = run()
     assert count > 2
     for file in compiled.glob(f"tmp*/{pattern}"):
-        # A process that has loaded the library keeps it.
-        whole = file.read_bytes()
+        # Damage a copy: modules of one batch are hard links to the same file.
+        content = file.read_bytes()
         file.unlink()
-        file.write_bytes(whole)
+        file.write_bytes(content)
         damage(file)
     # Remove the cached optimized graphs: this test covers modules only.
     shutil.rmtree(compiled / "optimized_graphs")
@@ -104,7 +119,7 @@ def test_damaged_modules_are_compiled_again(run, compiled, pattern, damage):
     assert run() == (0, "")
 
 
-def test_other_files_in_a_modules_directory_are_ignored(run, compiled):
+def test_other_files_in_a_modules_directory_are_not_executed(run, compiled):
     run()
     for file in compiled.glob("tmp*/__init__.py"):
         file.write_text("raise SystemExit(1)")
@@ -122,19 +137,23 @@ theano.function([x], tt.exp(x) + 1)
     flags = f"compiledir={compiled}"
     assert run_python(code, flags=flags).returncode == 0
     (library,) = compiled.glob("tmp*/*.so")
-    whole = library.read_bytes()
+    content = library.read_bytes()
     library.unlink()
-    library.write_bytes(whole[:100])
+    library.write_bytes(content[:100])
     done = run_python(code, flags=flags)
     assert done.returncode == 0, done.stderr
-    warnings = [
+    messages = [
         line for line in done.stderr.splitlines() if str(library) in line and "is ignored" in line
     ]
-    assert len(warnings) == 1
-    assert warnings[0].startswith("DEBUG")
+    assert len(messages) == 1
+    assert messages[0].startswith("DEBUG")
 
 
-def test_modules_of_before_have_no_checksum(run, run_python, compiled):
+def test_modules_without_a_checksum_are_used(run, run_python, compiled):
+    """Modules whose key file has no checksum, as without the patch, are used.
+
+    If the library of such a module is empty, the module is compiled again.
+    """
     run()
     code = """
 import pathlib, pickle, sys
@@ -150,13 +169,13 @@ for file in map(pathlib.Path, sys.argv[1:]):
     assert run() == (0, "")
     for file in compiled.glob("tmp*/*.so"):
         file.unlink()
-        empty(file)
+        make_empty(file)
     count, log = run()
     assert (count, log) == (len(keys), "")
     assert run() == (0, "")
 
 
-def test_a_compiledir_that_is_moved(run, compiled):
+def test_a_moved_compiledir_serves_its_modules(run, compiled):
     run()
     moved = compiled.rename(compiled.with_name("moved"))
     count, log = run(flags=f"compiledir={moved}")
@@ -164,7 +183,8 @@ def test_a_compiledir_that_is_moved(run, compiled):
     assert not compiled.exists()
 
 
-# Copies the compile cache to a separate file system, fills it, and runs two programs.
+# Copies the compile cache ($2) to a new file system ($1), fills the file system, and runs two
+# programs ($4, $5).
 FULL = """
 mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 { cat /dev/zero > "$1/filling" || true; } 2> /dev/null && "$3" -c "$4" && "$3" -c "$5"
@@ -172,18 +192,18 @@ mount -t tmpfs -o size=32m none "$1" && cp -a "$2"/. "$1" &&
 MORE = ", tt.sin(x) + 2, tt.tan(y) - 2"
 
 
-def test_a_full_disk_serves_existing_modules(run, compiled, variables, tmp_path):
+def test_a_full_disk_serves_existing_modules(run, compiled, base_environ, tmp_path):
     unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
     probe = [*unshare, "mount", "-t", "tmpfs", "none", "/tmp"]
     if subprocess.run(probe, check=False, capture_output=True).returncode:
-        pytest.skip("nothing can be mounted here")
+        pytest.skip("this user may not mount a file system")
     run()
     full = tmp_path / "full"
     full.mkdir()
     parameters = full, compiled, sys.executable, *(PROGRAM.format(more=more) for more in ("", MORE))
     done = subprocess.run(
         [*unshare, "sh", "-c", FULL, "sh", *parameters],
-        env={**variables, "THEANO_FLAGS": f"compiledir={full},cmodule.shipped="},
+        env={**base_environ, "THEANO_FLAGS": f"compiledir={full},cmodule.shipped="},
         capture_output=True,
         text=True,
         check=False,
@@ -197,20 +217,21 @@ def test_a_full_disk_serves_existing_modules(run, compiled, variables, tmp_path)
     assert done.stderr.count("WARNING") == 1
 
 
+# Makes each compilation into the compiledir raise an error.
 FAIL = """
 import errno
 import theano
 from theano.gof.cc import CLinker
-compile_there = CLinker.compile_cmodule
-def full(self, location):
+compile_elsewhere = CLinker.compile_cmodule
+def fail(self, location):
     if location.startswith(theano.config.compiledir):
         raise {error}
-    return compile_there(self, location)
-CLinker.compile_cmodule = full
+    return compile_elsewhere(self, location)
+CLinker.compile_cmodule = fail
 """
 
 
-def test_a_disk_that_is_full_while_compiling(run_python, compiled):
+def test_modules_go_elsewhere_if_the_disk_is_full_while_compiling(run_python, compiled):
     fail = FAIL.format(error="OSError(errno.EDQUOT, 'Quota exceeded')")
     done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
     assert done.returncode == 0, done.stderr
@@ -232,22 +253,24 @@ def test_compiler_errors_are_raised_if_the_disk_has_space(run_python, compiled):
 KILLS = int(os.environ.get("THEANO_FAST_KILLS", "12"))
 
 
-def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, variables):
+def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, base_environ):
     environ = {
-        **variables,
+        **base_environ,
         "TMPDIR": str(compiled.parent),
         "THEANO_FLAGS": f"compiledir={compiled},cmodule.shipped=",
     }
-    chance = random.Random(1)
-    # The duration with an empty and with a half-filled cache limits the time until the kill.
-    takes = {True: 10.0, False: 10.0}
+    generator = random.Random(1)
+    # The kill comes at a random time within the duration of the program, in seconds. The key tells
+    # whether the cache is empty (True) or half-filled (False).
+    durations = {True: 10.0, False: 10.0}
     tries = killed = 0
     while killed < KILLS:
         tries += 1
-        empty = bool(tries % 2)
-        for kept in [*compiled.glob("optimized_graphs/*"), *compiled.glob("tmp*")][:: 2 - empty]:
-            shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
-        begun = time.monotonic()
+        is_empty = bool(tries % 2)
+        entries = [*compiled.glob("optimized_graphs/*"), *compiled.glob("tmp*")]
+        for entry in entries[:: 2 - is_empty]:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        start = time.monotonic()
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM.format(more="")],
             env=environ,
@@ -255,12 +278,12 @@ def test_a_process_killed_at_any_moment_leaves_a_valid_cache(run, compiled, vari
             stderr=subprocess.DEVNULL,
         )
         try:
-            assert process.wait(chance.uniform(0, takes[empty])) == 0
-            takes[empty] = 1.2 * (time.monotonic() - begun)
+            assert process.wait(generator.uniform(0, durations[is_empty])) == 0
+            durations[is_empty] = 1.2 * (time.monotonic() - start)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             killed += 1
-            # The next process has the right results, and the process after it compiles nothing.
+            # The next process computes right results, and the process after it compiles nothing.
             assert run()[1] == ""
             assert run() == (0, "")

@@ -1,6 +1,6 @@
 """build/flags-for-the-processor.patch chooses g++'s flags by the processor's instructions.
 
-Without the patch, g++ 10 tunes for znver2 on a Zen 4, and does not vectorize composite loops.
+Without the patch, g++ 10 tunes for znver2 on a Zen 4, and does not vectorize loops of Composites.
 """
 
 import json
@@ -20,9 +20,10 @@ SKYLAKE_X = HASWELL + "AVX512F AVX512CD AVX512BW AVX512DQ AVX512VL AVX512_SKX "
 ICELAKE = SKYLAKE_X + (
     "AVX512VNNI AVX512IFMA AVX512VBMI AVX512VBMI2 AVX512BITALG AVX512VPOPCNTDQ AVX512_ICL "
 )
-# Maps a processor to NumPy's names of its features beyond SSE3, and its level. The features are the
-# CPUID bits that `qemu-x86_64 -cpu MODEL` of QEMU 7.2 emulates (marked Q) or that an Intel Xeon of
-# model 207 has (X). Without a mark, they are the instructions in gcc's manual for -march=.
+# Maps a processor to NumPy's names of its features beyond SSE3, and to its level in
+# theano/misc/cpu.py. The mark tells the source of the features. Q: the CPUID bits that
+# `qemu-x86_64 -cpu MODEL` of QEMU 7.2 emulates. X: the CPUID bits of an Intel Xeon of model 207.
+# No mark: the instructions that gcc's manual lists for -march=MODEL.
 PROCESSORS = {
     "qemu64, kvm64 (Q)": ("", "x86-64"),
     "Opteron of 2007 (Q: Opteron_G3)": ("POPCNT", "x86-64"),
@@ -53,7 +54,7 @@ PROCESSORS = {
     "Sapphire Rapids (X)": (ICELAKE + "AVX512FP16 AVX512_SPR", "avx512"),
     "a later one": (ICELAKE + "AVX1024F", "avx512"),
 }
-# The macros that g++ defines for the instructions of each level, by NumPy's names of the
+# Maps a macro, which g++ defines if it may use some instructions, to NumPy's name of these
 # instructions.
 MACROS = {
     **{f"__{name}__": name for name in ("SSSE3", "AVX", "F16C", "AVX2", "FMA4", "XOP")},
@@ -61,8 +62,8 @@ MACROS = {
     **{f"__AVX512{name}__": f"AVX512{name}" for name in ("F", "CD", "BW", "DQ", "VL", "ER", "PF")},
     **{f"__AVX512{name}__": f"AVX512{name}" for name in ("VBMI", "VBMI2", "IFMA", "VNNI")},
 }
-# The features of processors without FMA, and the bytes in their vectors of float64.
-LOWER = {
+# Maps a level without FMA to the features of its processors, and to their vector width in bytes.
+WITHOUT_FMA = {
     "x86-64": ("", 16),
     "sse4.2": (V2, 16),
     "avx": (V2 + "AVX", 32),
@@ -73,9 +74,10 @@ VECTORIZED = re.compile(r"mod\.cpp:(\d+):\d+: optimized: +loop vectorized using 
 
 @pytest.fixture
 def flags(monkeypatch):
-    """Return g++'s flags for a processor with these features."""
+    """Return a function that sets and returns the g++ flags for a processor."""
 
     def choose(features):
+        """Choose flags by NumPy's names of the processor's features, separated by spaces."""
         chosen = cpu.join_flags(cpu.processor_levels(features.split()))
         monkeypatch.setattr(GCC_compiler, "march_flags", chosen)
         return chosen
@@ -93,7 +95,7 @@ def run_compiler(*arguments):
     return done
 
 
-def vectorized_widths(expression, dtype, directory):
+def find_vectorized_widths(expression, dtype, directory):
     """Compile an expression's loops; return the widths of their vectors in bytes."""
     x, y = (tensor.vector(dtype=dtype) for _ in range(2))
     output = eval(expression, {"tensor": tensor, "x": x, "y": y})
@@ -112,7 +114,7 @@ def vectorized_widths(expression, dtype, directory):
 
 
 @pytest.mark.parametrize("processor", PROCESSORS)
-def test_only_instructions_that_the_processor_has(processor, flags):
+def test_flags_allow_only_instructions_that_the_processor_has(processor, flags):
     features, level = PROCESSORS[processor]
     chosen = flags(features)
     assert ["x86-64", *level_names(cpu.processor_levels(features.split()))][-1] == level
@@ -126,23 +128,25 @@ def test_only_instructions_that_the_processor_has(processor, flags):
 @pytest.mark.parametrize("name", EXPRESSIONS)
 @pytest.mark.filterwarnings("ignore:.*Supervisor")
 def test_functions_are_vectorized(name, level, dtype, flags, tmp_path):
-    """Each processor with fused multiply-add gets the flags of one of these levels."""
-    assert {level for _, level in PROCESSORS.values()} <= {*LOWER, "fma", "avx512"}
+    """g++ vectorizes functions at the levels fma and avx512, with the full vector width."""
+    # No other level has fused multiply-add.
+    assert {level for _, level in PROCESSORS.values()} <= {*WITHOUT_FMA, "fma", "avx512"}
     features, width = {"fma": (HASWELL, 32), "avx512": (SKYLAKE_X, 64)}[level]
     flags(features)
-    assert max(vectorized_widths(EXPRESSIONS[name], dtype, tmp_path), default=0) == width
+    assert max(find_vectorized_widths(EXPRESSIONS[name], dtype, tmp_path), default=0) == width
 
 
-@pytest.mark.parametrize("level", LOWER)
+@pytest.mark.parametrize("level", WITHOUT_FMA)
 @pytest.mark.filterwarnings("ignore:.*Supervisor")
 def test_arithmetic_is_vectorized_without_fma(level, flags, tmp_path):
-    features, width = LOWER[level]
+    features, width = WITHOUT_FMA[level]
     flags(features)
-    widths = vectorized_widths("x * y + tensor.maximum(x, 0)", "float64", tmp_path)
+    widths = find_vectorized_widths("x * y + tensor.maximum(x, 0)", "float64", tmp_path)
     assert max(widths, default=0) == width
 
 
-# Prints the flags, the number of processes started to choose them, and a result.
+# Prints g++'s flags, the number of processes that Theano started to choose them, the compiledir and
+# a result.
 PROGRAM = """
 import json, subprocess
 import theano
@@ -160,6 +164,7 @@ x = tensor.dvector()
 result = theano.function([x], tensor.tanh(x) * 2)([0.5])[0]
 print(json.dumps([arguments, len(started), theano.config.compiledir, result]))
 """
+# Maps a level to features. A processor without these features does not reach the level.
 HIDDEN = {
     "avx512": "AVX512F AVX512_SKX",
     "fma": "FMA3 AVX512F AVX512_SKX",
@@ -169,6 +174,8 @@ HIDDEN = {
 
 @pytest.fixture
 def run(run_python):
+    """Return a function that runs PROGRAM and returns g++'s flags, the compiledir and the log."""
+
     def run(flags="", hide=""):
         done = run_python(PROGRAM, flags=flags, NPY_DISABLE_CPU_FEATURES=hide)
         assert done.returncode == 0, done.stderr
@@ -182,9 +189,9 @@ def run(run_python):
 
 def test_native_means_this_processor(run):
     plain, compiledir, _ = run()
-    native, same, _ = run("gcc.cxxflags=-march=native -mtune=native")
+    native, native_compiledir, _ = run("gcc.cxxflags=-march=native -mtune=native")
     assert native == plain
-    assert same == compiledir
+    assert native_compiledir == compiledir
     assert not any("native" in argument for argument in native)
 
 
@@ -196,22 +203,26 @@ def test_another_march_flag_is_not_changed(run):
     assert warnings == ""
 
 
-def test_hidden_features_in_one_compiledir(run, tmp_path):
-    """Nodes of a mixed cluster, or containers, may share a compiledir that the user named."""
+def test_processes_with_different_features_can_share_a_compiledir(run, tmp_path):
+    """Each process uses flags for its own features.
+
+    Different processors of a cluster share a compiledir if the user named it.
+    """
     flags = f"compiledir={tmp_path}/shared"
-    every, *_ = run(flags)
+    all_arguments, *_ = run(flags)
     for name, hide in HIDDEN.items():
         arguments, _, warnings = run(flags, hide)
-        assert (arguments != every) == (name in level_names(cpu.levels))
+        assert (arguments != all_arguments) == (name in level_names(cpu.levels))
         assert not {*cpu.level_flags(name)} <= {*arguments}
         slow = name != "avx512" or "fma" not in level_names(cpu.levels)
         assert ("fused multiply-add" in warnings) == slow
-    assert run(flags)[0] == every
+    assert run(flags)[0] == all_arguments
 
 
 def test_hidden_features_change_the_compiledir(run):
     _, first, _ = run()
     _, second, _ = run(hide=HIDDEN["sse4.2"])
+    # A processor without levels has none of these features.
     assert (first == second) == (not cpu.levels)
 
 

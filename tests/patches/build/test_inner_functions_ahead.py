@@ -1,7 +1,7 @@
 """build/inner-functions-ahead.patch optimizes graphs of Scans while g++ compiles other modules.
 
-Without the patch, each inner graph is optimized when its node is compiled, after the modules of
-earlier nodes, while g++ is idle.
+Without the patch, a Scan's inner graph is optimized only after the modules of earlier nodes are
+compiled. g++ is idle during this optimization.
 """
 
 import copy
@@ -14,7 +14,8 @@ import theano.tensor as tt
 from theano.gof import early_compilation
 from theano.scan_module.scan_op import Scan
 
-# Prints the order of events: start of a compilation, optimization of a Scan, wait for a module.
+# Prints the names of events in order. compile: g++ starts. optimize_inner: Theano optimizes the
+# inner graph of a Scan. wait: Theano waits for a module.
 EVENTS = """
 import theano, theano.tensor as tt
 from theano.gof import compilation
@@ -61,7 +62,7 @@ def test_inner_graphs_are_optimized_before_the_first_wait(run_python, tmp_path, 
 
 
 def test_the_largest_inner_graph_is_optimized_first(monkeypatch):
-    """The modules of the largest inner graph are compiled while the others are optimized."""
+    """The largest inner graph is first, so its modules compile while the others are optimized."""
     sizes = []
     optimize = Scan.optimize_inner
     monkeypatch.setattr(
@@ -79,20 +80,20 @@ def test_the_largest_inner_graph_is_optimized_first(monkeypatch):
     assert function([2.0])[0] == [8.0]
 
 
-def scanned(x):
-    """Return outputs of Scans, and outputs without a Scan."""
+def build_outputs(x):
+    """Return the states of a scan, and a sum that no scan computes."""
     results, _ = theano.scan(lambda last: tt.tanh(last * x), outputs_info=x, n_steps=3)
     return results, tt.exp(x).sum() + tt.cosh(x).prod()
 
 
-def test_nested_scans_have_right_values():
+def test_outputs_of_a_scan_and_of_other_nodes_have_right_values():
     x = tt.dvector()
     value = last = np.array([0.1, 0.2])
     expected = []
     for _ in range(3):
         last = np.tanh(last * value)
         expected.append(last)
-    values, total = theano.function([x], scanned(x))(value)
+    values, total = theano.function([x], build_outputs(x))(value)
     assert np.allclose(values, expected)
     assert np.isclose(total, np.exp(value).sum() + np.cosh(value).prod())
 
@@ -103,16 +104,16 @@ def test_a_failed_optimization_leaves_no_state(monkeypatch):
 
     monkeypatch.setattr(Scan, "optimize_inner", refuse)
     x = tt.dvector()
-    results, outside = scanned(x)
+    results, outside = build_outputs(x)
     with pytest.raises(ValueError, match="refused") as info:
         theano.function([x], [results, outside])
     assert isinstance(info.value.args[1].op, Scan), "the error does not say for which node"
     assert early_compilation.linkers == early_compilation.inner_functions == {}
 
 
-def test_the_time_of_both_parts_is_in_the_profile():
+def test_the_inner_profile_has_the_times_of_optimizing_and_linking():
     x = tt.dvector()
-    results, outside = scanned(x)
+    results, outside = build_outputs(x)
     with theano.change_flags(profile=True):
         function = theano.function([x], [results, outside])
     (node,) = [node for node in function.maker.fgraph.apply_nodes if isinstance(node.op, Scan)]
@@ -121,7 +122,7 @@ def test_the_time_of_both_parts_is_in_the_profile():
     assert profile.compile_time > profile.linker_time > 0
 
 
-def test_a_compiler_is_not_needed():
+def test_a_scan_without_c_thunks_needs_no_compiler():
     x = tt.dvector()
     results, _ = theano.scan(lambda last: last * 0.5, outputs_info=x, n_steps=2)
     mode = theano.Mode(linker=theano.gof.vm.VM_Linker(c_thunks=False, use_cloop=False))
@@ -130,7 +131,8 @@ def test_a_compiler_is_not_needed():
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
-def test_a_clone_knows_what_its_inner_function_overwrites(clone):
+def test_a_copied_function_knows_what_its_inner_function_overwrites(clone):
+    """A deep copy, or a loaded pickle, of the gradient of a scan computes the right gradient."""
     x, first = tt.dvector(), tt.dscalar()
     outputs, _ = theano.scan(lambda a, p: [a, p], sequences=x, outputs_info=[first, None])
     function = theano.function([x, first], tt.grad(outputs[1].sum(), x), on_unused_input="ignore")

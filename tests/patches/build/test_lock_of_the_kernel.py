@@ -1,7 +1,7 @@
-"""build/lock-of-the-kernel.patch locks the compile directory with a lock of the operating system.
+"""build/lock-of-the-kernel.patch locks the compiledir with a kernel lock.
 
-Without the patch, a lock outlives a process that was killed on another host, and outlives an error;
-on a file system that refuses locks, nothing is compiled.
+Without the patch, the lock is a directory. It outlives a process that was killed on another host,
+and it outlives an error. If a file system refuses kernel locks, the patch uses a lock file.
 """
 
 import errno
@@ -14,7 +14,8 @@ import time
 import pytest
 from theano.gof import compilelock, lock_files
 
-# Pretend to run on another host, so that no local process can check whether it is alive.
+# Holds the lock under the name of another host, so that waiting processes cannot check whether the
+# holder is alive.
 HOLD = """
 import socket, sys
 socket.gethostname = lambda: "elsewhere"
@@ -23,6 +24,7 @@ get_lock()
 print("locked", flush=True)
 sys.stdin.read()
 """
+# Adds 1 to the number in a file 20 times. The number is right only if the lock works.
 COUNT = """
 import pathlib
 from theano.gof.compilelock import get_lock, release_lock
@@ -48,7 +50,7 @@ print([float(theano.function([x], op(x))([0.0])[0]) for op in ops])
 
 @pytest.fixture
 def start(start_python, tmp_path):
-    """Start code in a new interpreter; all use one compile directory."""
+    """Return a function that starts code in a new interpreter; all of them share a compiledir."""
     return functools.partial(start_python, flags=f"base_compiledir={tmp_path}/compiled")
 
 
@@ -62,11 +64,11 @@ def test_a_killed_process_releases_the_lock(start):
     assert stdout == "[1.0, 0.0, 1.0]\n", stderr
 
 
-def test_nested_locks_are_not_written_again(tmp_path, monkeypatch):
+def test_the_holder_is_written_only_if_the_file_names_another(tmp_path, monkeypatch):
     path = tmp_path / "lock"
     with path.open("a+") as file:
-        for last in ("", "process 1 on another host\n", f"process {os.getpid()}"):
-            path.write_text(last)
+        for old_text in ("", "process 1 on another host\n", f"process {os.getpid()}"):
+            path.write_text(old_text)
             lock_files.write_holder(file)
             text = path.read_text()
             assert text == f"process {os.getpid()} on {socket.gethostname()}\n"
@@ -85,7 +87,7 @@ def test_one_process_at_a_time_holds_the_lock(start, tmp_path):
     assert file.read_text() == "60"
 
 
-def test_eight_processes_compile_at_once(start):
+def test_eight_processes_can_compile_at_the_same_time(start):
     processes = [start(COMPILE.format(number=number)) for number in range(8)]
     for number, process in enumerate(processes):
         stdout, stderr = process.communicate()
@@ -93,25 +95,26 @@ def test_eight_processes_compile_at_once(start):
         assert "WARNING" not in stderr
 
 
-def test_an_error_ends_the_lock():
+def test_an_error_releases_the_lock():
     before = compilelock.get_lock.n_lock
     with pytest.raises(ZeroDivisionError), compilelock.lock_ctx(keep_lock=True):
         _ = 1 / 0
     assert compilelock.get_lock.n_lock == before
 
 
+# Makes the kernel refuse locks with an error.
 REFUSED = """
 import errno, fcntl, os
 def refuse(*_):
-    raise OSError(errno.{number}, os.strerror(errno.{number}))
+    raise OSError(errno.{error}, os.strerror(errno.{error}))
 fcntl.lockf = refuse
 """
-NUMBERS = ["ENOSYS", "ENOLCK", "EOPNOTSUPP"]
+ERRORS = ["ENOSYS", "ENOLCK", "EOPNOTSUPP"]
 
 
 @pytest.fixture
 def refused(monkeypatch, tmp_path):
-    """Return a directory on a file system that refuses locks."""
+    """Make the kernel refuse locks; return the path of a directory to lock."""
 
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -120,11 +123,11 @@ def refused(monkeypatch, tmp_path):
     return tmp_path / "lock_dir"
 
 
-def test_a_refused_lock_is_a_file(refused):
+def test_a_lock_file_replaces_a_refused_lock(refused):
     with compilelock.lock_ctx(str(refused)):
         held = refused / "lock.held"
         assert held.read_text().startswith(f"{os.getpid()} ")
-        # A forked process does not hold the lock.
+        # A forked process does not hold the lock, so it must not remove the file.
         child = os.fork()
         if not child:
             compilelock.release_lock()
@@ -134,18 +137,18 @@ def test_a_refused_lock_is_a_file(refused):
     assert not held.exists()
 
 
-@pytest.mark.parametrize("number", NUMBERS)
-def test_one_process_at_a_time_holds_a_lock_file(start, tmp_path, number):
+@pytest.mark.parametrize("error", ERRORS)
+def test_one_process_at_a_time_holds_a_lock_file(start, tmp_path, error):
     file = tmp_path / "count"
     file.write_text("0")
-    code = REFUSED.format(number=number) + COUNT.format(file=str(file))
+    code = REFUSED.format(error=error) + COUNT.format(file=str(file))
     processes = [start(code) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert file.read_text() == "60"
 
 
-def test_eight_processes_compile_at_once_without_locks(start):
-    refused = REFUSED.format(number="ENOSYS")
+def test_eight_processes_can_compile_at_the_same_time_with_lock_files(start):
+    refused = REFUSED.format(error="ENOSYS")
     processes = [start(refused + COMPILE.format(number=number)) for number in range(8)]
     reports = 0
     for number, process in enumerate(processes):
@@ -159,7 +162,7 @@ def test_eight_processes_compile_at_once_without_locks(start):
 
 
 def test_a_killed_process_releases_the_lock_file(start):
-    refused = REFUSED.format(number="ENOSYS")
+    refused = REFUSED.format(error="ENOSYS")
     holder = start(refused + HOLD)
     assert holder.stdout.readline() == "locked\n"
     waiting = start(refused + COMPILE.format(number=1))
@@ -171,6 +174,7 @@ def test_a_killed_process_releases_the_lock_file(start):
 
 
 def test_heartbeats_of_another_host_keep_the_lock(refused, monkeypatch):
+    """A process acquires the lock SILENCE seconds after the holder touched the file last."""
     monkeypatch.setattr(lock_files, "BEAT", 0.1)
     monkeypatch.setattr(lock_files, "SILENCE", 1)
     refused.mkdir()
@@ -194,10 +198,10 @@ def test_heartbeats_of_another_host_keep_the_lock(refused, monkeypatch):
 
 def test_a_reused_process_number_does_not_hold_the_lock(refused):
     refused.mkdir()
-    other = f"{os.getpid()} 1 {lock_files._here()} host"
-    (refused / "lock.held").write_text(other)
+    dead_holder = f"{os.getpid()} 1 {lock_files._identify_namespace()} host"
+    (refused / "lock.held").write_text(dead_holder)
     with compilelock.lock_ctx(str(refused)):
-        assert (refused / "lock.held").read_text() != other
+        assert (refused / "lock.held").read_text() != dead_holder
     assert [file.name for file in refused.iterdir()] == ["lock"]
 
 
@@ -207,17 +211,17 @@ def test_one_message_names_the_holder_and_refused_locks(refused, monkeypatch, ca
     refused.mkdir()
     for _ in range(2):
         (refused / "lock.held").write_text("1 1 elsewhere/ host")
-        free = threading.Timer(1, (refused / "lock.held").unlink)
-        free.start()
+        release = threading.Timer(1, (refused / "lock.held").unlink)
+        release.start()
         with compilelock.lock_ctx(str(refused)):
-            free.join()
+            release.join()
     assert [record.getMessage() for record in caplog.records] == [
         f"Waiting for the compile lock {lock}.held, held by process 1 1 elsewhere/ host",
         f"{lock} cannot be locked (No locks available): the file {lock}.held replaces the lock",
     ]
 
 
-def test_short_waits_are_quiet(start):
+def test_short_waits_are_not_logged(start):
     first = start(HOLD)
     assert first.stdout.readline() == "locked\n"
     waiting = start(WAIT)
@@ -227,11 +231,12 @@ def test_short_waits_are_quiet(start):
     assert waiting.communicate() == ("locked\n", "")
 
 
-@pytest.mark.parametrize("refused", ["", REFUSED.format(number="ENOSYS")])
+@pytest.mark.parametrize("refused", ["", REFUSED.format(error="ENOSYS")])
 def test_force_unlock_releases_the_lock(start, refused):
+    """Another process can compile after force_unlock, although the holder is still alive."""
     holder = start(refused + HOLD)
     assert holder.stdout.readline() == "locked\n"
-    unlocked = start("from theano.gof.compilelock import force_unlock; force_unlock()")
-    assert unlocked.wait() == 0
+    unlocking = start("from theano.gof.compilelock import force_unlock; force_unlock()")
+    assert unlocking.wait() == 0
     assert start(refused + COMPILE.format(number=2)).wait() == 0
     assert holder.poll() is None

@@ -1,6 +1,6 @@
 """build/loops-alone.patch compiles the loops of an Elemwise without Python's and NumPy's headers.
 
-Without the patch, each module includes the headers and contains its own thunk.
+Without the patch, the module of each Elemwise includes these headers and contains its own thunk.
 """
 
 import gc
@@ -20,17 +20,18 @@ from theano.tensor.elemwise import Elemwise
 DTYPES = ("bool", "int8", "int32", "int64", "uint8", "uint64", "float32", "float64")
 
 
-def code_of(output):
+def get_source(output):
     """Return the source of the module that computes a variable."""
     return output.owner.op.c_linker(output.owner, []).get_src_code()
 
 
-def is_alone(output):
-    return "Python.h" not in code_of(output)
+def has_only_loops(output):
+    """Return whether the module that computes a variable does without Python's header."""
+    return "Python.h" not in get_source(output)
 
 
 def scalar_ops(modules=("basic", "basic_scipy")):
-    """Yield Theano's own scalar ops of one, two or three operands."""
+    """Return Theano's own scalar ops of some modules of theano.scalar, without Composites."""
     ops = {
         op
         for name in modules
@@ -41,25 +42,25 @@ def scalar_ops(modules=("basic", "basic_scipy")):
     return sorted(ops, key=str)
 
 
-def test_the_headers_are_not_read():
+def test_modules_of_loops_do_not_include_pythons_header():
     x, y = tt.dmatrices("x", "y")
     for output in (x + y, tt.exp(x), (x + 1) // 2, tt.neq(x, y), x.sum() * 3):
-        assert is_alone(output)
+        assert has_only_loops(output)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_scalar_op_compiles(dtype):
-    """All names in the code of Theano's own scalar ops are in the header."""
+    """The header of loops declares all names in the C code of Theano's own scalar ops."""
     inputs, outputs = [], []
     for op, arity in itertools.product(scalar_ops(), (1, 2, 3)):
         variables = [tt.TensorType(dtype, (False,))() for _ in range(arity)]
         try:
             output = Elemwise(op)(*variables)
-            alone = is_alone(output)
+            only_loops = has_only_loops(output)
         # The op takes another number of operands, or has no code for these types.
         except (AttributeError, TypeError, NotImplementedError, MethodNotDefined):
             continue
-        if alone:
+        if only_loops:
             inputs.extend(variables)
             outputs.append(output)
     assert len(outputs) > (60 if dtype.startswith("float") else 30)
@@ -70,7 +71,7 @@ def test_every_scalar_op_compiles(dtype):
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (0,), (3, 4), (2, 1, 3), (2, 3, 4, 5)])
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
 def test_values_are_right_for_any_memory_order(shape, dtype):
-    """Arrays in any memory order, slices of them and broadcast arrays have the right values."""
+    """Results are right for arrays in C order, in Fortran order and reversed."""
     values = np.random.RandomState(0).randint(1, 9, size=(2, *shape)).astype(dtype)
     x, y = (tt.TensorType(dtype, [False] * len(shape))() for _ in range(2))
     function = theano.function([x, y], [x * y + x, x - y])
@@ -82,7 +83,7 @@ def test_values_are_right_for_any_memory_order(shape, dtype):
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (1, 4), (3, 1), (1, 1)])
-def test_broadcast_inputs(shape):
+def test_broadcast_inputs_have_right_results(shape):
     x, y = tt.dmatrix(), tt.TensorType("float64", [size == 1 for size in shape])()
     function = theano.function([x, y], x - y)
     value = np.random.RandomState(1).normal(size=shape)
@@ -91,10 +92,10 @@ def test_broadcast_inputs(shape):
 
 
 def test_in_place_output_is_the_input_array(thunk_of):
-    """The output is written into the input's array, for any earlier content of the storage."""
+    """An in-place op writes into the input's array, whatever the output's storage contained."""
     x, y = tt.dvectors("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(1)), {0: 1})(x, y)
-    assert is_alone(output)
+    assert has_only_loops(output)
     thunk, (first, second), result = thunk_of([x, y], output)
     first[0], second[0], result[0] = np.arange(3.0), np.ones(3), np.zeros(7)
     array = second[0]
@@ -108,7 +109,7 @@ def test_an_op_of_several_outputs_computes_all():
     op = Elemwise(scalar.Composite([x, y], [x + y, x * y]))
     a, b = tt.dmatrices("a", "b")
     outputs = op(a, b)
-    assert is_alone(outputs[0])
+    assert has_only_loops(outputs[0])
     total, product = theano.function([a, b], outputs, mode=theano.Mode("cvm", None))(
         [[1, 2]], [[3, 4]]
     )
@@ -121,11 +122,11 @@ def test_an_output_array_is_reused(thunk_of):
     for storage in storages:
         storage[0] = np.ones(4)
     thunk()
-    kept = result[0]
+    first = result[0]
     storages[0][0] = np.arange(4.0)
     thunk()
-    assert result[0] is kept
-    assert kept.tolist() == [1, 2, 3, 4]
+    assert result[0] is first
+    assert first.tolist() == [1, 2, 3, 4]
 
 
 def test_fortran_order_is_kept(thunk_of):
@@ -137,8 +138,8 @@ def test_fortran_order_is_kept(thunk_of):
     assert result[0].flags.f_contiguous
 
 
-def strided(values):
-    """Yield arrays of the non-zero values with other strides; the gaps contain zeros."""
+def make_strided_arrays(values):
+    """Yield arrays with these non-zero values and other strides; gaps in memory are zeros."""
     rows, columns = values.shape
     yield np.array(values, order="F")
     for shape, index in (
@@ -159,10 +160,13 @@ STRIDED = pytest.mark.parametrize(
 
 @STRIDED
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
-def test_the_same_bits_with_any_strides(shape, dtype):
-    """Loops read contiguous elements; other arrays are copied first."""
+def test_results_do_not_depend_on_strides(shape, dtype):
+    """Results are equal to the last bit for arrays with any strides.
+
+    Loops read contiguous elements only; other arrays are copied first.
+    """
     x, y = (tt.matrix(dtype=dtype) for _ in range(2))
-    row, column = (tt.TensorType(dtype, one)() for one in ((True, False), (False, True)))
+    row, column = (tt.TensorType(dtype, pattern)() for pattern in ((True, False), (False, True)))
     total = x * y + row * x - column
     outputs = [tt.tanh(total) if "float" in dtype else total, (x > column) + y]
     function = theano.function([x, y, row, column], outputs)
@@ -173,19 +177,22 @@ def test_the_same_bits_with_any_strides(shape, dtype):
     )
     expected = function(first, second, along, across)
     assert (expected[1] == (first > across) + second).all()
-    for left, right in itertools.product([first, *strided(first)], [second, *strided(second)]):
+    for left, right in itertools.product(
+        [first, *make_strided_arrays(first)], [second, *make_strided_arrays(second)]
+    ):
         for actual, wanted in zip(function(left, right, along, across), expected, strict=True):
             assert np.ascontiguousarray(actual).tobytes() == wanted.tobytes()
 
 
 @STRIDED
-def test_in_place_with_any_strides(thunk_of, shape):
+def test_in_place_results_are_right_for_any_strides(thunk_of, shape):
+    """The loop writes the elements of a strided array, and nothing between them."""
     x, y = tt.dmatrices("x", "y")
     output = Elemwise(scalar.Sub(scalar.transfer_type(0)), {0: 0})(x, y)
     thunk, (first, second), result = thunk_of([x, y], output)
     random = np.random.RandomState(1)
     value, second[0] = random.uniform(1, 2, shape), random.uniform(3, 4, shape)
-    for array in strided(value):
+    for array in make_strided_arrays(value):
         first[0] = array
         thunk()
         assert result[0] is array
@@ -193,19 +200,19 @@ def test_in_place_with_any_strides(thunk_of, shape):
         assert np.count_nonzero(array if array.base is None else array.base) == array.size
 
 
-def test_many_arrays_with_any_strides():
+def test_forty_strided_arrays_have_the_right_sum():
     inputs = [tt.dmatrix() for _ in range(40)]
     function = theano.function(inputs, sum(inputs))
     value = np.random.RandomState(1).randint(1, 99, (3, 1100)).astype("float64")
-    for array in strided(value):
+    for array in make_strided_arrays(value):
         assert (function(*[array] * 40) == 40 * value).all()
 
 
 @pytest.mark.parametrize("dimensions", [0, 1, 2])
-def test_division_by_zero(thunk_of, dimensions):
+def test_division_by_zero_leaks_no_reference(thunk_of, dimensions):
     """An error inside a loop leaks no reference and stores no output."""
     x, y = (tt.TensorType("int64", [False] * dimensions)() for _ in range(2))
-    assert is_alone(x // y)
+    assert has_only_loops(x // y)
     thunk, (first, second), result = thunk_of([x, y], x // y)
     first[0], second[0] = np.ones((2,) * dimensions, int), np.zeros((2,) * dimensions, int)
     references = [sys.getrefcount(storage[0]) for storage in (first, second)]
@@ -225,14 +232,14 @@ def test_a_thunk_leaks_no_reference(thunk_of):
         thunk()
     references = sys.getrefcount(storage[0]), sys.getrefcount(result[0])
     assert references == (before, 2)
-    kept = weakref.ref(storage[0])
+    array = weakref.ref(storage[0])
     del thunk, storage, result
     gc.collect()
-    assert kept() is None
+    assert array() is None
 
 
-class OfPython(scalar.UnaryScalarOp):
-    """A user's op that needs Python's headers."""
+class CallPython(scalar.UnaryScalarOp):
+    """A user's scalar op whose C code calls Python's C API."""
 
     def impl(self, x):
         return x + 1
@@ -243,31 +250,31 @@ class OfPython(scalar.UnaryScalarOp):
 
 def test_ops_that_need_headers_include_pythons_header():
     x, z = tt.dvector(), tt.zvector()
-    own = Elemwise(OfPython(scalar.same_out))(x)
-    for output in (own, z + z, Elemwise(scalar.add, openmp=True)(x, x)):
-        assert not is_alone(output)
-    assert theano.function([x], own)([1.0]).tolist() == [2]
+    user_output = Elemwise(CallPython(scalar.same_out))(x)
+    for output in (user_output, z + z, Elemwise(scalar.add, openmp=True)(x, x)):
+        assert not has_only_loops(output)
+    assert theano.function([x], user_output)([1.0]).tolist() == [2]
     assert theano.function([z], z * z)([1j]).tolist() == [-1]
     graph = theano.gof.FunctionGraph([x], [tt.exp(x) + 1], clone=True)
     assert "Python.h" in theano.gof.CLinker().accept(graph).get_dynamic_module().code()
 
 
-def test_other_ops_include_pythons_header():
+def test_modules_of_other_ops_include_pythons_header():
     assert Op.c_linker is Elemwise.c_linker
     x = tt.dmatrix()
-    assert "Python.h" in code_of(tt.nnet.softmax(x))
+    assert "Python.h" in get_source(tt.nnet.softmax(x))
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
-def test_every_op_in_place(dtype):
-    """An op reads nothing from an overwritten element after it wrote the result."""
+def test_every_op_has_the_same_results_in_place(dtype):
+    """An op reads an element of an overwritten operand only before it writes the result there."""
     inputs, outputs, arguments = [], [], []
     ends = np.finfo(dtype) if dtype.startswith("float") else np.iinfo(dtype)
-    some = np.array([ends.min, ends.max, *(number % (ends.max + 1.0) for number in range(-7, 8))])
+    numbers = np.array([ends.min, ends.max, *(i % (ends.max + 1.0) for i in range(-7, 8))])
     operands = [
-        np.tile(some, len(some)),
-        np.repeat(some, len(some)),
-        np.tile(some[::-1], len(some)),
+        np.tile(numbers, len(numbers)),
+        np.repeat(numbers, len(numbers)),
+        np.tile(numbers[::-1], len(numbers)),
     ]
     operands = [np.where(operand == 0, 5, operand).astype(dtype) for operand in operands]
     for op, arity in itertools.product(scalar_ops(["basic"]), (1, 2, 3)):
@@ -292,5 +299,5 @@ def test_every_op_in_place(dtype):
     )
     results = compiled(*[argument.copy() for argument in arguments])
     assert len(results) > 60
-    for output, one, other in zip(outputs[::2], results[::2], results[1::2], strict=True):
-        assert one.tobytes() == other.tobytes(), output.owner.op
+    for output, separate, in_place in zip(outputs[::2], results[::2], results[1::2], strict=True):
+        assert separate.tobytes() == in_place.tobytes(), output.owner.op

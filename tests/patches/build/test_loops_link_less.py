@@ -1,6 +1,6 @@
 """build/loops-alone.patch links modules of loops to the C library only.
 
-Without the patch, ld reads the C++ library in each run, although loops do not use it.
+Without the patch, ld reads the C++ library for each module, although loops do not use it.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ def test_loops_link_only_with_the_c_library():
     for output in outputs:
         linker = output.owner.op.c_linker(output.owner, [])
         path = cc.get_module_cache().entry_from_key[linker.cmodule_key()]
-        # ldd omits libraries if it cannot find one of them, such as Python's.
+        # Use readelf, because ldd omits libraries if it cannot find one of them, such as Python's.
         command = ["readelf", "--dynamic", path]
         listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert "libm.so.6" in listing

@@ -1,6 +1,6 @@
-"""build/loops-alone.patch declares the functions of <math.h> that loops call.
+"""build/loops-alone.patch declares the functions of <math.h> that loops call in a short header.
 
-Without the patch, g++ reads the header in each run: two fifths of a module's compile time.
+Without the patch, g++ reads <math.h> for each module: two fifths of the module's compile time.
 """
 
 import itertools
@@ -30,52 +30,55 @@ BINARY = [tt.arctan2, tt.pow, tt.mod, tt.maximum]
 VALUES = [0, 1, 2, 0.5, -0.5, 3.7, 1e3, -2, np.inf, -np.inf, np.nan]
 
 
-def values(dtype):
+def make_values(dtype):
     return np.array(VALUES if dtype.startswith("float") else [0, 1, 2, 100], dtype)
 
 
-def code_of(output):
+def get_source(output):
     return output.owner.op.c_linker(output.owner, []).get_src_code()
 
 
-def module(code, *support_code):
+def make_module(code, *support_code):
+    """Return a module of loops with C code that requests <math.h>."""
     description = OpDescription(0, 1, 1, 2, -1, 0, (0, 1), (12, 12), code)
     return linkers.LoopsModule(linkers.Loops(["<math.h>"], support_code, description))
 
 
-def same_with_and_without(inputs, outputs, arguments):
-    """Assert that modules of loops compute the same bits as a module with <math.h>.
+def check_same_bits(inputs, outputs, arguments):
+    """Assert that modules of loops compute the same bits as a complete module with <math.h>.
 
-    Both call the C library's functions, because whole modules have no other functions.
+    -DTHEANO_LIBM makes loops call the C library's functions, as complete modules do.
     """
     with theano.change_flags({"gcc.cxxflags": "-DTHEANO_LIBM"}):
-        alone, whole = (
+        of_loops, of_complete = (
             theano.function(
                 inputs, outputs, mode=theano.Mode(linker, None), on_unused_input="ignore"
             )(*arguments)
             for linker in ("cvm", "c")
         )
-    for output, one, other in zip(outputs, alone, whole, strict=True):
-        assert one.dtype == other.dtype
-        assert one.tobytes() == other.tobytes(), output.owner.op
+    for output, actual, expected in zip(outputs, of_loops, of_complete, strict=True):
+        assert actual.dtype == expected.dtype
+        assert actual.tobytes() == expected.tobytes(), output.owner.op
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_of_one_number_compute_the_same_bits(dtype):
     x = tt.TensorType(dtype, (False,))("x")
     outputs = [op(x) for op in UNARY + FLOATS * dtype.startswith("float")]
-    same_with_and_without([x], outputs, [values(dtype)])
+    check_same_bits([x], outputs, [make_values(dtype)])
 
 
 @pytest.mark.parametrize(("first", "second"), itertools.product(DTYPES[1:], repeat=2))
 def test_functions_of_two_numbers_compute_the_same_bits(first, second):
     x, y = tt.TensorType(first, (False, True))("x"), tt.TensorType(second, (True, False))("y")
-    same_with_and_without(
-        [x, y], [op(x, y) for op in BINARY], [values(first)[:, None], values(second)[None, 1:]]
+    check_same_bits(
+        [x, y],
+        [op(x, y) for op in BINARY],
+        [make_values(first)[:, None], make_values(second)[None, 1:]],
     )
 
 
-def test_the_header_is_not_read():
+def test_loops_that_call_declared_functions_omit_math_h():
     x, n = tt.fvector("x"), tt.lvector("n")
     for output in (
         tt.exp(x),
@@ -88,24 +91,24 @@ def test_the_header_is_not_read():
         n // 3,
         n % 3,
     ):
-        assert "math.h" not in code_of(output)
+        assert "math.h" not in get_source(output)
 
 
-def test_the_header_is_read_for_other_functions():
+def test_loops_that_call_other_functions_include_math_h():
     x = tt.dvector("x")
     for output in (tt.gamma(x), tt.isnan(x), tt.isinf(x)):
-        assert "<math.h>" in code_of(output)
+        assert "<math.h>" in get_source(output)
 
 
 @pytest.mark.parametrize(
     "code",
     ["y = other(x);", "y = other (x);", "y = M_PI;", "y = NAN;", "y = HUGE_VALF;"],
 )
-def test_names_that_need_the_header(code):
-    assert "<math.h>" in module(code).includes
-    assert "<math.h>" in module("", code).includes
+def test_code_with_undeclared_names_includes_math_h(code):
+    assert "<math.h>" in make_module(code).includes
+    assert "<math.h>" in make_module("", code).includes
 
 
-def test_modules_with_and_without_the_header_are_not_merged():
-    with_header, without, another = (module(code) for code in ("other(x)", "exp(x)", "log(x)"))
+def test_modules_with_and_without_math_h_are_not_in_one_batch():
+    with_header, without, another = (make_module(code) for code in ("other(x)", "exp(x)", "log(x)"))
     assert with_header.shared_prefix() != without.shared_prefix() == another.shared_prefix()

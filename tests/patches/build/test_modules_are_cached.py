@@ -1,6 +1,6 @@
 """build/modules-are-cached.patch caches all modules, so that another process finds them.
 
-Without the patch, each process compiles some ops again.
+Without the patch, each process compiles the modules of some ops again.
 """
 
 import pickle
@@ -24,8 +24,8 @@ def test_a_second_process_compiles_nothing(run_python):
     assert second.returncode == 0, second.stderr
 
 
-class Failing:
-    """Raises another error than PicklingError when it is pickled."""
+class Unpicklable:
+    """An object that raises OSError, not PicklingError, when it is pickled."""
 
     def __reduce__(self):
         raise OSError("no room")
@@ -37,7 +37,7 @@ def test_a_key_file_is_written_completely_or_not_at_all(tmp_path):
     data.save_pkl()
     before = file.read_bytes()
     assert pickle.loads(before).keys == {"key"}
-    data.keys.add(Failing())
+    data.keys.add(Unpicklable())
     with pytest.raises(OSError, match="no room"):
         data.save_pkl()
     assert file.read_bytes() == before

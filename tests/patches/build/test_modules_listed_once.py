@@ -1,6 +1,6 @@
-"""build/modules-are-cached.patch lists the cache only if it may have new modules.
+"""build/modules-are-cached.patch lists the compile cache only if it may contain new modules.
 
-Without the patch, each function with a profile and each compilation lists the cache.
+Without the patch, Theano lists the cache for each function with a profile and for each compilation.
 """
 
 import pytest
@@ -49,7 +49,7 @@ def remove():
     for key in Path(theano.config.compiledir).glob("*/key.pkl"):
         shutil.rmtree(key.parent)
 
-# From here on nothing is imported.
+# The program imports no Python module after this line.
 in_another_process("tt.exp")
 compile(tt.sin)
 compile(tt.cos)
@@ -59,7 +59,7 @@ compile(tt.cos)
 
 @pytest.fixture
 def run(run_python, tmp_path):
-    """Run code after one function was compiled into a new cache."""
+    """Return a function that runs code after LISTED filled a new compile cache."""
 
     def run(code):
         done = run_python(LISTED + code, flags=f"base_compiledir={tmp_path}/compiled")
@@ -88,6 +88,7 @@ def test_a_removed_module_is_compiled_again(run):
     )
 
 
+# Defines an op in the module __main__. A key that contains this op cannot be loaded before.
 OF_MAIN = '''
 class Doubled(theano.Op):
     __props__ = ()

@@ -1,6 +1,6 @@
 """build/modules-are-cached.patch shares one linker between nodes that need the same module.
 
-Without the patch, each node has its own linker and computes its own key.
+Without the patch, each node has its own linker, which computes the module's key again.
 """
 
 import numpy as np
@@ -11,42 +11,43 @@ from theano.gof.cc import CLinker
 
 
 @pytest.fixture
-def computed(monkeypatch):
-    """Return the nodes whose keys are computed."""
+def keyed_nodes(monkeypatch):
+    """Return a list; each node for which a key is computed is appended to it."""
     nodes = []
     compute = CLinker.cmodule_key_
 
-    def counting(self, fgraph, *args, **kwargs):
+    def record_nodes(self, fgraph, *args, **kwargs):
         nodes.extend(fgraph.toposort())
         return compute(self, fgraph, *args, **kwargs)
 
-    monkeypatch.setattr(CLinker, "cmodule_key_", counting)
+    monkeypatch.setattr(CLinker, "cmodule_key_", record_nodes)
     return nodes
 
 
-def test_equal_nodes_compute_one_key(computed):
+def test_equal_nodes_compute_one_key(keyed_nodes):
     inputs = [tt.dmatrix() for _ in range(6)]
-    # The environment does not ship loops of this op.
+    # The environment ships no loops of cosh.
     function = theano.function(inputs, [tt.cosh(variable) for variable in inputs])
-    assert len(computed) == 1
+    assert len(keyed_nodes) == 1
     values = [np.full((2, 2), float(number)) for number in range(6)]
     assert np.allclose(function(*values), np.cosh(values))
 
 
 def test_equal_nodes_have_one_linker(monkeypatch):
-    made = []
+    """The number of linkers does not depend on the number of equal nodes."""
+    linkers = []
     accept = CLinker.accept
     monkeypatch.setattr(
         CLinker,
         "accept",
-        lambda self, *args, **kwargs: made.append(1) or accept(self, *args, **kwargs),
+        lambda self, *args, **kwargs: linkers.append(self) or accept(self, *args, **kwargs),
     )
     counts = []
     for n in (3, 9):
-        made.clear()
+        linkers.clear()
         inputs = [tt.dmatrix() for _ in range(n)]
         function = theano.function(inputs, [tt.exp(variable).sum() for variable in inputs])
-        counts.append(len(made))
+        counts.append(len(linkers))
         values = [np.full((2, 2), float(number)) for number in range(n)]
         for result, value in zip(function(*values), values, strict=True):
             assert np.isclose(result, np.exp(value).sum())
@@ -54,7 +55,7 @@ def test_equal_nodes_have_one_linker(monkeypatch):
 
 
 class Scaled(theano.Op):
-    """Multiplies by a parameter of the node; parameters of two nodes may differ."""
+    """An op that multiplies by a parameter of the node, so equal ops may have different factors."""
 
     __props__ = ()
     params_type = theano.gof.ParamsType(factor=theano.scalar.float64)
@@ -80,14 +81,14 @@ class Scaled(theano.Op):
         """
 
 
-def test_params_of_a_node_are_its_own():
+def test_nodes_with_equal_ops_use_their_own_parameters():
     x = tt.dscalar()
     outputs = [Scaled()(x, 2.0), Scaled()(x, 3.0), Scaled()(x, 2.0)]
     mode = theano.Mode("cvm", None)
     assert theano.function([x], outputs, mode=mode)(5.0) == [10.0, 15.0, 10.0]
 
 
-def test_different_nodes_have_their_own_modules(computed):
+def test_different_nodes_have_their_own_modules(keyed_nodes):
     x, y, z = tt.dvector(), tt.dvector(), tt.fvector()
     outputs = [x * y, x * x, x * z, z * z, x + y, x * 2, x * 3, 2 * x, y * 3]
     mode = (
@@ -96,7 +97,7 @@ def test_different_nodes_have_their_own_modules(computed):
         .excluding("canonicalize", "specialize", "fusion", "inplace")
     )
     function = theano.function([x, y, z], outputs, mode=mode)
-    assert len(computed) < len(function.maker.fgraph.apply_nodes)
+    assert len(keyed_nodes) < len(function.maker.fgraph.apply_nodes)
     values = np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0], dtype="float32")
     arguments = dict(zip((x, y, z), values, strict=True))
     expected = [
@@ -126,8 +127,8 @@ class Unhashable(theano.gof.Type):
         return value
 
 
-class Nothing(theano.Op):
-    """An op that returns its input."""
+class ReturnText(theano.Op):
+    """An op without inputs whose output is a string."""
 
     __props__ = ()
 
@@ -138,13 +139,13 @@ class Nothing(theano.Op):
         outputs[0][0] = "something"
 
 
-def test_types_without_a_hash():
-    # An output of a function without inputs is copied, by an op that has C code for other types.
-    assert theano.function([], Nothing()())() == "something"
+def test_types_without_a_hash_are_supported():
+    # Theano copies the output by an op that has C code for other types.
+    assert theano.function([], ReturnText()())() == "something"
 
 
-def test_shared_inputs_constants_and_types(computed):
-    """Repeated inputs, equal constants, other values and other types have the right results."""
+def test_nodes_that_differ_in_their_inputs_have_right_results(keyed_nodes):
+    """Results are right for repeated, swapped and constant inputs and other broadcast patterns."""
     x, y = tt.dvectors("x", "y")
     one, other = (tt.constant(np.array([1.0, 2.0])) for _ in range(2))
     row = tt.constant(np.array([3.0]))
@@ -152,7 +153,7 @@ def test_shared_inputs_constants_and_types(computed):
     pairs = [(x, y), (y, x), (x, x), (x, one), (y, one), (y, other), (one, x), (x, row), (row, y)]
     mode = theano.Mode("cvm", None)
     function = theano.function([x, y], [op(*pair) for pair in pairs], mode=mode)
-    assert len(computed) < len(pairs)
+    assert len(keyed_nodes) < len(pairs)
     values = {x: np.array([5.0, 7.0]), y: np.array([11.0, 13.0])}
     values.update((constant, constant.data) for constant in (one, other, row))
     for result, (first, second) in zip(function(values[x], values[y]), pairs, strict=True):

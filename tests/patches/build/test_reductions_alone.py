@@ -1,7 +1,7 @@
 """build/loops-alone.patch compiles only the loops of a reduction.
 
-Without the patch, its module includes the headers of Python and NumPy, and contains a thunk of its
-own.
+Without the patch, the module of each reduction includes Python's and NumPy's headers and contains
+its own thunk.
 """
 
 import itertools
@@ -15,7 +15,8 @@ from theano.tensor import elemwise
 from theano.tensor.linkers import LoopsModule
 
 PLAIN = theano.Mode(theano.gof.vm.VM_Linker(use_cloop=True, allow_gc=False), None)
-# NumPy's computation of each reduction along the last dimension, element by element.
+# Maps a name to a reduction, and to a NumPy function that computes it along the last dimension,
+# element by element.
 OPS = {
     "sum": (elemwise.Sum, lambda x, dtype: x.cumsum(-1, dtype)[:, -1]),
     "prod": (elemwise.Prod, lambda x, dtype: x.cumprod(-1, dtype)[:, -1]),
@@ -42,15 +43,15 @@ CASES = [
 AXES = (None, 0, 1, 2, (0, 1), (0, 2), (1, 2))
 
 
-def module(node):
+def get_module(node):
     return node.op.c_linker(node, []).get_dynamic_module()
 
 
-def values(dtype):
-    """Yield arrays in C order, transposed, reversed, with gaps, and with lengths 1 and 0."""
+def make_arrays(dtype):
+    """Return arrays in C order, transposed, reversed, with gaps, and with lengths 1 and 0."""
     random = np.random.RandomState(0)
     least = 0 if dtype.startswith("u") else -3
-    # Products of larger numbers would overflow to 0, which would hide differences.
+    # `wide` has small elements. Products of large integers overflow to 0, which hides differences.
     plain, transposed, large, wide = (
         (random.uniform(least, 3, size) * factor).astype(dtype)
         for size, factor in (((3, 4, 5), 9), ((5, 4, 3), 9), ((3, 4, 10), 9), ((3, 4, 9), 0.6))
@@ -62,15 +63,15 @@ def values(dtype):
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_elements_are_accumulated_in_c_order(name, dtype):
-    """Elements are accumulated in C order, in the accumulator's type, to the last bit."""
+    """A result equals NumPy's to the last bit, accumulated in C order in the accumulator's type."""
     x = tt.TensorType(dtype, (False,) * 3)()
     build, reference = OPS[name]
     outputs = [build(axis)(x) for axis in AXES]
     for output in outputs:
-        assert type(module(output.owner)) is LoopsModule
+        assert type(get_module(output.owner)) is LoopsModule
     functions = [theano.function([x], output, mode=PLAIN) for output in outputs]
     for value, (axis, output, function) in itertools.product(
-        values(dtype), zip(AXES, outputs, functions, strict=True)
+        make_arrays(dtype), zip(AXES, outputs, functions, strict=True)
     ):
         axes = range(3) if axis is None else np.atleast_1d(axis)
         kept = [i for i in range(3) if i not in axes]
@@ -90,7 +91,7 @@ def test_elements_are_accumulated_in_c_order(name, dtype):
             assert result.tobytes() == expected.tobytes()
 
 
-def test_empty_reductions():
+def test_reductions_of_no_elements():
     """A reduction of no elements is the identity, or an error that names the axis."""
     x = tt.matrix()
     for name, expected in (("sum", 0), ("prod", 1)):
@@ -129,15 +130,15 @@ def test_output_memory_is_reused(thunk_of):
     assert result[0].tolist() == [3, 3]
 
 
-def test_reductions_that_need_headers():
-    """Complex types, and reductions along no axis, need the headers."""
+def test_some_reductions_have_complete_modules():
+    """Modules of complex types, and of reductions along no axis, contain more than loops."""
     for op, x in ((elemwise.Sum(0), tt.zmatrix()), (elemwise.Sum(()), tt.matrix())):
-        assert type(module(op(x).owner)) is not LoopsModule
+        assert type(get_module(op(x).owner)) is not LoopsModule
 
 
 def test_the_module_includes_only_the_loops_header():
-    """The module includes no header that takes longer to parse than the loops take to compile."""
-    code = module(elemwise.Sum(0)(tt.matrix()).owner).code()
+    """The module includes theano_loops.h, but not the headers of Python and NumPy."""
+    code = get_module(elemwise.Sum(0)(tt.matrix()).owner).code()
     assert "theano_loops.h" in code
     assert "Python.h" not in code
     assert "numpy" not in code

@@ -1,7 +1,7 @@
 """build/inner-functions-ahead.patch: `theano.scan` only builds a graph and makes no thunks.
 
-Without the patch, it makes thunks of the steps' graph that nobody calls; a nested Scan compiles C
-code.
+Without the patch, it makes thunks for the graph of the steps, which nobody calls. If the graph
+contains a Scan, the thunks need compiled C code.
 """
 
 import numpy as np
@@ -27,7 +27,8 @@ def power(x, steps=3):
 def test_theano_scan_makes_no_thunks(no_thunks):
     x = tt.dvector()
     theano.scan(power, outputs_info=x, n_steps=2)
-    # Constant folding makes a thunk, and an AssertionError always ends the optimization.
+    # Constant folding makes a thunk and gets the error. With "ignore", Theano does not log it, but
+    # an AssertionError ends the optimization anyway.
     with (
         theano.configparser.change_flags(on_opt_error="ignore"),
         pytest.raises(AssertionError, match="a thunk"),
@@ -35,7 +36,7 @@ def test_theano_scan_makes_no_thunks(no_thunks):
         theano.function([x], power(x))
 
 
-def test_shared_variables_are_found():
+def test_theano_scan_finds_shared_variables():
     x, factor = tt.dvector(), theano.shared(2.0)
     count = theano.shared(0)
     results, updates = theano.scan(

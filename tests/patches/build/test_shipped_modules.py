@@ -1,6 +1,6 @@
-"""build/shipped-modules.patch uses the environment's compiled modules if they equal its own.
+"""build/shipped-modules.patch uses shipped modules that equal the modules that g++ would compile.
 
-Without the patch, g++ compiles the modules of Dot22 and Softmax for each compile directory.
+Without the patch, g++ compiles the modules of Dot22 and Softmax again for each new compiledir.
 """
 
 import json
@@ -9,6 +9,7 @@ import pytest
 from theano.misc import cpu
 
 LEVEL = "fma"
+# Writes shipped modules of Dot22 and Softmax.
 WRITE = f"""
 import os, sys
 from theano import config, tensor
@@ -17,7 +18,8 @@ x, y = tensor.fmatrices("xy")
 nodes = [output.owner for output in (tensor.blas._dot22(x, y), tensor.nnet.softmax_op(x))]
 shipped.write([node.op.c_linker(node, []) for node in nodes], "{LEVEL}", config.cmodule.shipped)
 """
-# Prints the files of the modules that compute a product, and the product.
+# Prints the files of the shipped modules that compute a product, the number of compiled modules,
+# and the product.
 USE = """
 import json
 import theano
@@ -34,6 +36,7 @@ from theano import scalar, tensor
 x = tensor.fmatrix("x")
 outputs = tensor.exp(x), x.sum(axis=0), tensor.elemwise.CAReduce(scalar.maximum, 1)(x)
 """
+# Writes shipped loops of an exponential, a sum and a maximum.
 WRITE_LOOPS = f"""{LOOPS}
 from theano import config
 from theano.tensor.linkers import shipped_loops
@@ -41,7 +44,8 @@ nodes = [output.owner for output in outputs]
 linkers = [node.op.c_linker(node, []) for node in nodes]
 shipped_loops.write(linkers, "{LEVEL}", config.cmodule.shipped)
 """
-# Prints the number of compiled modules, and results for rows, columns and empty arrays.
+# Prints the number of compiled modules, the results for a matrix, its transpose and a slice, and
+# the error for an empty dimension.
 USE_LOOPS = f"""{LOOPS}
 import json
 import numpy
@@ -59,12 +63,14 @@ print(json.dumps([cc.get_module_cache().stats[2], results]))
 REASON = f"this processor is not of the level {LEVEL}"
 
 
-def is_of_level():
+def has_level():
+    """Return whether this processor has the instructions of LEVEL."""
     return LEVEL in {level.name for level in cpu.levels}
 
 
 @pytest.fixture
 def directory(tmp_path):
+    """Return an empty directory for shipped modules."""
     directory = tmp_path / "shipped"
     directory.mkdir()
     return directory
@@ -72,6 +78,8 @@ def directory(tmp_path):
 
 @pytest.fixture
 def run(run_python, directory, tmp_path):
+    """Return a function that runs a program with shipped modules and returns its output."""
+
     def run(program, flags=""):
         done = run_python(
             program,
@@ -85,6 +93,7 @@ def run(run_python, directory, tmp_path):
 
 @pytest.fixture
 def use(run):
+    """Return a function that runs USE, or another program, and parses its output."""
     return lambda program=USE, flags="": json.loads(run(program, flags))
 
 
@@ -104,24 +113,24 @@ def test_writing_twice_gives_the_same_bytes(run, directory):
     assert {path.name: path.read_bytes() for path in directory.iterdir()} == first
 
 
-@pytest.mark.skipif(not is_of_level(), reason=REASON)
+@pytest.mark.skipif(not has_level(), reason=REASON)
 def test_shipped_modules_are_used(run, use, directory):
     assert use() == [[], 1, [[11]]]
     run(WRITE)
-    hits, compiled, product = use(flags="compiledir_format=other")
-    assert [path.startswith(str(directory)) for path in hits] == [True]
+    files, compiled, product = use(flags="compiledir_format=other")
+    assert [path.startswith(str(directory)) for path in files] == [True]
     assert (compiled, product) == (0, [[11]])
 
 
-@pytest.mark.skipif(not is_of_level(), reason=REASON)
+@pytest.mark.skipif(not has_level(), reason=REASON)
 @pytest.mark.parametrize("flags", ["gcc.cxxflags=-Wno-c++11-narrowing -w", "openmp=True"])
 def test_shipped_modules_are_used_with_irrelevant_flags(run, use, flags):
     run(WRITE)
     assert use(flags=flags)[1:] == [0, [[11]]]
 
 
-@pytest.mark.skipif(not is_of_level(), reason=REASON)
-def test_loops_of_common_operations(run, use, directory):
+@pytest.mark.skipif(not has_level(), reason=REASON)
+def test_shipped_loops_equal_compiled_loops(run, use, directory):
     """Shipped loops compute the same bits as compiled loops, and raise the same errors."""
     compiled = use(USE_LOOPS)
     run(WRITE_LOOPS)
@@ -132,7 +141,7 @@ def test_loops_of_common_operations(run, use, directory):
     assert "zero-size on axis 1" in shipped[1][-1]
 
 
-@pytest.mark.skipif(not is_of_level(), reason=REASON)
+@pytest.mark.skipif(not has_level(), reason=REASON)
 @pytest.mark.parametrize(
     ("change", "flags"),
     [
@@ -144,12 +153,12 @@ def test_loops_of_common_operations(run, use, directory):
     ],
     ids=["compiler flag", "processor", "no directory", "header", "code"],
 )
-def test_other_loops_are_compiled(run, use, change, flags):
+def test_loops_that_differ_from_shipped_loops_are_compiled(run, use, change, flags):
     run(WRITE_LOOPS)
     assert use(change + USE_LOOPS, flags=flags)[0] == (1 if "Exp" in change else 3)
 
 
-def test_loops_do_not_depend_on_this_processor(run, directory):
+def test_shipped_loops_do_not_depend_on_the_writing_processor(run, directory):
     run(WRITE_LOOPS)
     (path,) = directory.iterdir()
     first = path.read_bytes()
@@ -172,8 +181,8 @@ def test_the_users_cache_comes_first(run, use):
 )
 def test_flags_that_change_modules_disable_shipped_modules(run, use, flags):
     run(WRITE)
-    hits, compiled, _ = use(flags=flags)
-    assert hits == []
+    files, compiled, _ = use(flags=flags)
+    assert files == []
     assert compiled == (flags != "blas.ldflags=")
 
 
@@ -185,12 +194,12 @@ def test_flags_that_change_modules_disable_shipped_modules(run, use, flags):
     ],
     ids=["header", "numpy"],
 )
-def test_other_versions_disable_shipped_modules(run, use, change):
+def test_other_headers_and_numpy_versions_disable_shipped_modules(run, use, change):
     run(WRITE)
     assert use(change + USE) == [[], 1, [[11]]]
 
 
-def test_failing_compiler_is_reported(run_python, directory):
+def test_a_compiler_error_is_reported_and_nothing_is_written(run_python, directory):
     done = run_python(WRITE, flags=f"cmodule.shipped={directory},gcc.cxxflags=-include/no/such")
     assert "/no/such" in done.stderr
     assert list(directory.iterdir()) == []

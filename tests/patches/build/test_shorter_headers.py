@@ -1,7 +1,7 @@
-"""build/short-sources.patch includes <iostream> only if needed, and compiles for C++14.
+"""build/short-sources.patch includes <iostream> only if needed, and compiles modules as C++14.
 
-Without the patch, every module includes it, and the compiler chooses the standard unless
-gcc.cxxflags names one.
+Without the patch, every module includes <iostream>. The compiler chooses the C++ standard unless
+gcc.cxxflags names a standard.
 """
 
 import theano
@@ -12,7 +12,7 @@ from theano.gof.cmodule import GCC_compiler
 
 
 class Printing(theano.gof.Op):
-    """The identity; its C code writes to std::cerr but does not include the header."""
+    """An identity op whose C code uses std::cerr without including <iostream>."""
 
     __props__ = ()
 
@@ -24,7 +24,8 @@ class Printing(theano.gof.Op):
         return f"std::cerr << PyArray_SIZE({x}) << std::endl; Py_INCREF({x}); {z} = {x};"
 
 
-def source(function):
+def get_source(function):
+    """Return the C++ source for the only node of a function."""
     (node,) = function.maker.fgraph.apply_nodes
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
     return CLinker().accept(graph).get_src_code()
@@ -32,8 +33,8 @@ def source(function):
 
 def test_only_code_that_uses_iostream_includes_it():
     x = tt.dvector()
-    assert "<iostream>" not in source(theano.function([x], tt.exp(x)))
-    assert "#include <iostream>" in source(theano.function([x], Printing()(x)))
+    assert "<iostream>" not in get_source(theano.function([x], tt.exp(x)))
+    assert "#include <iostream>" in get_source(theano.function([x], Printing()(x)))
 
 
 def test_names_that_begin_with_std_need_no_iostream():
@@ -44,17 +45,18 @@ def test_names_that_begin_with_std_need_no_iostream():
     assert "#include <iostream>" in module.include_lines()
 
 
-def standards():
+def list_standards():
     return [flag for flag in GCC_compiler.compile_args() if flag.startswith("-std=")]
 
 
 def test_the_users_standard_takes_precedence():
-    assert standards() == ["-std=gnu++14"]
+    assert list_standards() == ["-std=gnu++14"]
     with theano.change_flags([("gcc.cxxflags", "-O2 -std=gnu++17")]):
-        assert standards() == ["-std=gnu++14", "-std=gnu++17"]
+        assert list_standards() == ["-std=gnu++14", "-std=gnu++17"]
 
 
-def test_code_of_another_standard(run_python, tmp_path):
+def test_gcc_cxxflags_can_select_another_standard(run_python, tmp_path):
+    """The op returns __cplusplus, the number of the standard."""
     program = """
 import theano
 class Standard(theano.gof.Op):
@@ -72,8 +74,8 @@ print(int(theano.function([x], Standard()(x))(0)))
         assert result.stdout.split() == [standard], result.stderr
 
 
-def test_functions_are_cpp_overloads(run_python, tmp_path):
-    """Calls resolve to C++'s overloads, not to C's functions of integers."""
+def test_calls_resolve_to_cpp_overloads(run_python, tmp_path):
+    """abs of a double calls C++'s overload for double, not C's abs for integers."""
     program = """
 import theano
 class Absolute(theano.gof.Op):

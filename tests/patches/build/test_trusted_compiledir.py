@@ -1,7 +1,7 @@
 """build/trusted-compiledir.patch ignores files that other users could have written.
 
-Without the patch, Theano loads modules and graphs from a compiledir to which everyone may write,
-and theano cannot be imported if this user may not write to it.
+Without the patch, Theano loads modules and graphs from a compiledir to which everyone may write. If
+this user may not write to the compiledir, theano cannot be imported.
 """
 
 import ctypes
@@ -34,7 +34,7 @@ print(json.dumps([len(compiled), theano.config.compiledir, result]))
 """
 )
 NOBODY = 65534
-root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner of a file")
 
 
 def obey_modes():
@@ -47,21 +47,24 @@ def obey_modes():
 
 
 @pytest.fixture
-def made():
+def new_base():
     """Return a base_compiledir that does not exist yet, below a directory that others may enter."""
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o755)
-        yield Path(directory, "made", "base")
+        yield Path(directory, "new_base", "base")
 
 
 @pytest.fixture
-def run(variables, made):
-    """Run the program; return the number of compiled modules, its compiledir, and the log."""
+def run(base_environ, new_base):
+    """Return a function that runs PROGRAM in a process that obeys file modes.
+
+    It returns the number of compiled modules, the process's compiledir, and the log.
+    """
 
     def run(number=1, flags="", umask=0o022, **options):
         environ = {
-            **variables,
-            "THEANO_FLAGS": f"base_compiledir={made},cmodule.shipped=,{flags}",
+            **base_environ,
+            "THEANO_FLAGS": f"base_compiledir={new_base},cmodule.shipped=,{flags}",
         }
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM.format(number=number)],
@@ -81,19 +84,20 @@ def run(variables, made):
     return run
 
 
-def only(pattern, directory):
+def find_file(pattern, directory):
+    """Return the only file of a directory that matches a pattern."""
     (file,) = directory.glob(pattern)
     return file
 
 
 @pytest.mark.parametrize("umask", [0, 0o002, 0o022, 0o077])
-def test_own_modules_are_loaded_for_any_umask(run, made, umask):
+def test_own_modules_are_loaded_for_any_umask(run, new_base, umask):
     compiled, first, log = run(umask=umask)
     assert (compiled, log) == (1, "")
     assert run(umask=umask) == (0, first, "")
-    assert first.is_relative_to(made)
-    for file in [made, *made.rglob("*")]:
-        # Files in the lock's directory are not loaded.
+    assert first.is_relative_to(new_base)
+    for file in [new_base, *new_base.rglob("*")]:
+        # Theano loads no files of the lock's directory, so their modes do not matter.
         if "lock_dir" not in file.parts[:-1] and not file.is_symlink():
             assert not file.stat().st_mode & 0o022, file
 
@@ -104,7 +108,7 @@ def check_refused(run, first, *words):
     compiled, used, log = run()
     assert compiled == 1
     assert used != first
-    # Its mode was private before.
+    # The process used a private directory, and removed it at its end.
     assert not used.exists()
     assert log.count("WARNING") == 1
     for word in (*words, "chmod go-w", "cmodule.trusted", "base_compiledir"):
@@ -121,30 +125,31 @@ def test_compiledir_writable_by_everyone_is_not_used(run):
 
 
 @pytest.mark.parametrize(("mode", "used"), [(0o777, False), (0o1777, True), (0o775, True)])
-def test_a_writable_base_compiledir(run, made, mode, used):
+def test_a_base_compiledir_that_everyone_may_write_to_is_not_used(run, new_base, mode, used):
+    """The sticky bit (0o1777), or write permission only for a group (0o775), is accepted."""
     _, first, _ = run()
-    # Another user replaced the directory.
-    made.parent.chmod(0o777)
-    made.chmod(mode)
+    # Theano does not check the parent of base_compiledir.
+    new_base.parent.chmod(0o777)
+    new_base.chmod(mode)
     if used:
         assert run() == (0, first, "")
     else:
-        check_refused(run, first, f"everyone may write to {made}")
+        check_refused(run, first, f"everyone may write to {new_base}")
 
 
-def test_own_compiledir_below_a_public_directory(run, made):
-    made.parent.mkdir(0o755)
-    made.parent.chmod(0o777)
-    other = made.parent / "other"
+def test_an_own_compiledir_below_a_public_directory_is_used(run, new_base):
+    new_base.parent.mkdir(0o755)
+    new_base.parent.chmod(0o777)
+    other = new_base.parent / "other"
     assert run(flags=f"compiledir={other}") == (1, other, "")
 
 
 @root
-def test_a_sticky_directory_of_another_user(run, made):
+def test_a_sticky_base_compiledir_of_another_user_is_not_used(run, new_base):
     _, first, _ = run()
-    made.chmod(0o1777)
-    os.chown(made, NOBODY, NOBODY)
-    check_refused(run, first, f"everyone may write to {made}")
+    new_base.chmod(0o1777)
+    os.chown(new_base, NOBODY, NOBODY)
+    check_refused(run, first, f"everyone may write to {new_base}")
 
 
 @root
@@ -173,7 +178,7 @@ def test_compiledir_of_another_user_is_used_only_if_named(run):
 @pytest.mark.parametrize("pattern", ["tmp*", "tmp*/key.pkl", "tmp*/*.so", "optimized_graphs"])
 def test_a_file_that_others_could_have_written_is_ignored(run, pattern):
     _, first, _ = run()
-    file = only(pattern, first)
+    file = find_file(pattern, first)
     file.chmod(0o777)
     compiled, used, log = run()
     assert (compiled, used) == (1 if "tmp" in pattern else 0, first)
@@ -181,9 +186,10 @@ def test_a_file_that_others_could_have_written_is_ignored(run, pattern):
     assert f"everyone may write to {file}" in log
 
 
-def test_unreachable_compiledir_is_used(run):
+def test_writable_files_in_a_private_directory_are_loaded(run):
+    """Others cannot write to a file whose directory they may not enter."""
     _, first, _ = run()
-    only("tmp*", first).chmod(0o700)
+    find_file("tmp*", first).chmod(0o700)
     for file in first.glob("tmp*/*"):
         file.chmod(0o777)
     assert run() == (0, first, "")
@@ -193,53 +199,59 @@ def test_unreachable_compiledir_is_used(run):
 @pytest.mark.parametrize("pattern", ["tmp*/key.pkl", "tmp*/*.so", "optimized_graphs/*"])
 def test_a_file_of_another_user_is_ignored(run, pattern):
     _, first, _ = run()
-    os.chown(only(pattern, first), NOBODY, NOBODY)
+    os.chown(find_file(pattern, first), NOBODY, NOBODY)
     compiled, _, log = run()
     assert compiled == (1 if "tmp" in pattern else 0)
     assert log.count("WARNING") == 1
     assert "belongs to nobody" in log
 
 
-def test_a_users_own_group_is_the_user(monkeypatch, tmp_path):
+def test_a_group_whose_only_member_is_the_user_is_trusted(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     (tmp_path / "file").chmod(0o664)
     status = (tmp_path / "file").stat()
-    me, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+    user, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
 
-    def ask(name, members, number=status.st_gid):
-        owner = pwd.struct_passwd((me.pw_name, "x", status.st_uid, number, "", "/", "/bin/sh"))
+    def find_risk(name, members, number=status.st_gid):
+        """Return the risk of a file whose group has a name and members.
+
+        `number` is the user's primary group.
+        """
+        owner = pwd.struct_passwd((user.pw_name, "x", status.st_uid, number, "", "/", "/bin/sh"))
         group = grp.struct_group((name, "x", status.st_gid, members))
         monkeypatch.setattr(trust.pwd, "getpwuid", lambda _: owner)
         monkeypatch.setattr(trust.grp, "getgrgid", lambda _: group)
         trust._is_own_group.cache_clear()
         return trust.find_risk("file", status)
 
-    assert ask(me.pw_name, []) is None
-    assert ask(me.pw_name, [me.pw_name]) is None
-    assert ask(me.pw_name, [me.pw_name, "other"]) == f"the group {me.pw_name} may write to file"
-    assert ask("users", []) == "the group users may write to file"
-    assert ask(me.pw_name, [], status.st_gid + 1) is not None
+    own = user.pw_name
+    assert find_risk(own, []) is None
+    assert find_risk(own, [own]) is None
+    assert find_risk(own, [own, "other"]) == f"the group {own} may write to file"
+    assert find_risk("users", []) == "the group users may write to file"
+    assert find_risk(own, [], status.st_gid + 1) is not None
     monkeypatch.setattr(trust.os, "listxattr", lambda _: ["system.posix_acl_access"])
-    assert ask(me.pw_name, []) is not None
+    assert find_risk(own, []) is not None
     monkeypatch.undo()
     trust._is_own_group.cache_clear()
     assert group == grp.getgrgid(status.st_gid)
 
 
-def close(directory):
+def make_read_only(directory):
     """Remove write permission from a directory and all its contents."""
     for file in [directory, *directory.rglob("*")]:
         file.chmod(file.stat().st_mode & ~0o222)
 
 
-def open_again(directory):
+def make_writable(directory):
+    """Give the user write permission for a directory and all its contents."""
     for file in [directory, *directory.rglob("*")]:
         file.chmod(file.stat().st_mode | 0o200)
 
 
 def test_a_read_only_compiledir_serves_its_modules(run):
     _, first, _ = run()
-    close(first)
+    make_read_only(first)
     before = sorted(first.rglob("*"))
     assert run() == (0, first, "")
     compiled, used, log = run(number=2)
@@ -248,7 +260,7 @@ def test_a_read_only_compiledir_serves_its_modules(run):
     assert f"{first} takes no more modules" in log
     assert "Traceback" not in log
     assert sorted(first.rglob("*")) == before
-    open_again(first)
+    make_writable(first)
     assert run(number=2) == (1, first, "")
 
 
@@ -257,31 +269,31 @@ def test_unreadable_files_are_ignored(run):
     (first / "tmpother").mkdir(0)
     (first / "optimized_graphs").chmod(0)
     assert run() == (0, first, "")
-    only("tmp*/key.pkl", first).chmod(0)
+    find_file("tmp*/key.pkl", first).chmod(0)
     assert run() == (1, first, "")
     assert run() == (0, first, "")
     for directory in ("tmpother", "optimized_graphs"):
         (first / directory).chmod(0o700)
 
 
-def test_a_compiledir_that_cannot_be_made_is_replaced(run, made):
-    made.parent.mkdir()
-    made.parent.chmod(0o555)
+def test_a_private_directory_replaces_a_compiledir_that_cannot_be_created(run, new_base):
+    new_base.parent.mkdir()
+    new_base.parent.chmod(0o555)
     compiled, used, log = run()
     assert compiled == 1
-    assert not used.is_relative_to(made)
+    assert not used.is_relative_to(new_base)
     assert not used.exists()
     assert log.count("WARNING") == 1
     assert "Permission denied" in log
     assert "base_compiledir" in log
-    made.parent.chmod(0o755)
+    new_base.parent.chmod(0o755)
 
 
 @root
-def test_roots_compiledir_serves_other_users(run):
+def test_a_compiledir_of_root_serves_other_users(run):
     nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     if not all(parent.stat().st_mode & 0o001 for parent in Path(sys.executable).resolve().parents):
-        pytest.skip("others may not use this environment")
+        pytest.skip("other users may not enter the directory of this environment")
     _, first, _ = run()
     assert run(**nobody) == (0, first, "")
     compiled, used, log = run(number=2, **nobody)
@@ -290,40 +302,41 @@ def test_roots_compiledir_serves_other_users(run):
 
 
 @pytest.fixture
-def seed(run, made):
-    """Return a compiledir with one function, in a base_compiledir that is then moved."""
+def seed(run, new_base):
+    """Return a seed cache: a read-only compiledir with the modules of one function."""
     run()
-    base = made.with_name("seed")
-    made.rename(base)
+    base = new_base.with_name("seed")
+    new_base.rename(base)
     (directory,) = base.iterdir()
-    close(directory)
+    make_read_only(directory)
     yield directory
-    open_again(directory)
+    make_writable(directory)
 
 
-def contents(directory):
+def read_files(directory):
+    """Return a dictionary from the files below a directory to their contents."""
     return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
 
 
-def test_a_seed_is_used_and_not_changed(run, made, seed):
-    before = contents(seed)
+def test_a_seed_is_used_and_not_changed(run, new_base, seed):
+    before = read_files(seed)
     flags = f"cmodule.seeds=/missing:{seed.parent}"
     compiled, used, log = run(flags=flags)
-    assert (compiled, used.parent, log) == (0, made, "")
+    assert (compiled, used.parent, log) == (0, new_base, "")
     assert run(number=2, flags=flags) == (1, used, "")
-    assert contents(seed) == before
-    # The cache does not contain the seed's modules.
+    assert read_files(seed) == before
+    # The process's own cache contains the second graph, but not the seed's graph.
     assert len(list(used.glob("optimized_graphs/*"))) == 1
 
 
-def test_a_seeds_module_serves_another_graph(run, made, seed):
-    before = contents(seed)
+def test_a_seeds_module_serves_another_graph(run, new_base, seed):
+    before = read_files(seed)
     flags = f"cmodule.seeds={seed.parent}"
     compiled, used, _ = run(flags=f"{flags},cache_optimizations=False")
-    assert (compiled, list(used.glob("tmp*")), contents(seed)) == (0, [], before)
+    assert (compiled, list(used.glob("tmp*")), read_files(seed)) == (0, [], before)
 
 
-def test_a_seeds_key_is_not_written(monkeypatch, tmp_path):
+def test_key_files_of_a_seed_are_not_written(monkeypatch, tmp_path):
     monkeypatch.setattr(compiledirs, "seeds", lambda: (tmp_path,))
     path = str(tmp_path / "key.pkl")
     cmodule.KeyData(set(), "hash", path, f"{path}.so").save_pkl()
@@ -331,26 +344,26 @@ def test_a_seeds_key_is_not_written(monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_seed_that_others_could_have_written_is_ignored(run, made, seed):
+def test_a_seed_that_others_could_have_written_is_ignored(run, new_base, seed):
     seed.chmod(0o777)
     compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
-    assert (compiled, used.parent) == (1, made)
+    assert (compiled, used.parent) == (1, new_base)
     assert log.count("WARNING") == 1
     assert f"{seed} is ignored: everyone may write to {seed}" in log
 
 
-def test_damaged_modules_of_a_seed_are_compiled_again(run, made, seed):
-    open_again(seed)
-    only("tmp*/*.so", seed).write_bytes(b"\x7fELF")
-    before = contents(seed)
+def test_damaged_modules_of_a_seed_are_compiled_again(run, new_base, seed):
+    make_writable(seed)
+    find_file("tmp*/*.so", seed).write_bytes(b"\x7fELF")
+    before = read_files(seed)
     compiled, used, log = run(flags=f"cmodule.seeds={seed.parent}")
-    assert (compiled, used.parent, log) == (1, made, "")
-    assert contents(seed) == before
+    assert (compiled, used.parent, log) == (1, new_base, "")
+    assert read_files(seed) == before
 
 
 def test_full_cache_loses_its_least_used_modules(run):
     _, first, _ = run()
-    old = [only("tmp*/*.so", first), only("optimized_graphs/*", first)]
+    old = [find_file("tmp*/*.so", first), find_file("optimized_graphs/*", first)]
     for file in old:
         os.utime(file, (0, time.time() - 2 * 24 * 60 * 60))
     os.utime(old[0], (time.time() - 2 * 24 * 60 * 60, 0))

@@ -1,6 +1,6 @@
-"""cuda/device-errors.patch: the error names the reason why a device cannot be used.
+"""cuda/device-errors.patch: the error message says why a device cannot be used.
 
-Without the patch, it contains only the name of a failed call.
+Without the patch, the message contains only the name of the driver call that failed.
 """
 
 import ctypes.util
@@ -16,6 +16,8 @@ try:
 except driver.DeviceError as error:
     print(error)
 """
+# A stub of NVIDIA's driver and of NVRTC, with one device. Attribute 75 is the major number of the
+# compute capability.
 DRIVER = """
 static int version = {version}, error = {error}, capability = {capability};
 int cuInit(unsigned flags) {{ return error; }}
@@ -32,9 +34,17 @@ int nvrtcVersion(int *major, int *minor) {{ return *major = 13, *minor = 0, 0; }
 
 @pytest.fixture
 def check(run_python, tmp_path):
-    """Check a device with a driver that behaves as the keyword arguments say."""
+    """Return a function that checks a device on a stub of the driver and returns the message."""
 
-    def start(device="cuda0", version=13000, error=0, capability=90):
+    def check_device(device="cuda0", version=13000, error=0, capability=90):
+        """Check a device; return "" if it can be used.
+
+        Args:
+            device: the value of the flag device.
+            version: the CUDA version that the driver reports: 13020 is 13.2.
+            error: the error code of cuInit; 0 is success.
+            capability: ten times the compute capability of the device.
+        """
         source = DRIVER.format(version=version, error=error, capability=capability)
         library = tmp_path / "libcuda.so.1"
         subprocess.run(
@@ -48,10 +58,10 @@ def check(run_python, tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
-    return start
+    return check_device
 
 
-def test_a_device_of_today_is_used(check):
+def test_a_supported_device_causes_no_error(check):
     assert check("cuda") == ""
     assert check("cuda0", version=13020, capability=75) == ""
     assert check("cuda0", version=13020, capability=120) == ""
@@ -59,28 +69,29 @@ def test_a_device_of_today_is_used(check):
 
 
 @pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="there is a driver")
-def test_a_missing_driver(run_python):
+def test_a_missing_driver_is_reported(run_python):
     done = run_python(CHECK.format(device="cuda", nvrtc=""))
     assert "there is no NVIDIA driver (libcuda.so.1" in done.stdout
 
 
-def test_a_driver_that_does_not_start(check):
+def test_a_driver_that_does_not_start_is_reported(check):
     assert "the NVIDIA driver does not start: unknown error" in check(error=999)
 
 
-def test_a_driver_older_than_the_libraries(check):
+def test_a_driver_older_than_the_libraries_is_reported(check):
     assert "supports CUDA 12.4, and the libraries are of CUDA 13.0" in check(version=12040)
 
 
-def test_a_device_that_cuda_no_longer_supports(check):
+def test_a_device_that_cuda_no_longer_supports_is_reported(check):
     assert "compute capability 7.0, and this CUDA compiles for 7.5" in check(capability=70)
 
 
-def test_a_missing_device(check):
+def test_a_missing_device_is_reported(check):
     assert "there is no device 2: the NVIDIA driver has 1" in check("cuda2")
 
 
-def test_a_missing_nvrtc(run_python, check, tmp_path):
+def test_a_missing_nvrtc_is_reported(run_python, check, tmp_path):
+    # This call compiles the stub of the driver, libcuda.so.1.
     check()
     code = CHECK.format(device="cuda0", nvrtc=str(tmp_path / "libnvrtc.so"))
     done = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
@@ -88,11 +99,11 @@ def test_a_missing_nvrtc(run_python, check, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("pygpu") is not None, reason="there is pygpu")
-def test_a_missing_pygpu(run_python):
+def test_a_missing_pygpu_is_an_error_only_with_force_device(run_python):
     done = run_python("import theano", flags="device=cuda")
     assert done.returncode == 0
-    [said] = done.stderr.splitlines()
-    assert "No GPU is used: there is no pygpu" in said
+    [line] = done.stderr.splitlines()
+    assert "No GPU is used: there is no pygpu" in line
     forced = run_python("import theano", flags="device=cuda,force_device=True")
     assert forced.returncode == 1
     assert "DeviceError: there is no pygpu" in forced.stderr.splitlines()[-1]

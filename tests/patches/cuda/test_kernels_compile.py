@@ -5,8 +5,11 @@ from theano.gpuarray.subtensor import GpuAdvancedSubtensor1
 from theano.tensor import AdvancedSubtensor1
 
 
-def test_a_program_derives_from_an_op_and_the_base_of_kernels():
-    """GRU4Rec derives such a class, on every stack; the class needs no device."""
+def test_programs_can_derive_from_a_kernel_base_and_an_op():
+    """A class can derive from GpuKernelBase and GpuAdvancedSubtensor1, without a device.
+
+    GRU4Rec defines this class on every stack.
+    """
 
     class Rows(GpuKernelBase, GpuAdvancedSubtensor1):
         pass

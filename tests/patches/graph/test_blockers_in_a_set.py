@@ -1,6 +1,7 @@
 """graph/cheap-tries.patch puts the blockers of a graph search into a set.
 
-Without the patch, the search compares each variable with each blocker.
+A blocker is a variable at which the search stops. Without the patch, the search compares each
+variable with each blocker.
 """
 
 import theano
@@ -9,7 +10,7 @@ from theano.gof import graph
 
 
 class Counted(tensor.TensorVariable):
-    """A variable that counts comparisons with it."""
+    """A variable that counts how often such variables are compared."""
 
     comparisons = 0
 
@@ -20,16 +21,16 @@ class Counted(tensor.TensorVariable):
     __hash__ = tensor.TensorVariable.__hash__
 
 
-def chain(length):
-    """Return the variables x, 2x, 4x ..., and as many blockers that are not in the chain."""
+def make_chain(length):
+    """Return the variables x, 2x, 4x ..., and `length` blockers that are not in the chain."""
     variables = [tensor.dscalar()]
     for _ in range(length):
         variables.append(2 * variables[-1])
     return variables, [Counted(theano.tensor.dscalar) for _ in range(length)]
 
 
-def test_searches_do_not_compare_variables():
-    variables, blockers = chain(100)
+def test_searches_do_not_compare_each_variable_with_each_blocker():
+    variables, blockers = make_chain(100)
     Counted.comparisons = 0
     ancestors = graph.ancestors(variables[-1:], blockers)
     graph.inputs(variables[-1:], blockers)
@@ -39,7 +40,7 @@ def test_searches_do_not_compare_variables():
 
 
 def test_a_search_stops_at_blockers():
-    variables, _ = chain(10)
+    variables, _ = make_chain(10)
     assert variables[4] not in graph.ancestors(variables[-1:], [variables[5]])
     assert variables[5] in graph.ancestors(variables[-1:], [variables[5]])
     assert variables[0] in graph.inputs(variables[-1:])

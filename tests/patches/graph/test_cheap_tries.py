@@ -1,7 +1,7 @@
 """graph/cheap-tries.patch reduces the overhead of trying an optimizer on a node.
 
-Without the patch, each try hashes the optimizer in Python, compares the op with seven pairs of
-inverse functions, and makes a node of the scalar op of each Elemwise. Most tries change nothing.
+Most tries change nothing. Without the patch, each try hashes the optimizer in Python and compares
+the op with seven pairs of inverse functions. Each new Elemwise also makes a node of its scalar op.
 """
 
 import itertools
@@ -18,7 +18,8 @@ from theano.scalar.output_dtypes import output_dtypes
 from theano.tensor import opt, rewrite_conditions
 
 
-def chain(length):
+def make_chain(length):
+    """Return a vector, and an expression of it with 2 * length operations."""
     x = tt.dvector("x")
     y = x
     for i in range(length):
@@ -27,10 +28,11 @@ def chain(length):
 
 
 def test_a_try_does_not_hash_the_optimizer(monkeypatch):
+    """A larger graph adds many tries, but fewer hashes than tries."""
     hashes, tries = [], []
-    count_hash, process = gof_opt.LocalOptimizer.__hash__, gof_opt.NavigatorOptimizer.process_node
+    compute_hash, process = gof_opt.LocalOptimizer.__hash__, gof_opt.NavigatorOptimizer.process_node
     monkeypatch.setattr(
-        gof_opt.LocalOptimizer, "__hash__", lambda self: hashes.append(1) or count_hash(self)
+        gof_opt.LocalOptimizer, "__hash__", lambda self: hashes.append(1) or compute_hash(self)
     )
     monkeypatch.setattr(
         gof_opt.NavigatorOptimizer,
@@ -41,7 +43,7 @@ def test_a_try_does_not_hash_the_optimizer(monkeypatch):
     for length in (20, 60):
         hashes.clear()
         tries.clear()
-        x, y = chain(length)
+        x, y = make_chain(length)
         theano.function([x], y, mode=theano.Mode("py", "fast_run"))
         counts.append((len(tries), len(hashes)))
     (few_tries, few_hashes), (tries, hashes) = counts
@@ -49,46 +51,47 @@ def test_a_try_does_not_hash_the_optimizer(monkeypatch):
     assert hashes - few_hashes < tries - few_tries
 
 
-def test_the_profile_tells_the_time_of_each_optimizer():
-    x, y = chain(10)
+def test_the_profile_contains_the_time_of_each_optimizer():
+    x, y = make_chain(10)
     graph = theano.gof.FunctionGraph([x], [tt.log(tt.exp(y))])
     optimizer = theano.compile.optdb.query("+canonicalize", "+specialize")
     with theano.change_flags(profile=True, profile_optimizer=True):
         profile = optimizer.optimize(graph)
-    nodes = []
+    times = []
 
-    def search(part):
+    def collect_times(part):
+        """Find the profiles of EquilibriumOptimizers; item 6 maps local optimizers to seconds."""
         if isinstance(part, (tuple, list)):
             if len(part) > 6 and isinstance(part[0], gof_opt.EquilibriumOptimizer):
-                nodes.append((part[0], part[6]))
-            for node in part:
-                search(node)
+                times.append((part[0], part[6]))
+            for item in part:
+                collect_times(item)
 
-    search(profile)
-    assert nodes
-    for equilibrium, seconds in nodes:
+    collect_times(profile)
+    assert times
+    for equilibrium, seconds in times:
         assert set(equilibrium.get_local_optimizers()) <= set(seconds)
-    assert sum(sum(seconds.values()) for _, seconds in nodes) > 0
+    assert sum(sum(seconds.values()) for _, seconds in times) > 0
 
 
 def test_inverse_functions_cancel(monkeypatch):
-    """Inverse functions are found as before, but only invertible functions are examined."""
+    """A function of its inverse is removed. Only functions that have an inverse are compared."""
     x = tt.dvector()
     for function, inverse in ((tt.tanh, tt.arctanh), (tt.arctanh, tt.tanh), (tt.neg, tt.neg)):
         compiled = theano.function([x], inverse(function(x)), mode=theano.Mode("py", "fast_run"))
         names = [str(node.op) for node in compiled.maker.fgraph.toposort()]
         assert names == ["DeepCopyOp"], names
         assert np.array_equal(compiled([0.5, 0.25]), [0.5, 0.25])
-    sought = []
-    pair = opt.is_inverse_pair
-    monkeypatch.setattr(opt, "is_inverse_pair", lambda *of: sought.append(of) or pair(*of))
+    compared = []
+    is_pair = opt.is_inverse_pair
+    monkeypatch.setattr(opt, "is_inverse_pair", lambda *ops: compared.append(ops) or is_pair(*ops))
     assert not opt.local_func_inv.transform(tt.exp(tt.sqr(x)).owner)
-    assert sought == []
+    assert compared == []
     assert opt.local_func_inv.transform(tt.neg(tt.neg(x)).owner) == [x]
-    assert sought
+    assert compared
 
 
-def test_a_composite_in_place_has_the_same_graph():
+def test_an_in_place_composite_shares_the_graph_of_the_original():
     x, y = scalar.float64("x"), scalar.float64("y")
     op = scalar.Composite([x, y], [x * y + scalar.exp(x)])
     op.init_c_code()
@@ -100,13 +103,14 @@ def test_a_composite_in_place_has_the_same_graph():
 
 
 def test_a_try_of_reshape_makes_no_subtensor(monkeypatch):
-    made = []
+    """Only a shape that is an input of the graph needs a Subtensor for each of its elements."""
+    subtensors = []
     make_node = tt.Subtensor.make_node
     monkeypatch.setattr(
-        tt.Subtensor, "make_node", lambda *arguments: made.append(1) or make_node(*arguments)
+        tt.Subtensor, "make_node", lambda *arguments: subtensors.append(1) or make_node(*arguments)
     )
     x, lengths, n = tt.dmatrix(), tt.lvector(), tt.lscalar()
-    try_it = opt.local_reshape_to_dimshuffle.transform
+    rewrite = opt.local_reshape_to_dimshuffle.transform
     for shape, expected in (
         (tt.stack([n, n]), False),
         (tt.constant([2, 1, 3]), True),
@@ -114,10 +118,10 @@ def test_a_try_of_reshape_makes_no_subtensor(monkeypatch):
         (lengths, False),
     ):
         node = tt.reshape(x, shape, ndim=3 if expected else 2).owner
-        made.clear()
-        replacements = try_it(node)
+        subtensors.clear()
+        replacements = rewrite(node)
         assert bool(replacements) is expected
-        assert bool(made) is (shape is lengths)
+        assert bool(subtensors) is (shape is lengths)
         if expected:
             assert replacements[0].type == node.outputs[0].type
             flat = replacements[0].owner.inputs[0].owner
@@ -125,7 +129,10 @@ def test_a_try_of_reshape_makes_no_subtensor(monkeypatch):
 
 
 def test_a_failed_optimizer_leaves_no_observer():
-    """Gemm cannot write into an operand that it reads."""
+    """The observer of new variables is removed although the optimizer raises an exception.
+
+    The product is added to one of its own factors, so an in-place Gemm is impossible.
+    """
     x, y = tt.dmatrices("x", "y")
     function = theano.function([x, y], tt.dot(tt.exp(x), y) + tt.exp(x))
     assert any(isinstance(node.op, tt.blas.Gemm) for node in function.maker.fgraph.apply_nodes)
@@ -152,22 +159,22 @@ def test_output_dtypes_equal_the_nodes_dtypes(float_x):
     compared = set()
     with theano.change_flags(floatX=float_x):
         for op, count in itertools.product(ops, (1, 2, 3)):
-            for some in itertools.product(dtypes, repeat=count):
+            for operands in itertools.product(dtypes, repeat=count):
                 try:
-                    node = op.make_node(*[scalar.get_scalar_type(dtype)() for dtype in some])
+                    node = op.make_node(*[scalar.get_scalar_type(dtype)() for dtype in operands])
                 except Exception as error:
                     with pytest.raises(type(error)) as raised:
-                        output_dtypes(op, some)
+                        output_dtypes(op, operands)
                     assert type(raised.value) is type(error)
                 else:
                     expected = [output.type.dtype for output in node.outputs]
-                    assert output_dtypes(op, some) == expected, (op, some)
+                    assert output_dtypes(op, operands) == expected, (op, operands)
                     compared.add(op)
     assert len(compared) > 90
 
 
-def expressions():
-    """Return expressions; the optimizers of rewrite_conditions change some of them."""
+def make_expressions():
+    """Return expressions. Optimizers with a condition in rewrite_conditions change some of them."""
     x, y, z = tt.dmatrix("x"), tt.dmatrix("y"), tt.dvector("z")
     n, b = tt.lscalar("n"), tt.bmatrix("b")
     zeros = tt.zeros_like(x)
@@ -195,11 +202,12 @@ def expressions():
     "query", [("ShapeOpt", "canonicalize", "stabilize", "specialize"), ("useless",)]
 )
 def test_optimizers_change_no_node_that_fails_their_conditions(monkeypatch, query):
-    """The condition is compared with a try for each optimizer that it skips."""
+    """An optimizer changes no node for which its condition in rewrite_conditions is false."""
     find_for_op, find = rewrite_conditions.find_op_condition, rewrite_conditions.find_condition
     skipped, changed = set(), set()
 
-    def skip(lopt, node):
+    def check_skipped(lopt, node):
+        """Check that the optimizer does not change the node; return False to skip it."""
         skipped.add(lopt)
         assert lopt.transform(node) in (None, False), (lopt, node)
         return False
@@ -207,7 +215,7 @@ def test_optimizers_change_no_node_that_fails_their_conditions(monkeypatch, quer
     def find_condition(lopt):
         for_op = find_for_op(lopt) or (lambda op: True)
         condition = find(lopt) or (lambda node: True)
-        return lambda node: (for_op(node.op) and condition(node)) or skip(lopt, node)
+        return lambda node: (for_op(node.op) and condition(node)) or check_skipped(lopt, node)
 
     monkeypatch.setattr(rewrite_conditions, "find_op_condition", lambda lopt: None)
     monkeypatch.setattr(rewrite_conditions, "find_condition", find_condition)
@@ -221,7 +229,7 @@ def test_optimizers_change_no_node_that_fails_their_conditions(monkeypatch, quer
 
     monkeypatch.setattr(gof_opt.NavigatorOptimizer, "process_node", process_node)
     mode = theano.Mode("py", theano.gof.Query(include=query))
-    for expression in expressions():
+    for expression in make_expressions():
         inputs = [v for v in theano.gof.graph.inputs([expression]) if v.name]
         with theano.change_flags(cache_optimizations=False):
             theano.function(inputs, expression, mode=mode)

@@ -1,6 +1,6 @@
-"""graph/clone-in-one-pass.patch: theano.clone copies each node once, at any depth of the graph.
+"""graph/clone-in-one-pass.patch: theano.clone copies each node once, in graphs of any depth.
 
-Without the patch, it copies the graph twice, by recursion.
+Without the patch, theano.clone copies the graph twice, by recursion.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ def test_one_of_several_outputs_is_replaced():
     assert cloned[1].owner.op == second.owner.op
 
 
-def test_inputs_are_shared_or_not():
+def test_the_clone_shares_inputs_unless_share_inputs_is_false():
     x = theano.shared(np.ones(2), "x")
     assert graph.inputs([theano.clone(x + 1)])[0] is x
     assert graph.inputs([theano.clone(x + 1, share_inputs=False)])[0] is not x

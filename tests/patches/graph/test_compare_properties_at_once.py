@@ -26,7 +26,7 @@ class Plain(theano.gof.Op):
     __props__ = ()
 
 
-def test_no_python_code_for_each_property():
+def test_a_comparison_calls_one_python_function():
     first, second = Op(5), Op(5)
     calls = []
     sys.setprofile(lambda frame, event, _: event == "call" and calls.append(frame.f_code.co_name))

@@ -1,6 +1,6 @@
-"""graph/clone-in-one-pass.patch copies a variable's tag without pickle's protocol.
+"""graph/clone-in-one-pass.patch copies the tag of a variable without the protocol of pickle.
 
-Without the patch, the copy takes ten times as long.
+Without the patch, the copy of a tag takes ten times as long.
 """
 
 import copy

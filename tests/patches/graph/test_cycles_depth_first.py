@@ -1,7 +1,7 @@
-"""graph/cycles-depth-first.patch detects cycles depth first, and keeps destroyed variables.
+"""graph/cycles-depth-first.patch detects cycles depth-first, and tracks destroyed variables.
 
-Without the patch, each search for a cycle counts the parents of every variable, each validation
-searches the whole graph, and destroyed variables are collected again after each change.
+Without the patch, each search for a cycle counts the parents of all variables. Each validation
+searches the whole graph. Theano collects the destroyed variables again after each change.
 """
 
 import functools
@@ -34,14 +34,16 @@ class Counted(tensor.TensorVariable):
 
 
 class Step(Op):
+    """An op that is neither in-place nor a view."""
+
     __props__ = ()
 
     def make_node(self, *inputs):
         return Apply(self, list(inputs), [Counted(tensor.dvector)])
 
 
-def graph(length):
-    """Return a graph that is a chain, and its nodes in order."""
+def make_chain(length):
+    """Return a graph that is a chain of nodes, and its nodes in order."""
     first = tensor.dvector()
     variables = [first]
     for _ in range(length):
@@ -50,18 +52,28 @@ def graph(length):
     return fgraph, [variable.owner for variable in variables[1:]]
 
 
-def random_graph(random, count, least, op):
-    """Make a graph of twelve nodes of op() with ``least`` to two inputs each."""
+def make_random_graph(random, count, least, op):
+    """Make a graph of twelve nodes.
+
+    Args:
+        random: the random number generator.
+        count: the number of the graph's inputs.
+        least: the smallest number of inputs of a node; the largest is two.
+        op: returns the op of the next node.
+    """
     inputs = [tensor.dvector() for _ in range(count)]
     variables = list(inputs)
     for _ in range(12):
-        some = random.randint(len(variables), size=random.randint(least, 3))
-        variables.append(op()(*[variables[i] for i in some]))
+        indices = random.randint(len(variables), size=random.randint(least, 3))
+        variables.append(op()(*[variables[i] for i in indices]))
     return FunctionGraph(inputs, variables[-4:], clone=False)
 
 
-def change(fgraph, random, op):
-    """Replace a node of two inputs by a node of another op(), or change one of its three inputs."""
+def change_randomly(fgraph, random, op):
+    """Change a random node of two inputs, in a graph of three inputs.
+
+    The node gets the op that op() returns, or one of its inputs becomes an input of the graph.
+    """
     nodes = io_toposort(fgraph.inputs, fgraph.outputs)
     node = nodes[random.randint(len(nodes))]
     if random.randint(2):
@@ -82,12 +94,13 @@ def change(fgraph, random, op):
     ],
 )
 def test_orderings_can_close_a_cycle(orderings, cyclic):
-    fgraph, nodes = graph(4)
-    waiting = {nodes[one]: [nodes[other] for other in all] for one, all in orderings.items()}
-    assert contains_cycle(fgraph, waiting, {}) is cyclic
+    """`orderings` maps a node's position in a chain to the positions that must run before it."""
+    fgraph, nodes = make_chain(4)
+    waits = {nodes[i]: [nodes[j] for j in earlier] for i, earlier in orderings.items()}
+    assert contains_cycle(fgraph, waits, {}) is cyclic
 
 
-def test_two_branches_that_wait_for_each_other():
+def test_two_branches_that_wait_for_each_other_are_a_cycle():
     x = tensor.dvector()
     left, right = Step()(x), Step()(x)
     fgraph = FunctionGraph([x], [Step()(left), Step()(right)], clone=False)
@@ -96,8 +109,8 @@ def test_two_branches_that_wait_for_each_other():
     assert contains_cycle(fgraph, {left.owner: [top[1]], right.owner: [top[0]]}, {})
 
 
-def test_variables_are_not_counted():
-    fgraph, nodes = graph(5000)
+def test_the_search_for_a_cycle_hashes_no_variable():
+    fgraph, nodes = make_chain(5000)
     Counted.hashed = 0
     assert not contains_cycle(fgraph, {nodes[-1]: [nodes[0]]}, {})
     assert Counted.hashed == 0
@@ -107,9 +120,9 @@ def test_variables_are_not_counted():
 def test_a_graph_with_a_cycle_cannot_be_sorted(seed):
     """A graph with orderings has a cycle if and only if it cannot be sorted."""
     random = np.random.RandomState(seed)
-    fgraph = random_graph(random, 2, 1, Step)
+    fgraph = make_random_graph(random, 2, 1, Step)
     nodes = fgraph.toposort()
-    reached, parents = set(), {}
+    outcomes, parents = set(), {}
     for _ in range(40):
         pairs = random.randint(len(nodes), size=(random.randint(1, 5), 2))
         orderings = {nodes[i]: [] for i, _ in pairs}
@@ -121,11 +134,13 @@ def test_a_graph_with_a_cycle_cannot_be_sorted(seed):
         except ValueError:
             expected = True
         assert contains_cycle(fgraph, orderings, parents) is expected
-        reached.add(expected)
-    assert reached == {False, True}
+        outcomes.add(expected)
+    assert outcomes == {False, True}
 
 
 class InPlace(Op):
+    """An op that destroys its first input, returns a view of it, or does neither."""
+
     __props__ = ("destroys", "views")
 
     def __init__(self, destroys=False, views=False):
@@ -139,8 +154,8 @@ class InPlace(Op):
         return Apply(self, list(inputs), [tensor.dvector()])
 
 
-def outcome(refresh):
-    """Return the destroyed variables, or the message if the graph is inconsistent."""
+def call_or_message(refresh):
+    """Call a function; return its result, or the message if it finds the graph inconsistent."""
     try:
         return refresh()
     except InconsistencyError as error:
@@ -149,36 +164,39 @@ def outcome(refresh):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_destroyed_variables_stay_up_to_date(seed):
-    """Nodes are added, removed and changed; some destroy the same variable."""
+    """After random changes of a graph, the record of destroyed variables equals a new record.
+
+    Some nodes destroy the same variable.
+    """
     random = np.random.RandomState(seed)
     ops = InPlace(), InPlace(views=True), InPlace(destroys=True)
 
     def op():
         return ops[random.randint(3)]
 
-    fgraph = random_graph(random, 3, 2, op)
+    fgraph = make_random_graph(random, 3, 2, op)
     fgraph.attach_feature(DestroyHandler())
     consistent = 0
     for _ in range(60):
-        change(fgraph, random, op)
+        change_randomly(fgraph, random, op)
         if random.randint(3):
-            recomputed = outcome(DestroyTracker(fgraph.destroy_handler).refresh)
-            assert outcome(fgraph.destroy_handler.refresh_droot_impact) == recomputed
+            recomputed = call_or_message(DestroyTracker(fgraph.destroy_handler).refresh)
+            assert call_or_message(fgraph.destroy_handler.refresh_droot_impact) == recomputed
             consistent += not isinstance(recomputed, str)
     assert consistent
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_parents_stay_up_to_date(seed):
-    """Nodes are added, removed and changed."""
+    """After random changes of a graph, the record of each node's parents is right."""
     random = np.random.RandomState(seed)
-    fgraph = random_graph(random, 3, 2, Step)
+    fgraph = make_random_graph(random, 3, 2, Step)
     fgraph.attach_feature(DestroyHandler())
-    kept = fgraph.destroy_handler.destroy_tracker.parents
+    parents = fgraph.destroy_handler.destroy_tracker.parents
     for _ in range(40):
-        change(fgraph, random, Step)
-        assert not contains_cycle(fgraph, {}, kept)
-        assert kept == {
+        change_randomly(fgraph, random, Step)
+        assert not contains_cycle(fgraph, {}, parents)
+        assert parents == {
             node: [variable.owner for variable in node.inputs if variable.owner is not None]
             for node in fgraph.apply_nodes
         }
@@ -195,8 +213,8 @@ def test_a_change_that_destroys_nothing_keeps_the_record(monkeypatch):
     assert len(fgraph.destroy_handler.refresh_droot_impact()[2]) == 1
 
 
-def is_valid(fgraph):
-    """Return whether a graph with its orderings, collected again, can be sorted."""
+def can_be_sorted(fgraph):
+    """Return whether a graph can be sorted with its orderings, from a new DestroyTracker."""
     handler = fgraph.destroy_handler
     tracker, handler.destroy_tracker = handler.destroy_tracker, DestroyTracker(handler)
     try:
@@ -208,35 +226,41 @@ def is_valid(fgraph):
     return True
 
 
-def accepts(fgraph):
+def passes_validation(fgraph):
     """Return whether a graph passes its validation."""
-    return not isinstance(outcome(fgraph.validate), str)
+    return not isinstance(call_or_message(fgraph.validate), str)
 
 
 def test_a_graph_is_valid_if_it_can_be_sorted():
-    """Some changes are undone; some invalid graphs stay, and become valid later."""
+    """After random changes, a graph passes its validation if and only if it can be sorted.
+
+    The test undoes some changes. It keeps some invalid graphs, which later changes make valid.
+    """
     ops = *[InPlace()] * 6, InPlace(views=True), InPlace(destroys=True)
     answers = []
     for seed in range(20):
         random = np.random.RandomState(seed)
         op = functools.partial(random.choice, ops)
-        fgraph = random_graph(random, 3, 2, op)
+        fgraph = make_random_graph(random, 3, 2, op)
         fgraph.attach_feature(toolbox.ReplaceValidate())
         fgraph.attach_feature(DestroyHandler())
         for _ in range(60):
             start = fgraph.checkpoint()
-            change(fgraph, random, op)
-            valid = is_valid(fgraph)
+            change_randomly(fgraph, random, op)
+            valid = can_be_sorted(fgraph)
             if random.randint(3):
                 answers.append(valid)
-                assert accepts(fgraph) is valid
+                assert passes_validation(fgraph) is valid
             if random.randint(4) < 3 * (not valid) + 1:
                 fgraph.revert(start)
     assert min(answers.count(valid) for valid in (False, True)) > 100
 
 
 def test_one_more_node_in_place_needs_no_search(monkeypatch):
-    """A chain's nodes become in-place; its first must not, because the output reads its input."""
+    """Making another node of a chain in-place causes no search for a cycle.
+
+    The first node must not become in-place, because the output also reads its input.
+    """
     x = tensor.dvector()
     variables = [Step()(x)]
     for _ in range(50):

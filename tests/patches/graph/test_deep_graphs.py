@@ -13,7 +13,7 @@ from theano import tensor
 
 @pytest.fixture
 def layers():
-    """Make more layers than the stack has frames; return the input, the weights and the output."""
+    """Return the input, weights and output of a network that is deeper than Python's stack."""
     x = hidden = tensor.dmatrix()
     weights = [theano.shared(np.eye(2)) for _ in range(sys.getrecursionlimit() // 2)]
     for weight in weights:
@@ -41,9 +41,9 @@ def test_functions_of_deep_graphs(layers):
     np.testing.assert_allclose(f(np.eye(2)), expected)
 
 
-def test_nodes_are_made_in_the_order_of_recursion():
-    """A node's gradient follows its outputs' gradients, and precedes visits to its other inputs."""
-    made = []
+def test_gradients_are_computed_in_the_order_of_recursion():
+    """theano.grad calls the ops' grad methods in the order of the recursion that it replaced."""
+    names = []
 
     class Step(theano.Op):
         __props__ = ("name",)
@@ -55,7 +55,7 @@ def test_nodes_are_made_in_the_order_of_recursion():
             return theano.Apply(self, list(inputs), [tensor.dscalar(), tensor.dscalar()])
 
         def grad(self, inputs, slopes):
-            made.append(self.name)
+            names.append(self.name)
             return [slopes[0]] * len(inputs)
 
     x, y = tensor.dscalars("xy")
@@ -64,7 +64,7 @@ def test_nodes_are_made_in_the_order_of_recursion():
     d, _ = Step("d")(b, c)
     e, _ = Step("e")(a, y)
     theano.grad(d + e, [x, y])
-    assert made == ["d", "c", "e", "a"]
+    assert names == ["d", "c", "e", "a"]
 
 
 def test_a_trace_has_the_programs_line(layers):

@@ -1,7 +1,7 @@
-"""graph/compare-scalar-constants.patch folds constants in Python, to the bits of C code.
+"""graph/compare-scalar-constants.patch folds constants in Python, with the same bits as C code.
 
-Without the patch, a C module is compiled for each op. The patch covers ops that move constants or
-round once.
+Without the patch, constant folding compiles a C module for each op. The patch applies to ops that
+only move elements, and to ops that round once.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ FOLDED = {
 @pytest.fixture
 def no_compiler(monkeypatch):
     def refuse(*_):
-        raise AssertionError("C code was asked for")
+        raise AssertionError("a C thunk was requested")
 
     monkeypatch.setattr(theano.gof.Op, "make_c_thunk", refuse)
 
@@ -52,18 +52,18 @@ def test_folded_constants_equal_c_results(build, monkeypatch):
     assert np.array_equal(folded.data, compiled.data)
 
 
-def test_a_cast_that_loses_numbers_is_left_to_c():
+def test_lossy_casts_are_folded_in_c():
     cast = tt.cast(tt.constant([1.5, 2.5]), "int8").owner
     assert not cast.op.python_constant_folding(cast)
 
 
-def test_ops_that_round_twice_are_left_to_c():
+def test_ops_that_round_twice_are_folded_in_c():
     total = tt.add(*[tt.constant(LARGE)] * 3).owner
     assert not total.op.python_constant_folding(total)
 
 
 def extremes(dtype):
-    """Return numbers that round, overflow, are nan, or have a sign that is easily lost."""
+    """Return numbers that are rounded, overflow or are nan, and zeros of both signs."""
     if np.dtype(dtype).kind == "f":
         ends = np.finfo(dtype)
         return np.array(
@@ -78,14 +78,15 @@ def extremes(dtype):
 
 
 DTYPES = ("int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
+# Pairs of dtypes of which the second can hold all values of the first.
 WIDER = [
     (one, other) for one in (*DTYPES, "float16") for other in DTYPES if np.can_cast(one, other)
 ]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_extremes_as_in_c(monkeypatch):
-    """Results are equal to the last bit, except for the kind of nan."""
+def test_folded_extremes_equal_c_results(monkeypatch):
+    """Sums, differences, products and casts equal C's to the last bit, except for nan's payload."""
     nodes = [
         op(tt.constant(x.ravel()), tt.constant(y.ravel())).owner
         for dtype in DTYPES
@@ -102,6 +103,6 @@ def test_extremes_as_in_c(monkeypatch):
     for node, constant in zip(nodes, folded, strict=True):
         (compiled,) = constant_folding.transform(node)
         assert constant.type == compiled.type
-        one, other = constant.data, compiled.data
-        same = (one == other) & (np.signbit(one) == np.signbit(other))
-        assert np.all(same | (np.isnan(one) & np.isnan(other))), node
+        actual, expected = constant.data, compiled.data
+        same = (actual == expected) & (np.signbit(actual) == np.signbit(expected))
+        assert np.all(same | (np.isnan(actual) & np.isnan(expected))), node

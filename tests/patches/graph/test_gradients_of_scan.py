@@ -1,7 +1,8 @@
 """graph/push-out-in-one-pass.patch: a Scan's gradient computes nothing twice and is searched once.
 
-Without the patch, its graph repeats shared computations for each gradient. Each copy is searched
-for each output that later steps read; an output that is computed from another output is missed.
+Without the patch, the graph of a Scan's gradient repeats shared computations for each input. Each
+copy is searched for the outputs of a step, to replace them by the stored outputs. The search misses
+an output that is computed from another output.
 """
 
 import numpy as np
@@ -16,6 +17,8 @@ OUTPUTS = 6
 
 
 def cost(x, weights):
+    """Return the sum of the last states of a recurrence with six states."""
+
     def step(*states):
         hidden = tt.tanh(tt.dot(sum(states[:-1]), states[-1]))
         return [tt.nnet.sigmoid(hidden * number) for number in range(1, OUTPUTS + 1)]
@@ -31,17 +34,17 @@ def test_the_gradient_computes_no_node_twice():
     nodes = io_toposort(variables, tt.grad(cost(*variables), variables))
     # The last Scan computes the gradient.
     scan = [node.op for node in nodes if isinstance(node.op, scan_op.Scan)][-1]
-    seen = set()
+    computations = set()
     for node in io_toposort(scan.inputs, scan.outputs):
         inputs = tuple(
             input_.merge_signature() if isinstance(input_, theano.Constant) else input_
             for input_ in node.inputs
         )
-        assert (node.op, inputs) not in seen
-        seen.add((node.op, inputs))
+        assert (node.op, inputs) not in computations
+        computations.add((node.op, inputs))
 
 
-def test_gradients_are_right():
+def test_gradients_equal_finite_differences():
     random = np.random.RandomState(0)
     theano.gradient.verify_grad(
         cost, [random.normal(size=4), random.normal(size=(4, 4))], rng=random, mode="FAST_COMPILE"
@@ -63,17 +66,17 @@ def test_shared_computations_remain_shared():
     exponential = tt.exp(x)
     common = exponential * 2
     outputs = [common + 1, tt.sin(common), x - y, tt.cos(tt.exp(x))]
-    # The computation of the last output contains the computation of the first output. Computations
-    # without inputs are kept.
+    # The last computation to replace, cos(exp(x)), contains the first, exp(x). No node computes x,
+    # so x is not replaced.
     replaced = replace_computations(outputs, [exponential, x, tt.cos(exponential)], [y, z, z])
     assert [node.op for node in ops([x, y, z], replaced)].count(tt.mul) == 1
     function = theano.function([x, y, z], replaced, mode="FAST_COMPILE")
-    slopes = function([1.0], [2.0], [3.0])
-    assert [slope.tolist() for slope in slopes] == [[5.0], [np.sin(4.0)], [-1.0], [3.0]]
+    results = function([1.0], [2.0], [3.0])
+    assert [result.tolist() for result in results] == [[5.0], [np.sin(4.0)], [-1.0], [3.0]]
 
 
-def test_no_state_is_computed_again():
-    """A state is not computed again, also if it is computed from another state."""
+def test_the_gradient_computes_no_state_again():
+    """The gradient reads the stored states, even a state that is computed from another state."""
     first, second = tt.dvectors("first", "second")
     states, _ = theano.scan(
         lambda *states: [tt.tanh(sum(states)), tt.exp(tt.tanh(sum(states)))],

@@ -1,6 +1,7 @@
-"""graph/invariant-nodes.patch computes nodes that are equal in all steps of a scan once per call.
+"""graph/invariant-nodes.patch computes invariant nodes once per call of a scan.
 
-Without the patch, every step transposes weights for BLAS, computes their shapes, and so on.
+The results of an invariant node are the same in all steps. Without the patch, every step computes
+such nodes again: for example, it transposes the weights for BLAS and computes their shapes.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from theano.scan_module.scan_op import Scan
 
 
 class Count(theano.Op):
-    """Computes twice its input, and counts its calls."""
+    """An op that doubles its input and counts its calls."""
 
     __props__ = ()
 
@@ -26,12 +27,12 @@ class Count(theano.Op):
         outputs[0][0] = inputs[0] * 2
 
 
-# Keep the node inside the Scan.
+# The excluded optimizer would move invariant nodes out of the Scan.
 MODE = theano.compile.get_mode("FAST_RUN").excluding("scanOp_pushout_nonseqs_ops")
 
 
-def scan_of(step, **arguments):
-    """Return a function of a weight, and its Scan."""
+def compile_scan(step, **arguments):
+    """Compile a scan whose step reads a shared weight; return weight, function and Scan."""
     weight = theano.shared(np.arange(3.0))
     values, _ = theano.scan(lambda *args: step(weight, *args), mode=MODE, **arguments)
     function = theano.function([], values, mode=MODE)
@@ -39,7 +40,7 @@ def scan_of(step, **arguments):
     return weight, function, node.op
 
 
-def invariant_nodes(scan):
+def find_invariant_nodes(scan):
     """Return the nodes that only the first step of a Scan computes."""
     return replay.find_invariant_nodes(scan, replay.MemoryUse(scan))
 
@@ -47,7 +48,7 @@ def invariant_nodes(scan):
 def test_an_invariant_node_runs_once_per_call():
     count = Count()
     sequence = tensor.ones((5, 3))
-    weight, function, _ = scan_of(lambda w, x: x + count(w), sequences=sequence)
+    weight, function, _ = compile_scan(lambda w, x: x + count(w), sequences=sequence)
     assert function().tolist() == [[1, 3, 5]] * 5
     assert count.calls == 1
     weight.set_value(np.ones(3))
@@ -56,7 +57,8 @@ def test_an_invariant_node_runs_once_per_call():
 
 
 def test_the_repeated_mode_ends_with_the_call():
-    _, function, op = scan_of(lambda w, x: x + Count()(w), sequences=tensor.ones((5, 3)))
+    """After a call, the virtual machine no longer skips the invariant nodes."""
+    _, function, op = compile_scan(lambda w, x: x + Count()(w), sequences=tensor.ones((5, 3)))
     function()
     assert op.fn.fn.replay
     assert not op.fn.fn.repeated
@@ -64,7 +66,7 @@ def test_the_repeated_mode_ends_with_the_call():
 
 def test_overwritten_results_are_not_invariant():
     count = Count()
-    _, function, op = scan_of(
+    _, function, op = compile_scan(
         lambda w, x: tensor.inc_subtensor(count(w)[:1], x[:1]) ** 2, sequences=tensor.ones((4, 3))
     )
     assert function().tolist() == [[1, 4, 16]] * 4
@@ -76,7 +78,7 @@ def test_overwritten_results_are_not_invariant():
 
 def test_outputs_are_not_invariant():
     count = Count()
-    _, function, _ = scan_of(lambda w, x: [x + 1, count(w)], sequences=tensor.ones((4, 3)))
+    _, function, _ = compile_scan(lambda w, x: [x + 1, count(w)], sequences=tensor.ones((4, 3)))
     assert function()[1].tolist() == [[0, 2, 4]] * 4
 
 
@@ -94,13 +96,13 @@ def test_transposed_weights_follow_the_shared_variable():
             expected = np.tanh(expected * factor + factor)
             np.testing.assert_allclose(row, expected, rtol=1e-14)
     scans = [n.op for n in function.maker.fgraph.toposort() if isinstance(n.op, Scan)]
-    names = {type(node.op).__name__ for op in scans for node in invariant_nodes(op)}
+    names = {type(node.op).__name__ for op in scans for node in find_invariant_nodes(op)}
     assert "AllocEmpty" in names
 
 
 def test_an_error_ends_the_repeated_mode():
     count = Count()
-    _, function, op = scan_of(
+    _, function, op = compile_scan(
         lambda w, x, i: count(w)[i] + x[0], sequences=[tensor.ones((4, 3)), tensor.arange(4)]
     )
     try:
@@ -112,10 +114,10 @@ def test_an_error_ends_the_repeated_mode():
 
 
 def test_results_overwritten_through_a_view_are_not_invariant():
-    """A node whose result, or a view of it, is overwritten is computed in each step."""
+    """If a step overwrites a view of a node's result, each step computes the node."""
     for view in (lambda x: x[::-1], lambda x: x.dimshuffle(0, "x").T[0]):
         count = Count()
-        _, function, _ = scan_of(
+        _, function, _ = compile_scan(
             lambda w, x, c=count, v=view: tensor.inc_subtensor(v(c(w))[:1], x[:1]) ** 2,
             sequences=tensor.ones((4, 3)),
         )
@@ -140,15 +142,18 @@ class Halves(theano.Op):
 
 
 def test_a_node_with_one_invariant_output_is_not_invariant():
-    """One output is the step's output or is overwritten; the other is read."""
-    _, function, _ = scan_of(
+    """Each step computes a node of which one output is not invariant.
+
+    This output is an output of the step, or it is overwritten. The other output is only read.
+    """
+    _, function, _ = compile_scan(
         lambda w, x: [x + Halves()(w)[0], Halves()(w)[1], tensor.exp(x)],
         sequences=tensor.ones((3, 3)),
     )
     first, second, _ = function()
     assert first.tolist() == [[1, 2, 3]] * 3
     assert second.tolist() == [[0, 0.5, 1]] * 3
-    _, function, _ = scan_of(
+    _, function, _ = compile_scan(
         lambda w, x: tensor.inc_subtensor(Halves()(w)[1][:2], x[:2]) + Halves()(w)[0],
         sequences=tensor.ones((3, 3)),
     )
@@ -156,7 +161,7 @@ def test_a_node_with_one_invariant_output_is_not_invariant():
 
 
 def test_updated_variables_are_not_invariant():
-    """A shared variable that each step updates, and computations from it, are not invariant."""
+    """A node that reads a shared variable is not invariant if each step updates the variable."""
     count, state = Count(), theano.shared(np.ones(2))
     values, updates = theano.scan(
         lambda: (count(state) + 1, {state: tensor.dot(tensor.eye(2) * 3, state)}),

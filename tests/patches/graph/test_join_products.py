@@ -1,7 +1,7 @@
 """graph/push-out-in-one-pass.patch joins a Scan's products of one factor with several weights.
 
-Without the patch, each product is a call of BLAS. The overhead of a call dominates if states are
-small.
+The products become one product with joined weights. Without the patch, each product is a call of
+BLAS. If states are small, most of the time is the overhead of these calls.
 """
 
 import numpy as np
@@ -16,16 +16,24 @@ STEPS, ROWS, N = 4, 2, 3
 LENGTHS = 2, 5, 1
 
 
-def weights(first, dtype="float64"):
-    """Return three matrices to multiply N elements by, and three for the way back."""
+def make_weights(first, dtype="float64"):
+    """Return three matrices that map N elements to LENGTHS elements, and three that map them back.
+
+    If `first` is false, the matrices are transposed, because they are the first factors.
+    """
     random = np.random.RandomState(0)
     there = [random.normal(size=(N, n)).astype(dtype) for n in LENGTHS]
     back = [random.normal(size=(n, N)).astype(dtype) for n in LENGTHS]
     return there + back if first else [x.T.copy() for x in there + back]
 
 
-def step(first, change=tt.tanh):
-    """Return a step that multiplies a state by all weights; the state may be the first factor."""
+def make_step(first, change=tt.tanh):
+    """Return a step that multiplies a state by all weights.
+
+    Args:
+        first: whether the state is the first factor of the products.
+        change: the function to apply to the products.
+    """
 
     def new_state(h, *matrices):
         multiply = tt.dot if first else lambda x, y: tt.dot(y, x)
@@ -36,8 +44,11 @@ def step(first, change=tt.tanh):
     return new_state
 
 
-def compiled(new_state, state, matrices, excluded=(), cost=tt.sum):
-    """Return a function of the weights' values, and of their gradients if there is a cost."""
+def compile_scan(new_state, state, matrices, excluded=(), cost=tt.sum):
+    """Compile a scan; return a function that calls it with `state` and `matrices`, and the scan.
+
+    The outputs are the states and, if there is a cost, its gradients.
+    """
     symbols = [tt.matrix(dtype=x.dtype) for x in matrices]
     h = tt.TensorType(state.dtype, (False,) * state.ndim)()
     states, _ = theano.scan(
@@ -51,7 +62,7 @@ def compiled(new_state, state, matrices, excluded=(), cost=tt.sum):
     return lambda: function(state, *matrices), function
 
 
-def ops_of_steps(function):
+def list_ops_of_steps(function):
     """Return the names of all ops of the steps."""
     scans = [
         node.op for node in function.maker.fgraph.toposort() if type(node.op).__name__ == "Scan"
@@ -60,18 +71,20 @@ def ops_of_steps(function):
 
 
 def count(function, *names):
-    return sum(name in names for name in ops_of_steps(function))
+    return sum(name in names for name in list_ops_of_steps(function))
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("shape", [(N,), (ROWS, N)])
 @pytest.mark.parametrize("first", [True, False])
-def test_products_of_states_and_of_slopes(first, shape, dtype):
+def test_products_of_states_and_of_gradients_are_joined(first, shape, dtype):
     state = np.random.RandomState(1).normal(size=shape if first else shape[::-1]).astype(dtype)
-    call, function = compiled(step(first), state, weights(first, dtype))
-    other, without = compiled(step(first), state, weights(first, dtype), ["scanOp_join_products"])
-    # Three products are joined in three places: products of the state, of its gradient, and for
-    # both results.
+    call, function = compile_scan(make_step(first), state, make_weights(first, dtype))
+    other, without = compile_scan(
+        make_step(first), state, make_weights(first, dtype), ["scanOp_join_products"]
+    )
+    # Each of four joins replaces three products by one. Two joins are products of one factor, and
+    # two are sums of products, in the scan and in its gradient.
     assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
     assert count(function, "Split") >= 2
     assert count(function, "JoinAs") == 2
@@ -87,17 +100,17 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
         # The same weights occur twice: the joined product has two parts, one of which is read
         # twice.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(h, a)) + tt.exp(tt.dot(h, b)), 1),
-        # The state is the first factor in some products and the second factor in others.
+        # The state is the first factor of one product and the second factor of the other product.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(b, h)), 2),
         (lambda h, a, b: tt.dot(h, a) + tt.dot(b, tt.sin(h)), 2),
         # The sum of two products is one more term.
         (lambda h, a, b: tt.sin(tt.dot(h, a) + 1 + tt.dot(h, b)) * tt.dot(tt.exp(-h), b), 2),
         (lambda h, a, b: tt.sin(2 + (tt.dot(h, a) + (tt.dot(tt.sin(h), b) + h))), 1),
-        # Biases are added to all products.
+        # A bias is added to one product.
         (lambda h, a, b: tt.dot(h, a) + tt.dot(tt.shape_padleft(h[0]), b), 2),
         # Products of different states are not joined.
         (lambda h, a, b: tt.dot(tt.dot(h, a) / 9, b) / 9, 2),
-        # Exactly one factor must be weights, all of one shape.
+        # Products are not joined if both factors are weights, or if neither factor is.
         (lambda h, a, b: tt.sin(h) + tt.dot(a, b) + tt.dot(a[0], b), 0),
         (lambda h, a, b: tt.dot(h, tt.dot(h, a)) + tt.dot(h, tt.dot(h, b)), 3),
         # Products in lazy branches are not joined.
@@ -107,28 +120,28 @@ def test_products_of_states_and_of_slopes(first, shape, dtype):
 def test_the_expected_products_are_joined(new_state, dots):
     random = np.random.RandomState(2)
     state, *matrices = random.normal(0, 0.3, (3, N, N))
-    call, function = compiled(new_state, state, matrices, cost=None)
-    other, _ = compiled(new_state, state, matrices, ["scanOp_join_products"], cost=None)
+    call, function = compile_scan(new_state, state, matrices, cost=None)
+    other, _ = compile_scan(new_state, state, matrices, ["scanOp_join_products"], cost=None)
     assert count(function, "Dot") == dots
     np.testing.assert_allclose(call(), other(), rtol=1e-12, atol=1e-12)
 
 
-def test_a_product_with_another_reader_is_no_term():
-    """A product that another node reads is computed in any case."""
+def test_a_product_with_another_reader_is_not_joined():
+    """A sum of products is not joined if another node reads one of the products."""
 
     def new_state(h, a, b):
         product = tt.dot(h, a)
         total = product + tt.dot(tt.sin(h), b)
         return tt.sin(total) + tt.cos(product)
 
-    call, function = compiled(new_state, np.ones((N, N)), [np.eye(N)] * 2, cost=None)
+    call, function = compile_scan(new_state, np.ones((N, N)), [np.eye(N)] * 2, cost=None)
     assert count(function, "Dot") == 2
     assert count(function, "JoinAs") == 0
     assert np.isfinite(call()).all()
 
 
 def test_a_vector_of_weights_is_not_joined():
-    call, function = compiled(
+    call, function = compile_scan(
         lambda h, a, b: h * tt.dot(h, a[0]) + tt.dot(h, b[0]),
         np.ones(N),
         [np.eye(N)] * 2,
@@ -141,7 +154,7 @@ def test_a_vector_of_weights_is_not_joined():
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("rows", [(), (2,)])
 def test_separate_lengths_are_checked(first, rows):
-    """The joined product alone would accept wrong lengths whose sum is right."""
+    """An error is raised if the lengths of separate products are wrong but their sum is right."""
     matrices = [np.ones((N, N)), np.ones((1, N))]
     state = np.ones((*rows, N))
     if not first:
@@ -152,7 +165,7 @@ def test_separate_lengths_are_checked(first, rows):
             return tt.dot(h[..., :1], a) + tt.dot(h, b)
         return tt.dot(a, h[:1]) + tt.dot(b, h)
 
-    call, function = compiled(swapped, state, matrices, cost=None)
+    call, function = compile_scan(swapped, state, matrices, cost=None)
     assert count(function, "JoinAs") == 1
     with pytest.raises(ValueError, match="Shape mismatch"):
         call()

@@ -1,6 +1,7 @@
 """graph/cycles-depth-first.patch does not try to merge two variables that are both destroyed.
 
-Without the patch, each such merge is made, found to be inconsistent, and undone.
+Without the patch, Theano merges the variables, finds that the graph is inconsistent, and undoes the
+merge.
 """
 
 import pytest
@@ -11,23 +12,23 @@ from theano.gof import InconsistencyError, toolbox
 
 @pytest.fixture
 def undone(monkeypatch):
-    """Record the reasons of undone replacements."""
+    """Return a list; the reason of each replacement that is undone is appended to it."""
     reasons = []
     replace = toolbox.ReplaceValidate.replace_all_validate
 
-    def counted(self, fgraph, replacements, reason=None, verbose=None):
+    def record_reason(self, fgraph, replacements, reason=None, verbose=None):
         try:
             return replace(self, fgraph, replacements, reason, verbose)
         except InconsistencyError:
             reasons.append(reason)
             raise
 
-    monkeypatch.setattr(toolbox.ReplaceValidate, "replace_all_validate", counted)
+    monkeypatch.setattr(toolbox.ReplaceValidate, "replace_all_validate", record_reason)
     return reasons
 
 
 def test_no_merge_is_undone(undone):
-    # Each product writes into its own AllocEmpty, and all of them are equal.
+    # Each product overwrites its own AllocEmpty. All of these nodes are equal.
     x = tt.dmatrix("x")
     vectors = [tt.dvector() for _ in range(4)]
     mode = theano.Mode(linker="py", optimizer="fast_run")

@@ -1,7 +1,7 @@
 """graph/known-order.patch removes comparisons of integers whose result is the same for all shapes.
 
-Without the patch, only a shape, or a sum of shapes, is known to be non-negative, and the bounds of
-slices of slices are chains of comparisons. Sums that may overflow must be treated as such.
+Without the patch, Theano knows only that a shape, or a sum of shapes, is not negative. The bounds
+of a slice of a slice are chains of comparisons. The patch must not simplify sums that may overflow.
 """
 
 import operator
@@ -16,7 +16,7 @@ from theano.tensor.elemwise import Elemwise
 from theano.tensor.order import Order
 from theano.tensor.order.length_tables import LengthTables
 
-# A cast that overflows, computed in Python.
+# NumPy warns of casts that overflow, which the random expressions contain.
 pytestmark = pytest.mark.filterwarnings("ignore:NumPy will stop allowing:DeprecationWarning")
 
 PYTHON = theano.Mode("py", None)
@@ -32,57 +32,63 @@ ALONE = (operator.neg, abs, tt.sqr, tt.sgn, lambda x: x // 3, lambda x: x % 5)
 COMPARISONS = (tt.lt, tt.le, tt.gt, tt.ge, tt.eq, tt.neq)
 
 
-def chosen(random, among):
-    return among[random.randint(len(among))]
+def choose(random, items):
+    return items[random.randint(len(items))]
 
 
-def condition(random, size):
+def make_condition(random, size):
     if size > 2 and random.randint(4) == 0:
-        return chosen(random, (tt.and_, tt.or_))(
-            condition(random, size // 2), condition(random, size // 2)
+        return choose(random, (tt.and_, tt.or_))(
+            make_condition(random, size // 2), make_condition(random, size // 2)
         )
-    return chosen(random, COMPARISONS)(expression(random, size // 2), expression(random, size // 2))
-
-
-def expression(random, size):
-    """Make a random integer expression of shapes, an arbitrary integer and constants."""
-    if size <= 1:
-        constant = chosen(random, (*range(-2, 3), 100, 2**62))
-        return chosen(random, (*SHAPES, *INPUTS[1:], tt.constant(constant)))
-    kind, part = random.randint(6), size // 2
-    if kind == 0:
-        return chosen(random, ALONE)(expression(random, size - 1))
-    if kind == 1:
-        one = chosen(random, (condition, expression))(random, size - 1)
-        return tt.cast(one, chosen(random, ("int8", "uint8", "int32", "int64")))
-    if kind < 4:
-        return chosen(random, ARITHMETIC)(expression(random, part), expression(random, part))
-    part = size // 3
-    return tt.switch(
-        condition(random, size - 2 * part), expression(random, part), expression(random, part)
+    return choose(random, COMPARISONS)(
+        make_expression(random, size // 2), make_expression(random, size // 2)
     )
 
 
-def values(random, n):
-    """Yield arguments for INPUTS: small numbers, and the bounds of their types."""
+def make_expression(random, size):
+    """Make a random integer expression of shapes, an arbitrary integer and constants."""
+    if size <= 1:
+        constant = choose(random, (*range(-2, 3), 100, 2**62))
+        return choose(random, (*SHAPES, *INPUTS[1:], tt.constant(constant)))
+    kind, part = random.randint(6), size // 2
+    if kind == 0:
+        return choose(random, ALONE)(make_expression(random, size - 1))
+    if kind == 1:
+        one = choose(random, (make_condition, make_expression))(random, size - 1)
+        return tt.cast(one, choose(random, ("int8", "uint8", "int32", "int64")))
+    if kind < 4:
+        return choose(random, ARITHMETIC)(
+            make_expression(random, part), make_expression(random, part)
+        )
+    part = size // 3
+    return tt.switch(
+        make_condition(random, size - 2 * part),
+        make_expression(random, part),
+        make_expression(random, part),
+    )
+
+
+def make_arguments(random, n):
+    """Yield n tuples of arguments for INPUTS: small numbers, and the bounds of their types."""
     for _ in range(n):
         ints = [np.iinfo(variable.dtype) for variable in INPUTS[1:]]
         yield (
             np.zeros(random.randint(0, 4, 2), MATRIX.dtype),
-            *(chosen(random, (*range(max(int(i.min), -3), 4), i.min, i.max)) for i in ints),
+            *(choose(random, (*range(max(int(i.min), -3), 4), i.min, i.max)) for i in ints),
         )
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_proofs_hold_for_random_values(seed):
-    """Every statement about a random expression and its parts holds for all values."""
+    """Each variable that Order replaces by an equal variable has the same value, for all inputs."""
     random = np.random.RandomState(seed)
-    expressions = [expression(random, 12) for _ in range(20)]
+    expressions = [make_expression(random, 12) for _ in range(20)]
     order, pairs = Order(), []
     for node in theano.gof.graph.io_toposort([], expressions):
-        bounds = order.find_equal(node.outputs[0])
-        if bounds is not None:
-            pairs += [node.outputs[0], bounds]
+        equal = order.find_equal(node.outputs[0])
+        if equal is not None:
+            pairs += [node.outputs[0], equal]
     assert pairs
     function = theano.function(
         INPUTS,
@@ -90,7 +96,7 @@ def test_proofs_hold_for_random_values(seed):
         mode=PYTHON,
         on_unused_input="ignore",
     )
-    for arguments in values(random, 60):
+    for arguments in make_arguments(random, 60):
         results = iter(function(*arguments))
         assert all(one == other for one, other in zip(results, results, strict=True))
 
@@ -132,16 +138,16 @@ N, M = SHAPES
     ],
 )
 def test_expected_results_are_proved(expression, expected):
-    bounds = Order().find_equal(expression)
+    equal = Order().find_equal(expression)
     if isinstance(expected, tt.TensorVariable):
-        assert equal_computations([bounds], [expected])
+        assert equal_computations([equal], [expected])
     else:
-        assert expected == (None if bounds is None else bounds.data)
+        assert expected == (None if equal is None else equal.data)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "uint64", "float64"])
 def test_sums_that_may_overflow_are_not_compared(dtype):
-    """Sums of narrow integers may overflow; other variables are compared unchanged."""
+    """A sum of narrow integers is not compared; a sum after a cast to int64 is not either."""
     x = tt.scalar("x", dtype)
     one = tt.constant(1, dtype=dtype)
     assert Order().find_equal(tt.lt(x + one, x)) is None
@@ -158,14 +164,14 @@ def test_a_proof_of_many_cases_ends():
     assert order.remaining > -50
 
 
-def operations(variable):
+def count_operations(variable):
     return len(theano.gof.graph.io_toposort([], [variable]))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_simplest_formula_is_equal(seed):
     random = np.random.RandomState(seed)
-    expressions = [expression(random, 8) for _ in range(20)]
+    expressions = [make_expression(random, 8) for _ in range(20)]
     simplest = [Order().simplest(expression) for expression in expressions]
     function = theano.function(
         INPUTS,
@@ -173,7 +179,7 @@ def test_the_simplest_formula_is_equal(seed):
         mode=PYTHON,
         on_unused_input="ignore",
     )
-    for arguments in values(random, 60):
+    for arguments in make_arguments(random, 60):
         results = function(*arguments)
         assert results[:20] == results[20:]
 
@@ -203,16 +209,16 @@ def test_the_simplest_formula_is_as_expected(expression, expected):
         order, expected = Order(), tt.as_tensor_variable(expected)
         order.remaining = order.budget
         assert order.same(simplest, expected)
-        assert operations(simplest) <= operations(expected)
+        assert count_operations(simplest) <= count_operations(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_tables_and_formulas_are_equal(seed, monkeypatch):
-    """For expressions of one length, the table and the formula give equal integers."""
+    """For expressions of one length, the table and the formula have the expressions' values."""
     monkeypatch.setitem(globals(), "SHAPES", (N,))
     monkeypatch.setitem(globals(), "INPUTS", (MATRIX,))
     random, tables, order = np.random.RandomState(seed), LengthTables(), Order()
-    integers = [expression(random, 14) for _ in range(30)]
+    integers = [make_expression(random, 14) for _ in range(30)]
     nodes = theano.gof.graph.io_toposort([], integers)
     entries = [(node.outputs[0], tables.of(node.outputs[0])) for node in nodes]
     entries = [(x, table) for x, table in entries if table]
@@ -233,8 +239,8 @@ def test_tables_and_formulas_are_equal(seed, monkeypatch):
     + [(getattr(tt, name), getattr(operator, name)) for name in ("lt", "le", "gt", "ge", "eq")]
     + [(tt.neq, operator.ne)],
 )
-def test_a_table_follows_the_larger_line(op, python):
-    """The table follows the larger of two lines, also between two table entries."""
+def test_a_table_compares_two_lines(op, python):
+    """The table of a comparison of two lines is right, even if they cross between two lengths."""
     for slope in (-3, -2, 1, 2, 3):
         for offset in range(-6, 7):
             table = LengthTables().of(op(N * slope + offset, N))
@@ -248,7 +254,7 @@ def test_a_table_follows_the_larger_line(op, python):
     [((-(2**62), 0), 5), ((2**62, 0), -5), ((-(2**63), 2**62), 2**62), ((2**63 - 1, -(2**63)), 5)],
 )
 def test_simplest_expression_does_not_overflow(row, offset):
-    """Only the line through the row's values would overflow."""
+    """The line through the values of the row would overflow, so the formula does not use it."""
     first, second = map(np.int64, row)
     expression = tt.switch(tt.lt(N, 1), first, tt.switch(tt.lt(N, 2), second, N + offset))
     assert LengthTables().of(expression).row == row
@@ -259,7 +265,7 @@ def test_simplest_expression_does_not_overflow(row, offset):
         assert one == other == (*row, length + offset)[min(length, 2)]
 
 
-def chain(array, slices):
+def apply_slices(array, slices):
     for index in slices:
         array = array[index]
     return array
@@ -272,40 +278,43 @@ def test_chains_of_slices_select_numpys_elements(seed):
     ends = (None, None, 0, 1, 2, 3, -1, -2, 7)
     chains = [
         [
-            slice(chosen(random, ends), chosen(random, ends), chosen(random, (None, 1, 1, 2, -1)))
+            slice(choose(random, ends), choose(random, ends), choose(random, (None, 1, 1, 2, -1)))
             for _ in range(random.randint(2, 5))
         ]
         for _ in range(12)
     ]
     x = tt.lvector()
-    function = theano.function([x], [chain(x, slices) for slices in chains], mode=SIMPLER)
+    function = theano.function([x], [apply_slices(x, slices) for slices in chains], mode=SIMPLER)
     for length in range(12):
         value = np.arange(length)
         for result, slices in zip(function(value), chains, strict=True):
-            assert np.array_equal(result, chain(value, slices))
+            assert np.array_equal(result, apply_slices(value, slices))
 
 
 @pytest.mark.parametrize("ends", [(slice(1, None),), (slice(1, None), slice(None, -1))])
 def test_a_long_chain_of_slices_has_few_operations(ends):
-    """200 slices need only the last bounds; without the patch, 1,001 operations or an error."""
+    """A chain of 200 slices needs few operations; without the patch, 1,001, or an error."""
     x = tt.lvector()
-    function = theano.function([x], chain(x, ends * (200 // len(ends))))
+    function = theano.function([x], apply_slices(x, ends * (200 // len(ends))))
     assert len(function.maker.fgraph.apply_nodes) < 7
     for length in (0, 1, 100, 200, 201, 210):
         value = np.arange(length)
-        assert np.array_equal(function(value), chain(value, ends * (200 // len(ends))))
+        assert np.array_equal(function(value), apply_slices(value, ends * (200 // len(ends))))
 
 
-def test_long_chain_of_unknown_slices():
+def test_a_long_chain_of_symbolic_slices_selects_numpys_elements():
     x, starts = tt.lvectors("x", "starts")
-    function = theano.function([x, starts], chain(x, [slice(starts[i], None) for i in range(60)]))
+    function = theano.function(
+        [x, starts], apply_slices(x, [slice(starts[i], None) for i in range(60)])
+    )
     values = np.array([0, 1, -3, 2] * 15)
     for length in (0, 5, 50):
-        expected = chain(np.arange(length), [slice(start, None) for start in values])
+        expected = apply_slices(np.arange(length), [slice(start, None) for start in values])
         assert np.array_equal(function(np.arange(length), values), expected)
 
 
-def layers(x, n):
+def stack_scans(x, n):
+    """Apply n recurrent layers to a sequence."""
     for _ in range(n):
         x, _ = theano.scan(lambda a, b: tt.tanh(a + b), sequences=x, outputs_info=[tt.zeros(3)])
     return x
@@ -314,7 +323,7 @@ def layers(x, n):
 def test_layers_of_scans_have_few_integer_operations():
     """Layers of scans and their gradient have the same values with few integer operations."""
     x = tt.matrix()
-    last = layers(x, 3)[-1].sum()
+    last = stack_scans(x, 3)[-1].sum()
     outputs = [last, theano.grad(last, x)]
     function = theano.function([x], outputs)
     plain = theano.function([x], outputs, mode=theano.Mode("py", "fast_compile"))
@@ -334,7 +343,7 @@ def test_layers_of_scans_have_few_integer_operations():
 def test_a_slice_of_all_steps_keeps_all_steps():
     """A slice up to the length needs all steps, even if another slice needs few."""
     x = tt.matrix()
-    hidden = layers(x, 1)
+    hidden = stack_scans(x, 1)
     for outputs in ([hidden, hidden[0]], [hidden[1:], hidden[:2][::-1]]):
         function = theano.function([x], outputs)
         for length in (2, 5):
@@ -344,8 +353,8 @@ def test_a_slice_of_all_steps_keeps_all_steps():
             np.testing.assert_allclose(function(value)[1].reshape(-1, 3)[-1], whole, rtol=1e-5)
 
 
-def test_shapes_of_scans_in_scans():
-    """The length of an inner graph's input may be a shape of a variable outside."""
+def test_a_hessian_of_nested_scans_is_right():
+    """The length of an inner graph's input may be the shape of a variable outside of the graph."""
     w, n = tt.vector(), tt.lscalar()
     zero = tt.constant(0, dtype=w.dtype)
 
@@ -360,7 +369,6 @@ def test_shapes_of_scans_in_scans():
 
 
 def test_two_outputs_of_an_op_are_not_equal():
-    """Two outputs of an op are not equal to each other."""
     numbers = [scalar.int64() for _ in range(2)]
     op = Elemwise(scalar.Composite(numbers, [sum(numbers), numbers[0] - numbers[1]]))
     total, difference = op(ANY, N)
@@ -369,12 +377,13 @@ def test_two_outputs_of_an_op_are_not_equal():
     assert Order().find_equal(tt.eq(total, op(ANY, N)[0])).data
 
 
+# The largest length of a dimension that Order assumes.
 LONGEST = 2**48
 
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
-def test_dimensions_longer_than_the_memory(length):
-    """Arrays of stride 0 may be longer than the memory."""
+def test_optimized_results_are_right_for_the_longest_dimensions(length):
+    """An array of stride 0 may have more elements than fit into memory."""
     x = tt.TensorType("int8", (False,))()
     n = x.shape[0]
     outputs = [
@@ -391,19 +400,19 @@ def test_dimensions_longer_than_the_memory(length):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_slices_of_the_longest_dimension(seed):
+def test_slices_of_the_longest_dimension_have_numpys_lengths(seed):
     random = np.random.RandomState(seed)
     far = LONGEST // 2
     ends = (None, 0, 3, far, LONGEST - 1, LONGEST, -1, -far, -LONGEST, 2**63 - 1, -(2**63))
     chains = [
         [
-            slice(chosen(random, ends), chosen(random, ends), chosen(random, (None, 2, -1)))
+            slice(choose(random, ends), choose(random, ends), choose(random, (None, 2, -1)))
             for _ in range(random.randint(1, 4))
         ]
         for _ in range(12)
     ]
     x = tt.TensorType("int8", (False,))()
-    lengths = [chain(x, slices).shape[0] for slices in chains]
+    lengths = [apply_slices(x, slices).shape[0] for slices in chains]
     array = np.broadcast_to(np.int8(3), LONGEST)
-    expected = [chain(array, slices).shape[0] for slices in chains]
+    expected = [apply_slices(array, slices).shape[0] for slices in chains]
     assert theano.function([x], lengths, mode=SIMPLER)(array) == expected

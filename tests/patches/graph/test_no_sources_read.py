@@ -21,7 +21,7 @@ def test_a_file_is_read_once(monkeypatch):
     first = DimShuffle((True,), [0])
     with monkeypatch.context() as patched:
         for module, name in ((op, "_open_u"), (op.os, "stat")):
-            patched.setattr(module, name, lambda *_: pytest.fail("a file was looked at"))
+            patched.setattr(module, name, lambda *_: pytest.fail("a file was read or examined"))
         other = DimShuffle((False,), [0, "x"])
     assert other.code_sections == first.code_sections
     assert other.func_codes == first.func_codes
@@ -31,7 +31,10 @@ def test_a_file_is_read_once(monkeypatch):
 
 
 def test_a_file_that_changed_is_read_again(tmp_path):
-    """The modification time stays the same within one tick of the kernel's clock."""
+    """A changed file is read again even if its modification time is unchanged.
+
+    Two writes within one tick of the kernel's clock get the same modification time.
+    """
     file = tmp_path / "code.c"
     file.write_text(CODE.format("first"))
     time = file.stat().st_mtime_ns
@@ -41,7 +44,7 @@ def test_a_file_that_changed_is_read_again(tmp_path):
     assert "other" in theano.gof.COp(str(file)).code_sections["support_code"]
 
 
-def test_the_caller_is_known_without_its_source(monkeypatch):
+def test_an_invalid_replacement_reads_no_source(monkeypatch):
     monkeypatch.setattr(inspect, "getframeinfo", lambda _: pytest.fail("source was read"))
 
     class Refuse(toolbox.Feature):

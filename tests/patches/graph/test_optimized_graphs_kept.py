@@ -1,6 +1,6 @@
 """graph/optimized-graphs-kept.patch caches optimized graphs for this and other processes.
 
-Without the patch, the flag cache_optimizations is off, and its cache is unfinished.
+Without the patch, the flag cache_optimizations is off by default, and its cache is unfinished.
 """
 
 import fcntl
@@ -18,7 +18,8 @@ import pytest
 from theano.gof import graph_cache, lock_files
 from theano.gof.graph_cache import claims
 
-# Prints the optimized functions, the outcomes and the results.
+# Defines tell(function, *values), which prints a line of JSON: the number of optimizations since
+# the last line, the optimized graph, and the results for the values.
 PREPARE = """
 import json, re, sys
 import numpy as np, theano, theano.tensor as tt
@@ -31,14 +32,14 @@ def counting(self, fgraph, *args):
 opt.SeqOptimizer.apply = counting
 def tell(function, *values):
     graph = theano.printing.debugprint(function, file="str", ids="int")
-    # Independent nodes may change places.
+    # The order of independent nodes may differ.
     graph = re.sub(r"'[^']*'   \\d+", "", graph)
     results = [np.asarray(result).tolist() for result in function(*values)]
     print(json.dumps([len(optimized), graph, results]))
     optimized.clear()
 """
-# theano.scan runs an empty optimization once, to find shared variables.
-NOT_KEPT = 1
+# theano.scan optimizes the graph of the steps, to find shared variables. This graph is not cached.
+UNCACHED = 1
 TRAINING = """
 x = tt.matrix("x")
 w = theano.shared(np.linspace(-1, 1, 9).reshape(3, 3), name="w")
@@ -56,7 +57,10 @@ tell(train, np.ones((4, 3)))
 
 @pytest.fixture
 def tell(run_python, tmp_path):
-    """Run a program that calls tell(); return its output, and the number of cached graphs."""
+    """Return a function that runs a program that calls tell().
+
+    It returns the parsed lines of the output, and the number of cached graphs.
+    """
 
     def tell(code, *, flags="cxx=", **environ):
         flags = f"floatX=float64,compiledir={tmp_path}/compiled,{flags}"
@@ -71,9 +75,9 @@ def tell(run_python, tmp_path):
 
 def test_another_process_finds_the_graph(tell):
     (first, again), kept = tell(TRAINING, flags="", PYTHONHASHSEED="1")
-    assert first[0] > NOT_KEPT
+    assert first[0] > UNCACHED
     (other, other_again), still_kept = tell(TRAINING, flags="", PYTHONHASHSEED="2")
-    assert other[0] == NOT_KEPT
+    assert other[0] == UNCACHED
     assert other[1:] == first[1:]
     assert other_again[1:] == again[1:]
     assert first[2] != again[2]
@@ -101,14 +105,15 @@ for names in (("first", "second", "weights"), ("one", "other", "factors"), ("one
 
 def test_other_names_are_the_same_graph(tell):
     (first, second, third), kept = tell(NAMED)
-    assert first[0] > NOT_KEPT
-    assert second[0] == NOT_KEPT
+    assert first[0] > UNCACHED
+    assert second[0] == UNCACHED
     renamed = {"first": "one", "second": "other", "weights": "factors"}
     graph = re.sub("|".join(renamed), lambda match: renamed[match[0]], first[1])
     assert graph != first[1]
     assert (second[1], second[2]) == (graph, first[2])
-    # Three variables have one name; the inner graph has its own names.
-    assert third[0] > NOT_KEPT
+    # The three equal names make another graph. The third file is the inner graph of the scan, which
+    # has its own names.
+    assert third[0] > UNCACHED
     assert third[2] == first[2]
     assert kept == 3
 
@@ -287,8 +292,8 @@ function([1.0, 2.0], [1.0, 2.0, 3.0])
     assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == 1
 
 
-def rewrite(content):
-    """Replace a file by content with a valid checksum."""
+def add_checksum(content):
+    """Return the content of a cache file: a valid checksum, and then `content`."""
     return graph_cache.files.make_checksum(content) + content
 
 
@@ -300,11 +305,11 @@ def rewrite(content):
         lambda content: content[:10],
         lambda content: bytes([content[0] ^ 1]) + content[1:],
         # These files have valid checksums.
-        lambda content: rewrite(b"no zlib"),
-        lambda content: rewrite(zlib.compress(b"no pickle")),
-        lambda content: rewrite(zlib.compress(pickle.dumps(None))),
-        lambda content: rewrite(zlib.compress(pickle.dumps((False, {}, ([], [], [99]))))),
-        lambda content: rewrite(zlib.compress(b"cmissing\nthing\n.")),
+        lambda content: add_checksum(b"no zlib"),
+        lambda content: add_checksum(zlib.compress(b"no pickle")),
+        lambda content: add_checksum(zlib.compress(pickle.dumps(None))),
+        lambda content: add_checksum(zlib.compress(pickle.dumps((False, {}, ([], [], [99]))))),
+        lambda content: add_checksum(zlib.compress(b"cmissing\nthing\n.")),
     ],
 )
 def test_a_damaged_file_is_replaced(tell, tmp_path, damage):
@@ -314,7 +319,7 @@ def test_a_damaged_file_is_replaced(tell, tmp_path, damage):
     (second, _), _ = tell(TRAINING)
     assert second == first
     (third, _), _ = tell(TRAINING)
-    assert third[0] == NOT_KEPT
+    assert third[0] == UNCACHED
 
 
 SIMPLE = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
@@ -331,7 +336,7 @@ print(theano.function([x], 2 * x)([1.0]))
     flags = f"cxx=,compiledir={tmp_path}/compiled"
     assert run_python(code, flags=flags).returncode == 0
     (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
-    file.write_bytes(rewrite(b"no zlib"))
+    file.write_bytes(add_checksum(b"no zlib"))
     done = run_python(code, flags=flags)
     assert (done.returncode, done.stdout) == (0, "[2.]\n"), done.stderr
     (line,) = [line for line in done.stderr.splitlines() if file.name in line]
@@ -424,7 +429,10 @@ tell(function)
 
 
 def test_a_file_is_read_in_each_call(tell):
-    """Only the first process reads the file, once, if its content is treated as a constant."""
+    """A cached graph with tensor.load reads the file in each call.
+
+    If the optimizer folded the file's content, all calls would return the first content.
+    """
     for value in (1.0, 5.0):
         output, kept = tell(LOADING.format(value=value))
         assert [results for *_, results in output] == [[[value**2] * 2], [[(value + 1) ** 2] * 2]]
@@ -445,7 +453,7 @@ print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
 
 @pytest.mark.parametrize("mutable", [False, True])
 def test_updates_of_equal_variables_are_not_exchanged(tell, mutable):
-    """Updates of equal variables are not exchanged."""
+    """Two functions whose updates assign equal variables differently have their own results."""
     choices = (
         "[(a, a + x), (b, b * 2)]",
         "[(a, b * 2), (b, a + x)]",
@@ -462,7 +470,8 @@ def test_updates_of_equal_variables_are_not_exchanged(tell, mutable):
             assert [results for *_, results in output] == [results for *_, results in uncached]
 
 
-# Makes a function. With an argument, it holds the claim, prints a line, and waits for a line.
+# Makes a function. With an argument, the program prints "making" while it holds the claim, and
+# waits for a line of input.
 MAKING = """
 import sys
 import theano, theano.tensor as tt
@@ -490,7 +499,7 @@ WAITING = "Waiting for another process that makes the same function"
 
 @pytest.fixture
 def start(start_python, tmp_path):
-    """Start MAKING in a new interpreter."""
+    """Return a function that starts MAKING in a new interpreter."""
     flags = f"base_compiledir={tmp_path}/compiled,cmodule.shipped="
 
     def start(*arguments, function="tt.exp(x) * x.sum()", before="", first=""):
@@ -502,7 +511,7 @@ def start(start_python, tmp_path):
 
 @pytest.fixture
 def holder(start):
-    """Start a process that makes a function, and waits in the middle."""
+    """Start a process that holds the claim of a function until it reads a line."""
     process = start("slowly")
     assert process.stdout.readline() == "making\n"
     return process
@@ -541,7 +550,7 @@ def test_one_process_replaces_a_killed_process(start, holder):
     assert outputs == ["[0.] 0\n"] * 2 + ["[0.] 2\n"]
 
 
-def test_without_a_cached_graph_processes_wait_for_one_process(start):
+def test_processes_wait_only_once_if_the_graph_is_not_cached(start):
     # Graphs whose optimization logs a warning are not cached either.
     before = "from theano.gof.graph_cache.files import Entry\nEntry.store = lambda *_: None\n"
     holder = start("slowly", before=before)
@@ -590,7 +599,10 @@ sys.stdin.read()
 
 @pytest.fixture
 def wait(start_python, tmp_path, monkeypatch):
-    """Wait for another process that holds the claim for so many seconds, with this patience."""
+    """Return a function that waits for a claim that another process holds.
+
+    Its arguments are the seconds until that process ends, and the seconds until a wait is logged.
+    """
     claims.log_wait.cache_clear()
     graph, path = Path("0000a.graph"), tmp_path / "functions"
 

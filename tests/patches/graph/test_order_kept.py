@@ -15,7 +15,7 @@ from theano.gof import FunctionGraph, graph, opt
 
 @pytest.fixture
 def sorts(monkeypatch):
-    """Record the outputs of each sorted graph."""
+    """Return a list; the outputs of each graph that is sorted are appended to it."""
     calls = []
     plain = graph.io_toposort
 
@@ -33,13 +33,13 @@ def fgraph():
     return FunctionGraph([x], [tt.exp(x) + tt.log(x), tt.sqr(x)])
 
 
-def fresh(fgraph):
+def sort_again(fgraph):
     return graph.io_toposort(fgraph.inputs, fgraph.outputs)
 
 
 def test_optimizers_reuse_the_order(fgraph, sorts):
     first = fgraph.toposort()
-    assert first == fresh(fgraph)
+    assert first == sort_again(fgraph)
     sorts.clear()
     seen = []
     nothing = opt.local_optimizer(None)(seen.append)
@@ -54,36 +54,36 @@ def test_optimizers_reuse_the_order(fgraph, sorts):
 def test_each_caller_gets_its_own_list(fgraph):
     """A caller that changes its list does not change other callers' lists."""
     fgraph.toposort().clear()
-    assert fgraph.toposort() == fresh(fgraph)
+    assert fgraph.toposort() == sort_again(fgraph)
 
 
 def test_changes_invalidate_the_order(fgraph):
-    """The graph is sorted again after a change of an input or output, and after undoing it."""
+    """The order is right after a change of an input or an output, and after undoing the change."""
     order = fgraph.toposort()
     adding, before = fgraph.outputs[0].owner, fgraph.outputs[1]
     fgraph.change_input(adding, 0, tt.tanh(fgraph.inputs[0]))
-    assert fgraph.toposort() == fresh(fgraph) != order
+    assert fgraph.toposort() == sort_again(fgraph) != order
     order = fgraph.toposort()
     fgraph.change_input("output", 1, tt.cosh(fgraph.inputs[0]))
-    assert fgraph.toposort() == fresh(fgraph) != order
+    assert fgraph.toposort() == sort_again(fgraph) != order
     fgraph.change_input("output", 1, before)
-    assert fgraph.toposort() == fresh(fgraph)
+    assert fgraph.toposort() == sort_again(fgraph)
     fgraph.add_input(tt.matrix("y"))
-    assert fgraph.toposort() == fresh(fgraph)
+    assert fgraph.toposort() == sort_again(fgraph)
 
 
 def test_orderings_are_requested_each_time(fgraph):
-    """The orderings of features are requested each time."""
+    """The order follows a feature whose orderings change, although the graph does not change."""
     order = fgraph.toposort()
-    one, other = (output.owner for output in fgraph.outputs)
+    first, second = (output.owner for output in fgraph.outputs)
 
     class Later(theano.gof.toolbox.Feature):
         def orderings(self, fgraph):
-            return OrderedDict([(self.node, [one if self.node is other else other])])
+            return OrderedDict([(self.node, [first if self.node is second else second])])
 
     later = Later()
     fgraph.attach_feature(later)
-    for later.node in (one, other):
+    for later.node in (first, second):
         assert fgraph.toposort()[-1] is later.node
     fgraph.remove_feature(later)
     assert fgraph.toposort() == order
@@ -93,12 +93,12 @@ def test_a_pickle_does_not_contain_the_order(fgraph):
     fgraph.toposort()
     loaded = pickle.loads(pickle.dumps(fgraph))
     assert loaded.sorted_nodes is None
-    assert loaded.toposort() == fresh(loaded)
+    assert loaded.toposort() == sort_again(loaded)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_changes_have_the_right_order(seed):
-    """Random changes, undone changes and a copy have the right order."""
+def test_the_order_is_right_after_random_changes(seed):
+    """The order of a graph and of its copy is right after each change, and after undoing it."""
     random = np.random.RandomState(seed)
     x = tt.dvector("x")
     fgraph = FunctionGraph([x], [tt.exp(x) + tt.log(x), tt.sqr(x) * x], clone=False)
@@ -110,17 +110,17 @@ def test_random_changes_have_the_right_order(seed):
         before = fgraph.checkpoint()
         new = ops[random.randint(3)](old.owner.inputs[0] if random.randint(2) else x)
         fgraph.replace(old, new, reason="chosen")
-        assert fgraph.toposort() == fresh(fgraph)
+        assert fgraph.toposort() == sort_again(fgraph)
         if random.randint(2):
             fgraph.revert(before)
             assert set(fgraph.toposort()) == set(order)
-        assert fgraph.toposort() == fresh(fgraph)
+        assert fgraph.toposort() == sort_again(fgraph)
         copy = fgraph.clone()
-        assert copy.toposort() == fresh(copy)
+        assert copy.toposort() == sort_again(copy)
 
 
 def sort_in_python(inputs, outputs):
-    """Sort nodes as io_toposort of 1.0.5 does."""
+    """Sort nodes as io_toposort of Theano 1.0.5 does."""
     inputs, computed, order = set(inputs), set(), []
     todo = [output.owner for output in reversed(outputs) if output.owner]
     while todo:
@@ -153,13 +153,13 @@ class Several(theano.Op):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_order_equals_pythons_order(seed):
-    """Some variables that nodes compute are inputs, and some constants are inputs of nodes."""
+def test_the_order_equals_the_order_of_python_code(seed):
+    """Some inputs of the graph are outputs of nodes, and some inputs of nodes are constants."""
     random = np.random.RandomState(seed)
     variables = [tt.dvector(), tt.dvector(), tt.constant([1.0])]
     for _ in range(60):
-        some = [variables[i] for i in random.randint(len(variables), size=random.randint(5))]
-        variables += Several(random.randint(1, 4))(*some, return_list=True)
+        operands = [variables[i] for i in random.randint(len(variables), size=random.randint(5))]
+        variables += Several(random.randint(1, 4))(*operands, return_list=True)
     nodes = [x.owner for x in variables if x.owner]
     inputs = variables[:2]
     for i in random.randint(len(nodes), size=3):

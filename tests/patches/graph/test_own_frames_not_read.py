@@ -1,6 +1,6 @@
 """graph/no-sources-read.patch leaves Theano's own frames out of a variable's trace.
 
-Without the patch, the source line of each of these frames is read for each variable.
+Without the patch, Theano reads the source line of each of its own frames for each variable.
 """
 
 import linecache
@@ -14,8 +14,8 @@ from theano.misc import frames
 
 
 @pytest.fixture
-def read(monkeypatch):
-    """Record the files whose lines are read."""
+def read_files(monkeypatch):
+    """Return a list; the name of each file of which a line is read is appended to it."""
     files = []
     getline = linecache.getline
     monkeypatch.setattr(
@@ -26,11 +26,11 @@ def read(monkeypatch):
     return files
 
 
-def test_only_lines_of_the_program_are_read(read):
+def test_only_lines_of_the_program_are_read(read_files):
     x = tt.dvector()
     y = tt.exp(x)
-    assert read
-    assert not [file for file in read if "/theano/gof/" in file or "/theano/tensor/" in file]
+    assert read_files
+    assert not [file for file in read_files if "/theano/gof/" in file or "/theano/tensor/" in file]
     *_, (file, number, function, line) = y.tag.trace[0]
     assert (file, function, line) == (__file__, "test_only_lines_of_the_program_are_read",
                                       "y = tt.exp(x)")  # fmt: skip
@@ -42,7 +42,7 @@ def test_only_lines_of_the_program_are_read(read):
     [("/a/theano/gof/op.py", True), ("/a/theano/gof/tests/op.py", False), ("/a/b.py", False)],
 )
 def test_theanos_own_frames_are_skipped(file, skipped):
-    """Theano's own files, without its tests, are skipped up to the first other file."""
+    """The innermost frames are skipped up to the first frame of a program or of Theano's tests."""
     scope = {"extract": utils.simple_extract_stack}
     exec(compile("def outer(call): return call()", "/b/theano/gof/outer.py", "exec"), scope)
     exec(compile("def call(): return extract(skips=['theano/gof/'])", file, "exec"), scope)
@@ -52,7 +52,7 @@ def test_theanos_own_frames_are_skipped(file, skipped):
 
 
 def test_no_frame_is_examined_with_a_limit_of_0(monkeypatch):
-    monkeypatch.setattr(frames, "is_skipped", lambda *_: pytest.fail("a frame was looked at"))
+    monkeypatch.setattr(frames, "is_skipped", lambda *_: pytest.fail("a frame was examined"))
     with theano.change_flags({"traceback.limit": 0}):
         assert tt.exp(tt.dvector()).tag.trace == []
 
@@ -63,7 +63,7 @@ def test_compile_limit_keeps_theanos_frames():
     assert any("theano/" in file for file, *_ in x.tag.trace[0])
 
 
-def test_an_entry_is_made_once_until_its_file_is_read_again(tmp_path, read):
+def test_an_entry_is_made_once_until_its_file_changes(tmp_path, read_files):
     file = tmp_path / "program.py"
     scope = {"extract": utils.simple_extract_stack}
     lines = []
@@ -75,4 +75,4 @@ def test_an_entry_is_made_once_until_its_file_is_read_again(tmp_path, read):
         lines.append(entry)
     assert lines[0] is lines[1]
     assert [line for *_, line in lines] == ["extract()", "extract()", "extract()  # changed"]
-    assert read.count(str(file)) == 2
+    assert read_files.count(str(file)) == 2

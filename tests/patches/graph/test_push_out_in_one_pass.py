@@ -1,6 +1,7 @@
 """graph/push-out-in-one-pass.patch moves all products of a scan's gradient out of it in one pass.
 
-Without the patch, the scan is rebuilt for each weight: minutes for networks with many weights.
+Without the patch, the scan is rebuilt for each weight. This takes minutes for a network with many
+weights.
 """
 
 import pytest
@@ -51,11 +52,11 @@ def test_gradients_equal_gradients_without_the_optimizer(run_python):
     result = run_python(
         NETWORK
         + """
-kept = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
+without = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
 values = np.random.RandomState(9).normal(size=(4, 3, 5))
 for actual, expected in zip(
         theano.function([x], gradients)(values),
-        theano.function([x], gradients, mode=kept)(values)):
+        theano.function([x], gradients, mode=without)(values)):
     np.testing.assert_allclose(actual, expected, rtol=1e-12)
 """,
         flags="cxx=",
@@ -64,7 +65,10 @@ for actual, expected in zip(
 
 
 def test_sums_of_several_sizes(run_python):
-    """Weights have different shapes; one is used twice, and some multiply the previous state."""
+    """Gradients are right for weights of different shapes, and for a weight of two products.
+
+    Some weights multiply the previous state. Fewer sums stay in the scan.
+    """
     result = run_python(
         """
 import numpy as np, theano, theano.tensor as tt
@@ -79,8 +83,8 @@ def step(row, large, small, a, b, c, d):
 (large, small), _ = theano.scan(step, x, [tt.zeros_like(x[0]), initial], non_sequences=weights)
 cost = tt.sqr(large[-1]).sum() + small.sum()
 gradients = tt.grad(cost, [*weights, x, initial])
-kept = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
-functions = [theano.function([x, initial], gradients, mode=mode) for mode in (None, kept)]
+without = theano.compile.get_default_mode().excluding("scanOp_pushout_output")
+functions = [theano.function([x, initial], gradients, mode=mode) for mode in (None, without)]
 counts = []
 for function in functions:
     scans = [n.op for n in function.maker.fgraph.toposort() if type(n.op).__name__ == "Scan"]
@@ -107,7 +111,10 @@ GATES = {
 
 @pytest.mark.parametrize("gates", GATES)
 def test_gates_of_one_product(run_python, gates):
-    """One factor is already an output of the scan; the other becomes an output."""
+    """Gradients are right for gates that are slices of one product.
+
+    One factor of the gradient's product is an output of the scan; the other becomes an output.
+    """
     result = run_python(
         f"""
 import numpy as np, theano, theano.tensor as tt

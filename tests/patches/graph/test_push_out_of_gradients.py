@@ -1,8 +1,8 @@
-"""graph/push-out-in-one-pass.patch moves computations of sequences out of a gradient.
+"""graph/push-out-in-one-pass.patch moves computations of sequences out of a scan's gradient.
 
-Without the patch, each step of the gradient computes again parts of the recurrence. Only
-elementwise operations are moved, including cheap operations that a fused loop computes faster than
-it reads their results.
+Without the patch, each step of the gradient repeats parts of the recurrence, because only
+elementwise operations are moved. Some moved operations are cheap: a fused loop would compute them
+faster than it reads their results.
 """
 
 import numpy as np
@@ -20,8 +20,8 @@ from theano.tensor.subtensor import AdvancedSubtensor1, Subtensor
 N = 4
 INDICES = np.array([2, 0, 0, 3])
 
-# Maps a kind of moved op to an expression of a state and weights, the number of dimensions of the
-# state, and the op.
+# Maps a name to an expression of a state and weights, the number of dimensions of the state, and
+# the op of the expression that is moved out of the gradient.
 COMPUTED = {
     "vector by matrix": (tt.dot, 1, tt.Dot),
     "matrix by vector": (lambda h, w: tt.dot(w, h), 1, tt.Dot),
@@ -56,8 +56,15 @@ COMPUTED = {
 }
 
 
-def gradient(name, excluded=(), dtype="float64", **options):
-    """Return a function that computes a recurrence's gradients: of a state, weights, and steps."""
+def compile_gradient(name, excluded=(), dtype="float64", **options):
+    """Compile the gradient of a recurrence, as a function of a state, weights and n_steps.
+
+    Args:
+        name: a key of COMPUTED.
+        excluded: the optimizers to leave out.
+        dtype: the dtype of the state and the weights.
+        options: arguments of theano.scan.
+    """
     computed, dimensions, _ = COMPUTED[name]
     h, w = tt.TensorType(dtype, (False,) * dimensions)(), tt.matrix(dtype=dtype)
     steps = tt.lscalar()
@@ -78,15 +85,15 @@ def mode_without(excluded):
     return theano.compile.get_mode("FAST_RUN").excluding(*excluded)
 
 
-def gradients_scan(function):
-    """Return the Scan that is the gradient of another."""
+def find_gradient(function):
+    """Return the node of the Scan that computes the gradient of a recurrence."""
     (node,) = filter(is_gradient_of_recurrence, function.maker.fgraph.toposort())
     return node
 
 
-def steps_of_gradient(function):
+def list_nodes_of_steps(function):
     """Return the nodes of the gradient's steps."""
-    op = gradients_scan(function).op
+    op = find_gradient(function).op
     return io_toposort(op.inputs, op.outputs)
 
 
@@ -98,7 +105,8 @@ def steps_of_gradient(function):
 )
 def test_gradients_equal_gradients_without_the_optimizer(name, options, tolerance):
     functions = [
-        gradient(name, excluded, **options) for excluded in ([], ["scanOp_pushout_gradients"])
+        compile_gradient(name, excluded, **options)
+        for excluded in ([], ["scanOp_pushout_gradients"])
     ]
     random = np.random.RandomState(0)
     dtype = options.get("dtype", "float64")
@@ -114,11 +122,14 @@ def test_gradients_equal_gradients_without_the_optimizer(name, options, toleranc
 @pytest.mark.parametrize("name", COMPUTED)
 def test_each_kind_of_op_is_moved_out(name):
     kind = COMPUTED[name][2]
-    kept, inside = (
-        sum(isinstance(node.op, kind) for node in steps_of_gradient(gradient(name, excluded)))
+    before, after = (
+        sum(
+            isinstance(node.op, kind)
+            for node in list_nodes_of_steps(compile_gradient(name, excluded))
+        )
         for excluded in (["scanOp_pushout_gradients"], [])
     )
-    assert inside < kept
+    assert after < before
 
 
 @pytest.mark.parametrize(
@@ -134,12 +145,12 @@ def test_results_larger_than_the_operands_are_not_moved(computed):
     h = tt.dvector()
     states, _ = theano.scan(lambda h: h + computed(h), outputs_info=[h], n_steps=5)
     function = theano.function([h], tt.grad(states.sum(), h))
-    scan = gradients_scan(function)
+    scan = find_gradient(function)
     patterns = [x.broadcastable[1:] for x in scan.op.outer_seqs(scan.inputs)]
     assert {pattern.count(False) for pattern in patterns} == {1}
 
 
-def test_rows_of_a_sequence_of_indices():
+def test_a_lookup_by_a_sequence_of_indices_is_moved():
     table, indices = tt.dmatrix(), tt.lmatrix()
     states, _ = theano.scan(
         lambda chosen, state, table: tt.tanh(state * tt.exp(table)[chosen]),
@@ -152,8 +163,8 @@ def test_rows_of_a_sequence_of_indices():
         theano.function([table, indices], tt.grad(states.sum(), table), mode=mode_without(excluded))
         for excluded in ([], ["scanOp_pushout_gradients"])
     ]
-    kinds = [{type(node.op) for node in steps_of_gradient(function)} for function in functions]
-    assert [AdvancedSubtensor1 in kinds_of_step for kinds_of_step in kinds] == [False, True]
+    op_types = [{type(node.op) for node in list_nodes_of_steps(function)} for function in functions]
+    assert [AdvancedSubtensor1 in ops for ops in op_types] == [False, True]
     values = np.random.RandomState(0).normal(size=(5, N)), [[0, 4], [2, 2], [4, 1]]
     np.testing.assert_allclose(*(function(*values) for function in functions), rtol=1e-12)
 
@@ -170,17 +181,17 @@ def test_an_elemwise_of_several_outputs_is_not_moved(monkeypatch):
     )
     function = theano.function([h], tt.grad(states.sum(), h))
     assert both.scalar_op in [
-        node.op.scalar_op for node in steps_of_gradient(function) if isinstance(node.op, Elemwise)
+        node.op.scalar_op for node in list_nodes_of_steps(function) if isinstance(node.op, Elemwise)
     ]
 
 
-def test_arithmetic_of_results_is_not_moved():
+def test_cheap_arithmetic_is_not_moved():
     h = tt.dvector()
     states, _ = theano.scan(
         lambda h: tt.tanh(tt.exp(h) * 2 - 1) * tt.exp(h), outputs_info=[h], n_steps=5
     )
     function = theano.function([h], tt.grad(states.sum(), h), mode=mode_without(["fusion"]))
-    nodes = steps_of_gradient(function)
+    nodes = list_nodes_of_steps(function)
     inside = {str(node.op.scalar_op) for node in nodes if isinstance(node.op, Elemwise)}
     assert "sqr" in inside
     assert not inside & {"tanh", "exp"}

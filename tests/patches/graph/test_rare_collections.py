@@ -23,7 +23,7 @@ def threshold():
 
 
 class Probe(theano.gof.Optimizer):
-    """Records the threshold during a compilation, and raises an error if requested."""
+    """An optimizer that records the collector's threshold, and raises an error if requested."""
 
     def __init__(self, error=None):
         self.error = error
@@ -59,7 +59,8 @@ def test_a_collector_that_is_off_stays_off():
     assert probe.threshold[0] == gc.get_threshold()[0] == 0
 
 
-def test_contexts_can_be_nested_and_in_threads(threshold):
+def test_the_end_of_the_last_context_restores_the_threshold(threshold):
+    """Contexts may be nested, and active in several threads."""
     inside, leave = threading.Event(), threading.Event()
 
     def other():
@@ -77,7 +78,7 @@ def test_contexts_can_be_nested_and_in_threads(threshold):
     assert gc.get_threshold() == threshold
 
 
-def test_new_objects_are_promoted_without_a_walk(threshold, monkeypatch):
+def test_new_objects_move_to_the_oldest_generation(threshold, monkeypatch):
     monkeypatch.setattr(rare_collections, "spared", 0)
     kept = []
     with rare_collections:
@@ -87,7 +88,7 @@ def test_new_objects_are_promoted_without_a_walk(threshold, monkeypatch):
     assert rare_collections.spared >= 5000
 
 
-def test_garbage_is_collected_in_the_end(threshold, monkeypatch):
+def test_garbage_is_collected_after_threshold_new_objects(threshold, monkeypatch):
     monkeypatch.setattr(rare_collections, "spared", 0)
     monkeypatch.setattr(rare_collections, "threshold", 1000)
     cyclic = Probe()
@@ -108,7 +109,7 @@ def test_frozen_objects_stay_frozen(threshold):
         frozen = gc.get_freeze_count()
         with rare_collections:
             pass
-        # Some frozen objects are freed meanwhile.
+        # Some frozen objects are freed inside of the context.
         assert gc.get_freeze_count() > frozen / 2 > 0
     finally:
         gc.unfreeze()

@@ -1,6 +1,7 @@
 """graph/structural-hash-of-scan.patch: a Scan that becomes in-place keeps its inferred shapes.
 
-Without the patch, they are inferred again, through the whole inner graph, for each attempt.
+Without the patch, each attempt to make another output in-place infers all shapes of the inner graph
+again.
 """
 
 import numpy as np
@@ -10,7 +11,8 @@ from theano.scan_module import scan_op, scan_opt, scan_utils
 from theano.scan_module.scan_op import Scan
 
 
-def two_states(until=False):
+def scan_two_states(until=False):
+    """Return the inputs and the outputs of a scan, which may have a condition."""
     x, steps = tt.dvector("x"), tt.iscalar("steps")
 
     def step(one, other):
@@ -36,23 +38,23 @@ def test_no_shape_is_inferred_again(monkeypatch):
             return attempt(*args)
 
     monkeypatch.setattr(scan_opt.ScanInplaceOptimizer, "attempt_scan_inplace", watched)
-    x, steps, outs = two_states()
+    x, steps, outs = scan_two_states()
     mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
     function = theano.function([x, steps], outs, mode=mode)
-    assert inplace(function) == {0, 1}
+    assert find_inplace_outputs(function) == {0, 1}
     assert inferred == []
 
 
-def test_shapes_that_only_the_scan_knows():
-    x, steps, outs = two_states(until=True)
+def test_shapes_of_an_in_place_scan_with_until_are_right():
+    x, steps, outs = scan_two_states(until=True)
     mode = theano.compile.get_mode("FAST_RUN").clone(linker="py")
     function = theano.function([x, steps], [*outs, outs[0].shape], mode=mode)
     values = function(np.arange(3.0), 30)
-    assert inplace(function) == {0, 1}
+    assert find_inplace_outputs(function) == {0, 1}
     assert values[2].tolist() == [14, 3] == [*values[0].shape]
 
 
-def inplace(function):
+def find_inplace_outputs(function):
     """Return the outputs that the function's only Scan computes in-place."""
     nodes = function.maker.fgraph.toposort()
     (scan,) = [node.op for node in nodes if isinstance(node.op, Scan)]

@@ -1,7 +1,7 @@
 """graph/known-order.patch merges a slice of a slice into one slice with few operations.
 
-Without the patch, formulas for unknown steps compute the bounds: up to 52 operations for each
-merge.
+Without the patch, the bounds are computed by formulas that hold for any step. They add up to 52
+operations for each merge.
 """
 
 import itertools
@@ -17,18 +17,18 @@ STEPS = (None, 1, -1, 2, -3)
 PYTHON = theano.Mode("py", None)
 
 
-def ends(is_set, start, stop):
-    """Return the bounds that are set, and the variables among them."""
+def choose_ends(is_set, start, stop):
+    """Return [start, stop] with None for each end that is not set, and the list of set ends."""
     chosen = [end if use else None for use, end in zip(is_set, (start, stop), strict=True)]
     return chosen, [end for end in chosen if end is not None]
 
 
-def evaluate(inputs, outputs):
+def compile_in_python(inputs, outputs):
     outputs = [tt.as_tensor_variable(output) for output in outputs]
     return theano.function(inputs, outputs, mode=PYTHON, on_unused_input="ignore")
 
 
-def operations(outputs):
+def count_operations(outputs):
     variables = [output for output in outputs if isinstance(output, theano.Variable)]
     return len(theano.gof.graph.io_toposort([], variables))
 
@@ -36,20 +36,20 @@ def operations(outputs):
 @pytest.mark.parametrize("is_set", list(itertools.product([False, True], repeat=2)))
 @pytest.mark.parametrize("step", STEPS)
 def test_canonical_slices_select_numpys_elements(step, is_set):
-    """0 <= start <= stop <= length, and the slice selects the elements that NumPy selects."""
+    """A canonical slice has 0 <= start <= stop <= length, and selects NumPy's elements."""
     length = tt.lscalar()
-    chosen, variables = ends(is_set, *tt.lscalars("start", "stop"))
+    chosen, variables = choose_ends(is_set, *tt.lscalars("start", "stop"))
     canonical, reverse = get_canonical_form_slice(slice(*chosen, step), length)
     assert reverse == (-1 if step is not None and step < 0 else 1)
-    function = evaluate([length, *variables], [canonical.start, canonical.stop])
+    function = compile_in_python([length, *variables], [canonical.start, canonical.stop])
     for size in range(5):
         for values in itertools.product(range(-7, 8), repeat=len(variables)):
             start, stop = function(size, *values)
             assert 0 <= start <= stop <= size
-            given_values = iter(values)
-            numpy = slice(*(next(given_values) if use else None for use in is_set), step)
+            remaining = iter(values)
+            original = slice(*(next(remaining) if use else None for use in is_set), step)
             part = np.arange(size)[start : stop : abs(step or 1)][::reverse]
-            assert np.array_equal(part, np.arange(size)[numpy])
+            assert np.array_equal(part, np.arange(size)[original])
 
 
 @pytest.mark.parametrize("first", STEPS)
@@ -59,12 +59,12 @@ def test_merged_slices_select_numpys_elements(first, second):
     before, after = tt.lscalars("before", "after")
     for is_set in itertools.product([False, True], repeat=4):
         (one, of_one), (two, of_two) = (
-            ends(is_set[:2], *tt.lscalars("a", "b")),
-            ends(is_set[2:], *tt.lscalars("c", "d")),
+            choose_ends(is_set[:2], *tt.lscalars("a", "b")),
+            choose_ends(is_set[2:], *tt.lscalars("c", "d")),
         )
         merged = merge_two_slices(slice(*one, first), before, slice(*two, second), after)
         variables = [before, after, *of_one, *of_two]
-        function = evaluate(variables, [merged.start, merged.stop, merged.step])
+        function = compile_in_python(variables, [merged.start, merged.stop, merged.step])
         for _ in range(40):
             values = [random.randint(-6, 7) if use else None for use in is_set]
             array = np.arange(random.randint(5))
@@ -96,11 +96,11 @@ def test_a_merge_adds_few_operations(first, second, most):
         )
 
     merged = merge_two_slices(symbolic(first), before, symbolic(second), after)
-    assert operations([merged.start, merged.stop, merged.step]) <= most
+    assert count_operations([merged.start, merged.stop, merged.step]) <= most
 
 
 def test_slices_are_merged_in_a_graph():
-    """Merge slices of constant and of unknown lengths."""
+    """Merged slices of arrays of constant and of unknown length select NumPy's elements."""
     x = tt.dvector()
     fixed = tt.alloc(x[0], 6)
     i, j = tt.lscalars("i", "j")
@@ -115,8 +115,8 @@ def test_slices_are_merged_in_a_graph():
 
 
 @pytest.mark.parametrize("step", [None, 1, -1, -2, "unknown"])
-def test_a_stop_of_sys_maxsize(step):
-    """Backwards, a stop of sys.maxsize selects nothing, unlike a missing stop."""
+def test_a_stop_of_sys_maxsize_is_not_a_missing_stop(step):
+    """With a negative step, a stop of sys.maxsize selects nothing."""
     ends = (None, 0, -1, 2**63 - 1, -(2**63))
     x, by = tt.lvector(), tt.lscalar()
 

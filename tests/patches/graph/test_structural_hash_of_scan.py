@@ -1,6 +1,7 @@
 """graph/structural-hash-of-scan.patch hashes a Scan by the structure of its inner graph.
 
-Without the patch, each new Scan generates the key of a C module for its inner graph.
+Without the patch, each new Scan generates the key of a C module for its inner graph, although no
+such module exists.
 """
 
 import itertools
@@ -17,7 +18,8 @@ from theano.scan_module.scan_op import Scan
 from theano.scan_module.scan_utils import equal_computations, hash_computations
 
 
-def scan_of(step):
+def make_scan(step):
+    """Return the op of a scan over three steps."""
     x = tt.dvector("x")
     out, _ = theano.scan(step, outputs_info=x, n_steps=3)
     while not isinstance(out.owner.op, Scan):
@@ -30,8 +32,8 @@ def test_no_key_of_a_module_is_made(monkeypatch):
         raise AssertionError("a Scan has no C module")
 
     monkeypatch.setattr(CLinker, "cmodule_key_variables", refuse)
-    assert hash(scan_of(tt.tanh)) == hash(scan_of(tt.tanh))
-    assert hash(scan_of(tt.tanh)) != hash(scan_of(tt.exp))
+    assert hash(make_scan(tt.tanh)) == hash(make_scan(tt.tanh))
+    assert hash(make_scan(tt.tanh)) != hash(make_scan(tt.exp))
 
 
 def test_equal_scans_have_equal_hashes():
@@ -39,7 +41,7 @@ def test_equal_scans_have_equal_hashes():
         twice = state * 2
         return twice + twice
 
-    one, other = scan_of(shared), scan_of(lambda state: state * 2 + state * 2)
+    one, other = make_scan(shared), make_scan(lambda state: state * 2 + state * 2)
     assert one == other
     assert hash(one) == hash(other)
 
@@ -59,13 +61,16 @@ def test_constants_count_by_their_values():
 
 
 def test_a_hash_is_not_pickled():
-    scan = scan_of(tt.tanh)
+    scan = make_scan(tt.tanh)
     hash(scan)
     assert pickle.loads(pickle.dumps(scan))._hash_inner_graph is None
 
 
 def test_equal_graphs_have_equal_hashes():
-    """Hashes are equal for other constants objects and other sharing of nodes."""
+    """If equal_computations is true for two graphs, their hashes are equal.
+
+    The graphs may contain different objects for equal constants, and share nodes differently.
+    """
     x = tt.dvector("x")
 
     def graphs():
@@ -76,52 +81,52 @@ def test_equal_graphs_have_equal_hashes():
         for value in ([1.0, float("nan")], [0.0, 1.0], [-0.0, 1.0], np.ones(2, "float32")):
             yield x[: tt.constant(2)] * tt.constant(value)
 
-    some = list(graphs()) + list(graphs())
-    hashes = hash_computations(some, [x])
+    outputs = list(graphs()) + list(graphs())
+    hashes = hash_computations(outputs, [x])
     equal = 0
-    for (one, of_one), (other, of_other) in itertools.combinations(
-        zip(some, hashes, strict=True), 2
+    for (one, hash_of_one), (other, hash_of_other) in itertools.combinations(
+        zip(outputs, hashes, strict=True), 2
     ):
         if equal_computations([one], [other], [x], [x]):
             equal += 1
-            assert of_one == of_other
-    assert equal >= len(some) / 2
+            assert hash_of_one == hash_of_other
+    assert equal >= len(outputs) / 2
 
 
-def random_expressions(random):
+def make_random_expressions(random):
     """Return expressions, of which some are equal computations."""
     x, y = tt.dvectors("x", "y")
-    made = [x, y, tt.constant(1.0), tt.constant(1.0), x[1], x[1], x.dimshuffle("x", 0)[0]]
+    expressions = [x, y, tt.constant(1.0), tt.constant(1.0), x[1], x[1], x.dimshuffle("x", 0)[0]]
     for _ in range(30):
-        one, other = (made[i] for i in random.randint(len(made), size=2))
-        made.append([tt.add, tt.sub, tt.maximum][random.randint(3)](one, other))
-        made.append(tt.exp(one) if random.randint(2) else one[..., None].sum())
-    return made
+        one, other = (expressions[i] for i in random.randint(len(expressions), size=2))
+        expressions.append([tt.add, tt.sub, tt.maximum][random.randint(3)](one, other))
+        expressions.append(tt.exp(one) if random.randint(2) else one[..., None].sum())
+    return expressions
 
 
-def test_equal_computations_may_be_equal():
+def test_may_be_equal_is_true_for_equal_computations():
     equal = 0
     for seed in range(10):
-        made = random_expressions(np.random.RandomState(seed))
-        comparison = graphs.Computations(made)
-        for x, y in itertools.product(made, repeat=2):
+        expressions = make_random_expressions(np.random.RandomState(seed))
+        comparison = graphs.Computations(expressions)
+        for x, y in itertools.product(expressions, repeat=2):
             if equal_computations([x], [y]):
                 assert comparison.may_be_equal(x, y)
                 equal += x is not y
     assert equal > 100
 
 
-def test_inputs_that_differ_nearby_are_not_hashed(monkeypatch):
+def test_graphs_that_differ_in_their_last_nodes_are_not_hashed(monkeypatch):
     monkeypatch.setattr(graphs, "hash_computations", lambda *_: 1 / 0)
     x = tt.dvector("x")
     deep = tt.tanh(tt.exp(tt.sqr(x)))
-    made = [deep + 1, deep - 1, deep[1:], deep[:-1], x, deep, tt.dvector("y")]
-    comparison = graphs.Computations(made)
-    for one, other in itertools.combinations(made, 2):
+    expressions = [deep + 1, deep - 1, deep[1:], deep[:-1], x, deep, tt.dvector("y")]
+    comparison = graphs.Computations(expressions)
+    for one, other in itertools.combinations(expressions, 2):
         assert not comparison.may_be_equal(one, other)
 
 
-def test_scans_before_each_scan():
+def test_find_scans_before_returns_the_ancestors_of_each_scan():
     x = tt.dvector("x")
     first, second = (theano.scan(step, outputs_info=x, n_steps=3)[0] for step in (tt.tanh, tt.exp))
     third, _ = theano.scan(tt.sin, outputs_info=first[-1] + 1, n_steps=3)

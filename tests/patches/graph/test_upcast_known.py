@@ -1,6 +1,6 @@
-"""graph/cheap-types.patch caches the common type of some types.
+"""graph/cheap-types.patch caches the common dtype that scalar.upcast returns.
 
-Without the patch, NumPy adds zeros of these types each time.
+Without the patch, each call of scalar.upcast lets NumPy add zeros of the dtypes.
 """
 
 import itertools
@@ -17,7 +17,7 @@ DTYPES = ("bool", "int8", "uint8", "int64", "uint64", "float16", "float32", "flo
 @pytest.mark.parametrize("policy", ["custom", "numpy+floatX"])
 @pytest.mark.parametrize("float_x", ["float32", "float64"])
 def test_common_types_follow_the_flags(float_x, policy):
-    """A repeated call returns the same type, and the type follows changed flags."""
+    """scalar.upcast returns the right dtype for each value of the flags, also when repeated."""
     with theano.change_flags(floatX=float_x, cast_policy=policy):
         for types in itertools.product(DTYPES, repeat=2):
             expected = np.result_type(*types).name
@@ -33,8 +33,8 @@ def test_no_zeros_are_added_again(monkeypatch):
     assert basic.upcast("int8", "float32", "bool") == first
 
 
-def test_numpy_types_are_not_cached():
-    """NumPy's types work as before, and are not cached."""
+def test_numpy_types_are_accepted_and_not_cached():
+    """The arguments may be np.dtype objects and scalar types of NumPy, instead of names."""
     size = len(basic.upcast.cache)
     assert basic.upcast(np.dtype("int8"), np.float32) == "float32"
     assert len(basic.upcast.cache) == size

@@ -1,6 +1,6 @@
 """graph/order-kept.patch does not copy the set of a graph's variables.
 
-Without the patch, the graph copies it for each node that it imports.
+Without the patch, a graph copies the set of its variables for each node that it imports.
 """
 
 import tracemalloc
@@ -32,7 +32,7 @@ def test_the_order_is_depth_first():
     assert [node.outputs[0] for node in io_toposort([x], [e])] == [a, b, c, d, e]
 
 
-def test_known_variables_are_not_sorted():
+def test_nodes_that_compute_inputs_are_not_sorted():
     a = tensor.exp(x)
     b = tensor.tanh(a)
     assert io_toposort({a}, [b]) == [b.owner]

@@ -1,6 +1,6 @@
 """port/environment-files.patch finds amdlibm.h and libamdlibm.so in the environment.
 
-Without the patch, nothing compiles with lib.amdlibm.
+Without the patch, no module compiles with the flag lib.amdlibm.
 """
 
 import os
@@ -17,7 +17,7 @@ HEADER = """
 #endif
 extern "C" void amd_vrda_exp(long n, const double *x, double *z);
 """
-# This function does not compute the exponential: its value shows that it was called.
+# This stub adds 1000 instead of computing the exponential, so the result shows that it was called.
 LIBRARY = """
 void amd_vrda_exp(long n, const double *x, double *z)
 {
@@ -37,7 +37,7 @@ print(theano.function([x], tensor.exp(x))([1, 2]))
 
 @pytest.fixture
 def environment(tmp_path):
-    """Return the prefix of an environment with its own amdlibm."""
+    """Return the prefix of an environment that contains the stub of amdlibm."""
     include, lib = tmp_path / "env" / "include", tmp_path / "env" / "lib"
     include.mkdir(parents=True)
     lib.mkdir()

@@ -1,8 +1,9 @@
-"""port/blas-flags.patch searches for a BLAS without numpy.distutils, and corrects old flags.
+"""port/blas-flags.patch searches for a BLAS without numpy.distutils, and translates old flags.
 
 numpy 1.26 has no numpy.distutils.__config__. Without the patch, the search raises AttributeError,
-and theano cannot be imported unless blas.ldflags is set. A directory name is cut at a space and a
-missing BLAS is not replaced, so that no product compiles. A device of 2016 ends the import.
+so theano cannot be imported unless blas.ldflags is set. A directory name in blas.ldflags ends at a
+space, and a missing BLAS is not replaced; in both cases no matrix product compiles. The import
+fails if the flag device names a device of the old GPU back end.
 """
 
 import pytest
@@ -11,7 +12,7 @@ from theano.misc import old_flags
 from theano.tensor import blas
 
 
-def test_search_for_a_blas(run_python):
+def test_the_search_for_a_blas_returns_flags_without_warnings(run_python):
     result = run_python(
         """
         import theano
@@ -29,7 +30,7 @@ def test_search_for_a_blas(run_python):
 FLAGS = "-L\"{0}\" '-lone' -ltwo"
 
 
-def test_a_directory_with_a_space(tmp_path):
+def test_a_quoted_directory_may_contain_a_space(tmp_path):
     directory = tmp_path / "a directory"
     directory.mkdir()
     (directory / "libone.so").touch()
@@ -45,13 +46,16 @@ from theano import tensor
 x = tensor.dmatrix()
 print(theano.config.blas.ldflags, theano.function([x], tensor.dot(x, x))([[2.0]]))
 """
-OWN = old_flags.own_blas()
-OTHER = "openblas" if "mkl" in OWN else "mkl_rt"
+OWN_FLAGS = old_flags.own_blas()
+OTHER_BLAS = "openblas" if "mkl" in OWN_FLAGS else "mkl_rt"
 
 
 @pytest.fixture
 def multiply(run_python):
-    """Multiply with a value of blas.ldflags; return the log and the flags that were used."""
+    """Return a function that multiplies matrices with a value of blas.ldflags.
+
+    It returns the log and the value of blas.ldflags that Theano used.
+    """
 
     def run(flags, **environ):
         done = run_python(PRODUCT, flags=f"blas.ldflags={flags}", **environ)
@@ -62,37 +66,39 @@ def multiply(run_python):
     return run
 
 
-@pytest.mark.parametrize("flags", ["-lblas", "-lf77blas -latlas", f"-l{OTHER}", "-lm -fopenmp"])
-def test_libraries_without_a_directory_are_the_environments(multiply, flags):
-    said, used = multiply(flags)
-    assert used == OWN
-    assert len(said.splitlines()) == 1
-    assert f"blas.ldflags={flags}: Theano uses this environment's BLAS, -l" in said
+@pytest.mark.parametrize(
+    "flags", ["-lblas", "-lf77blas -latlas", f"-l{OTHER_BLAS}", "-lm -fopenmp"]
+)
+def test_the_environments_blas_replaces_libraries_without_a_directory(multiply, flags):
+    log, used = multiply(flags)
+    assert used == OWN_FLAGS
+    assert len(log.splitlines()) == 1
+    assert f"blas.ldflags={flags}: Theano uses this environment's BLAS, -l" in log
 
 
-def test_the_environments_own_blas_by_its_name(multiply):
-    assert multiply("-lmkl_rt" if "mkl" in OWN else "-lopenblas") == ("", OWN)
+def test_the_name_of_the_environments_blas_causes_no_warning(multiply):
+    assert multiply("-lmkl_rt" if "mkl" in OWN_FLAGS else "-lopenblas") == ("", OWN_FLAGS)
 
 
 @pytest.mark.parametrize(
-    "flags", [f"-L/nowhere -l{OTHER}", "-L/usr/lib -lm", "/nowhere/libblas.so"]
+    "flags", [f"-L/nowhere -l{OTHER_BLAS}", "-L/usr/lib -lm", "/nowhere/libblas.so"]
 )
 def test_flags_that_do_not_link_are_replaced(multiply, flags):
-    said, used = multiply(flags)
-    assert used == OWN
-    assert len(said.splitlines()) == 1
+    log, used = multiply(flags)
+    assert used == OWN_FLAGS
+    assert len(log.splitlines()) == 1
 
 
-def test_a_directorys_blas_is_used(multiply):
-    flags = f"{OWN} -lm".replace('"', "")
+def test_a_blas_with_a_directory_is_used(multiply):
+    flags = f"{OWN_FLAGS} -lm".replace('"', "")
     assert multiply(flags) == ("", flags)
 
 
-def test_without_a_blas_of_its_own(tmp_path):
+def test_a_missing_theanorc_has_no_flags(tmp_path):
     assert old_flags.from_theanorc("blas", "ldflags", (str(tmp_path),)) == ("", "")
 
 
-def test_flags_of_another_compiler(run_python):
+def test_flags_of_another_compiler_are_dropped_with_a_warning(run_python):
     code = """
     import theano
     x = theano.tensor.dvector()
@@ -112,7 +118,7 @@ def test_an_op_does_not_change_other_ops_flags():
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         ("device=gpu0", "device=gpu0 names the old GPU back end; Theano uses cuda0"),
         ("init_gpu_device=gpu", "init_gpu_device=gpu names the old GPU back end; Theano uses cuda"),
@@ -120,10 +126,10 @@ def test_an_op_does_not_change_other_ops_flags():
         ("dnn.conv.algo_bwd=none", "the current flag is dnn.conv.algo_bwd_filter"),
     ],
 )
-def test_flags_of_before_theano_1(run_python, flags, said):
+def test_flags_from_before_theano_1_cause_a_warning(run_python, flags, message):
     done = run_python("import theano", flags=flags)
     assert done.returncode == 0, done.stderr
-    assert said in done.stderr.splitlines()[0]
+    assert message in done.stderr.splitlines()[0]
     assert "theano-fast rc translate" in done.stderr
     assert "Traceback" not in done.stderr
 

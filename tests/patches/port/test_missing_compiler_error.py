@@ -1,6 +1,6 @@
 """port/missing-compiler-error.patch raises an error if the C++ compiler is missing.
 
-Without the patch, Theano logs one line, and functions are 100 times slower.
+Without the patch, Theano logs one line and runs all ops in Python, a hundred times slower.
 """
 
 import shutil
@@ -8,7 +8,7 @@ import shutil
 import pytest
 from theano.misc import old_flags
 
-# Ignore a compiler in the environment's theanorc.
+# The missing prefixes keep Theano from reading a compiler from the environment's theanorc.
 IMPORT = """
 import sys
 sys.prefix = sys.base_prefix = "/nonexistent"
@@ -32,7 +32,7 @@ def test_a_compiler_that_does_not_exist_is_an_error(run_python):
     assert "cxx names no executable: /nonexistent/g++" in result.stderr.splitlines()[-1]
 
 
-def test_compiler_that_is_not_executable(run_python, tmp_path):
+def test_a_compiler_that_is_not_executable_is_an_error(run_python, tmp_path):
     (tmp_path / "g++").touch()
     result = run_python(IMPORT, flags=f"cxx={tmp_path}/g++")
     assert "cxx names no executable" in result.stderr.splitlines()[-1]
@@ -45,8 +45,8 @@ def test_an_empty_cxx_selects_python_mode(run_python):
     assert "g++" not in result.stderr
 
 
-def test_compiler_off_the_path(run_python):
-    """Without the patch, Theano chooses the Python linker although a compiler was named."""
+def test_a_compiler_that_is_not_on_path_is_used(run_python):
+    """Theano uses the compiler that cxx names. Without the patch, it runs all ops in Python."""
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("no g++ on PATH")
@@ -59,7 +59,10 @@ def test_compiler_off_the_path(run_python):
 
 @pytest.mark.parametrize(("version", "message"), [(9999, True), (1, False)])
 def test_a_compiler_with_a_newer_library_is_reported(run_python, tmp_path, version, message):
-    """Theano uses the compiler with a warning, but the environment's own without a warning."""
+    """A warning reports a compiler whose libstdc++ is newer than the environment's.
+
+    Theano uses this compiler. It uses the environment's own compiler without a warning.
+    """
     own, _ = old_flags.from_theanorc("global", "cxx")
     if not own:
         pytest.skip("this environment has no compiler of its own")

@@ -1,6 +1,6 @@
 """port/no-distutils.patch imports theano.gpuarray without setuptools.
 
-Without the patch, the import fails if setuptools is missing.
+Without the patch, the import fails without setuptools, because it needs pkg_resources.
 """
 
 

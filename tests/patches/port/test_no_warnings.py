@@ -1,6 +1,6 @@
 """port/no-warnings.patch removes causes of warnings in ordinary use of Theano.
 
-Without the patch, programs under -W error stop.
+Without the patch, these programs raise an error under -W error.
 """
 
 from pathlib import Path
@@ -10,7 +10,10 @@ import theano
 
 
 def test_sources_compile_without_a_warning():
-    """Python warns about unknown escapes in strings, and later refuses them."""
+    """No source file contains an unknown escape in a string.
+
+    Python 3.11 warns about these escapes, and a later Python will raise an error.
+    """
     sources = sorted(Path(theano.__file__).parent.rglob("*.py"))
     assert sources
     with catch_warnings():
@@ -20,8 +23,11 @@ def test_sources_compile_without_a_warning():
                 compile(source.read_text(encoding="utf-8"), str(source), "exec")
 
 
-def test_scan_does_without_imp(run_python):
-    """A scan imports the GPU back end and PdbBreakpoint, which used the module imp."""
+def test_scan_does_not_import_imp(run_python):
+    """A scan causes no warning about the deprecated module imp.
+
+    It imports the GPU back end and PdbBreakpoint, which used imp.
+    """
     result = run_python(
         """
         import theano.tests.breakpoint
@@ -35,7 +41,7 @@ def test_scan_does_without_imp(run_python):
     assert result.returncode == 0, result.stderr
 
 
-def test_hex_digest_of_an_array(run_python):
+def test_hex_digest_causes_no_warning(run_python):
     result = run_python(
         "import numpy, theano.printing; print(theano.printing.hex_digest(numpy.arange(3)))",
         "-W",
@@ -46,7 +52,11 @@ def test_hex_digest_of_an_array(run_python):
 
 
 def test_the_warning_about_a_compiler_is_logged(run_python, tmp_path):
-    """Logger.warn is deprecated: the warning about an unknown compiler was an error itself."""
+    """The warning about an unknown compiler is logged.
+
+    Without the patch, Theano logs it by Logger.warn, which is deprecated, so the log call itself
+    raises an error under -W error.
+    """
     compiler = tmp_path / "compiler"
     compiler.write_text('#!/bin/sh\nexec g++ "$@"\n')
     compiler.chmod(0o755)
@@ -60,8 +70,8 @@ def test_the_warning_about_a_compiler_is_logged(run_python, tmp_path):
     assert "OPTIMIZATION WARNING" in result.stderr
 
 
-def test_a_sparse_and_a_dense_matrix_are_added(run_python):
-    """An optimization asked numpy for the type of a variable instead of its elements' type."""
+def test_the_sum_of_a_sparse_and_a_dense_matrix_causes_no_warning(run_python):
+    """Without the patch, an optimization passes a variable to NumPy as a dtype."""
     result = run_python(
         """
         import numpy as np, scipy.sparse, theano.sparse

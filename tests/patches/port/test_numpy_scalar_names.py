@@ -13,7 +13,7 @@ INTEGERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint3
 
 
 @pytest.mark.parametrize("dtype", INTEGERS + FLOATS)
-def test_cast_in_python_code(dtype):
+def test_python_code_of_cast_returns_the_dtype(dtype):
     cast = scalar.basic.Cast(scalar.Scalar(dtype))
     assert cast.impl(1) == 1
     assert cast.impl(1).dtype == dtype
@@ -25,15 +25,15 @@ def test_a_scalar_can_be_shared(value):
     assert shared.get_value() == value
 
 
-def test_complex_scalars():
+def test_python_code_of_complex_ops_uses_pythons_complex():
     real, imaginary = scalar.float64("real"), scalar.float64("imaginary")
-    built = scalar.complex(real, imaginary)
-    assert built.owner.op.impl(1.0, 2.0) == 1 + 2j
+    number = scalar.complex(real, imaginary)
+    assert number.owner.op.impl(1.0, 2.0) == 1 + 2j
     assert scalar.complex_from_polar.impl(np.float32(2), np.float32(0)) == 2
     with pytest.raises(scalar.basic.ComplexError):
         scalar.mod_check(scalar.complex64(), scalar.complex64())
 
 
-def test_products_and_constants():
+def test_python_code_of_products_and_constants_returns_numbers():
     assert scalar.mul.impl(2, 3, 4) == 24
     assert tensor.get_scalar_constant_value(theano.tensor.as_tensor_variable(3.5)) == 3.5

@@ -1,4 +1,4 @@
-"""port/scan-steps-in-c.patch runs the steps of a scan in C, with the results of the Python loop.
+"""port/scan-steps-in-c.patch runs the steps of a scan in C; the results equal the Python loop's.
 
 Without the patch, Scan's C code does not compile on Python 3.11.
 """
@@ -16,21 +16,21 @@ SEQUENCE = np.random.RandomState(0).uniform(-1, 1, (9, 3))
 
 @pytest.fixture(params=["C", "Python"])
 def loop(request, monkeypatch):
-    """Run the test with the loop in C and with the loop in Python."""
-    used = []
+    """Run the test twice: with the loop in C, and with the loop in Python."""
+    ops = []
     compiled_steps = steps.compiled_steps
 
-    def counted(op):
-        used.append(op)
+    def record_op(op):
+        ops.append(op)
         return compiled_steps(op) if request.param == "C" else None
 
-    monkeypatch.setattr(steps, "compiled_steps", counted)
+    monkeypatch.setattr(steps, "compiled_steps", record_op)
     yield request.param
-    assert used
+    assert ops
 
 
-def cumulative(sequence):
-    """Return a scan with states of one and two taps, and its gradient."""
+def scan_with_gradient(sequence):
+    """Return the outputs of a scan with states of one and two taps, and their gradients."""
 
     def step(x, before_last, before, last, weight):
         total = before_last + 0.5 * before + x * last
@@ -43,7 +43,8 @@ def cumulative(sequence):
     return [*states, *theano.grad(loss, [sequence, weight])]
 
 
-def expected(sequence):
+def compute_with_numpy(sequence):
+    """Return the outputs of scan_with_gradient, without the gradients."""
     totals, last = [np.zeros(3), np.zeros(3)], np.ones(3)
     rows = []
     for x in sequence:
@@ -63,24 +64,26 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_values_and_gradients(loop, layout):
+def test_values_and_gradients_are_right_for_any_layout(loop, layout):
     sequence = tensor.matrix()
-    function = theano.function([sequence], cumulative(sequence))
+    function = theano.function([sequence], scan_with_gradient(sequence))
     value = LAYOUTS[layout](SEQUENCE)
     for _ in range(2):
         result = function(value)
-        for one, other in zip(result, expected(value), strict=False):
-            np.testing.assert_allclose(one, other, rtol=1e-13)
-    beside = [sum(state.sum() for state in expected(value + delta)) for delta in (1e-6, -1e-6)]
-    assert result[3].sum() == pytest.approx((beside[0] - beside[1]) / 2e-6, rel=1e-6)
+        for actual, expected in zip(result, compute_with_numpy(value), strict=False):
+            np.testing.assert_allclose(actual, expected, rtol=1e-13)
+    above, below = (
+        sum(state.sum() for state in compute_with_numpy(value + delta)) for delta in (1e-6, -1e-6)
+    )
+    assert result[3].sum() == pytest.approx((above - below) / 2e-6, rel=1e-6)
 
 
-def test_a_memory_mapped_sequence(loop, tmp_path):
+def test_a_sequence_may_be_a_read_only_memory_map(loop, tmp_path):
     SEQUENCE.tofile(tmp_path / "sequence")
     value = np.memmap(tmp_path / "sequence", mode="r", shape=SEQUENCE.shape, dtype="float64")
     sequence = tensor.matrix()
-    result = theano.function([sequence], cumulative(sequence))(value)
-    np.testing.assert_allclose(result[1], expected(SEQUENCE)[1], rtol=1e-13)
+    result = theano.function([sequence], scan_with_gradient(sequence))(value)
+    np.testing.assert_allclose(result[1], compute_with_numpy(SEQUENCE)[1], rtol=1e-13)
 
 
 def test_a_scan_ends_by_its_condition(loop):
@@ -91,7 +94,7 @@ def test_a_scan_ends_by_its_condition(loop):
     assert theano.function([], values)().tolist() == [0, 1, 3, 6, 10, 15]
 
 
-def test_shared_variable_that_steps_update(loop):
+def test_each_step_updates_a_shared_variable(loop):
     counter = theano.shared(np.zeros(2))
     values, updates = theano.scan(lambda: (counter * 2, {counter: counter + 1}), n_steps=4)
     function = theano.function([], values, updates=updates)
@@ -101,7 +104,7 @@ def test_shared_variable_that_steps_update(loop):
 
 
 class Keep(theano.Op):
-    """The identity; it keeps its input."""
+    """An identity op that keeps a reference to each input."""
 
     __props__ = ()
 
@@ -116,7 +119,7 @@ class Keep(theano.Op):
         outputs[0][0] = inputs[0]
 
 
-def test_arrays_that_an_op_keeps_stay(loop):
+def test_arrays_that_an_op_keeps_stay_unchanged(loop):
     keep, sequence = Keep(), tensor.matrix()
     values, _ = theano.scan(lambda x, y: keep(x) + y[::-1], [sequence, sequence])
     function = theano.function([sequence], values)
@@ -135,29 +138,29 @@ def test_an_error_names_the_node(loop):
         theano.function([sequence], values)(SEQUENCE)
 
 
-def test_an_output_that_changes_its_shape(loop):
+def test_an_output_that_changes_its_shape_is_an_error(loop):
     values, _ = theano.scan(lambda n: tensor.ones((n,)), tensor.arange(1, 4))
-    # Constant folding raises the error first.
+    # Constant folding runs the scan and raises the error first; the flag ignores it.
     with theano.change_flags(on_opt_error="ignore"), pytest.raises(ValueError):
         theano.function([], values)()
 
 
-def test_a_sequence_that_is_too_short(loop):
+def test_a_sequence_that_is_too_short_is_an_error(loop):
     sequence = tensor.matrix()
     values, _ = theano.scan(lambda x: x, sequence, n_steps=10)
     with pytest.raises(ValueError, match="shorter"):
         theano.function([sequence], values)(SEQUENCE)
 
 
-@pytest.mark.parametrize("prepared", [True, False])
-def test_memory_that_is_read_and_written_in_a_step(loop, prepared):
-    """An output keeps only as many steps as its taps need."""
+@pytest.mark.parametrize("prealloc", [True, False])
+def test_a_step_reads_taps_from_the_memory_that_it_overwrites(loop, prealloc):
+    """Results are right although an output's buffer holds only the steps that its taps read."""
     sequence = tensor.matrix()
 
     def step(x, one, three, last):
         return one + 2 * three + x, 3 * three - last, three[::-1] * one
 
-    with theano.change_flags(**{"scan.allow_output_prealloc": prepared}):
+    with theano.change_flags(**{"scan.allow_output_prealloc": prealloc}):
         initial = [{"initial": tensor.ones((3, 3)), "taps": [-1, -3]}, tensor.ones(3), None]
         outputs, _ = theano.scan(step, sequence, initial)
         function = theano.function([sequence], [output[-1] for output in outputs])

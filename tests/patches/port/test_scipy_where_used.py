@@ -1,8 +1,8 @@
 """port/scipy-where-used.patch imports scipy's modules where they are used, under their new names.
 
 scipy 1.8 renamed internal modules of scipy.signal. Without the patch, Theano treats scipy.signal as
-missing, and no convolution runs in Python code. import theano also imports all of scipy.stats,
-takes twice as long, and starts MPI.
+missing, and no convolution runs in Python code. `import theano` also imports all of scipy.stats and
+takes twice as long. If mpi4py is installed, `import theano` starts MPI.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ IMAGES = np.random.RandomState(0).rand(2, 3, 6, 6)
 FILTERS = np.random.RandomState(1).rand(4, 3, 3, 3)
 
 
-def test_convolution_in_python():
+def test_python_code_of_convolutions_equals_c_code():
     x, w = tensor.dtensor4s("x", "w")
     convolved = tensor.nnet.conv2d(x, w, border_mode="half", subsample=(2, 2))
     outputs = [convolved, *tensor.grad(tensor.sqr(convolved).sum(), [x, w])]
@@ -27,7 +27,7 @@ def test_convolution_in_python():
         np.testing.assert_allclose(actual, expected)
 
 
-def test_old_convolution_in_python():
+def test_python_code_of_conv_op_equals_c_code():
     x, w = tensor.dtensor4s("x", "w")
     convolved = ConvOp((3, 6, 6), (3, 3), nkern=4, bsize=2)(x, w)
     in_python = theano.function([x, w], convolved, mode=theano.Mode("py", None))
@@ -35,7 +35,7 @@ def test_old_convolution_in_python():
     np.testing.assert_allclose(in_python(IMAGES, FILTERS), in_c(IMAGES, FILTERS))
 
 
-def test_import_leaves_slow_modules_out(run_python):
+def test_import_does_not_import_slow_modules(run_python):
     result = run_python(
         """
         import sys, theano
@@ -48,8 +48,8 @@ def test_import_leaves_slow_modules_out(run_python):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
-def test_blas_in_python(dtype):
-    """Python code calls scipy.linalg's BLAS and imports it then."""
+def test_python_code_of_gemv_and_ger_imports_scipys_blas(dtype):
+    """Gemv and Ger compute right results in Python, where they import scipy.linalg when called."""
     a, x, y = tensor.matrix(dtype=dtype), tensor.vector(dtype=dtype), tensor.vector(dtype=dtype)
     ops = Gemv(inplace=False), ScipyGer(destructive=False)
     one = np.ones((), dtype)
@@ -62,7 +62,7 @@ def test_blas_in_python(dtype):
     np.testing.assert_array_equal(result[1], matrix + np.outer(left, right))
 
 
-def test_special_and_linear_algebra_in_python(run_python):
+def test_python_code_of_erf_and_cholesky_imports_scipy(run_python):
     result = run_python(
         """
         import numpy as np, theano
@@ -76,7 +76,7 @@ def test_special_and_linear_algebra_in_python(run_python):
     assert result.stdout.split() == ["0.8427007929497148", "[[2.]]"], result.stderr
 
 
-def test_chi2sf_in_python():
+def test_python_code_of_chi2sf_has_right_values():
     x, k = tensor.dvectors("x", "k")
     survival = tensor.chi2sf(x, k)
     in_python = theano.function([x, k], survival, mode=theano.Mode("py", None))
@@ -84,6 +84,7 @@ def test_chi2sf_in_python():
 
 
 def test_import_does_not_start_mpi(run_python, tmp_path):
+    """The first use of comm imports mpi4py, here a stub, which starts MPI."""
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "MPI.py").write_text("print('started')\nCOMM_WORLD = 'all'\n")
     program = """
@@ -104,7 +105,7 @@ def test_import_does_not_start_mpi(run_python, tmp_path):
     assert "theano.tensor.io.comm: cannot load MPI library" in result.stderr
 
 
-def test_mpi_is_started_by_an_op(run_python, tmp_path):
+def test_mpi_send_calls_mpi4py(run_python, tmp_path):
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "MPI.py").write_text(
         "class COMM_WORLD:\n"

@@ -1,10 +1,10 @@
 """port/no-distutils.patch replaces distutils, which Python 3.12 removed.
 
-Without the patch, import theano warns.
+Without the patch, `import theano` causes a DeprecationWarning.
 """
 
 
-def test_import_does_without_distutils(run_python):
+def test_import_does_not_import_distutils(run_python):
     result = run_python(
         """
         import sys, theano
@@ -18,7 +18,7 @@ def test_import_does_without_distutils(run_python):
 
 
 def test_compiler_finds_python_and_numpy(run_python):
-    """Theano gets the directories from sysconfig and numpy."""
+    """The include directories, from sysconfig and numpy, contain the headers that modules need."""
     result = run_python(
         """
         from pathlib import Path

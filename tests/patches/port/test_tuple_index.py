@@ -1,7 +1,7 @@
-"""port/current-numpy.patch indexes with tuples of slices.
+"""port/current-numpy.patch indexes with tuples of slices instead of lists of slices.
 
 numpy 1.23 and later treat a list of slices as an array of indices. Without the patch, topk and the
-Python code of pooling raise.
+Python code of pooling raise an error.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from theano.tensor.signal.pool import pool_2d
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("k", [2, -2])
-def test_topk(k, axis):
+def test_topk_selects_the_largest_or_smallest_elements(k, axis):
     x = tensor.dmatrix("x")
     top = theano.function(
         [x],
@@ -26,18 +26,18 @@ def test_topk(k, axis):
     values = np.random.RandomState(0).permutation(20).reshape(4, 5).astype("float64")
     ordered = np.sort(values, axis=axis)
     expected = np.take(ordered, [-2, -1] if k > 0 else [0, 1], axis=axis)
-    values_found, places, both_values, both_places = top(values)
-    for found_values in (
-        values_found,
-        both_values,
-        np.take_along_axis(values, places, axis),
-        np.take_along_axis(values, both_places, axis),
+    top_values, indices, values_of_both, indices_of_both = top(values)
+    for elements in (
+        top_values,
+        values_of_both,
+        np.take_along_axis(values, indices, axis),
+        np.take_along_axis(values, indices_of_both, axis),
     ):
-        np.testing.assert_array_equal(np.sort(found_values, axis=axis), expected)
+        np.testing.assert_array_equal(np.sort(elements, axis=axis), expected)
 
 
 @pytest.mark.parametrize("mode", ["max", "sum", "average_inc_pad", "average_exc_pad"])
-def test_pool_in_python(mode):
+def test_python_code_of_pooling_equals_c_code(mode):
     x = tensor.dmatrix("x")
     pooled = pool_2d(x, (2, 2), ignore_border=True, mode=mode)
     outputs = [pooled, tensor.grad(tensor.sqr(pooled).sum(), x)]

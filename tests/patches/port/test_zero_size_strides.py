@@ -1,7 +1,7 @@
-"""port/current-numpy.patch accepts the stride 0 of empty arrays, which numpy 1.23 introduced.
+"""port/current-numpy.patch accepts empty arrays with a stride of 0, which numpy 1.23 introduced.
 
-Without the patch, Gemm, Dot22, and BatchedDot of a nonempty batch raise "some matrix has no unit
-stride" for empty matrices.
+Without the patch, Gemm and Dot22 raise "some matrix has no unit stride" for empty matrices.
+BatchedDot raises this error for a batch of empty matrices.
 """
 
 import numpy as np
@@ -12,18 +12,19 @@ from theano import tensor
 SHAPES = [(0, 3), (3, 0), (0, 0), (1, 0), (0, 1)]
 
 
-def ops(function):
+def find_ops(function):
+    """Return the names of the ops of a function."""
     return {type(node.op).__name__ for node in function.maker.fgraph.toposort()}
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_products_of_zero_size_matrices(shape, order):
+def test_products_of_empty_matrices_equal_numpys(shape, order):
     x, y, z = tensor.dmatrices("x", "y", "z")
     dot22 = theano.function([x, y], tensor.dot(x, y))
     gemm = theano.function([x, y, z], 2 * z + 3 * tensor.dot(x, y))
-    assert ops(dot22) == {"Dot22"}
-    assert "Gemm" in ops(gemm)
+    assert find_ops(dot22) == {"Dot22"}
+    assert "Gemm" in find_ops(gemm)
     left, right = np.ones(shape, order=order), np.ones(shape[::-1], order=order)
     square = np.ones((shape[0], shape[0]))
     np.testing.assert_array_equal(dot22(left, right), left @ right)
@@ -32,17 +33,17 @@ def test_products_of_zero_size_matrices(shape, order):
 
 @pytest.mark.parametrize("batch", [0, 1, 2])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_batches_of_zero_size_matrices(shape, batch):
+def test_batched_products_of_empty_matrices_equal_numpys(shape, batch):
     x, y = tensor.dtensor3("x"), tensor.dtensor3("y")
     batched_dot = theano.function([x, y], tensor.batched_dot(x, y))
-    assert "BatchedDot" in ops(batched_dot)
+    assert "BatchedDot" in find_ops(batched_dot)
     left, right = np.ones((batch, *shape)), np.ones((batch, *shape[::-1]))
     np.testing.assert_array_equal(batched_dot(left, right), left @ right)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_matrix_vector_products_of_zero_size_matrices(shape):
-    """Gemv and Ger need no patch; this test detects a change."""
+def test_gemv_and_ger_accept_empty_matrices(shape):
+    """Gemv and Ger work without the patch too; this test detects a change of them."""
     a, x, y = tensor.dmatrix("a"), tensor.dvector("x"), tensor.dvector("y")
     gemv = theano.function([a, x, y], y + tensor.dot(a, x))
     ger = theano.function([a, x, y], a + tensor.outer(y, x))
@@ -52,17 +53,17 @@ def test_matrix_vector_products_of_zero_size_matrices(shape):
 
 
 @pytest.mark.parametrize("strides", [(0, 8), (8, 0), (0, 0), (0, 24)])
-def test_arrays_with_elements_that_have_a_stride_of_zero(strides):
-    """BLAS would read the same row repeatedly, so that these arrays are copied first."""
+def test_products_of_nonempty_arrays_with_a_stride_of_0_equal_numpys(strides):
+    """Theano copies these arrays before it calls BLAS, which would read wrong elements."""
     x, y, z = tensor.dmatrices("x", "y", "z")
     outputs = [tensor.dot(x, y), 2 * z + 3 * tensor.dot(x, y), z + tensor.dot(x.T, y.T)]
     batched = tensor.batched_dot(tensor.stack([x, y]), tensor.stack([y, x]))
     function = theano.function([x, y, z], [*outputs, batched])
     left = np.lib.stride_tricks.as_strided(np.arange(1.0, 10), (3, 3), strides)
     right, square = np.arange(9.0).reshape(3, 3), np.ones((3, 3))
-    for one, other in ((left, right), (right, left), (left, left)):
-        expected = one @ other, 2 * square + 3 * (one @ other), square + one.T @ other.T
-        results = function(one, other, square)
+    for a, b in ((left, right), (right, left), (left, left)):
+        expected = a @ b, 2 * square + 3 * (a @ b), square + a.T @ b.T
+        results = function(a, b, square)
         for result, value in zip(results, expected, strict=False):
             np.testing.assert_array_equal(result, value)
-        np.testing.assert_array_equal(results[3], [one @ other, other @ one])
+        np.testing.assert_array_equal(results[3], [a @ b, b @ a])

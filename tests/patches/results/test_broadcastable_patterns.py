@@ -1,7 +1,7 @@
 """results/broadcastable-patterns.patch: a broadcastable dimension always has length 1.
 
-Without the patch, x[:100:-1] of length 1 is declared broadcastable but has length 0, and the
-optimization of a reshape with an unknown pattern fails with an error in the log.
+Without the patch, x[:100:-1] of a broadcastable x is declared broadcastable too, but it is empty.
+The optimization of a reshape with an unknown pattern logs an error.
 """
 
 import itertools
@@ -18,7 +18,7 @@ ENDS = (None, 0, 1, -1, -2, 5)
 
 
 @pytest.mark.parametrize("step", [None, 1, 2, -1, -3])
-def test_slices_of_a_broadcastable_dimension(step):
+def test_slices_of_a_broadcastable_dimension_equal_numpys(step):
     slices = [slice(start, stop, step) for start, stop in itertools.product(ENDS, ENDS)]
     function = theano.function([X], [X[index] * 2 for index in slices])
     x = np.arange(3).reshape(1, 3).astype(X.dtype)
@@ -27,14 +27,14 @@ def test_slices_of_a_broadcastable_dimension(step):
 
 
 @pytest.mark.parametrize("step", [-2, 2])
-def test_a_symbolic_step(step):
+def test_a_slice_with_a_symbolic_step_equals_numpys(step):
     by = tt.lscalar()
     function = theano.function([X, by], X[0:2:by] * 2)
     x = np.arange(3).reshape(1, 3).astype(X.dtype)
     assert np.array_equal(function(x, step), x[0:2:step] * 2)
 
 
-def test_a_reshape_that_lost_its_pattern():
+def test_a_reshape_that_lost_its_pattern_is_optimized_without_an_error():
     matrix, shape = tt.matrix(), tt.lvector()
     shuffled = matrix.dimshuffle("x", 0, "x", 1)
     reshaped = tt.patternbroadcast(tt.reshape(shuffled, (1, 6)), (True, False))
@@ -52,15 +52,15 @@ def test_a_reshape_that_lost_its_pattern():
 
 @pytest.mark.parametrize("ends", ["[:0]", "[1:]", "[:-1]", "[::-1]", "[:1]"])
 @pytest.mark.parametrize("pattern", [(True,), (True, True), (True, False)])
-def test_slices_of_elementwise_results(pattern, ends):
+def test_slices_of_elementwise_results_equal_unoptimized_results(pattern, ends):
     x = tt.TensorType("float64", pattern)("x")
     scanned, _ = theano.scan(lambda element: element * 2, sequences=x)
     outputs = [eval(f"v{ends}", {"v": variable}) for variable in (x + x, x * 2, scanned)]
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     modes = None, theano.Mode("py", None)
     actual, expected = (theano.function([x], outputs, mode=mode)(value) for mode in modes)
-    for one, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for result, unoptimized in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(result, unoptimized)
 
 
 def test_dropped_dimensions_may_be_sliced():
@@ -85,12 +85,12 @@ def test_a_new_dimension_keeps_other_dimensions(pattern):
     value = np.ones([1 if broadcastable else 3 for broadcastable in pattern])
     outputs = [x[None], x[:, None], x[:, None, ::-1], x[0, None]]
     expected = [value[None], value[:, None], value[:, None, ::-1], value[0, None]]
-    for actual, one in zip(theano.function([x], outputs)(value), expected, strict=True):
-        np.testing.assert_array_equal(actual, one)
+    for actual, wanted in zip(theano.function([x], outputs)(value), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 @pytest.mark.parametrize("axis", [0, -2, tt.lscalar("axis")])
-def test_parts_of_a_split(axis):
+def test_parts_of_a_split_may_be_empty(axis):
     x, lengths = tt.row(), tt.lvector()
     axes = [axis] if isinstance(axis, tt.TensorVariable) else []
     parts = tt.Split(2)(x, axis, lengths)
@@ -98,8 +98,8 @@ def test_parts_of_a_split(axis):
     function = theano.function([x, lengths, *axes], outputs)
     value = np.ones((1, 3), x.dtype)
     for sizes in ([0, 1], [1, 0]):
-        one, other, gradient = function(value, sizes, *(0 for _ in axes))
-        assert [len(one), len(other)] == sizes
+        first, second, gradient = function(value, sizes, *(0 for _ in axes))
+        assert [len(first), len(second)] == sizes
         assert np.array_equal(gradient, value * sizes[0])
 
 
@@ -119,7 +119,10 @@ ONE = tt.TensorType("float64", (True, True))("one")
     [(COLUMN, np.s_[:, None], 2), (ONE, np.s_[None], 1), (ONE, np.s_[0, None], 1)],
 )
 def test_newaxis_drops_broadcastable_dimensions(variable, index, ndim):
-    """As in Theano 1.0.5, because nematus and its descendants index masks with [:, None]."""
+    """None drops a broadcastable dimension after the last index, as in Theano 1.0.5.
+
+    nematus and its descendants rely on this when they index masks with [:, None].
+    """
     with pytest.warns(UserWarning, match="numpy_newaxis") as warnings:
         indexed = variable[index]
     assert indexed.ndim == ndim
@@ -129,7 +132,7 @@ def test_newaxis_drops_broadcastable_dimensions(variable, index, ndim):
 
 
 @pytest.mark.parametrize(("variable", "index"), [(COLUMN, np.s_[:, None]), (ONE, np.s_[None])])
-def test_newaxis_as_in_numpy_by_the_flag(variable, index):
+def test_the_flag_numpy_newaxis_keeps_broadcastable_dimensions(variable, index):
     value = np.ones((3 if variable is COLUMN else 1, 1))
     with theano.configparser.change_flags(numpy_newaxis=True):
         indexed = variable[index]
@@ -138,7 +141,7 @@ def test_newaxis_as_in_numpy_by_the_flag(variable, index):
 
 @pytest.mark.parametrize("index", [np.s_[:, None], np.s_[None], np.s_[0, None], np.s_[..., None]])
 def test_newaxis_keeps_other_dimensions(index):
-    """Theano 1.0.5 raises an error for all of these but the last."""
+    """An index with None keeps all dimensions; Theano 1.0.5 accepts only [..., None]."""
     tensor = tt.TensorType("float64", (False, False, True))("tensor")
     value = np.arange(6.0).reshape(2, 3, 1)
     assert np.array_equal(tensor[index].eval({tensor: value}), value[index])

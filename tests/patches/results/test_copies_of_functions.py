@@ -1,7 +1,7 @@
 """results/copies-of-functions.patch: a copy of a function computes the function's results.
 
-Without the patch, an op of the copy can overwrite an array before another op reads it, a copy
-without updates writes to shared variables, and a copy with swapped variables cannot be copied
+Without the patch, an op of the copy can overwrite an array before another op reads it. A copy
+without updates writes to shared variables. A copy with swapped shared variables cannot be copied
 again.
 """
 
@@ -27,24 +27,26 @@ COPIES = {
 def test_arrays_are_read_before_they_are_overwritten(kind):
     y = tt.exp(X)
     function = theano.function([X], [tt.set_subtensor(y[:1], 5.0), tt.cumsum(y)])
-    for one, other in zip(COPIES[kind](function)(np.zeros(3)), function(np.zeros(3)), strict=True):
-        assert np.array_equal(one, other)
+    copied = COPIES[kind](function)
+    for actual, expected in zip(copied(np.zeros(3)), function(np.zeros(3)), strict=True):
+        assert np.array_equal(actual, expected)
 
 
-def updating():
+def compile_with_updates():
+    """Return a shared variable, and a function that adds its argument to the variable."""
     shared = theano.shared(np.ones(2))
     return shared, theano.function([X], [X + shared, X * shared], updates=[(shared, shared + X)])
 
 
 @pytest.mark.parametrize("kind", [kind for kind in COPIES if kind not in ("pickle", "deepcopy")])
 def test_a_copy_updates_shared_variables(kind):
-    shared, function = updating()
+    shared, function = compile_with_updates()
     assert np.array_equal(COPIES[kind](function)(np.ones(2)), [[2, 2], [1, 1]])
     assert np.array_equal(shared.get_value(), [2, 2])
 
 
 def test_a_copy_without_updates_changes_no_shared_variable():
-    shared, function = updating()
+    shared, function = compile_with_updates()
     alone = function.copy(delete_updates=True)
     for _ in range(2):
         assert np.array_equal(alone(np.ones(2)), [[2, 2], [1, 1]])
@@ -52,7 +54,7 @@ def test_a_copy_without_updates_changes_no_shared_variable():
 
 
 def test_a_copy_with_swapped_variables_is_copied_again():
-    shared, function = updating()
+    shared, function = compile_with_updates()
     one, other = theano.shared(np.full(2, 5.0)), theano.shared(np.full(2, 7.0))
     swapped = function.copy(swap={shared: one}).copy(swap={one: other})
     assert np.array_equal(swapped(np.ones(2)), [[8, 8], [7, 7]])
@@ -70,6 +72,7 @@ def test_returned_arrays_stay_unchanged_with_allow_gc_false(use_cloop):
     assert first == 3
 
 
+# Maps a name to an input, and to a function that makes its value from memory of X's value.
 ALIASES = {
     "of its type": (tt.TensorType("float64", (False,))("y"), lambda value: value[1:]),
     "of other dimensions": (tt.dmatrix("y"), lambda value: value.reshape(2, 2)),
@@ -78,7 +81,7 @@ ALIASES = {
 
 
 @pytest.mark.parametrize("kind", ALIASES)
-def test_views_of_a_mutable_input_are_read_first(kind):
+def test_views_of_a_mutable_input_are_read_before_it_is_overwritten(kind):
     y, alias = ALIASES[kind]
     function = theano.function([theano.In(X, mutable=True), y], [tt.exp(X), tt.cumsum(y)])
     value = np.zeros(4)

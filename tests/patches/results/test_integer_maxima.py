@@ -1,7 +1,7 @@
 """results/integer-maxima.patch computes maxima and minima of integers as integers.
 
-Without the patch, both are computed as doubles, so that integers of more than 53 bits are rounded.
-The maximum of a window is wrong if nan follows it.
+Without the patch, maxima and minima are computed as doubles, so integers of more than 53 bits are
+rounded. The maximum of a pooling window is wrong if a nan is not its first element.
 """
 
 import itertools
@@ -36,7 +36,7 @@ def test_maximum_and_minimum_of_a_vector(dtype):
     "types", [p for p in itertools.product(INTEGERS, repeat=2) if np.result_type(*p).kind in "iu"]
 )
 def test_maximum_and_minimum_of_two_numbers(types):
-    """Mixed types are included; C would treat the signed type as unsigned."""
+    """Results equal Python's for any pair of types, where C would compare -1 as unsigned."""
     x, y = (tt.vector(dtype=dtype) for dtype in types)
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
     pairs = list(itertools.product(*map(extremes, types)))
@@ -68,7 +68,7 @@ def test_nan_is_the_maximum_of_a_window():
 
 
 @pytest.mark.parametrize("mode", [None, theano.Mode("py", None)])
-def test_the_gradient_of_a_window_stays_in_it(mode):
+def test_the_gradient_of_a_padded_window_stays_in_the_image(mode):
     x = tt.tensor4()
     pooled = pool_2d(x, (2, 3), ignore_border=True, pad=(0, 1))
     gradient = theano.function([x], tt.grad(pooled.sum(), x), mode=mode)
@@ -78,7 +78,8 @@ def test_the_gradient_of_a_window_stays_in_it(mode):
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "float32", "float64"])
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_random_windows(axes, dtype):
+def test_pooling_in_c_equals_pooling_in_python(axes, dtype):
+    """Random windows, strides and paddings have equal maxima and gradients in C and in Python."""
     rng = np.random.default_rng([axes, np.dtype(dtype).num])
     x, top = (tt.TensorType(dtype, (False,) * (axes + 1))() for _ in range(2))
     where = [tt.lvector() for _ in range(3)]
@@ -91,7 +92,7 @@ def test_random_windows(axes, dtype):
         for _ in range(20):
             window, strides = rng.integers(1, 4, (2, axes))
             pads = rng.integers(0, window) if ignore_border else 0 * window
-            # Some elements are equal.
+            # The small range makes some elements equal.
             image = rng.integers(0, 9, (2, *rng.integers(4, 8, axes))).astype(dtype)
             if dtype.startswith("float"):
                 image[rng.random(image.shape) < 0.05] = np.nan
@@ -109,8 +110,8 @@ def test_random_windows(axes, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_first_of_two_zeros(dtype):
-    """-0.0 and 0.0 are equal: the first zero is selected."""
+def test_pooling_selects_the_first_of_two_zeros(dtype):
+    """-0.0 equals 0.0, so the maximum of a window of both is the first of them."""
     x = tt.tensor4(dtype=dtype)
     pooled = theano.function([x], pool_2d(x, (1, 2), ignore_border=True))
     zeros = np.array([-0.0, 0.0, 0.0, -0.0], dtype).reshape(1, 1, 2, 2)

@@ -1,7 +1,7 @@
 """results/kept-shapes.patch: a replacement has the shape of the variable that it replaces.
 
-Without the patch, constants with equal elements lose their shape, an Alloc does not repeat values
-of its own type, and some inferred shapes are wrong.
+Without the patch, a rewrite that removes a constant with equal elements loses its shape. A rewrite
+removes an Alloc although it repeats an element. Some inferred shapes are wrong.
 """
 
 import numpy as np
@@ -29,12 +29,13 @@ PROGRAMS = {
     "erfc": ONES - tt.erf(ROW),
     "minus erfc": tt.erf(ROW) - ONES,
     "power": ROW**ONES,
-    "what is spread when it is called": tt.alloc(Y, 4),
-    "a part of it": tt.alloc(Y, 4)[2:],
-    "an element of it": tt.alloc(Y, 2, 4)[1, 3],
-    "its sum": tt.alloc(Y, 4).sum(),
-    "it, spread again": tt.alloc(tt.alloc(Y, 4), 3, 4),
-    "what was set": tt.set_subtensor(X[:3], Y)[:3],
+    # In the call, Y has one element, which these expressions repeat.
+    "alloc": tt.alloc(Y, 4),
+    "slice of an alloc": tt.alloc(Y, 4)[2:],
+    "element of an alloc": tt.alloc(Y, 2, 4)[1, 3],
+    "sum of an alloc": tt.alloc(Y, 4).sum(),
+    "alloc of an alloc": tt.alloc(tt.alloc(Y, 4), 3, 4),
+    "slice after set_subtensor": tt.set_subtensor(X[:3], Y)[:3],
 }
 
 
@@ -44,13 +45,13 @@ def test_results_equal_unoptimized_results(same_as_unoptimized, name):
     same_as_unoptimized(PROGRAMS[name], values, {"float64": 1e-10})
 
 
-def test_values_of_the_right_shape_are_not_broadcast():
+def test_an_alloc_that_repeats_nothing_is_removed():
     function = theano.function([X], tt.alloc(X * 2, X.shape[0]))
     assert not [n for n in function.maker.fgraph.apply_nodes if isinstance(n.op, tt.Alloc)]
 
 
-def test_three_terms_of_an_increment():
-    """Without the patch, the third term is lost if the indices are constant."""
+def test_set_subtensor_keeps_all_three_terms_of_a_sum():
+    """Without the patch, the third term is lost if the indices are constants."""
     z = tt.dvector()
     output = tt.set_subtensor(X[[0, 2]], X[[0, 2]] + Y + z)
     arguments = VALUES, np.array([1.0, 2]), np.array([10.0, 20])
@@ -58,24 +59,24 @@ def test_three_terms_of_an_increment():
 
 
 @pytest.mark.parametrize("lengths", [(1, 3), (3, 1), (2, 2)])
-def test_shape_of_two_index_vectors(lengths):
+def test_the_shape_of_indexing_by_two_vectors_is_right(lengths):
     matrix, i, j = tt.dmatrix(), tt.lvector(), tt.lvector()
     function = theano.function([matrix, i, j], matrix[i, j].shape)
-    places = [np.arange(length) for length in lengths]
-    assert list(function(np.ones((3, 4)), *places)) == [max(lengths)]
+    indices = [np.arange(length) for length in lengths]
+    assert list(function(np.ones((3, 4)), *indices)) == [max(lengths)]
 
 
-def test_shape_of_a_difference():
+def test_the_shape_of_a_difference_of_high_order_is_0():
     assert list(theano.function([X], extra_ops.diff(X, n=5).shape)(VALUES)) == [0]
 
 
-def test_shape_of_a_pseudo_inverse():
+def test_the_shape_of_a_pseudo_inverse_is_transposed():
     row = tt.drow()
     function = theano.function([row], nlinalg.pinv(row).shape)
     assert list(function(np.array([[1.0, 2]]))) == [2, 1]
 
 
-def test_tensordot_with_negative_axes():
+def test_tensordot_accepts_negative_axes():
     cube = tt.dtensor3()
     function = theano.function([X, cube], tt.tensordot(X, cube, axes=[[-1], [-1]]))
     one, other = np.array([2.0]), np.arange(6.0).reshape(2, 3, 1)

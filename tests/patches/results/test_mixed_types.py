@@ -1,8 +1,8 @@
 """results/mixed-types.patch: C code computes with operands of two types in their common type.
 
-Without the patch, C's own rules apply: -4 next to a uint32 is 4294967292, an int64 next to a
-float32 is rounded to 24 bits, the smallest integer is divided as if it had a negative, and a power
-of an int64 has the precision of a double.
+Without the patch, C converts the operands by its own rules. With a uint32, -4 becomes 4294967292.
+With a float32, an int64 is rounded to 24 bits. Quotients of the smallest integer are computed from
+its negative, which does not exist. A power of an int64 has the precision of a double.
 """
 
 import numpy as np
@@ -47,7 +47,8 @@ OPS = {
 }
 
 
-def values(dtype):
+def make_values(dtype):
+    """Return the extreme values of a dtype, and some small values."""
     if dtype.startswith("float"):
         return [-2.5, -1, 0.5, 3, 100]
     ends = np.iinfo(dtype)
@@ -65,7 +66,7 @@ def test_c_results_equal_pythons_results(name):
         ):
             continue
         x, y = tt.vector(dtype=one), tt.vector(dtype=other)
-        pairs = [(a, b) for a in values(one) for b in values(other)]
+        pairs = [(a, b) for a in make_values(one) for b in make_values(other)]
         if name == "pow":
             # The smallest integer has no absolute value.
             pairs = [(a, b) for a, b in pairs if abs(b) < 100]
@@ -82,8 +83,8 @@ def test_c_results_equal_pythons_results(name):
             assert np.array_equal(one, other)
 
 
-def test_a_sum_with_a_dtype_is_rounded_as_before():
-    """The elements are not cast to a dtype that cannot hold them."""
+def test_a_sum_with_an_integer_dtype_does_not_round_the_elements():
+    """The elements are not cast to a dtype that cannot hold them, in C as in Python."""
     x = tt.fvector()
     total = tt.sum(x, dtype="int64")
     value = np.array([1, -0.25], "float32")
@@ -92,8 +93,8 @@ def test_a_sum_with_a_dtype_is_rounded_as_before():
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "uint64"])
 @pytest.mark.parametrize("name", ["int_div", "mod"])
-def test_in_place_of_either(name, dtype):
-    """An overwritten input is read first."""
+def test_in_place_quotients_and_remainders_are_right(name, dtype):
+    """The C code reads both operands before it overwrites one of them."""
     x, y = (tt.vector(dtype=dtype) for _ in range(2))
     outputs = [OPS[name](x, tt.sort(y)), OPS[name](tt.sort(x), y)]
     function = theano.function([x, y], outputs)
@@ -103,8 +104,8 @@ def test_in_place_of_either(name, dtype):
         if isinstance(node.op, tt.Elemwise)
     ]
     assert sorted(pattern[0] for pattern in patterns) == [0, 1]
-    random, some = np.random.RandomState(0), np.array(values(dtype), dtype)
-    arguments = [random.choice(some, 300) for _ in range(2)]
+    random, numbers = np.random.RandomState(0), np.array(make_values(dtype), dtype)
+    arguments = [random.choice(numbers, 300) for _ in range(2)]
     expected = theano.function([x, y], outputs, mode=PYTHON)(*arguments)
     for one, other in zip(function(*arguments), expected, strict=True):
         assert np.array_equal(one, other)

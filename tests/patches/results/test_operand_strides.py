@@ -1,8 +1,8 @@
 """results/operand-strides.patch: products and sparse ops read each operand by its strides.
 
-Without the patch, the C code of sparse ops reads dense operands as if they were in C order, writes
-results in the operand's memory order, ignores the strides of the data, and reads integers as
-doubles. BLAS refuses rows that overlap, and the result is uninitialized memory.
+Without the patch, the C code of sparse ops reads dense operands as if they were in C order. It
+writes results in the operand's memory order, ignores the strides of the sparse data, and reads
+integers as doubles. BLAS rejects a matrix whose rows overlap, and the result is uninitialized.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ OPS = {
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("kind", ["csc", "csr"])
 @pytest.mark.parametrize("name", OPS)
-def test_dense_operands_of_any_layout(name, kind, layout):
+def test_results_are_right_for_dense_operands_of_any_layout(name, kind, layout):
     op, ndim = OPS[name]
     matrix = sparse.matrix(kind, dtype="float64")
     dense = tt.TensorType("float64", (False,) * ndim)()
@@ -48,7 +48,7 @@ def test_dense_operands_of_any_layout(name, kind, layout):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
-def test_a_sum_of_two_types(dtype):
+def test_a_sum_of_a_sparse_and_a_dense_matrix_of_two_types_is_right(dtype):
     matrix, dense = sparse.csc_matrix(dtype="float32"), tt.matrix(dtype=dtype)
     values = scipy.sparse.random(4, 3, 0.7, "csc", "float32", np.random.RandomState(1))
     operand = np.asfortranarray(np.arange(12).reshape(4, 3).astype(dtype))
@@ -57,13 +57,13 @@ def test_a_sum_of_two_types(dtype):
 
 
 @pytest.mark.parametrize("name", OPS)
-def test_sparse_data_of_any_stride(name):
+def test_results_are_right_for_sparse_data_of_any_stride(name):
     op, ndim = OPS[name]
     data = tt.dvector()
     dense = tt.TensorType("float64", (False,) * ndim)()
     indices, starts = (tt.constant(np.array(row, "int32")) for row in ([0, 1, 2, 0], [0, 2, 4]))
-    made = sparse.CSR(data[::-1], indices, starts, [2, 3])
-    output = op(made, dense)
+    matrix = sparse.CSR(data[::-1], indices, starts, [2, 3])
+    output = op(matrix, dense)
     vector_or_matrix = np.arange(1.0, 7).reshape(2, 3) if ndim == 2 else np.arange(1.0, 4)
     arguments = np.arange(1.0, 5), vector_or_matrix
     actual, expected = (
@@ -75,7 +75,7 @@ def test_sparse_data_of_any_stride(name):
 
 
 @pytest.mark.parametrize("kind", ["csc", "csr"])
-def test_an_operand_that_is_too_small_is_refused(kind):
+def test_an_operand_that_is_too_small_is_an_error(kind):
     matrix, dense = sparse.matrix(kind, dtype="float64"), tt.dmatrix()
     function = theano.function([matrix, dense], sparse.mul(matrix, dense))
     values = scipy.sparse.random(4, 3, 1.0, kind, "float64")
@@ -83,7 +83,7 @@ def test_an_operand_that_is_too_small_is_refused(kind):
         function(values, np.ones((3, 3) if kind == "csc" else (4, 2)))
 
 
-def test_dot_products_of_integers():
+def test_sampling_dot_of_integers_is_right():
     one, other = tt.lmatrix(), tt.lmatrix()
     pattern = sparse.csr_matrix(dtype="float64")
     function = theano.function([one, other, pattern], sparse.sampling_dot(one, other, pattern))
@@ -93,7 +93,7 @@ def test_dot_products_of_integers():
 
 
 @pytest.mark.parametrize("kind", ["columns", "rows", "windows"])
-def test_products_with_overlapping_rows(kind):
+def test_products_of_matrices_with_overlapping_rows_are_right(kind):
     matrix, vector, other = tt.dmatrix(), tt.dvector(), tt.dmatrix()
     overlapping = {
         "columns": np.broadcast_to(np.arange(1.0, 4)[:, None], (3, 4)),
@@ -110,14 +110,14 @@ def test_products_with_overlapping_rows(kind):
 
 
 @pytest.mark.parametrize("length", [1, 3])
-def test_products_with_a_vector_of_stride_0(length):
+def test_products_with_a_vector_of_stride_0_are_right(length):
     matrix, vector = tt.dmatrix(), tt.dvector()
     function = theano.function([matrix, vector], tt.dot(matrix, vector))
     values, operand = np.ones((3, length)), np.broadcast_to(2.0, (length,))
     np.testing.assert_allclose(function(values, operand), values @ operand)
 
 
-def test_batched_products_with_overlapping_rows():
+def test_batched_products_of_matrices_with_overlapping_rows_are_right():
     one, other = tt.dtensor3(), tt.dtensor3()
     function = theano.function([one, other], tt.batched_dot(one, other))
     windows = np.lib.stride_tricks.sliding_window_view(np.arange(9.0), 4).reshape(2, 3, 4)
@@ -129,7 +129,7 @@ def test_batched_products_with_overlapping_rows():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "float16", "complex128"])
-def test_batched_products_without_a_blas_routine(dtype):
+def test_batched_products_of_types_without_a_blas_are_right(dtype):
     one, other = tt.tensor3(dtype=dtype), tt.tensor3(dtype=dtype)
     function = theano.function([one, other], tt.batched_dot(one, other))
     values = np.arange(12).reshape(2, 2, 3).astype(dtype), np.ones((2, 3, 2), dtype)

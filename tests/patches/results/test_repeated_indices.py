@@ -1,6 +1,6 @@
-"""results/repeated-indices.patch: a position that is set twice has the last value.
+"""results/repeated-indices.patch: an element that set_subtensor sets twice has the last value.
 
-Without the patch, x[i] after set_subtensor(x[i], y) is y, even if i contains a position twice.
+Without the patch, x[i] after set_subtensor(x[i], y) is y, even if i contains an index twice.
 """
 
 import numpy as np
@@ -9,14 +9,14 @@ import theano
 from theano import tensor as tt
 
 
-def test_symbolic_indices():
+def test_a_repeated_symbolic_index_reads_the_last_value():
     x, y, i = tt.dvector(), tt.dvector(), tt.lvector()
     function = theano.function([x, y, i], tt.set_subtensor(x[i], y)[i])
     assert list(function(np.zeros(3), np.array([1.0, 2, 3]), np.array([1, 1, 0]))) == [2, 2, 3]
 
 
 @pytest.mark.parametrize("indices", [[1, 1, 0], [2, -1, 0], [2, 1, 0], [-1, -2, -3]])
-def test_constant_indices(indices):
+def test_a_repeated_constant_index_reads_the_last_value(indices):
     x, y = tt.dvector(), tt.dvector()
     function = theano.function([x, y], tt.set_subtensor(x[indices], y)[indices])
     expected = np.zeros(3)

@@ -1,9 +1,9 @@
 """results/scan-gradients.patch corrects gradients of scans, and the merging of scans.
 
-Without the patch, the gradient of a scan with until is shifted, second derivatives of scans with
-two taps are wrong, and higher derivatives raise an error. A scan with until may stop at another
-scan's condition. Merged scans may depend on each other, and compilation never ends. A single
-backward step reads the first element.
+Without the patch, the gradient of a scan with `until` is shifted. Second derivatives of scans with
+two taps are wrong, and higher derivatives raise an error. A scan with `until` may stop at another
+scan's condition. Merged scans may depend on each other, so that compilation never ends. A scan of
+one step with go_backwards reads the first element instead of the last.
 """
 
 import numpy as np
@@ -15,14 +15,15 @@ from theano.scan_module import until
 EPSILON = 1e-6
 
 
-def differences(function, values):
+def finite_differences(function, values):
+    """Return the derivative of a function's first output with respect to each value."""
     steps = EPSILON * np.eye(len(values))
     pairs = [(function(values + step)[0], function(values - step)[0]) for step in steps]
     return [(right - left) / (2 * EPSILON) for right, left in pairs]
 
 
 @pytest.mark.parametrize("of", ["last", "sum"])
-def test_gradient_of_a_scan_with_until(of):
+def test_the_gradient_of_a_scan_with_until_equals_finite_differences(of):
     x = tt.dvector()
     outputs, _ = theano.scan(
         lambda a, h: (h * 1.5 + a**2, until(h > 5)), sequences=x, outputs_info=np.float64(1)
@@ -30,12 +31,13 @@ def test_gradient_of_a_scan_with_until(of):
     cost = outputs[-1] if of == "last" else outputs.sum()
     function = theano.function([x], [cost, tt.grad(cost, x)])
     values = np.array([1.5, 2, 1.2, 2.5, 3, 4])
-    np.testing.assert_allclose(function(values)[1], differences(function, values), atol=1e-5)
+    np.testing.assert_allclose(function(values)[1], finite_differences(function, values), atol=1e-5)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
-def test_derivatives_of_any_order(taps, order):
+def test_derivatives_of_order_1_to_3_are_right(taps, order):
+    """The scan computes x ** 8, with one tap and with two taps."""
     x = tt.dscalar()
     if taps == 1:
         outputs, _ = theano.scan(lambda a: a**2, outputs_info=[x], n_steps=3)
@@ -51,7 +53,7 @@ def test_derivatives_of_any_order(taps, order):
     np.testing.assert_allclose(slope, expected * 0.95**power)
 
 
-def test_a_hessian_of_two_taps():
+def test_the_hessian_of_a_scan_with_two_taps_equals_finite_differences():
     x = tt.dvector()
     outputs, _ = theano.scan(
         lambda a, b: a * b + a, outputs_info=[{"initial": x, "taps": [-2, -1]}], n_steps=3
@@ -59,7 +61,7 @@ def test_a_hessian_of_two_taps():
     function = theano.function([x], theano.gradient.hessian(outputs[-1], x))
     slope = theano.function([x], [tt.grad(outputs[-1], x)])
     values = np.array([0.5, 0.75])
-    np.testing.assert_allclose(function(values), differences(slope, values), atol=1e-5)
+    np.testing.assert_allclose(function(values), finite_differences(slope, values), atol=1e-5)
 
 
 def test_each_scan_stops_at_its_own_condition():
@@ -96,7 +98,10 @@ def test_scans_with_equal_conditions_are_merged():
 
 
 def test_merged_scans_do_not_depend_on_each_other(run_python):
-    """The sort of their graph may never end: use a process with a time limit."""
+    """Four scans, of which two pairs could be merged, have right results.
+
+    The test uses a process with a time limit, because sorting a wrong graph may never end.
+    """
     done = run_python(
         """
         import numpy as np, signal, theano, theano.tensor as T
@@ -118,12 +123,12 @@ def test_merged_scans_do_not_depend_on_each_other(run_python):
 
 
 @pytest.mark.parametrize("taps", [[0], [-1, 0], [0, 1], [-2], [2, 1]])
-def test_a_single_backward_step(taps):
+def test_a_single_backward_step_reads_the_last_elements(taps):
     x = tt.dvector()
     sequence = {"input": x, "taps": taps}
-    one, two = (
+    one_step, two_steps = (
         theano.scan(lambda *a: tt.stack(a), sequences=sequence, n_steps=n, go_backwards=True)[0]
         for n in (1, 2)
     )
-    actual, expected = theano.function([x], [one, two[:1]])(np.arange(5.0))
+    actual, expected = theano.function([x], [one_step, two_steps[:1]])(np.arange(5.0))
     np.testing.assert_array_equal(actual, expected)

@@ -1,6 +1,6 @@
 """results/scan-gradients.patch optimizes a scan with `until` whose steps read no sequences.
 
-Without the patch, an optimization logs an IndexError and is skipped.
+Without the patch, an optimizer logs an IndexError and changes nothing.
 """
 
 import pytest
@@ -9,7 +9,7 @@ from theano import tensor as tt
 
 
 @pytest.mark.parametrize(("threshold", "steps"), [(2, 1), (8, 5)])
-def test_a_condition_without_sequences(threshold, steps):
+def test_a_condition_that_depends_on_inputs_ends_the_scan(threshold, steps):
     x, limit = tt.dscalar("x"), tt.dscalar("limit")
     scanned, _ = theano.scan(
         lambda x, limit: (x * 2, theano.scan_module.until(x > limit)),
@@ -22,8 +22,8 @@ def test_a_condition_without_sequences(threshold, steps):
 
 
 @pytest.mark.parametrize(("stop", "steps"), [(1, 1), (0, 5)])
-def test_condition_that_is_an_input(stop, steps):
-    """The optimization must not use the number of steps as the length."""
+def test_a_condition_that_is_an_input_ends_the_scan(stop, steps):
+    """The optimizer must not assume that the scan runs n_steps steps."""
     x, condition = tt.dscalar("x"), tt.bscalar("condition")
     scanned, _ = theano.scan(
         lambda x, condition: (x * 2, theano.scan_module.until(condition)),

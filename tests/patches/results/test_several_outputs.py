@@ -1,7 +1,7 @@
 """results/several-outputs.patch: an Elemwise of several outputs computes each of them.
 
-Users make such an Elemwise from a Composite. Without the patch, one output is used for all, or is
-written before the others have read the input.
+Users make such an Elemwise from a Composite. Without the patch, rewrites use the first output for
+all outputs. An in-place Elemwise writes one output before it has read the input for the others.
 """
 
 import numpy as np
@@ -15,17 +15,18 @@ ONE, OTHER = np.array([1.0, 2]), np.array([3.0, 5])
 
 
 def check(outputs, *expected):
+    """Assert that outputs, computed from X = ONE and Y = OTHER, have the expected values."""
     for actual, wanted in zip(theano.function([X, Y], outputs)(ONE, OTHER), expected, strict=True):
         np.testing.assert_allclose(actual, wanted)
 
 
-def test_an_in_place_elemwise_of_several_outputs():
+def test_an_in_place_elemwise_computes_all_outputs():
     op = tt.Elemwise(scalar.Composite([A, B], [A * 2 + B, A - B, A * B]))
     u, v = np.exp(ONE), np.exp(OTHER)
     check(op(tt.exp(X), tt.exp(Y)), u * 2 + v, u - v, u * v)
 
 
-def test_a_composite_with_the_same_output_twice():
+def test_a_composite_computes_an_output_that_occurs_twice():
     op = tt.Elemwise(scalar.Composite([A, B], [A + B, A + B]))
     check(op(X, Y), ONE + OTHER, ONE + OTHER)
 

@@ -1,7 +1,8 @@
-"""results/slices-of-scans.patch: a slice of a Scan's result is right although fewer steps are kept.
+"""results/slices-of-scans.patch: slices of a Scan's output are right although it stores few steps.
 
-Without the patch, an empty slice raises IndexError, an index before the first element selects
-another element, and initial values reduced to one element by an optimizer lose the others.
+Theano stores only the steps that the graph reads. Without the patch, an empty slice raises
+IndexError, and an index before the first element selects another element. If an optimizer replaces
+equal initial values by one value, the others are lost.
 """
 
 import random
@@ -33,18 +34,19 @@ SLICES = (
 )
 
 
-def states(until):
-    """Return a Scan's states: with one tap, without taps, and with two taps."""
+def make_outputs(until):
+    """Return a scan's outputs: with one tap, without taps, and with two taps."""
 
     def step(a, p, q1, q2):
-        made = [a + p, a * 2, q1 + q2 + a]
-        return (made, theano.scan_module.until(tt.gt(a, 2))) if until else made
+        values = [a + p, a * 2, q1 + q2 + a]
+        return (values, theano.scan_module.until(tt.gt(a, 2))) if until else values
 
     two = {"initial": tt.ones(2, X.dtype), "taps": [-1, -2]}
     return theano.scan(step, X, [tt.constant(0, dtype=X.dtype), None, two])[0]
 
 
-def result(function, *arguments):
+def call_or_none(function, *arguments):
+    """Call a function; return its results, or None if it raises IndexError or ValueError."""
     try:
         return function(*arguments)
     except (IndexError, ValueError):
@@ -53,38 +55,37 @@ def result(function, *arguments):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_slices_equal_slices_of_all_steps(seed):
-    chosen = random.Random(seed)
-    made = states(until=seed % 2)
-    outputs = [chosen.choice(SLICES)(chosen.choice(made)) for _ in range(chosen.choice((1, 2, 3)))]
+    rng = random.Random(seed)
+    scanned = make_outputs(until=seed % 2)
+    outputs = [rng.choice(SLICES)(rng.choice(scanned)) for _ in range(rng.choice((1, 2, 3)))]
     with theano.configparser.change_flags(on_opt_error="raise"):
         function = theano.function([X, AT], outputs, on_unused_input="ignore")
     plain = theano.function([X, AT], outputs, mode=PYTHON, on_unused_input="ignore")
     for length in (1, 2, 3, 5):
         x = np.arange(length).astype(X.dtype)
         for i in (0, 1, 3, 5, -1, -2, -7, 2**63 - 1, -(2**63)):
-            actual, expected = result(function, x, i), result(plain, x, i)
+            actual, expected = call_or_none(function, x, i), call_or_none(plain, x, i)
             assert (actual is None) == (expected is None)
             for one, other in zip(actual or (), expected or (), strict=True):
                 assert np.array_equal(one, other)
 
 
-def test_outputs_keep_their_order():
-    """Outputs keep their order when others are removed."""
-    made, _ = theano.scan(
+def test_outputs_are_not_exchanged_when_others_are_removed():
+    outputs, _ = theano.scan(
         lambda a, p: [a + p, a + 1, a + 10, a + 100],
         X,
         [tt.constant(0, dtype=X.dtype), *[None] * 3],
     )
     with theano.configparser.change_flags(on_opt_error="raise"):
-        function = theano.function([X], [made[2][:2], made[3][:1]])
+        function = theano.function([X], [outputs[2][:2], outputs[3][:1]])
     x = np.arange(5).astype(X.dtype)
-    for one, other in zip(function(x), (x[:2] + 10, x[:1] + 100), strict=True):
-        assert np.array_equal(one, other)
+    for actual, expected in zip(function(x), (x[:2] + 10, x[:1] + 100), strict=True):
+        assert np.array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("initial", [tt.zeros(3), tt.zeros((3, 2)), tt.row() * tt.ones((3, 1))])
 def test_equal_initial_values_are_all_kept(initial):
-    made, _ = theano.scan(
+    states, _ = theano.scan(
         lambda a, b: a + b + 1,
         outputs_info=[{"initial": initial, "taps": [-1, -3]}],
         n_steps=4,
@@ -92,9 +93,10 @@ def test_equal_initial_values_are_all_kept(initial):
     inputs = [variable for variable in theano.gof.graph.inputs([initial]) if variable.owner is None]
     inputs = [variable for variable in inputs if not isinstance(variable, theano.Constant)]
     with theano.configparser.change_flags(on_opt_error="raise"):
-        function = theano.function(inputs, made[-1])
+        function = theano.function(inputs, states[-1])
     arguments = [np.ones((1, 2), variable.dtype) for variable in inputs]
-    # 1, 2, 3, then the sum of the last and the first of three elements: zeros, or ones.
+    # The three initial values are zeros without an input, and ones with an input of ones. Each step
+    # adds 1 to the sum of the last value and the value three steps ago.
     first = len(inputs)
     values = [first] * 3
     for _ in range(4):

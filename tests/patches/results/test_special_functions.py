@@ -1,8 +1,8 @@
 """results/special-functions.patch corrects functions of negative numbers and of extreme values.
 
-Without the patch, arccosh(cosh(x)) is x, psi and its derivative are 0 for x <= 0, 1 // 0.1 is 10
-instead of 9, gammainc of a number <= 0 ends the process, and exp(-y**2) / erfc(x) is computed as if
-y were x.
+Without the patch, arccosh(cosh(x)) is x, also for a negative x. psi and its derivative are 0 for
+x <= 0. 1 // 0.1 is 10 instead of 9. gammainc of a number <= 0 ends the process. The quotient
+exp(-y**2) / erfc(x) is computed as if y were x.
 """
 
 import numpy as np
@@ -15,14 +15,14 @@ VALUES = np.array([-3.5, -2.25, -1e-3, 1e-3, 0.75, 3])
 
 
 @pytest.mark.parametrize("value", [-2.0, 2.0])
-def test_the_inverse_of_a_cosine(value):
+def test_arccosh_of_cosh_is_the_absolute_value(value):
     number = tt.dscalar()
     function = theano.function([number], tt.arccosh(tt.cosh(number)))
     np.testing.assert_allclose(function(value), abs(value))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_psi_and_its_derivative(dtype):
+def test_psi_and_its_derivative_equal_scipys(dtype):
     x = tt.vector(dtype=dtype)
     values = VALUES.astype(dtype)
     functions = [theano.function([x], op(x)) for op in (tt.psi, tt.tri_gamma)]
@@ -33,7 +33,7 @@ def test_psi_and_its_derivative(dtype):
         np.testing.assert_allclose(results, result, rtol=1e-7 if dtype == "float64" else 1e-5)
 
 
-def test_psi_at_its_poles():
+def test_psi_and_its_derivative_equal_scipys_at_the_poles():
     x = tt.dvector()
     poles = np.array([0.0, -1.0, -2.0])
     function = theano.function([x], [tt.psi(x), tt.tri_gamma(x)])
@@ -41,14 +41,14 @@ def test_psi_at_its_poles():
     np.testing.assert_array_equal(function(poles), expected)
 
 
-def test_the_gradient_of_a_gamma_function():
+def test_the_gradient_of_gammaln_is_psi():
     x = tt.dscalar()
     function = theano.function([x], theano.grad(tt.gammaln(x), x))
     np.testing.assert_allclose(function(-1.5), scipy.special.psi(-1.5), rtol=1e-7)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_integer_quotients_of_floats(dtype):
+def test_integer_quotients_of_floats_equal_numpys(dtype):
     values = np.array([1, 0.1, -1, 5, -0.3, 0, np.inf, -np.inf, np.nan, 0.7, 1e30, -7, 0.2], dtype)
     pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
     x, y = tt.vector(dtype=dtype), tt.vector(dtype=dtype)
@@ -58,8 +58,8 @@ def test_integer_quotients_of_floats(dtype):
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
-def test_incomplete_gamma_functions(name):
-    """Test a fused loop without C code, and arguments outside the functions' domains."""
+def test_incomplete_gamma_functions_equal_scipys(name):
+    """Results are right in C and in Python's fused loops, and nan outside of the domain."""
     k, x = tt.dvectors("kx")
     output = getattr(tt, name)(k, x) * 2
     expected = getattr(scipy.special, name)(2.0, 3.0) * 2
@@ -72,7 +72,7 @@ def test_incomplete_gamma_functions(name):
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc", "gammau", "gammal"])
 def test_incomplete_gamma_functions_of_all_positive_numbers(name):
-    """Infinity, and a continued fraction that starts with 0, are included."""
+    """Results equal SciPy's, also for infinity and for a continued fraction that starts with 0."""
     k, x = tt.dvectors("kx")
     numbers = [0.25, 0.5, 1, 2, 3, 5, 20]
     pairs = [grid.ravel() for grid in np.meshgrid(numbers, [0, *numbers, np.inf])]
@@ -85,7 +85,7 @@ def test_incomplete_gamma_functions_of_all_positive_numbers(name):
     assert np.isnan(theano.function([k, x], getattr(tt, name)(k, x))([-1.0], [1.0]))
 
 
-def test_a_power_that_is_not_real():
+def test_a_power_that_is_not_real_is_nan_in_python():
     x, y = tt.dvectors("xy")
     function = theano.function([x, y], x**y + 1, mode=theano.Mode("py", "fast_run"))
     assert np.isnan(function([-2.0], [0.5])).all()
@@ -93,22 +93,23 @@ def test_a_power_that_is_not_real():
 
 @pytest.mark.parametrize(("c", "d"), [(-6.0, 3.0), (-1.0, 1.0), (-4.0, 2.0), (-9.0, 3.0)])
 @pytest.mark.parametrize("value", [0.5, 1.0, 3.0])
-def test_a_quotient_that_looks_like_a_gradient_of_erfc(c, d, value):
+def test_exp_divided_by_erfc_is_right_for_any_factors(c, d, value):
+    """A rewrite applies only if c == -d**2, as in the gradient of log(erfc(d * x))."""
     x = tt.dscalar()
     result = theano.function([x], tt.exp(c * x**2) / tt.erfc(d * x))(value)
     expected = np.exp(c * value**2 + (d * value) ** 2) / scipy.special.erfcx(d * value)
     np.testing.assert_allclose(result, expected, rtol=1e-4)
 
 
-def test_a_quotient_of_two_variables():
+def test_exp_divided_by_erfc_of_another_variable_is_right():
     x, y = tt.dscalars("xy")
     result = theano.function([x, y], tt.exp(-tt.sqr(x)) / tt.erfc(y))(30.0, 0.5)
     assert result == 0
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_quotients(dtype):
-    """Some operands are so large that the square of the absolute value overflows."""
+def test_complex_quotients_equal_numpys(dtype):
+    """Quotients are right although squares of some absolute values overflow."""
     large = 1e30 if dtype == "complex64" else 1e200
     values = np.array([1 + 2j, large * (1 + 1j), (1 - 2j) / large, 1j, 2, 0.25 - 7j], dtype)
     pairs = [grid.ravel() for grid in np.meshgrid(values, values)]
@@ -120,8 +121,8 @@ def test_complex_quotients(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_complex_absolute_values(dtype):
-    """Squares of some operands overflow or underflow; some operands have one infinite part."""
+def test_complex_absolute_values_are_right(dtype):
+    """Results are right although squares overflow or underflow, and for one infinite part."""
     large = 1e30 if dtype == "complex64" else 1e200
     infinite = complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1)
     values = np.array([3 + 4j, large * (3 + 4j), (3 - 4j) / large, *infinite], dtype)

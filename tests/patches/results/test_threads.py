@@ -1,7 +1,8 @@
 """results/copies-of-functions.patch: threads can call copies of a function, and compile.
 
-Without the patch, copies share the inner function of a Scan or an OpFromGraph while it runs, and
-results are wrong. Compilation in two threads raises AssertionError.
+Without the patch, copies in different threads run the same inner function of a Scan or an
+OpFromGraph at the same time, so results are wrong. Compilation in two threads raises
+AssertionError.
 """
 
 import sys
@@ -20,15 +21,15 @@ INNER = {
 
 
 @pytest.fixture(autouse=True)
-def _threads_change_often():
+def _switch_threads_often():
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(interval)
 
 
-def in_threads(*functions):
-    """Call thread function in its own thread; return the exceptions."""
+def call_in_threads(*functions):
+    """Call each function in its own thread; return the exceptions that the functions raised."""
     raised = []
 
     def call(function):
@@ -46,7 +47,7 @@ def in_threads(*functions):
 
 
 @pytest.mark.parametrize("kind", INNER)
-def test_copies_in_two_threads(kind):
+def test_copies_in_two_threads_compute_right_results(kind):
     function = theano.function([X], [INNER[kind]()])
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
     expected = [function(value)[0] for value in values]
@@ -56,18 +57,20 @@ def test_copies_in_two_threads(kind):
             assert np.array_equal(function(value)[0], expected)
 
     copies = function, function.copy()
-    assert not in_threads(*(lambda i=i: calls(copies[i], values[i], expected[i]) for i in range(2)))
+    assert not call_in_threads(
+        *(lambda i=i: calls(copies[i], values[i], expected[i]) for i in range(2))
+    )
 
 
 def test_an_error_releases_the_inner_function():
     function = theano.function([X], [INNER["Scan"]()])
     with pytest.raises(ValueError, match="mis-match"):
         function(np.ones((2, 5)))
-    assert not in_threads(lambda: function.copy()(np.ones((2, 3))))
+    assert not call_in_threads(lambda: function.copy()(np.ones((2, 3))))
 
 
-def test_compilation_in_two_threads(run_python, tmp_path):
-    """The modules and graphs are not in the cache yet."""
+def test_six_threads_can_compile_at_the_same_time(run_python, tmp_path):
+    """The compile cache is empty at first, so all threads compile."""
     done = run_python(
         """
         import sys, threading
@@ -101,7 +104,7 @@ def test_compilation_in_two_threads(run_python, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_process_that_is_forked_while_another_thread_compiles(run_python):
+def test_a_process_can_compile_if_it_was_forked_while_another_thread_compiled(run_python):
     done = run_python(
         """
         import os, threading
@@ -131,8 +134,8 @@ def test_a_process_that_is_forked_while_another_thread_compiles(run_python):
 
 
 @pytest.mark.parametrize("kind", INNER)
-def test_functions_of_one_graph(kind):
-    """Without optimization, they share one op and its inner function."""
+def test_two_functions_of_one_graph_can_run_in_two_threads(kind):
+    """Without optimization, the functions share one op, and so its inner function."""
     mode = theano.Mode("cvm", None)
     functions = [theano.function([X], [output], mode=mode) for output in [INNER[kind]()] * 2]
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]
@@ -142,4 +145,4 @@ def test_functions_of_one_graph(kind):
         for _ in range(300):
             assert np.array_equal(functions[i](values[i])[0], expected[i])
 
-    assert not in_threads(*(lambda i=i: calls(i) for i in range(2)))
+    assert not call_in_threads(*(lambda i=i: calls(i) for i in range(2)))

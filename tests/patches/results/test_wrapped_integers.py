@@ -1,8 +1,8 @@
 """results/wrapped-integers.patch: optimizations compute integers in their declared type.
 
-Without the patch, sums and products are split, joined, distributed and moved out of reductions as
-if integers had no bounds, and constants of more than 53 bits are rounded. The minimum is wrong if
-an element is the smallest integer.
+Without the patch, rewrites split, join and distribute sums and products, and move factors out of
+reductions, as if integers had no bounds. Constants of more than 53 bits are rounded. The minimum is
+wrong if an element is the smallest integer.
 """
 
 import numpy as np
@@ -93,7 +93,7 @@ def test_a_reduction_to_another_type_is_optimized_without_an_error(op):
             assert actual(*values) == expected(*values)
 
 
-def test_the_least_of_integers_is_numpys():
+def test_the_minimum_and_its_index_equal_numpys():
     for dtype in ("int8", "uint8", "int64", "uint64", "bool"):
         values = np.array([-(2**63), 0, 1, 2**63 - 1]).astype(dtype)
         vector = tt.vector(dtype=dtype)
@@ -109,7 +109,7 @@ def test_a_minimum_is_one_reduction():
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_in_c_integers_wrap(dtype):
+def test_integers_wrap_in_c(dtype):
     vector = tt.vector(dtype=dtype)
     outputs = [
         tt.gt(vector + 1, vector),
@@ -146,6 +146,6 @@ def test_fused_loops_in_python_use_the_declared_types(dtype, other):
     arrays = np.array([top, top // 2 + 1, 0, 1], dtype), np.array([100, 3, 1, 0], other)
     modes = theano.Mode("py", "fast_run"), PYTHON
     actual, expected = (theano.function([first, second], outputs, mode=m)(*arrays) for m in modes)
-    for one, two in zip(actual, expected, strict=True):
-        assert one.dtype == two.dtype
-        np.testing.assert_allclose(one, two, 1e-6)
+    for result, unoptimized in zip(actual, expected, strict=True):
+        assert result.dtype == unoptimized.dtype
+        np.testing.assert_allclose(result, unoptimized, 1e-6)

@@ -1,4 +1,4 @@
-"""build/loops-alone.patch: threads share the loops of a large Elemwise or CAReduce."""
+"""build/loops-alone.patch: several threads compute the loops of a large Elemwise or CAReduce."""
 
 import os
 
@@ -10,7 +10,7 @@ from theano.tensor import thunks_ext
 from theano.tensor.linkers import count_threads
 
 CPUS = len(os.sched_getaffinity(0))
-# An Elemwise that takes so long that helpers start on any processor.
+# An Elemwise that is large enough for helper threads to start on any processor.
 LARGE = """
 import os
 import numpy as np
@@ -31,13 +31,13 @@ def count_new_threads():
 
 @pytest.fixture(autouse=True)
 def default_threads():
-    """Restore the number of threads."""
+    """Restore the default number of threads after each test."""
     yield
     thunks_ext.set_threads(count_threads(os.environ))
 
 
 def make_arrays(shape, dtype):
-    """Return arrays of a shape with several layouts."""
+    """Yield the names of memory layouts, and an array of a shape with each layout."""
     rng = np.random.RandomState(3)
     values = rng.uniform(0.5, 2, [2 * n for n in shape]).astype(dtype)
     every_second = values[tuple(slice(None, None, 2) for _ in shape)]
@@ -66,14 +66,14 @@ def test_results_do_not_depend_on_the_number_of_threads(shape, dtype):
     )
     for name, first in make_arrays(shape, dtype):
         for _, second in make_arrays(shape, dtype):
-            outcomes = []
+            results_by_threads = []
             for threads in (1, 2, 5):
                 thunks_ext.set_threads(threads)
                 total.set_value(np.ones(shape, dtype))
                 results = f(first, second, first[(slice(1),) * (len(shape) - 1)])
-                outcomes.append([*results, total.get_value()])
-            for results in outcomes[1:]:
-                for result, expected in zip(results, outcomes[0], strict=True):
+                results_by_threads.append([*results, total.get_value()])
+            for results in results_by_threads[1:]:
+                for result, expected in zip(results, results_by_threads[0], strict=True):
                     assert np.array_equal(result, expected), name
 
 
@@ -86,25 +86,25 @@ def test_reductions_do_not_depend_on_the_number_of_threads(shape, dtype):
         [x], [reduction(x, axis) for axis in axes for reduction in (tensor.sum, tensor.max)]
     )
     for name, values in make_arrays(shape, dtype):
-        outcomes = []
+        results_by_threads = []
         for threads in (1, 2, 5):
             thunks_ext.set_threads(threads)
-            outcomes.append(f(values))
-        for results in outcomes[1:]:
-            for result, expected in zip(results, outcomes[0], strict=True):
+            results_by_threads.append(f(values))
+        for results in results_by_threads[1:]:
+            for result, expected in zip(results, results_by_threads[0], strict=True):
                 assert np.array_equal(result, expected), name
 
 
-def test_a_scan_of_large_arrays():
+def test_a_scan_does_not_depend_on_the_number_of_threads():
     x = tensor.tensor3()
     states, _ = theano.scan(lambda x, h: tensor.tanh(x + h) * x, x, tensor.zeros_like(x[0]))
     f = theano.function([x], [states, theano.grad(states[-1].sum(), x)])
     values = np.random.RandomState(5).uniform(-1, 1, (6, 200, 150)).astype(x.dtype)
-    outcomes = []
+    results_by_threads = []
     for threads in (1, 3):
         thunks_ext.set_threads(threads)
-        outcomes.append(f(values))
-    for result, expected in zip(*outcomes, strict=True):
+        results_by_threads.append(f(values))
+    for result, expected in zip(*results_by_threads, strict=True):
         assert np.array_equal(result, expected)
 
 
@@ -117,7 +117,8 @@ def test_a_scan_of_large_arrays():
         ("elemwise.threads=1", {}, 0),
     ],
 )
-def test_the_number_of_threads(run_python, flags, environ, new_threads):
+def test_flags_and_variables_set_the_number_of_threads(run_python, flags, environ, new_threads):
+    """A call starts a helper for each thread but the calling thread."""
     done = run_python(LARGE + "print(count_new_threads())", flags=flags, **environ)
     assert (done.returncode, done.stdout) == (0, f"{new_threads}\n"), done.stderr
 
@@ -141,7 +142,7 @@ def test_the_default_is_all_cpus_of_the_process(run_python):
         ({"OMP_NUM_THREADS": "6", "OPENBLAS_NUM_THREADS": "1"}, 1),
     ],
 )
-def test_limits_in_the_environment(environ, expected):
+def test_count_threads_returns_the_smallest_valid_limit(environ, expected):
     assert count_threads(environ) == expected
 
 

@@ -1,6 +1,7 @@
-"""run/few-elements.patch sets or increments few elements without NumPy's loops.
+"""run/few-elements.patch sets or increments a few elements without NumPy.
 
-Without the patch, NumPy prepares a loop for each of them: the first tests do not find the new code.
+Without the patch, NumPy prepares a loop for each set or increment. The first test does not find the
+patch's function in the C code.
 """
 
 import itertools
@@ -23,22 +24,23 @@ INDICES = (
 )
 
 
-def code_of(output, *inputs):
+def get_source(output, *inputs):
+    """Return the C source for the node that computes the output of a compiled function."""
     fgraph = theano.function(list(inputs), output).maker.fgraph
     node = fgraph.outputs[0].owner
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
     return CLinker().accept(graph).get_src_code()
 
 
-def test_numpy_computes_the_other_cases():
+def test_c_code_calls_the_loop_for_few_elements():
     x, y = tensor.dmatrix(), tensor.dvector()
-    assert "theano_update_few(1" in code_of(tensor.inc_subtensor(x[1], y), x, y)
-    assert "theano_update_few(0" in code_of(tensor.set_subtensor(x[1], y), x, y)
-    assert "theano_update_few(false" in code_of(tensor.alloc(y, 2, y.size), y)
+    assert "theano_update_few(1" in get_source(tensor.inc_subtensor(x[1], y), x, y)
+    assert "theano_update_few(0" in get_source(tensor.set_subtensor(x[1], y), x, y)
+    assert "theano_update_few(false" in get_source(tensor.alloc(y, 2, y.size), y)
 
 
-def layouts(values):
-    """Yield arrays with the same values and different strides."""
+def make_layouts(values):
+    """Yield arrays with the same values: writeable, read-only, and with different strides."""
     yield values
     read_only = values.copy()
     read_only.flags.writeable = False
@@ -64,7 +66,7 @@ def test_parts_are_set_and_incremented(dtype, of_set, number):
         values = random.uniform(-9, 9, shape).astype(dtype)
         key = INDICES[number](index)
         addend = np.asarray(random.uniform(-9, 9, values[key].shape)).astype(dtype)
-        for array, other in zip(layouts(values), layouts(addend), strict=False):
+        for array, other in zip(make_layouts(values), make_layouts(addend), strict=False):
             for result, value in zip(
                 function(array, other, addend.dtype.type(3), index), (other, 3), strict=True
             ):
@@ -90,8 +92,7 @@ def test_a_shared_variable_is_updated_in_place():
 
 @pytest.mark.parametrize("key", [np.s_[:2], np.s_[::-1], np.s_[1:]])
 @pytest.mark.parametrize("of_set", [False, True])
-def test_a_part_that_is_the_value(key, of_set):
-    """If the part and the value share memory, the old value is used."""
+def test_a_value_that_shares_memory_with_the_part_is_read_first(key, of_set):
     x = tensor.dvector()
     update = tensor.set_subtensor if of_set else tensor.inc_subtensor
     start = tensor.lscalar()
@@ -102,7 +103,7 @@ def test_a_part_that_is_the_value(key, of_set):
     size = values[key].size
     expected[:size] = values[key] + (0 if of_set else values[:size])
     np.testing.assert_array_equal(function(values, 0), expected)
-    # Theano never passes these operands to the op: an array and parts of it.
+    # Theano itself never passes an array and a part of it to an in-place op.
     a, b = tensor.dvectors("a", "b")
     function = theano.function(
         [theano.In(a, mutable=True, borrow=True), theano.In(b, borrow=True), start],
@@ -113,7 +114,7 @@ def test_a_part_that_is_the_value(key, of_set):
     np.testing.assert_array_equal(function(array, array[key], 0), expected)
 
 
-def test_shapes_that_do_not_fit():
+def test_shapes_that_do_not_fit_are_errors():
     x, y, i = tensor.dmatrix(), tensor.dvector(), tensor.lscalar()
     for update in (tensor.set_subtensor, tensor.inc_subtensor):
         function = theano.function([x, y, i], update(x[i], y))
@@ -138,13 +139,13 @@ def test_alloc_repeats_values(dtype):
     n, m = tensor.lscalars("n", "m")
     outputs = [tensor.alloc(scalar, n, m, 2), tensor.alloc(row, 2, n, m), tensor.alloc(scalar)]
     function = theano.function([scalar, row, n, m], [theano.Out(o, borrow=True) for o in outputs])
-    kept = []
+    calls = []
     for rows, columns in ((2, 3), (2, 3), (0, 3), (3, 0), (30, 40), (3, 1), (1, 1)):
         values = np.arange(columns).astype(dtype)[None]
-        kept.append(
+        calls.append(
             (values, rows, columns, function(np.dtype(dtype).type(1), values, rows, columns))
         )
-    for values, rows, columns, (first, second, third) in kept:
+    for values, rows, columns, (first, second, third) in calls:
         assert first.shape == (rows, columns, 2)
         assert (first == 1).all()
         np.testing.assert_array_equal(second, np.broadcast_to(values, (2, rows, columns)))
@@ -152,7 +153,7 @@ def test_alloc_repeats_values(dtype):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_an_output_of_the_same_shape_is_written_to(order):
+def test_an_output_array_of_the_same_shape_is_reused(order):
     x = tensor.dmatrix()
     function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
     (node,) = function.maker.fgraph.apply_nodes
@@ -168,7 +169,7 @@ def test_an_output_of_the_same_shape_is_written_to(order):
 
 
 @pytest.mark.parametrize("of_set", [False, True])
-def test_a_part_of_which_elements_share_memory(of_set):
+def test_arrays_whose_elements_share_memory_are_copied(of_set):
     """The result equals the result for a copy, in which each element has its own memory."""
     x, i = tensor.dmatrix(), tensor.lscalar()
     update = tensor.set_subtensor if of_set else tensor.inc_subtensor

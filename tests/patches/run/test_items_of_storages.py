@@ -1,7 +1,7 @@
-"""run/items-of-storages.patch: a thunk finds its inputs in its own struct.
+"""run/items-of-storages.patch: a thunk's struct has its parameters and the inputs' addresses.
 
-Without the patch, each call reads them from the lists of the storages, and parameters are
-elsewhere.
+Without the patch, each call reads the inputs from the lists of the storages, and the parameters
+from another object.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ from theano.gof.cc import CLinker
 VALUES = np.arange(6.0).reshape(2, 3)
 
 
-def code_of(function):
+def get_source(function):
     """Return the C source for the first node of a function."""
     node = function.maker.fgraph.toposort()[0]
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
@@ -24,33 +24,33 @@ def code_of(function):
 
 def test_thunks_read_no_storage_list():
     x = tensor.dmatrix()
-    code = code_of(theano.function([x], tensor.sqrt(x)))
+    code = get_source(theano.function([x], tensor.sqrt(x)))
     assert "PyList_" not in code[code.index("int run(") : code.index("Module init")]
 
 
 def test_parameters_are_in_the_struct():
     x = tensor.dmatrix()
-    assert " new _Params" not in code_of(theano.function([x], theano.Out(x.T, borrow=True)))
+    assert " new _Params" not in get_source(theano.function([x], theano.Out(x.T, borrow=True)))
 
 
 @pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm", "vm_nogc", "c|py", "c"])
-def test_changed_items_are_read_in_each_call(linker):
+def test_each_call_reads_the_current_inputs(linker):
     x, y = tensor.dmatrices("x", "y")
     mode = theano.Mode(linker, "fast_run")
     function = theano.function([x, y], [tensor.sqrt(x).T + y, x.shape[0], x * 2], mode=mode)
-    kept = []
+    calls = []
     for scale in (1.0, 2.0, 3.0):
         for shape in ((2, 3), (3, 2), (0, 3)):
             matrix = np.full(shape, scale)
-            kept.append((matrix, function(matrix, matrix.T)))
-    for matrix, (first, second, third) in kept:
+            calls.append((matrix, function(matrix, matrix.T)))
+    for matrix, (first, second, third) in calls:
         np.testing.assert_array_equal(first, np.sqrt(matrix).T + matrix.T)
         assert second == matrix.shape[0]
         np.testing.assert_array_equal(third, matrix * 2)
 
 
 @pytest.mark.parametrize("linker", ["cvm", "c"])
-def test_a_function_is_called_after_an_error(linker):
+def test_a_call_after_an_error_has_the_right_result(linker):
     x, y = tensor.dmatrices("x", "y")
     function = theano.function([x, y], tensor.sqrt(x + y), mode=theano.Mode(linker, "fast_run"))
     for _ in range(3):
@@ -59,8 +59,8 @@ def test_a_function_is_called_after_an_error(linker):
             function(VALUES, VALUES[:1, :2])
 
 
-def test_an_output_may_be_prepared():
-    """An array in the output's storage is reused if it has the right shape."""
+def test_an_array_in_the_output_storage_is_reused():
+    """The thunk writes into the array that the output's storage holds, if its shape is right."""
     x = tensor.dmatrix()
     function = theano.function([x], theano.Out(tensor.sqrt(x), borrow=True))
     (node,) = function.maker.fgraph.apply_nodes
@@ -80,7 +80,7 @@ def test_an_input_that_is_no_array_is_an_error():
         function.fn()
 
 
-def test_parameters_outlive_their_object():
+def test_parameters_stay_valid_when_the_node_forgets_them():
     x = tensor.dmatrix()
     function = theano.function([x], [x.dimshuffle(1, "x", 0) * 2, x.shape[1]])
     for node in function.maker.fgraph.apply_nodes:
@@ -89,21 +89,24 @@ def test_parameters_outlive_their_object():
     del function
 
 
-def items(function):
-    """Return the addresses of the items of a function's storages: the fourth word of a list."""
+def find_addresses(function):
+    """Return a dictionary from the ids of storages to the addresses of their items.
+
+    A storage is a list. The fourth word of CPython's list object is the address of the items.
+    """
     cells = [cell for cell in function.fn.storage_map.values() if isinstance(cell, list)]
     return {id(cell): ctypes.c_void_p.from_address(id(cell) + 3 * 8).value for cell in cells}
 
 
 @pytest.mark.parametrize("linker", ["cvm", "cvm_nogc", "vm"])
 def test_items_keep_their_addresses(linker):
-    """No operation on a function, its variables or its copies moves the items."""
+    """Calls, errors, updates, copies and Function.free do not move the items of storages."""
     x, state, other = tensor.dmatrix(), theano.shared(VALUES), theano.shared(VALUES + 1)
     values, _ = theano.scan(lambda row, last: row + last, x, tensor.zeros(3))
     outputs = [x.T * 2, values[-1], tensor.exp(state).sum()]
     mode = theano.Mode(linker, "fast_run")
     function = theano.function([x], outputs, updates=[(state, state + x)], mode=mode)
-    places = items(function)
+    addresses = find_addresses(function)
     function(VALUES)
     state.set_value(VALUES[:1], borrow=True)
     with pytest.raises(ValueError, match="mis-match"):
@@ -115,7 +118,7 @@ def test_items_keep_their_addresses(linker):
     function.free()
     state.set_value(VALUES)
     function(VALUES)
-    assert items(function) == places
+    assert find_addresses(function) == addresses
     assert function.cells_to_free() == [
         cell
         for variable, cell in function.fn.storage_map.items()

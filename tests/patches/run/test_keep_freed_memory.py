@@ -1,6 +1,7 @@
 """run/keep-freed-memory.patch keeps freed memory for the next call.
 
-Without the patch, the system clears the pages of large arrays again in each call.
+Without the patch, glibc returns large freed arrays to the system. The system clears new pages for
+the arrays of the next call, and each new page is a page fault.
 """
 
 import os
@@ -33,8 +34,11 @@ print(faults(10))
 PAGES = 5 * 768
 
 
-def faults(flags="", **environment):
-    """Return the page faults of a call, without the environment's settings of malloc."""
+def count_page_faults(flags="", **environment):
+    """Return the page faults of a call in a new process.
+
+    The process does not inherit the environment's settings of malloc.
+    """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -47,7 +51,7 @@ def faults(flags="", **environment):
 
 
 def test_memory_is_kept_for_the_next_call():
-    assert faults() < PAGES / 10
+    assert count_page_faults() < PAGES / 10
 
 
 @pytest.mark.parametrize(
@@ -60,4 +64,4 @@ def test_memory_is_kept_for_the_next_call():
     ],
 )
 def test_the_users_malloc_settings_take_precedence(flags, environment):
-    assert faults(flags, **environment) > PAGES / 2
+    assert count_page_faults(flags, **environment) > PAGES / 2

@@ -1,6 +1,6 @@
-"""run/vectorised-loops.patch: g++ vectorises the loops of CGer, and the values stay the same.
+"""run/vectorised-loops.patch: g++ vectorizes the loops of CGer, and the values stay the same.
 
-Without the patch, its module contains no vectorised loop.
+Without the patch, the module of CGer contains no vectorized loop.
 """
 
 import itertools
@@ -13,8 +13,8 @@ from theano import tensor
 pytestmark = pytest.mark.skipif(not theano.config.blas.ldflags, reason="CGer needs a BLAS")
 
 
-def test_loops_are_vectorised(vectorised):
-    lines = vectorised(
+def test_loops_are_vectorized(vectorized_lines):
+    lines = vectorized_lines(
         """
         import theano
         from theano import tensor
@@ -28,13 +28,15 @@ def test_loops_are_vectorised(vectorised):
     assert len(set(lines)) >= 2
 
 
-def vectors(values):
+def make_vectors(values):
+    """Yield vectors with the same values and different strides."""
     yield values
     yield np.repeat(values, 2)[::2]
     yield np.ascontiguousarray(values[::-1])[::-1]
 
 
-def matrices(values):
+def make_matrices(values):
+    """Yield matrices with the same values and different strides."""
     yield values
     yield np.asfortranarray(values)
     yield np.ascontiguousarray(values[::-1, ::-1])[::-1, ::-1]
@@ -54,17 +56,20 @@ def test_every_layout_has_the_same_values(dtype, shape):
     left, right = (random.uniform(-1, 1, size).astype(dtype) for size in shape)
     results = [
         function(*arrays)
-        for arrays in itertools.product(matrices(matrix), vectors(left), vectors(right))
+        for arrays in itertools.product(
+            make_matrices(matrix), make_vectors(left), make_vectors(right)
+        )
     ]
     expected = matrix + scale * np.outer(left, right)
     np.testing.assert_allclose(results[0], expected, rtol=1e-5, atol=1e-6)
-    if shape != (300, 400):  # BLAS
+    # CGer calls BLAS for 100,000 elements or more. The results of BLAS may depend on the layout.
+    if shape != (300, 400):
         for result in results:
             np.testing.assert_array_equal(result, results[0])
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_a_matrix_is_overwritten(order):
+def test_an_in_place_update_has_right_values(order):
     random = np.random.RandomState(0)
     values = np.asarray(random.uniform(size=(7, 5)), order=order)
     x, y = tensor.dvectors("x", "y")
@@ -76,7 +81,7 @@ def test_a_matrix_is_overwritten(order):
     np.testing.assert_allclose(state.get_value(), values + np.outer(left, right), rtol=1e-14)
 
 
-def test_shapes_that_do_not_fit():
+def test_shapes_that_do_not_fit_are_errors():
     A, x, y = tensor.dmatrix(), tensor.dvector(), tensor.dvector()
     function = theano.function([A, x, y], A + 0.5 * tensor.outer(x, y))
     with pytest.raises(ValueError, match=r"A\.shape\[0\] != x\.shape\[0\]"):
@@ -86,8 +91,7 @@ def test_shapes_that_do_not_fit():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_vectors_that_are_parts_of_the_matrix(order):
-    """The vectors are read before the matrix is overwritten."""
+def test_vectors_that_are_parts_of_the_overwritten_matrix_are_read_first(order):
     values = np.asarray(np.random.RandomState(0).uniform(size=(5, 5)), order=order)
     expected = values + 0.5 * np.outer(values[1], values[:, 2])
     state = theano.shared(values.copy(order))

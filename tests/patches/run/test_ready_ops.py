@@ -1,6 +1,7 @@
-"""theano/tensor/linkers: ops that move elements or read dimensions run code of the package.
+"""Ops that move elements or read dimensions run precompiled code of the package.
 
-Without these linkers, a module is compiled for each kind of op.
+theano/tensor/linkers has the linkers of these ops. Without them, a module is compiled for each op,
+dtype and number of dimensions.
 """
 
 import gc
@@ -19,7 +20,7 @@ from theano.tensor.join_as import JoinAs
 
 MATRIX = np.arange(12.0).reshape(3, 4)
 ROWS = np.array([2, 1, -1])
-# Maps an op to an expression of a matrix and its expected value.
+# Maps the name of an op to an expression of a matrix and the expression's value for MATRIX.
 OPS = {
     "AdvancedIncSubtensor1": (
         lambda x: tt.inc_subtensor(x[ROWS], x[:1]),
@@ -58,6 +59,7 @@ def test_values_equal_numpys(op):
     assert nodes
     for node in nodes:
         missing = {}
+        # add_missing adds the modules that must be compiled for the node.
         node.op.c_linker(node, []).add_missing(missing)
         assert missing == {}
     for _ in range(3):
@@ -83,8 +85,8 @@ def test_no_compiler_runs(run_python, tmp_path):
     assert result.stdout.strip() == "[[1.0, 5.0], [2.0, 6.0], [1.0, 5.0], [1.0, 5.0]]"
 
 
-def slices(random, length):
-    """Make an index of one dimension: mostly a slice, also with bounds out of range."""
+def make_index(random, length):
+    """Return a random index of a dimension: an integer, or a slice with any bounds."""
     if random.uniform() < 0.3:
         return int(random.randint(-length, length))
     start, stop = (
@@ -94,10 +96,13 @@ def slices(random, length):
     return slice(start, stop, [None, 1, 2, -1, -3][random.randint(5)])
 
 
-def symbolic(index, variables):
-    """Make the same index from scalar inputs of the function."""
+def make_symbolic(index, variables):
+    """Return an index with a scalar variable for each integer.
+
+    Append (variable, integer) to `variables` for each of them.
+    """
     if isinstance(index, slice):
-        ends = (symbolic(end, variables) for end in (index.start, index.stop, index.step))
+        ends = (make_symbolic(end, variables) for end in (index.start, index.stop, index.step))
         return slice(*ends)
     if index is None:
         return None
@@ -107,19 +112,22 @@ def symbolic(index, variables):
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("seed", range(8))
-def test_indices(seed, constant):
-    """Constant and variable indices equal NumPy's; set and increment, in-place and in a copy."""
+def test_indexing_setting_and_incrementing_equal_numpys(seed, constant):
+    """Random constant or symbolic indices select, set and increment NumPy's elements."""
     random = np.random.RandomState(seed)
     x = tt.dtensor3()
     array = random.normal(size=(3, 4, 5))
     outputs, expected, variables = [], [], []
     for _ in range(12):
-        index = tuple(slices(random, n) for n in array.shape[: random.randint(1, 4)])
-        own = index if constant else tuple(symbolic(entry, variables) for entry in index)
+        index = tuple(make_index(random, n) for n in array.shape[: random.randint(1, 4)])
+        theano_index = (
+            index if constant else tuple(make_symbolic(entry, variables) for entry in index)
+        )
         changed, added = array.copy(), array.copy()
         changed[index] = 7
         added[index] += 2
-        outputs += [x[own], tt.set_subtensor(x[own], 7.0), tt.inc_subtensor(x[own], 2.0)]
+        parts = [x[theano_index] for _ in range(3)]
+        outputs += [parts[0], tt.set_subtensor(parts[1], 7.0), tt.inc_subtensor(parts[2], 2.0)]
         expected += [array[index], changed, added]
     symbols = [variable for variable, _ in variables]
     function = theano.function([x, *symbols], outputs, mode=theano.Mode("cvm", None))
@@ -147,10 +155,10 @@ def test_indices(seed, constant):
         (lambda x, i: x[tt.stack([0, i + 3])], IndexError, "index 3 is out of bounds .* size 3"),
         (lambda x, i: x[tt.stack([0, i - 4])], IndexError, "index -4 is out of bounds .* size 3"),
         (lambda x, i: x[i:i, :][tt.stack([i])], IndexError, "index 0 is out of bounds .* size 0"),
-        (lambda x, i: added(x, i + 3, x[:1]), IndexError, "index 3 is out of bounds .* size 3"),
-        (lambda x, i: added(x, i - 4, x[:1]), IndexError, "index -4 is out of bounds .* size 3"),
-        (lambda x, i: added(x, i, x[:, :1]), ValueError, "not broadcastable"),
-        (lambda x, i: added(x, i, x[:1, 1:]), ValueError, "not broadcastable"),
+        (lambda x, i: add_rows(x, i + 3, x[:1]), IndexError, "index 3 is out of bounds .* size 3"),
+        (lambda x, i: add_rows(x, i - 4, x[:1]), IndexError, "index -4 is out of bounds .* size 3"),
+        (lambda x, i: add_rows(x, i, x[:, :1]), ValueError, "not broadcastable"),
+        (lambda x, i: add_rows(x, i, x[:1, 1:]), ValueError, "not broadcastable"),
         (lambda x, i: JoinAs(1)(tt.stack([4, i]), x, x), ValueError, "has 4 elements .* has 0"),
         (lambda x, i: tt.AllocEmpty("int8")(i - 1), ValueError, "negative dimensions"),
     ],
@@ -171,11 +179,11 @@ def test_errors_leak_no_reference(build, error, message):
 def test_an_in_place_op_returns_its_input(thunk_of):
     x, y = tt.dmatrix(), tt.dvector()
     output = tt.set_subtensor(x[0], y, inplace=True)
-    thunk, (to, value), result = thunk_of([x, y], output)
-    to[0], value[0] = MATRIX.copy(), np.ones(4)
+    thunk, (target, value), result = thunk_of([x, y], output)
+    target[0], value[0] = MATRIX.copy(), np.ones(4)
     thunk()
-    assert result[0] is to[0]
-    assert to[0][0].tolist() == [1, 1, 1, 1]
+    assert result[0] is target[0]
+    assert target[0][0].tolist() == [1, 1, 1, 1]
 
 
 def test_output_memory_is_reused(thunk_of):
@@ -183,18 +191,18 @@ def test_output_memory_is_reused(thunk_of):
     thunk, (value, size), result = thunk_of([x, n], tt.Alloc()(x, n))
     value[0], size[0] = np.array(3.0), np.array(4)
     thunk()
-    kept = result[0]
+    first = result[0]
     value[0] = np.array(5.0)
     thunk()
-    assert result[0] is kept
-    assert kept.tolist() == [5] * 4
+    assert result[0] is first
+    assert first.tolist() == [5] * 4
     size[0] = np.array(2)
     thunk()
     assert result[0].tolist() == [5] * 2
 
 
 def test_a_view_keeps_its_array(thunk_of):
-    """Nothing is leaked or freed too early."""
+    """A view keeps its array alive, and the array is freed with the view."""
     x = tt.dmatrix()
     thunk, (storage,), result = thunk_of([x], DimShuffle((False, False), [1, 0])(x))
     storage[0] = np.ones((2, 3))
@@ -208,8 +216,8 @@ def test_a_view_keeps_its_array(thunk_of):
     assert array() is None
 
 
-def test_subclasses_have_their_own_code():
-    """Subclasses, such as the ops of devices, keep their code."""
+def test_subclasses_use_their_own_c_code():
+    """A subclass of a precompiled op, such as an op of a device, does not run precompiled code."""
 
     class Other(subtensor.Subtensor):
         pass
@@ -219,14 +227,14 @@ def test_subclasses_have_their_own_code():
     assert "Python.h" in node.op.c_linker(node, []).get_src_code()
 
 
-def test_ops_of_scalars_keep_their_code():
-    """Ops of scalar types keep their code."""
+def test_deep_copies_of_scalars_are_right():
+    """DeepCopyOp of a scalar type uses its own C code, not precompiled code."""
     x = scalar.float64()
     assert theano.function([x], [x, tc.deep_copy_op(x)], mode=FAST)(2.5) == [2.5, 2.5]
 
 
-def added(x, i, value):
-    """Add values to the rows whose index is i."""
+def add_rows(x, i, value):
+    """Return x with values added to its rows i and 0."""
     return subtensor.AdvancedIncSubtensor1()(x, value, tt.stack([i, i * 0]))
 
 
@@ -235,7 +243,7 @@ def added(x, i, value):
 @pytest.mark.parametrize("inplace", [True, False])
 @pytest.mark.parametrize("change", [True, False], ids=["set", "add"])
 def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype):
-    """Arrays have any memory order, and values are broadcast."""
+    """Rows are set or incremented one after another, for any memory order and broadcast values."""
     x, rows = tt.tensor3(dtype=dtype), tt.vector(dtype=index)
     op = subtensor.AdvancedIncSubtensor1(inplace, change)
     random = np.random.RandomState(0)
@@ -260,21 +268,21 @@ def test_rows_are_changed_in_the_order_of_indices(change, inplace, index, dtype)
         expected = array.copy()
         for row, new in zip(where, np.broadcast_to(value, values.shape), strict=True):
             expected[row] = new if change else expected[row] + new
-        for same in (array.copy(), np.asfortranarray(array), np.repeat(array, 2, 2)[:, :, ::2]):
-            kept = same.copy()
+        for operand in (array.copy(), np.asfortranarray(array), np.repeat(array, 2, 2)[:, :, ::2]):
+            before = operand.copy()
             for _ in range(2):
-                result = function(same.copy(order="K") if inplace else same, value, where)
+                result = function(operand.copy(order="K") if inplace else operand, value, where)
                 assert np.array_equal(result, expected)
                 assert result.dtype == dtype
-            assert np.array_equal(same, kept)
+            assert np.array_equal(operand, before)
 
 
-def test_rows_that_may_not_be_written_to(thunk_of):
+def test_writing_to_rows_of_a_read_only_array_is_an_error(thunk_of):
     x, y, rows = tt.dmatrix(), tt.dvector(), tt.lvector()
     op = subtensor.AdvancedIncSubtensor1(inplace=True)
-    thunk, (to, value, where), _ = thunk_of([x, y, rows], op(x, y, rows))
-    to[0], value[0], where[0] = MATRIX.copy(), MATRIX[0], ROWS
-    to[0].flags.writeable = False
+    thunk, (target, value, where), _ = thunk_of([x, y, rows], op(x, y, rows))
+    target[0], value[0], where[0] = MATRIX.copy(), MATRIX[0], ROWS
+    target[0].flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         thunk()
 
@@ -288,8 +296,11 @@ def test_rows_that_may_not_be_written_to(thunk_of):
         (lambda x: x[tt.as_tensor([3, 0, 0])], [3, 0, 0]),
     ],
 )
-def test_memory_that_is_read_is_not_written_to(build, expected, thunk_of):
-    """A Scan's buffers contain values that a step reads and values that it writes."""
+def test_an_output_array_that_overlaps_the_input_is_not_overwritten(build, expected, thunk_of):
+    """Results are right if the output's storage holds an array that overlaps the input.
+
+    In a Scan, the values that a step reads and the values that it writes can be in one buffer.
+    """
     x = tt.dvector()
     thunk, (storage,), result = thunk_of([x], build(x))
     for first in range(4):
@@ -301,8 +312,8 @@ def test_memory_that_is_read_is_not_written_to(build, expected, thunk_of):
         assert result[0].tolist() == expected
 
 
-def test_returned_operands_are_not_written_to():
-    """A join with an empty array returns the other array."""
+def test_an_operand_that_a_join_returned_is_not_overwritten():
+    """A join with an empty array returns the other array; the next call must not write into it."""
     x, y = tt.dvector(), tt.dvector()
     joined = tt.Join(view=0)(0, x, y)
     function = theano.function([x, y], [joined, joined.sum()], mode=FAST)
@@ -312,7 +323,7 @@ def test_returned_operands_are_not_written_to():
     assert first.tolist() == [1, 2]
 
 
-def test_a_single_row_may_have_any_stride(thunk_of):
+def test_rows_of_a_matrix_with_one_row_of_any_stride_are_right(thunk_of):
     x = tt.dmatrix()
     thunk, (storage,), result = thunk_of([x], x[tt.as_tensor([0, 0])])
     storage[0] = np.lib.stride_tricks.as_strided(np.arange(3.0), (1, 3), (9000, 8))
@@ -326,7 +337,7 @@ INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uin
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_elements_of_all_types(dtype):
+def test_elements_of_all_types_equal_numpys(dtype):
     x, y = tt.matrix(dtype=dtype), tt.vector(dtype=dtype)
     array = np.array([[0, 1, 2], [3, 100, 101]]).astype(dtype)
     row = array[1]
@@ -356,8 +367,8 @@ def test_elements_of_all_types(dtype):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_lengths_and_indices_of_all_types(dtype):
-    """The bounds of the types are included."""
+def test_lengths_and_indices_of_all_types_select_numpys_elements(dtype):
+    """An index of any integer type selects NumPy's elements, also at the bounds of the type."""
     x, i = tt.dvector(), tt.scalar(dtype=dtype)
     ends = np.iinfo(dtype)
     array = np.arange(5.0)
@@ -371,9 +382,9 @@ def test_lengths_and_indices_of_all_types(dtype):
         lambda i: np.where(np.arange(5) < (i if i >= 0 else i + 5), array, 7),
     ]
     for value in {0, 1, 4, 5, 100, ends.max, ends.max - 1, max(ends.min, -1), ends.min}:
-        for function, of in zip(functions, expected, strict=True):
+        for function, compute in zip(functions, expected, strict=True):
             try:
-                wanted = of(int(value))
+                wanted = compute(int(value))
             except (IndexError, OverflowError):
                 with pytest.raises((IndexError, OverflowError)):
                     function(array, value)

@@ -1,6 +1,8 @@
 """graph/invariant-nodes.patch lets the virtual machine replay the steps of a scan.
 
-theano/scan_module/replay.py describes the inner function; thunks/replay.h records and replays.
+It records the work of one step as operations on addresses, and runs these operations in later
+steps. theano/scan_module/replay.py describes the inner function, and thunks/replay.h records and
+replays.
 """
 
 import numpy as np
@@ -21,18 +23,18 @@ def scan(step, sequences, initial=None, **arguments):
 
 
 def weight(*shape):
-    """Return a shared array of random numbers."""
+    """Return a shared variable of this shape with random numbers."""
     values = np.random.RandomState(1).uniform(-1, 1, shape)
     return theano.shared(values.astype(theano.config.floatX))
 
 
 def recurrent(x):
-    """Return a recurrent layer."""
+    """Return the states of a recurrent layer."""
     return scan(lambda x, h: tensor.tanh(x + tensor.dot(h, weight(N, N))), x, x[0])
 
 
 def gates(x):
-    """Return a cell whose gates are slices of one product, for a batch."""
+    """Return the states of cells whose gates are slices of one product, for a batch of three."""
 
     def step(x, h, c):
         all_gates = tensor.dot(h, weight(N, 4 * N)) + tensor.concatenate([x, x, -x, x])
@@ -45,7 +47,7 @@ def gates(x):
 
 
 def memory(x):
-    """Return softmax, sums along both axes, and outer products."""
+    """Return states that a step computes by softmax, sums along both axes, and an outer product."""
 
     def step(x, matrix):
         key = softmax(tensor.dot(matrix, x).dimshuffle("x", 0))[0]
@@ -62,7 +64,7 @@ def two_taps(x):
 
 
 def future(x):
-    """Return a sum of three elements of a sequence."""
+    """Return states that depend on three neighbouring elements of a sequence."""
     taps = {"input": x, "taps": [-1, 0, 1]}
     return scan(lambda before, now, after, h: before * now + after * h, [taps], x[0])
 
@@ -74,13 +76,13 @@ def backwards(x):
 
 
 def scalars(x):
-    """Return a recursion of scalars, and its square."""
+    """Return a recursion of scalars, and the squares of its previous states."""
     states = scan(lambda x, h: [x * h + 1, h**2], x[:, 0], [x[0, 0], None])
     return tensor.stack(states)
 
 
-def moved_index(x):
-    """Return results that read and write a row that depends on the step."""
+def moving_index(x):
+    """Return states of which each step reads and writes rows that depend on the step."""
 
     def step(i, h):
         return tensor.set_subtensor(h[i % 3], h[(i + 1) % 3] * x[i] + h[i % 3])
@@ -88,7 +90,7 @@ def moved_index(x):
     return scan(step, tensor.arange(N_STEPS), x[:3])
 
 
-def moved_end(x):
+def moving_end(x):
     """Return sums of slices whose lengths depend on the step."""
     numbers = tensor.arange(N_STEPS)
     return scan(lambda i, h: h * x[: i + 1].sum() + x[:i].prod(axis=0), numbers, x[0])
@@ -136,7 +138,7 @@ def large(x):
 
 
 def views(x):
-    """Return an input, a view of it, and a result twice."""
+    """Return the outputs of a step that returns an input, a view, and one result twice."""
 
     def step(x, h):
         new = h * x
@@ -147,7 +149,7 @@ def views(x):
 
 
 def until(x):
-    """Return the results before a condition holds."""
+    """Return the results of a scan that a condition ends."""
 
     def step(x, h):
         new = h + x**2
@@ -166,7 +168,7 @@ def nested(x):
 
 
 def noise(x):
-    """Return sums with random numbers, whose state is a shared variable."""
+    """Return sums with random numbers. The state of the generator is a shared variable."""
     stream = MRG_RandomStreams(7)
     values, updates = theano.scan(lambda x, h: h / 2 + x * stream.uniform((N,)), x, x[0])
     ((state, new_state),) = updates.items()
@@ -181,7 +183,7 @@ def integers(x):
 
 
 def counted(x):
-    """Return results of comparisons and of the position of a maximum."""
+    """Return results that depend on comparisons and on the position of a maximum."""
 
     def step(x, h):
         larger = tensor.switch(x > h, x, h)
@@ -198,8 +200,8 @@ CASES = [
     future,
     backwards,
     scalars,
-    moved_index,
-    moved_end,
+    moving_index,
+    moving_end,
     selected,
     rotated,
     joined,
@@ -227,40 +229,40 @@ def compile_case(case, *, replay):
 @pytest.fixture
 def counts(monkeypatch):
     """Return a list. Each run of a scan appends its numbers of replayed steps and called thunks."""
-    received = []
+    numbers = []
 
     def forget(replay):
-        received.append(original(replay))
-        return received[-1]
+        numbers.append(original(replay))
+        return numbers[-1]
 
     original = thunks_ext.forget
     monkeypatch.setattr(thunks_ext, "forget", forget)
-    return received
+    return numbers
 
 
-def sequences(seed, n_steps=N_STEPS):
-    """Return a random argument."""
+def make_sequence(seed, n_steps=N_STEPS):
+    """Return a random array of n_steps rows, as an argument of a compiled case."""
     values = np.random.RandomState(seed).uniform(0.1, 1, (n_steps, N))
     return values.astype(theano.config.floatX)
 
 
 @pytest.mark.parametrize("floats", ["float32", "float64"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_same_results(case, floats, counts):
+def test_results_with_replay_equal_results_without(case, floats, counts):
     with change_flags(floatX=floats):
         with_replay = compile_case(case, replay=True)
         without_replay = compile_case(case, replay=False)
         for seed in range(3):
-            results = with_replay(sequences(seed))
+            results = with_replay(make_sequence(seed))
             replayed = [steps for steps, _ in counts]
-            expected = without_replay(sequences(seed))
+            expected = without_replay(make_sequence(seed))
             for result, value in zip(results, expected, strict=True):
                 assert result.dtype == value.dtype
                 np.testing.assert_array_equal(result, value)
     assert sum(replayed) > 0, "no step was replayed"
 
 
-def random_values(random, vectors, matrices):
+def choose_operations(random, vectors, matrices):
     """Return functions that make a random vector and a random matrix from earlier variables."""
 
     def choose(variables):
@@ -305,12 +307,12 @@ def random_values(random, vectors, matrices):
 
 
 def random_scan(x, random):
-    """Return a state of a scan whose step has random operations on a vector and a matrix."""
+    """Return the states of a scan whose step has random operations on a vector and a matrix."""
 
     def step(x, vector, matrix):
         vectors, matrices = [x, vector], [matrix]
         for _ in range(random.randint(4, 12)):
-            make_vector, make_matrix = random_values(random, vectors, matrices)
+            make_vector, make_matrix = choose_operations(random, vectors, matrices)
             if random.randint(3):
                 vectors.append(make_vector())
             else:
@@ -323,37 +325,37 @@ def random_scan(x, random):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(60))
-def test_random_steps(seed, counts):
+def test_random_steps_have_the_results_without_replay(seed, counts):
     def case(x):
         return random_scan(x, np.random.RandomState(seed))
 
     with_replay = compile_case(case, replay=True)
     without_replay = compile_case(case, replay=False)
-    for argument in (sequences(seed), sequences(seed + 1, N_STEPS + 4)):
+    for argument in (make_sequence(seed), make_sequence(seed + 1, N_STEPS + 4)):
         for result, value in zip(with_replay(argument), without_replay(argument), strict=True):
             np.testing.assert_array_equal(result, value)
     assert sum(steps for steps, _ in counts) > 0, "no step was replayed"
 
 
 @pytest.mark.parametrize("n_steps", [1, 2, 3, 4, 20, 5])
-def test_number_of_steps(n_steps, counts):
+def test_all_steps_after_the_second_are_replayed(n_steps, counts):
     """Each call replays all steps after the second, for any number of steps."""
     x = tensor.matrix()
     function = theano.function([x], recurrent(x))
-    function(sequences(1))
-    function(sequences(2, n_steps))
+    function(make_sequence(1))
+    function(make_sequence(2, n_steps))
     assert [steps for steps, _ in counts] == [N_STEPS - 2, max(n_steps - 2, 0)]
 
 
 def test_operations_replace_thunks(counts):
     """A replayed step calls only the thunk of the product."""
     x = tensor.matrix()
-    theano.function([x], gates(x))(sequences(1))
+    theano.function([x], gates(x))(make_sequence(1))
     assert counts == [(N_STEPS - 2, N_STEPS - 2)]
 
 
 class Copies(theano.Op):
-    """Copies its input to a new array in each call."""
+    """An op that copies its input into a new array in each call."""
 
     __props__ = ()
 
@@ -364,41 +366,43 @@ class Copies(theano.Op):
         outputs[0][0] = inputs[0].copy()
 
 
-def test_arrays_that_change(counts):
-    """The first call records a step twice, because the thunk outputs a new array in each step."""
+def test_a_thunk_that_returns_new_arrays_is_recorded_twice(counts):
+    """The first call records a step again, because the thunk returned another array.
+
+    The second call replays all steps after the second.
+    """
     x = tensor.matrix()
     function = theano.function([x], scan(lambda x, h: tensor.exp(Copies()(x) - 2) * h, x, x[0]))
-    results = [function(sequences(1)).tolist() for _ in range(2)]
+    results = [function(make_sequence(1)).tolist() for _ in range(2)]
     assert counts == [(N_STEPS - 4, 2 * (N_STEPS - 4) + 1), (N_STEPS - 2, 2 * (N_STEPS - 2))]
     assert results[0] == results[1]
 
 
-def test_results_stay():
+def test_returned_results_stay_unchanged():
     """A call does not change the results of an earlier call."""
     x = tensor.matrix()
     for case in CASES:
         function = theano.function([x], case(x))
-        result = function(sequences(1))
+        result = function(make_sequence(1))
         copy = result.copy()
-        function(sequences(2))
+        function(make_sequence(2))
         np.testing.assert_array_equal(result, copy)
 
 
-def test_error_in_a_replayed_step():
-    """The error names the node, and the next call computes the right results."""
+def test_an_error_of_a_thunk_in_a_replayed_step_names_the_node():
+    """The next call computes the right results."""
     x, indices = tensor.matrix(), tensor.lvector()
     function = theano.function(
         [x, indices], scan(lambda i, h: tensor.tanh(h * x[i]), indices, x[0])
     )
     good = np.arange(N_STEPS)
-    expected = function(sequences(1), good)
+    expected = function(make_sequence(1), good)
     with pytest.raises(IndexError, match="Subtensor"):
-        function(sequences(1), good + 2)
-    np.testing.assert_array_equal(function(sequences(1), good), expected)
+        function(make_sequence(1), good + 2)
+    np.testing.assert_array_equal(function(make_sequence(1), good), expected)
 
 
-def test_error_in_an_operation():
-    """The error of a failed operation names the node."""
+def test_an_error_of_a_replayed_operation_names_the_node():
     x = tensor.lvector()
     function = theano.function([x], scan(lambda x, h: h // x, x, tensor.constant(2**62)))
     with pytest.raises(ZeroDivisionError, match="int_div"):

@@ -1,6 +1,7 @@
-"""run/reuse-views.patch reuses a view in the next call if only its thunk refers to it.
+"""run/reuse-views.patch: DimShuffle and Subtensor reuse the view object of the previous call.
 
-Without the patch, DimShuffle and Subtensor make a new view object in each call.
+A view is reused only if nothing but its thunk refers to it. Without the patch, both ops make a new
+view object in each call.
 """
 
 import gc
@@ -17,6 +18,7 @@ from theano.gof.vm import VM_Linker
 from theano.tensor.elemwise import DimShuffle
 from theano.tensor.subtensor import Subtensor
 
+# Maps a name to an expression of a matrix that is a view, and to NumPy's view.
 VIEWS = {
     "transposed": (lambda x: x.T, lambda x: x.T),
     "added": (lambda x: x.dimshuffle(1, "x", 0), lambda x: x.T[:, None]),
@@ -35,20 +37,20 @@ LINKERS = {
 }
 
 
-def compiled(name, linker="kept"):
-    """Return a function that makes a view for its own use, and computes with it."""
+def compile_view(name, linker="kept"):
+    """Return a function that doubles a view of its argument; the view is an intermediate result."""
     x = tensor.dmatrix()
     mode = theano.Mode(LINKERS[linker](), "fast_run")
     return theano.function([theano.In(x, borrow=True)], VIEWS[name][0](x) * 2, mode=mode)
 
 
-def storage_of_view(function):
+def find_storage_of_view(function):
     nodes = function.maker.fgraph.toposort()
     node = next(node for node in nodes if isinstance(node.op, (DimShuffle, Subtensor)))
     return function.fn.storage_map[node.outputs[0]]
 
 
-def arrays():
+def make_arrays():
     """Yield matrices of different shapes and layouts."""
     for rows, columns in ((2, 3), (2, 3), (3, 2), (4, 5), (2, 1), (1, 3), (5, 4)):
         values = np.random.RandomState(rows).uniform(size=(rows, columns))
@@ -67,12 +69,12 @@ def arrays():
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_the_view_object_is_reused(name):
-    function = compiled(name)
+    function = compile_view(name)
     function(np.ones((2, 3)))
-    storage = storage_of_view(function)
+    storage = find_storage_of_view(function)
     before = id(storage[0])
     assert storage[0] is not None
-    for array in arrays():
+    for array in make_arrays():
         np.testing.assert_array_equal(function(array), VIEWS[name][1](array) * 2)
         assert id(storage[0]) == before
 
@@ -80,18 +82,18 @@ def test_the_view_object_is_reused(name):
 @pytest.mark.parametrize("linker", LINKERS)
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_have_numpys_values(name, linker):
-    function = compiled(name, linker)
-    for array, _ in itertools.product(arrays(), range(2)):
+    function = compile_view(name, linker)
+    for array, _ in itertools.product(make_arrays(), range(2)):
         np.testing.assert_array_equal(function(array), VIEWS[name][1](array) * 2)
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_have_numpys_flags_and_strides(name):
     """Flags and strides equal NumPy's, except for strides of dimensions of length 1."""
-    function = compiled(name)
-    for array in arrays():
+    function = compile_view(name)
+    for array in make_arrays():
         function(array)
-        view, expected = storage_of_view(function)[0], np.asarray(VIEWS[name][1](array))
+        view, expected = find_storage_of_view(function)[0], np.asarray(VIEWS[name][1](array))
         assert view.shape == expected.shape
         assert name == "empty" or np.shares_memory(view, array)
         assert view.base is (array if array.base is None else array.base)
@@ -110,20 +112,21 @@ def test_views_have_numpys_flags_and_strides(name):
 )
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_with_other_references_stay_unchanged(name, hold):
-    function = compiled(name)
+    """A view is not reused while an array, a weak reference or a memoryview refers to it."""
+    function = compile_view(name)
     first, second = np.ones((2, 3)), np.full((2, 3), 5.0)
     function(first)
-    held = hold(storage_of_view(function)[0])
+    held = hold(find_storage_of_view(function)[0])
     function(second)
     assert held is not None
     if isinstance(held, (np.ndarray, memoryview)):
         assert (np.asarray(held) == 1).all()
-    assert (storage_of_view(function)[0] == 5).all()
+    assert (find_storage_of_view(function)[0] == 5).all()
 
 
 @pytest.mark.parametrize("linker", LINKERS)
 @pytest.mark.parametrize("name", VIEWS)
-def test_outputs_belong_to_the_user(name, linker):
+def test_views_that_a_function_returns_are_not_reused(name, linker):
     x = tensor.dmatrix()
     view = theano.Out(VIEWS[name][0](x), borrow=True)
     mode = theano.Mode(LINKERS[linker](), "fast_run")
@@ -136,12 +139,12 @@ def test_outputs_belong_to_the_user(name, linker):
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_keeps_its_array(name):
-    """The array lives until the next call, and no longer."""
+    """The view keeps the array alive until the next call, and no longer."""
 
     class Owner(np.ndarray):
         """A subclass of ndarray: the base of its views has another type."""
 
-    function = compiled(name)
+    function = compile_view(name)
     alive = []
     for i in range(3):
         owner = np.full((2, 3), float(i)).view(Owner)
@@ -152,11 +155,11 @@ def test_a_view_keeps_its_array(name):
         for storage in function.input_storage:
             storage.storage[0] = None
         gc.collect()
-        assert (storage_of_view(function)[0] == i).all()
+        assert (find_storage_of_view(function)[0] == i).all()
     assert sum(reference() is not None for reference in alive) <= 1
 
 
-def test_a_chain_of_views():
+def test_chains_of_views_have_numpys_values():
     x, i = tensor.dtensor3(), tensor.lscalar()
     function = theano.function([x, i], x[i].T[::-1].dimshuffle("x", 1, 0) + x.T[0, 0, i])
     for array in (np.random.RandomState(0).uniform(size=shape) for shape in ((2, 3, 4), (5, 2, 2))):
@@ -165,7 +168,7 @@ def test_a_chain_of_views():
             np.testing.assert_array_equal(function(array, index), expected)
 
 
-def test_views_inside_a_scan():
+def test_views_inside_a_scan_have_numpys_values():
     x = tensor.dmatrix()
     outputs, _ = theano.scan(
         lambda row, state: [(row.dimshuffle(0, "x") * state).T[0], row[::-1]],
@@ -183,8 +186,8 @@ def test_views_inside_a_scan():
             np.testing.assert_array_equal(other, row[::-1])
 
 
-def test_an_old_pickle_gets_the_code():
-    """Pickles of DimShuffle contain old C code."""
+def test_an_old_pickle_of_dimshuffle_gets_the_current_code():
+    """A pickle of Theano 1.0.5 contains the C code of DimShuffle; loading replaces this code."""
     op = DimShuffle((False, False), [1, 0])
     state = dict(op.__dict__, func_name="old", func_codes=["old"], code_sections={"code": "old"})
     other = DimShuffle.__new__(DimShuffle)
@@ -195,7 +198,7 @@ def test_an_old_pickle_gets_the_code():
     assert pickle.loads(pickle.dumps(op)).code_sections == op.code_sections
 
 
-def test_errors_are_raised_as_before():
+def test_wrong_dimensions_and_indices_are_errors():
     x = tensor.dmatrix()
     function = theano.function([x], x.T * 2)
     function.input_storage[0].storage[0] = np.ones(3)

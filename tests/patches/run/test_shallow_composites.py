@@ -1,6 +1,6 @@
 """run/shallow-composites.patch compiles long chains of elementwise operations.
 
-Without the patch, the printing or pickling of nested Composites raises RecursionError, and each new
+Without the patch, printing or pickling deeply nested Composites raises RecursionError. Each new
 Composite copies and merges its graph.
 """
 
@@ -16,7 +16,8 @@ from theano.gof.fg import MissingInputError
 from theano.tensor.opt import MAX_COMPOSITE_DEPTH
 
 
-def chain(x, n):
+def apply_chain(x, n):
+    """Apply n sines and n additions to an array or a variable."""
     for i in range(n):
         x = np.sin(x) + (i % 3 + 1) if isinstance(x, np.ndarray) else tt.sin(x) + (i % 3 + 1)
     return x
@@ -25,16 +26,16 @@ def chain(x, n):
 @pytest.mark.parametrize("n", [15, 200])
 def test_a_long_chain_is_fused_in_parts(n):
     x = tt.dvector()
-    function = theano.function([x], chain(x, n))
+    function = theano.function([x], apply_chain(x, n))
     value = np.linspace(-1, 1, 5)
-    np.testing.assert_allclose(function(value), chain(value, n))
+    np.testing.assert_allclose(function(value), apply_chain(value, n))
     nodes = function.maker.fgraph.apply_nodes
     assert len(nodes) == -(-2 * n // MAX_COMPOSITE_DEPTH)
     assert all(node.op.scalar_op.depth <= MAX_COMPOSITE_DEPTH for node in nodes)
 
 
 def test_independent_operations_are_fused_without_a_limit():
-    """Independent operations are fused without a limit."""
+    """The limit is on the depth of a Composite, not on the number of its operations."""
     xs = tt.dvectors(60)
     product = tt.sin(xs[0])
     function = theano.function(xs, sum((tt.sin(x) * tt.cos(x) for x in xs), product))
@@ -45,7 +46,8 @@ def test_independent_operations_are_fused_without_a_limit():
     np.testing.assert_allclose(function(*[value] * 60), expected)
 
 
-def nodes_of(inputs, outputs):
+def list_nodes(inputs, outputs):
+    """Return the nodes of a new Composite's graph."""
     return scalar.Composite(inputs, outputs).fgraph.toposort()
 
 
@@ -66,9 +68,9 @@ def test_the_graph_is_made_lazily():
 def test_nothing_is_computed_twice():
     x, y = scalar.float64("x"), scalar.float64("y")
     one, other = (scalar.exp(x + scalar.constant(2.0)) for _ in range(2))
-    assert len(nodes_of([x, y], [one * y + other])) == 4
-    # The last result is written under two names.
-    nodes = nodes_of([x], [scalar.exp(x), scalar.exp(x)])
+    assert len(list_nodes([x, y], [one * y + other])) == 4
+    # Two outputs with the same value: the second is the identity of the first.
+    nodes = list_nodes([x], [scalar.exp(x), scalar.exp(x)])
     assert [type(node.op) for node in nodes] == [scalar.Exp, scalar.Identity]
 
 
@@ -87,11 +89,11 @@ def test_a_composite_within_a_composite_is_inlined():
     op = scalar.Composite([x], [inner(scalar.exp(x), x)])
     assert not any(isinstance(node.op, scalar.Composite) for node in op.fgraph.apply_nodes)
     np.testing.assert_allclose(op.impl(0.5), np.exp(0.5) * 1.5)
-    # The original is unchanged.
+    # The inner Composite is unchanged.
     assert inner.impl(2.0, 3.0) == 8
 
 
-def test_graphs_with_other_variables_are_refused():
+def test_graphs_with_tensors_or_missing_inputs_are_errors():
     x, y, vector = scalar.float64("x"), scalar.float64("y"), tt.dvector()
     with pytest.raises(ValueError, match="exclusively composed of ScalarOp"):
         scalar.Composite([vector], [vector + 1])

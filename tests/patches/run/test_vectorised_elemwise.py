@@ -1,7 +1,7 @@
-"""run/vectorised-loops.patch: g++ vectorises fused elementwise loops; values stay the same.
+"""run/vectorised-loops.patch: g++ vectorizes fused elementwise loops; values stay the same.
 
-Without the patch, g++ does not vectorise loops with many arrays, or loops over broadcast or sliced
-matrices: the first test finds no vectorised loop in the generated code.
+Without the patch, g++ does not vectorize loops with many arrays, or loops over broadcast or sliced
+matrices: the first test finds no vectorized loop in the generated code.
 """
 
 import itertools
@@ -16,8 +16,8 @@ MANY = 12
 
 
 @pytest.mark.parametrize(("operand", "factor"), [("vector", "vector"), ("matrix", "row")])
-def test_loops_with_many_arrays_are_vectorised(vectorised, operand, factor):
-    assert vectorised(
+def test_loops_with_many_arrays_are_vectorized(vectorized_lines, operand, factor):
+    assert vectorized_lines(
         f"""
         import theano
         from theano import tensor
@@ -27,9 +27,12 @@ def test_loops_with_many_arrays_are_vectorised(vectorised, operand, factor):
     )
 
 
-def test_long_tasks_have_no_vectorised_epilogue(vectorised):
-    """Code for the elements after the last whole vector would double the time of g++."""
-    result = vectorised(
+def test_long_tasks_have_no_vectorized_epilogue(vectorized_lines):
+    """The loop over the elements after the last whole vector is not vectorized.
+
+    A vectorized epilogue would double the time of g++.
+    """
+    result = vectorized_lines(
         """
         import theano
         from theano import tensor
@@ -46,6 +49,7 @@ def test_long_tasks_have_no_vectorised_epilogue(vectorised):
     assert len(result) == 1
 
 
+# Maps a name to an op, its NumPy function and its number of operands. C code uses conditionals.
 CHOICES = {
     "maximum": (tensor.maximum, np.maximum, 2),
     "minimum": (tensor.minimum, np.minimum, 2),
@@ -55,9 +59,9 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_conditionals_are_vectorised(vectorised, name):
+def test_conditionals_are_vectorized(vectorized_lines, name):
     arguments = {"clip": "x, -1, 1", "sgn": "x"}.get(name, "x, y")
-    assert vectorised(
+    assert vectorized_lines(
         f"""
         import theano
         from theano import tensor
@@ -70,7 +74,7 @@ def test_conditionals_are_vectorised(vectorised, name):
 @pytest.mark.parametrize("name", CHOICES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_conditionals_have_right_values(name, dtype):
-    """nan, and results that overwrite an operand, are included."""
+    """Results equal NumPy's for nan, zeros and infinities, in-place and in a new array."""
     make, expected, count = CHOICES[name]
     special = [0.0, -0.0, np.nan, np.inf, -np.inf, 0.5, -0.5, 3, -3]
     pairs = np.array(list(itertools.product(special, special)), dtype).T
@@ -84,14 +88,14 @@ def test_conditionals_have_right_values(name, dtype):
     np.testing.assert_array_equal(results, expected(*values))
 
 
-def test_clip_to_exchanged_bounds():
-    """Numbers less than the first bound become the first bound, in-place too."""
+def test_clip_to_exchanged_bounds_prefers_the_first_bound():
+    """A number that is less than the first bound becomes the first bound, also in-place."""
     x = tensor.dvector()
     function = theano.function([x], tensor.clip(x * 1.0 + 1, 10, 3))
     np.testing.assert_array_equal(function([4, 8, 19, np.nan]), [10, 10, 3, np.nan])
 
 
-def layouts(shape):
+def make_layouts(shape):
     """Yield arrays of a shape with the same values and different strides."""
     rows, columns = shape
     values = np.random.RandomState(0).uniform(0.5, 2, shape)
@@ -106,8 +110,8 @@ def layouts(shape):
         yield base[index]
 
 
-def test_softmax_is_vectorised(vectorised):
-    assert vectorised(
+def test_softmax_is_vectorized(vectorized_lines):
+    assert vectorized_lines(
         """
         import theano
         x = theano.tensor.dmatrix()
@@ -118,8 +122,8 @@ def test_softmax_is_vectorised(vectorised):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_softmax_of_rows_of_any_length(dtype):
-    """Contiguous and other rows, with infinity, and with nan, which makes the whole row nan."""
+def test_softmax_is_right_for_rows_of_any_length(dtype):
+    """Rows may be strided and contain -inf. A nan makes its whole row nan."""
     x = tensor.matrix(dtype=dtype)
     compiled = theano.function([x], tensor.nnet.softmax(x))
     for columns in range(1, 70):
@@ -148,16 +152,16 @@ def test_every_layout_has_the_same_values(shape, openmp):
             [tensor.sqrt(x * row + y) + column * scalar, x / y + scalar, y > column],
         )
     b, c, s = np.linspace(1, 2, shape[1])[None], np.linspace(3, 4, shape[0])[:, None], 0.5
-    for left in layouts(shape):
-        for right in layouts(shape):
+    for left in make_layouts(shape):
+        for right in make_layouts(shape):
             first, second, third = function(left, right, b, c, s)
             np.testing.assert_allclose(first, np.sqrt(left * b + right) + c * s, rtol=1e-14)
             np.testing.assert_allclose(second, left / right + s, rtol=1e-14)
             np.testing.assert_array_equal(third, right > c)
 
 
-def test_every_order_of_four_dimensions():
-    """Loops follow the output's strides; adjacent dimensions are joined."""
+def test_results_are_right_for_every_order_of_four_dimensions():
+    """The loops are in the order of the output's strides, and adjacent dimensions are merged."""
     x, y = tensor.dtensor4("x"), tensor.TensorType("float64", (False, True, False, True))("y")
     function = theano.function([x, y], [x * y, x - x[:, ::-1]])
     values = np.random.RandomState(0).uniform(0.5, 2, (2, 3, 4, 5))
@@ -170,7 +174,7 @@ def test_every_order_of_four_dimensions():
 
 
 def test_a_module_has_one_function_of_loops():
-    """It contains two loops: for contiguous arrays, and for all others."""
+    """The function contains two loops: for contiguous arrays, and for all others."""
     x, y = tensor.dmatrices("x", "y")
     (node,) = theano.function([x, y], tensor.tanh(x * y)).maker.fgraph.apply_nodes
     graph = theano.gof.FunctionGraph(node.inputs, node.outputs)
@@ -178,7 +182,7 @@ def test_a_module_has_one_function_of_loops():
 
 
 @pytest.mark.parametrize("shape", [(70,), (5, 70)])
-def test_an_input_is_overwritten(shape):
+def test_an_in_place_update_has_right_values(shape):
     values = np.random.RandomState(0).uniform(0.5, 2, shape)
     state = theano.shared(values)
     theano.function([], updates=[(state, tensor.sqrt(state) + state)])()
@@ -187,7 +191,7 @@ def test_an_input_is_overwritten(shape):
 
 @pytest.mark.parametrize("ndim", [1, 2])
 @pytest.mark.parametrize("fused", [False, True])
-def test_an_error_ends_the_loop(ndim, fused):
+def test_an_error_ends_the_loop_and_the_next_call_works(ndim, fused):
     x, y = (tensor.TensorType("int64", (False,) * ndim)() for _ in range(2))
     function = theano.function([x, y], x // y + x if fused else x // y)
     shape = (3,) * ndim
@@ -197,8 +201,8 @@ def test_an_error_ends_the_loop(ndim, fused):
 
 
 @pytest.mark.parametrize("shift", [-1, 1, 4])
-def test_inputs_that_share_memory(shift):
-    """An overwritten array is read first, wherever the other inputs are."""
+def test_inputs_that_share_memory_are_read_before_they_are_overwritten(shift):
+    """The result is right if an input overlaps the overwritten input, at any distance."""
     x, y = tensor.dvectors("x", "y")
     function = theano.function(
         [theano.In(x, mutable=True, borrow=True), theano.In(y, borrow=True)], x * 2 + y
@@ -211,8 +215,8 @@ def test_inputs_that_share_memory(shift):
     np.testing.assert_array_equal(function(first, second), expected)
 
 
-def test_an_input_that_overlaps_with_a_part_of_itself():
-    """A state is updated by a shifted part of itself."""
+def test_a_state_can_be_updated_by_a_view_of_itself():
+    """The updates add the state's elements in shifted and reversed order."""
     values = np.random.RandomState(0).uniform(size=70)
     state = theano.shared(values)
     shifted = tensor.concatenate([state[1:], state[:1]])

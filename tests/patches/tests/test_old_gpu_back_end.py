@@ -1,6 +1,7 @@
-"""theano.sandbox.cuda reports that it is absent, and names its replacement.
+"""theano.sandbox.cuda, the old GPU back end, reports that it is absent and names its replacement.
 
-The modules of Theano 0.6 to 0.9 that recipes/theano/src has under their old names are tested too.
+Other tests import modules of Theano 0.6 to 0.9 under their old names, which recipes/theano/src
+provides.
 """
 
 # ruff: noqa: PLC0415 - the tests test imports
@@ -15,8 +16,9 @@ import theano.tensor as T
 IMAGES = np.random.RandomState(0).rand(2, 3, 7, 8)
 
 
-def computed(output, *values):
-    return theano.function([], output, mode=theano.Mode("py", None))(*values)
+def compute(output):
+    """Compute an output that depends on constants only."""
+    return theano.function([], output, mode=theano.Mode("py", None))()
 
 
 def test_the_old_back_end_is_reported_as_absent():
@@ -52,7 +54,7 @@ def test_errors_name_the_replacement(code, instead):
     assert "\n" not in str(raised.value)
 
 
-def test_a_program_compares_with_ops_and_derives_from_them():
+def test_programs_can_compare_and_subclass_old_ops():
     from theano.sandbox.cuda import GpuOp, HostFromGpu
     from theano.sandbox.cuda.basic_ops import GpuElemwise, gpu_from_host, host_from_gpu
     from theano.sandbox.cuda.blas import GpuElemwise as SameElemwise
@@ -75,37 +77,37 @@ def test_a_program_compares_with_ops_and_derives_from_them():
     assert local_rewrite.transform(None) is False
 
 
-def test_transfers_return_a_variable_of_the_cpu_unchanged():
+def test_transfers_return_cpu_variables_unchanged():
     from theano.sandbox.cuda.basic_ops import gpu_contiguous, gpu_from_host, host_from_gpu
 
     if theano.gpuarray.pygpu_activated:
         pytest.skip("a device is in use")
     x = T.constant(IMAGES)
     for transfer in (gpu_contiguous, gpu_from_host, host_from_gpu):
-        np.testing.assert_array_equal(computed(transfer(x)), IMAGES)
+        np.testing.assert_array_equal(compute(transfer(x)), IMAGES)
 
 
 @pytest.mark.parametrize("conv_mode", ["conv", "cross"])
-def test_convolutions_of_cudnn_are_computed_by_tensors(conv_mode):
+def test_dnn_conv_computes_on_the_cpu(conv_mode):
     from theano.sandbox.cuda.dnn import dnn_conv
 
     filters = np.random.RandomState(1).rand(4, 3, 2, 3)
-    result = computed(dnn_conv(T.constant(IMAGES), T.constant(filters), conv_mode=conv_mode))
+    result = compute(dnn_conv(T.constant(IMAGES), T.constant(filters), conv_mode=conv_mode))
     flipped = filters[:, :, ::-1, ::-1] if conv_mode == "conv" else filters
     windows = np.lib.stride_tricks.sliding_window_view(IMAGES, (2, 3), axis=(2, 3))
     np.testing.assert_allclose(result, np.einsum("bcijkl,ockl->boij", windows, flipped))
 
 
-def test_convolutions_by_fourier_transforms_are_computed_by_tensors():
+def test_conv2d_fft_computes_on_the_cpu():
     from theano.sandbox.cuda.fftconv import conv2d_fft
 
     filters = T.constant(np.random.RandomState(1).rand(4, 3, 2, 3))
-    convolved = computed(conv2d_fft(T.constant(IMAGES), filters, border_mode="full"))
+    convolved = compute(conv2d_fft(T.constant(IMAGES), filters, border_mode="full"))
     expected = T.nnet.conv2d(T.constant(IMAGES), filters, border_mode="full")
-    np.testing.assert_array_equal(convolved, computed(expected))
+    np.testing.assert_array_equal(convolved, compute(expected))
 
 
-def test_pooling_has_its_old_names():
+def test_pooling_works_under_its_old_names():
     from theano.sandbox.cuda.dnn import dnn_pool
     from theano.tensor.signal import downsample
 
@@ -114,13 +116,13 @@ def test_pooling_has_its_old_names():
     pooled = downsample.max_pool_2d(x, ds=(2, 2), ignore_border=True, st=None, padding=(0, 0))
     op = downsample.DownsampleFactorMax((2, 2), ignore_border=True)
     for output in (pooled, op(x), dnn_pool(x, (2, 2), stride=(2, 2))):
-        np.testing.assert_array_equal(computed(output), expected)
+        np.testing.assert_array_equal(compute(output), expected)
     assert op.out_shape((2, 3, 7, 8), (2, 2), ignore_border=True) == [2, 3, 3, 4]
     gradient = downsample.DownsampleFactorMaxGrad((2, 2), True)(x, pooled, T.ones_like(pooled))
-    np.testing.assert_array_equal(computed(gradient), computed(theano.grad(pooled.sum(), x)))
+    np.testing.assert_array_equal(compute(gradient), compute(theano.grad(pooled.sum(), x)))
 
 
-def test_the_old_3d_convolution_has_channels_last():
+def test_conv3D_takes_channels_last():
     from theano.tensor.nnet.Conv3D import conv3D
     from theano.tensor.nnet.ConvGrad3D import convGrad3D
     from theano.tensor.nnet.ConvTransp3D import convTransp3D
@@ -131,16 +133,16 @@ def test_the_old_3d_convolution_has_channels_last():
     output = conv3D(V, W, bias, (1, 1, 1))
     windows = np.lib.stride_tricks.sliding_window_view(videos, (2, 3, 2), axis=(1, 2, 3))
     expected = np.einsum("brctiklm,oklmi->brcto", windows, filters) + bias
-    np.testing.assert_allclose(computed(output), expected)
+    np.testing.assert_allclose(compute(output), expected)
     weights = np.random.RandomState(3).rand(*expected.shape)
     to_videos, to_filters = theano.grad((output * weights).sum(), [V, W])
     result = convTransp3D(W, np.zeros(3), (1, 1, 1), weights, (5, 6, 7))
-    np.testing.assert_allclose(computed(result), computed(to_videos))
+    np.testing.assert_allclose(compute(result), compute(to_videos))
     result = convGrad3D(V, (1, 1, 1), filters.shape, weights)
-    np.testing.assert_allclose(computed(result), computed(to_filters))
+    np.testing.assert_allclose(compute(result), compute(to_filters))
 
 
-def test_modules_are_found_under_their_old_names():
+def test_modules_can_be_imported_under_their_old_names():
     import theano.compat.six.moves.urllib.parse
     import theano.gpuarray
     import theano.sandbox.gpuarray
@@ -178,13 +180,13 @@ def test_an_old_shared_variable_is_loaded_on_the_cpu(monkeypatch):
     from theano.sandbox.cuda import type as old
     from theano.sandbox.cuda import var
 
-    kind = old.CudaNdarrayType.__new__(old.CudaNdarrayType)
+    gpu_type = old.CudaNdarrayType.__new__(old.CudaNdarrayType)
     shared = var.CudaNdarraySharedVariable.__new__(var.CudaNdarraySharedVariable)
     cpu = theano.shared(np.arange(3, dtype="float32"), name="w")
     with pytest.raises(ImportError, match="CudaNdarrays"):
-        kind.__setstate__({"broadcastable": (False,)})
+        gpu_type.__setstate__({"broadcastable": (False,)})
     monkeypatch.setattr(theano.config.experimental, "unpickle_gpu_on_cpu", True)
-    kind.__setstate__({"broadcastable": (False,), "name": None})
-    assert kind == cpu.type
-    shared.__setstate__(dict(vars(cpu), type=kind))
+    gpu_type.__setstate__({"broadcastable": (False,), "name": None})
+    assert gpu_type == cpu.type
+    shared.__setstate__(dict(vars(cpu), type=gpu_type))
     np.testing.assert_array_equal(theano.function([], shared * 2)(), [0, 2, 4])

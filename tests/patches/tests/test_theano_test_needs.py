@@ -1,6 +1,6 @@
-"""tests/without-nose.patch: theano.test() names the missing tests and packages.
+"""tests/without-nose.patch: theano.test() names the packages to install.
 
-Without the patch, it reports nothing if no tests are installed.
+Without the patch, theano.test() reports nothing if Theano's tests are not installed.
 """
 
 
@@ -10,6 +10,6 @@ def test_missing_packages_are_named(run_python):
     assert "not installed: pytest, parameterized, theano-tests" in result.stderr
 
 
-def test_given_files_need_no_other_tests(run_python):
+def test_theano_tests_are_not_needed_to_test_a_file(run_python):
     result = run_python("import theano; theano.test('some.py')")
     assert result.stderr.endswith("not installed: pytest, parameterized\n")

@@ -1,13 +1,13 @@
 """tests/without-nose.patch: theano.test() runs pytest.
 
-Without the patch, it needs nose, which does not run on Python 3.10 and later.
+Without the patch, theano.test() needs nose, which does not run on Python 3.10 and later.
 """
 
 import sys
 
 
 def test_theano_test_runs_pytest(run_python, tmp_path):
-    # pytest collects a class of this name only as Theano's own tests are configured.
+    # pytest collects a class T_* only if theano.test() configures it to do so.
     (tmp_path / "test_some.py").write_text(
         "class T_some:\n    def test_something(self):\n        pass\n"
     )

@@ -1,7 +1,7 @@
-"""tests/without-nose.patch imports theano.tests.unittest_tools without nose.
+"""tests/without-nose.patch: theano.tests.unittest_tools can be imported without nose.
 
-DebugMode's errors and programs that use verify_grad import this module. Without the patch, it needs
-nose and parameterized, which no environment has.
+DebugMode imports this module to print an error. Programs import it to call verify_grad. Without the
+patch, the module needs nose and parameterized, which no environment has.
 """
 
 

@@ -13,7 +13,7 @@ def test_each_kind_of_error_has_its_own_exit_code() -> None:
     assert not {0, 1} & set(codes)
 
 
-def test_a_message_ends_with_the_hint() -> None:
+def test_a_message_ends_with_its_hint() -> None:
     assert str(errors.UsageError("unknown stack 'x'", "choose one of: a")) == (
         "unknown stack 'x'\n  -> choose one of: a"
     )

@@ -8,13 +8,13 @@ from builder.common import files
 from builder.common.errors import CommandFailed
 
 
-def test_only_one_process_locks_a_directory(tmp_path: Path) -> None:
+def test_a_locked_directory_cannot_be_locked_until_its_release(tmp_path: Path) -> None:
     directory = tmp_path / "runs" / "one"
     for _ in range(2):
         with (
-            files.lock_directory(directory, "taken", "wait"),
-            pytest.raises(CommandFailed, match="taken"),
-            files.lock_directory(directory, "taken", "wait"),
+            files.lock_directory(directory, "is locked", "wait"),
+            pytest.raises(CommandFailed, match="is locked"),
+            files.lock_directory(directory, "is locked", "wait"),
         ):
             pass
 

@@ -22,7 +22,7 @@ ENGINE_REPORT = ["Script failed with status 2", "Script execution failed.", "  W
         "BuildFailed: x-1.0-0.conda failed a test",
     ],
 )
-def test_the_excerpt_is_around_the_first_error(error: str) -> None:
+def test_the_excerpt_surrounds_the_first_error(error: str) -> None:
     after = ["make: *** [Makefile:162: deflate.o] Error 1", *NOISE[:40]]
     log = "\n".join([*NOISE, error, *after, *ENGINE_REPORT])
     assert log_excerpt.summarize_failure(log) == error
@@ -39,7 +39,7 @@ def test_without_an_error_the_excerpt_ends_before_the_engines_report() -> None:
     assert excerpt[-1] == "+ exit 1"
 
 
-def test_a_traced_command_is_not_an_error() -> None:
+def test_a_command_that_the_shell_traces_is_not_an_error() -> None:
     log = "+ grep ': error: x' log\nnothing found\n"
     assert log_excerpt.summarize_failure(log) == "nothing found"
     assert log_excerpt.extract_excerpt(log) == log.splitlines()

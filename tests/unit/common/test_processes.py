@@ -11,12 +11,15 @@ from builder.common.errors import CommandFailed
 
 
 def fake_run(monkeypatch: pytest.MonkeyPatch, status: int, output: str) -> None:
+    """Replace ``subprocess.run``: each command ends with this exit code and output."""
     monkeypatch.setattr(
         subprocess, "run", lambda argv, **_: subprocess.CompletedProcess(argv, status, output)
     )
 
 
-def test_a_failed_command_shows_itself_and_its_last_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_failed_command_has_the_command_and_its_last_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     fake_run(monkeypatch, 3, "first\n" * 50 + "the reason\n")
     with pytest.raises(CommandFailed) as failure:
         processes.run(["make", Path("all")])
@@ -40,13 +43,14 @@ def test_a_missing_command_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cpu_seconds_of_a_session_are_measured() -> None:
-    own = os.getsid(0)
-    seconds = processes.measure_cpu_seconds([own, 999_999_999])
-    assert seconds[own] > 0
+    # No session has the second number.
+    session = os.getsid(0)
+    seconds = processes.measure_cpu_seconds([session, 999_999_999])
+    assert seconds[session] > 0
     assert seconds[999_999_999] == 0
 
 
-def test_a_refused_change_of_priority_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_permission_error_of_setpriority_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[int, int, int]] = []
 
     def refuse(*arguments: int) -> None:

@@ -21,14 +21,14 @@ def test_the_time_left_is_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.format_time_left(0, 4, 100.0) == progress.format_time_left(4, 4, 100.0) == ""
 
 
-def test_the_last_line_of_a_long_log(tmp_path: Path) -> None:
+def test_the_last_line_of_a_long_log_is_read(tmp_path: Path) -> None:
     log = tmp_path / "x.log"
     log.write_text("line\n" * 10_000 + "  [12/99] cc -c y.c  \n\n")
     assert progress.read_last_line(log) == "[12/99] cc -c y.c"
     assert progress.read_last_line(tmp_path / "none") == ""
 
 
-def test_a_table_is_printed_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_wider_than_the_terminal_is_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
     cells = ["a" * 70, "b" * 70]
     progress.print_table(["first", "second"], [cells])
     assert capsys.readouterr().out.splitlines()[1].split() == cells
@@ -36,14 +36,15 @@ def test_a_table_is_printed_in_full(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.fixture
 def level() -> Iterator[Callable[[progress.Level], None]]:
+    """Yield the function that sets the level of output; restore the level NORMAL."""
     yield progress.set_level
     progress.set_level(progress.Level.NORMAL)
 
 
-def test_plain_lines_without_a_terminal(
+def test_without_a_terminal_plain_lines_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # FORCE_COLOR does not make a file a terminal.
+    # FORCE_COLOR must not add control sequences to lines in a file.
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(progress, "console", Console(highlight=False, soft_wrap=True))
     build_progress = progress.BuildProgress(2)
@@ -57,12 +58,12 @@ def test_plain_lines_without_a_terminal(
     ]
 
 
-def test_without_a_terminal_lines_are_printed_at_an_interval(
+def test_without_a_terminal_the_state_is_printed_at_an_interval(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "LINE_INTERVAL", 0)
-    progress.BuildProgress(2).refresh(lambda: "how far it is")
-    assert capsys.readouterr().out == "how far it is\n"
+    progress.BuildProgress(2).refresh(lambda: "1 of 2 built")
+    assert capsys.readouterr().out == "1 of 2 built\n"
 
 
 def test_the_description_names_the_compiled_files(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_the_description_names_the_compiled_files(tmp_path: Path) -> None:
 
 
 class Screen(io.StringIO):
-    """A file that says it is a terminal."""
+    """A text buffer that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -89,6 +90,7 @@ class Screen(io.StringIO):
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """Replace the console's output by a terminal of 40 columns."""
     screen = Screen()
     console = Console(
         file=screen, force_terminal=True, width=40, highlight=False, soft_wrap=True, no_color=True
@@ -107,7 +109,7 @@ def test_on_a_terminal_the_live_line_is_removed_at_the_end(screen: Screen, tmp_p
     assert "\r\x1b[2Ka line that is longer than the terminal…" in output
     assert "is wide" not in output
     assert "built" not in output
-    # The line is erased and the cursor is visible.
+    # At the end, the cursor is visible again and the live line is erased.
     assert output.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
     assert not re.search(r"\x1b\[[0-9;]*m", output)
 

@@ -9,6 +9,7 @@ from builder.documents import messages
 
 
 def make_message(code: str) -> str:
+    """Return the message template of a call in source code, from the call's first argument."""
     call = ast.parse(code).body[0].value  # type: ignore[attr-defined]
     return messages.make_template(call.args[:1])
 
@@ -24,7 +25,7 @@ def make_message(code: str) -> str:
         ("f(error)", ""),
     ],
 )
-def test_a_message_has_words_for_values(code: str, text: str) -> None:
+def test_values_in_a_message_become_placeholders(code: str, text: str) -> None:
     assert make_message(code) == text
 
 
@@ -35,14 +36,14 @@ def test_messages_and_hints_are_grouped_by_exit_code() -> None:
     assert len(rows) > 14
 
 
-def test_messages_of_environments_are_grouped_by_file(tmp_path: Path) -> None:
+def test_messages_of_the_environments_programs_are_grouped_by_file(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text('raise AError(f"{x} is not that")\nraise AError("name")\n')
     assert messages.find_environment_messages(tmp_path) == {"a.py": ["X is not that"]}
 
 
 def test_every_exit_code_has_a_remedy_and_every_remedy_a_file() -> None:
-    mends = messages.read_remedies()
+    remedies = messages.read_remedies()
     codes = {str(kind.exit_code) for kind in messages.KINDS}
-    assert set(mends["exit-codes"]) == codes
+    assert set(remedies["exit-codes"]) == codes
     for name, folder in messages.FOLDERS.items():
-        assert set(mends[name]) <= set(messages.find_environment_messages(folder))
+        assert set(remedies[name]) <= set(messages.find_environment_messages(folder))

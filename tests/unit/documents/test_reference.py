@@ -21,7 +21,7 @@ def test_every_task_and_flag_is_on_the_page() -> None:
     assert "`--no-manual`" in page
 
 
-def test_every_command_of_the_environment_is_on_the_page() -> None:
+def test_every_theano_fast_command_is_on_the_page() -> None:
     page = reference.format_commands_page(reference.make_parsers())
     for name in ("verify", "doctor", "cache warm", "profile compare"):
         assert f"# theano-fast {name}\n" in page
@@ -35,9 +35,9 @@ def test_subcommands_are_on_the_page() -> None:
     inner.add_argument("--of", "-o", metavar="N", default=3, help="%(default)s | 4")
     inner.add_argument("words", nargs=argparse.REMAINDER)
     commands.add_parser("b", add_help=False)
-    own = argparse.ArgumentParser(prog="p b")
-    own.add_argument("--kind", choices=["x", "y"])
-    page = reference.format_commands_page([parser, own])
+    parser_of_b = argparse.ArgumentParser(prog="p b")
+    parser_of_b.add_argument("--kind", choices=["x", "y"])
+    page = reference.format_commands_page([parser, parser_of_b])
     assert "## p a\n\na|b \\<c\\> of `d*`\n" in page
     assert "### p a in\n\n| argument | meaning |\n|---|---|\n| `[file]` |  |\n" in page
     assert r"| `--of N, -o N` | 3 \| 4 |" in page

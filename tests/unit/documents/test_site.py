@@ -10,7 +10,7 @@ from builder.documents import site
 
 @pytest.fixture
 def documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make documents of another project, with two pages in the index."""
+    """Write documents whose index has two pages; return their directory."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "picture.svg").write_text("<svg/>")
@@ -38,7 +38,7 @@ def test_links_are_rewritten_to_the_pages_of_the_site(documents: Path) -> None:
     assert "- [Tasks: x](tasks.md)" in pages["index.md"]
 
 
-def test_the_margin_contains_the_lists_of_the_index(documents: Path) -> None:
+def test_the_table_of_contents_has_the_sections_and_pages_of_the_index(documents: Path) -> None:
     index = "# I\n\n## Of A\n\n- Why? [R](readme.md)\n\n## Of B\n\n- [P q](page.md), [S](s-t.md)\n"
     margin = site.format_contents(index)
     assert ":caption: Of A\n\nR <readme>\n```\n" in margin

@@ -7,7 +7,7 @@ from pathlib import Path
 from builder.environment import archives
 
 
-def test_links_are_listed_as_files(tmp_path: Path) -> None:
+def test_symlinks_are_listed_even_if_they_are_broken_or_name_a_directory(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib64").symlink_to("lib")
     (tmp_path / "lib" / "gone").symlink_to("nothing")
@@ -15,6 +15,7 @@ def test_links_are_listed_as_files(tmp_path: Path) -> None:
 
 
 def test_an_archive_depends_only_on_the_contents_of_its_files(tmp_path: Path) -> None:
+    """Modification times and the permissions of group and others do not change an archive."""
     for name, time, mode in (("a", 1, 0o700), ("b", 2, 0o755)):
         root = tmp_path / name
         (root / "bin").mkdir(parents=True)

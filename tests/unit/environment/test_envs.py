@@ -35,33 +35,34 @@ FILES = (envs.LOCK_NAME, "environment.yml")
 
 @pytest.fixture(autouse=True)
 def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the directory of environments, which does not exist yet."""
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     return tmp_path / "envs"
 
 
 def test_the_spec_selects_the_build_of_the_stack() -> None:
-    [wanted] = envs.make_specs(STACK, METAPACKAGE)
-    assert MatchSpec(wanted).matches(METAPACKAGE.outputs[0].record)
-    other = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
-    assert not MatchSpec(wanted).matches(other.record)
+    [spec] = envs.make_specs(STACK, METAPACKAGE)
+    assert MatchSpec(spec).matches(METAPACKAGE.outputs[0].record)
+    other_build = Output("theano-stack", "1.0.5", "0_openblas_amdlibm", ())
+    assert not MatchSpec(spec).matches(other_build.record)
 
 
-def test_programs_are_among_the_specs() -> None:
+def test_programs_are_in_the_specs_and_in_the_environment_file() -> None:
     stack = replace(STACK, name="openblas+p", programs=("p ==2.0", "q"))
-    wanted = envs.make_specs(stack, METAPACKAGE)
-    assert wanted[1:] == stack.programs
-    text = envs.format_environment_yml(Lock(stack.name, wanted, ()))
+    specs = envs.make_specs(stack, METAPACKAGE)
+    assert specs[1:] == stack.programs
+    text = envs.format_environment_yml(Lock(stack.name, specs, ()))
     assert "\n  - theano-stack=1.0.5=0_openblas\n  - p=2.0\n  - q\n" in text
     assert text.startswith("# Written by: invoke lock --stack=openblas+p\n")
 
 
-def test_the_pin_allows_any_build_of_the_stack() -> None:
+def test_the_pin_allows_any_version_and_build_number_of_the_stack() -> None:
     pinned = MatchSpec(envs.format_pin(LOCK).strip())
     assert pinned.matches(Output("theano-stack", "1.0.6", "7_openblas", ()).record)
     assert not pinned.matches(Output("theano-stack", "1.0.5", "0_mkl", ()).record)
 
 
-def test_the_explicit_lock_has_hashes_and_no_path_of_the_host() -> None:
+def test_the_lock_file_has_hashes_and_no_path_of_the_host() -> None:
     text = envs.format_explicit(LOCK)
     assert "@EXPLICIT\n" in text
     assert f"CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in text
@@ -72,13 +73,13 @@ def test_the_explicit_lock_has_hashes_and_no_path_of_the_host() -> None:
 def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
     text = envs.format_environment_yml(LOCK)
     assert "\ndependencies:\n  - theano-stack=1.0.5=0_openblas\n" in text
-    # The channels are neither a name that conda must map, nor nodefaults, which conda 26.7 regards
-    # as a name.
+    # The only channel is an address. conda would map a name to its own server, and conda 26.7 takes
+    # the entry nodefaults for a name.
     assert "\nchannels:\n  - CHANNEL\ndependencies:" in text
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "conda", "install"),
+    ("file_name", "format_lock", "conda", "install"),
     [
         (
             envs.LOCK_NAME,
@@ -89,13 +90,13 @@ def test_the_environment_file_names_the_metapackage_and_one_channel() -> None:
         ("environment.yml", envs.format_environment_yml, "25.9", "conda env create --file"),
     ],
 )
-def test_the_first_lines_are_the_commands_to_install(
-    name: str, make: Callable[[Lock], str], conda: str, install: str
+def test_the_first_lines_have_the_commands_to_install_and_the_required_conda_version(
+    file_name: str, format_lock: Callable[[Lock], str], conda: str, install: str
 ) -> None:
-    lines = make(LOCK).splitlines()
+    lines = format_lock(LOCK).splitlines()
     commands = [line.removeprefix("#   ") for line in lines if line.startswith("#   ")]
-    put_in, target = commands[0].split(" > ")
-    assert put_in == f"sed 's|CHANNEL|file:///srv/channel|' {name}"
+    fill_in, target = commands[0].split(" > ")
+    assert fill_in == f"sed 's|CHANNEL|file:///srv/channel|' {file_name}"
     assert commands[1:] == [f"{install} {target}"]
     assert f"conda {conda} or newer" in lines[1]
 
@@ -108,22 +109,24 @@ def test_writing_an_unchanged_lock_does_not_touch_the_files(tmp_path: Path) -> N
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out").iterdir()} == before
 
 
-def test_packages_that_differ_from_the_lock_are_named(tmp_path: Path) -> None:
+def test_packages_that_differ_from_the_lock_file_are_named(tmp_path: Path) -> None:
     envs.write_lock(LOCK, tmp_path)
     envs.check_lock(LOCK, tmp_path)
-    other = Lock(LOCK.stack, LOCK.specs, (replace(PACKAGE, sha256="cd" * 32),))
+    changed_lock = Lock(LOCK.stack, LOCK.specs, (replace(PACKAGE, sha256="cd" * 32),))
     with pytest.raises(NotReproducible) as failure:
-        envs.check_lock(other, tmp_path)
+        envs.check_lock(changed_lock, tmp_path)
     assert f"-CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'ab' * 32}\n" in str(failure.value)
     assert f"+CHANNEL/linux-64/numpy-1.26.4-h0_0.conda#sha256:{'cd' * 32}\n" in str(failure.value)
 
 
-def test_a_missing_lock_differs(tmp_path: Path) -> None:
+def test_a_missing_lock_file_is_reported_as_a_difference(tmp_path: Path) -> None:
     with pytest.raises(NotReproducible, match=r"(?s)\+CHANNEL/.*invoke lock --stack=openblas"):
         envs.check_lock(LOCK, tmp_path)
 
 
-def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_an_unsolvable_stack_has_the_solvers_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def solve(verb: str, **_: object) -> None:
         if verb == "solve":
             raise CommandFailed("nothing provides __glibc >=2.99")
@@ -134,7 +137,7 @@ def test_an_unsolvable_stack_gives_the_solvers_reason(monkeypatch: pytest.Monkey
         envs.resolve_lock(STACK, METAPACKAGE, [PACKAGE])
 
 
-def test_an_installed_environment_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_environment_is_not_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def install(verb: str, *, prefix: str, **_: object) -> None:
@@ -171,6 +174,7 @@ def test_an_incomplete_environment_is_installed_again(
 
 
 def hash_tree(prefix: Path, content: str = "x", mode: int = 0o644) -> str:
+    """Write an environment of one package with a file and a symlink; return its digest."""
     (prefix / "conda-meta").mkdir(parents=True)
     (prefix / "conda-meta" / "x-1.0-0.json").write_text(
         json.dumps({"files": ["x", "link"], "url": str(prefix)})
@@ -186,11 +190,12 @@ def test_the_digest_depends_on_paths_modes_and_contents(tmp_path: Path) -> None:
     assert hash_tree(tmp_path / "b") == first
     assert hash_tree(tmp_path / "c", content="y") != first
     assert hash_tree(tmp_path / "d", mode=0o755) != first
+    # A file that belongs to no package does not change the digest.
     (tmp_path / "a" / "written-later").touch()
     assert envs.hash_environment(tmp_path / "a") == first
 
 
-def test_a_lock_with_amds_library_names_the_flag() -> None:
+def test_a_lock_file_with_amds_library_names_the_flag_for_amds_archive() -> None:
     lock = Lock("openblas-amdlibm-aocl", "theano-stack==1.0.5 0_openblas_amdlibm_aocl", (PACKAGE,))
     flags = "# Written by: invoke lock --stack=openblas-amdlibm --amdlibm-archive=FILE\n"
     assert envs.format_explicit(lock).startswith(flags)
@@ -207,7 +212,7 @@ def test_a_stack_that_is_not_built_is_refused(
     envs.require_installed("mkl")
 
 
-def test_files_with_an_address_have_no_placeholder(tmp_path: Path) -> None:
+def test_lock_files_for_a_channel_address_have_no_placeholder(tmp_path: Path) -> None:
     envs.write_lock(LOCK, tmp_path, "https://channel.example/theano")
     lock, environment = ((tmp_path / name).read_text() for name in FILES)
     assert lock.splitlines()[:2] == ["# platform: linux-64", "@EXPLICIT"]

@@ -18,7 +18,7 @@ TOP = "theano-fast-openblas"
 
 @pytest.fixture
 def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Make an archive of an environment of a few files."""
+    """Write the archive of an environment with three files and a symlink; return its path."""
 
     def install(lock: Lock, prefix: Path, final_prefix: Path, what: str) -> None:
         for name, content in {
@@ -36,7 +36,7 @@ def archive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return file
 
 
-def test_an_archive_lists_the_files_with_the_placeholder(archive: Path) -> None:
+def test_an_archive_lists_the_files_that_contain_the_placeholder(archive: Path) -> None:
     with tarfile.open(archive) as tar:
         assert {name.partition("/")[0] for name in tar.getnames()} == {TOP}
         script = tar.getmember(f"{TOP}/{packs.UNPACK}")
@@ -56,13 +56,13 @@ def test_an_archive_is_reproducible(archive: Path) -> None:
 
 
 def test_the_unpacked_archive_is_verified(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[list[str]] = []
+    commands: list[list[str]] = []
 
     def run(argv: list[str | Path], *, check: bool = True, **_: object) -> Finished:
-        ran.append([Path(part).name for part in argv[-2:]])
+        commands.append([Path(part).name for part in argv[-2:]])
         return Finished(1 if "verify" in argv else 0, "blas failed")
 
     monkeypatch.setattr(processes, "run", run)
     with pytest.raises(VerifyFailed, match="blas failed"):
         packs.verify_archive(archive, "openblas")
-    assert [words[-1] for words in ran] == [archive.name, "theano-fast-unpack", "verify"]
+    assert [words[-1] for words in commands] == [archive.name, "theano-fast-unpack", "verify"]

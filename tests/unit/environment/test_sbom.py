@@ -13,6 +13,7 @@ from builder.stack import recipes, stacks
 
 
 def make_bill() -> str:
+    """Return the bill of materials of four packages of the stack openblas, as CycloneDX JSON."""
     stack = stacks.load("openblas")
     rendered = recipes.load_all(stack)
     needs = recipes.collect_dependencies(rendered)
@@ -23,8 +24,8 @@ def make_bill() -> str:
         "theano-stack-1.0.5-0_openblas",
         "xz-5.4.1-h0_2",
     )
-    made = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
-    return sbom.format_bill(plan, Lock("openblas", "theano-stack==1.0.5", tuple(made)))
+    locked = [Package(Path(f"{name}.conda"), "linux-64", "ab" * 32, 7) for name in names]
+    return sbom.format_bill(plan, Lock("openblas", "theano-stack==1.0.5", tuple(locked)))
 
 
 def test_packages_have_hash_licence_sources_and_patches() -> None:

@@ -31,7 +31,10 @@ LOCK = Lock(
 def installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> list[str]:
-    """Replace the installation: write one module, record and licence for each package."""
+    """Replace the installation of packages; return the prefixes of all installations.
+
+    The fake installation writes a module, a conda record and a licence for each package.
+    """
     calls = []
     unpacked = tmp_path_factory.mktemp("pkgs")
 
@@ -75,7 +78,7 @@ def test_the_layers_contain_each_file_once_with_its_bytecode(
 ) -> None:
     build_context.write_context(LOCK, tmp_path / "openblas")
     first, last = (
-        list_names(tmp_path / "openblas" / f"{it}.tar") for it in ("dependencies", "stack")
+        list_names(tmp_path / "openblas" / f"{layer}.tar") for layer in ("dependencies", "stack")
     )
     assert installed == ["/opt/theano-fast"]
     assert first == {
@@ -107,18 +110,18 @@ def test_a_change_in_the_stack_packages_keeps_the_dependencies_archive(
 ) -> None:
     build_context.write_context(LOCK, tmp_path / "openblas")
     archive = tmp_path / "openblas" / "dependencies.tar"
-    archive.write_bytes(b"as it was")
+    archive.write_bytes(b"unchanged")
     changed = (
         make_package("numpy"),
         make_package("theano-fast", "cd"),
         make_package("theano-stack"),
     )
     build_context.write_context(Lock("openblas", "x", changed), tmp_path / "openblas")
-    assert archive.read_bytes() == b"as it was"
+    assert archive.read_bytes() == b"unchanged"
     build_context.write_context(
         Lock("openblas", "x", (make_package("numpy", "cd"),)), tmp_path / "openblas"
     )
-    assert archive.read_bytes() != b"as it was"
+    assert archive.read_bytes() != b"unchanged"
 
 
 def test_a_failed_installation_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

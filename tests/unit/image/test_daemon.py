@@ -26,7 +26,7 @@ from builder.image import daemon
         ("E: Could not get lock /x: open (13: Permission denied)", errors.ImageFailed, "the cause"),
     ],
 )
-def test_each_message_of_docker_has_its_error(
+def test_messages_of_docker_become_errors_of_the_builder(
     output: str, error: type[Exception], hint: str
 ) -> None:
     with pytest.raises(error, match="it failed") as caught, daemon.translate_errors("it failed"):

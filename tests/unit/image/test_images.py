@@ -38,7 +38,7 @@ def test_the_dockerfile_names_no_stack() -> None:
     assert not re.search(rf"\b({names})\b", text)
 
 
-def test_the_dockerfile_agrees_with_the_builder() -> None:
+def test_the_dockerfile_has_the_builders_prefix_and_directories() -> None:
     text = paths.DOCKERFILE.read_text(encoding="utf-8")
     assert f"PATH={build_context.PREFIX}/bin:$PATH" in text
     home, work = build_context.SHARED

@@ -32,7 +32,13 @@ def unpack(file: Path) -> dict[str, bytes]:
 
 
 def save_image(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
-    """Write an archive of Docker 20.10; with ``blobs`` as prefix of its paths, of Docker 25."""
+    """Write an image archive like ``docker save``.
+
+    Args:
+        built: the build time, which the configuration contains.
+        blobs: the directory of the image's files. Docker 20.10 uses the archive's root, Docker 25
+            ``blobs/sha256/``.
+    """
     config = {
         "os": "linux",
         "created": built,
@@ -52,10 +58,10 @@ def save_image(tmp_path: Path, *, built: str = "2026", blobs: str = "") -> Path:
 def test_each_directory_comes_before_its_contents(tmp_path: Path) -> None:
     oci.convert_archive(save_image(tmp_path), tmp_path / "oci.tar", NAME, EPOCH)
     with tarfile.open(tmp_path / "oci.tar") as tar:
-        seen = {"."}
+        directories = {"."}
         for member in tar:
-            assert str(Path(member.name).parent) in seen
-            seen.add(member.name)
+            assert str(Path(member.name).parent) in directories
+            directories.add(member.name)
 
 
 def test_the_path_of_every_blob_is_its_digest(tmp_path: Path) -> None:
@@ -66,7 +72,9 @@ def test_the_path_of_every_blob_is_its_digest(tmp_path: Path) -> None:
     assert descriptor["annotations"]["org.opencontainers.image.ref.name"] == NAME
     manifest = json.loads(members[f"blobs/sha256/{digest.removeprefix('sha256:')}"])
     layers = [compute_sha256(content) for content in (FIRST, SECOND, FIRST)]
-    assert [layer["digest"] for layer in manifest["layers"]] == [f"sha256:{it}" for it in layers]
+    assert [layer["digest"] for layer in manifest["layers"]] == [
+        f"sha256:{item}" for item in layers
+    ]
     assert [layer["size"] for layer in manifest["layers"]] == [len(FIRST), len(SECOND), len(FIRST)]
     for name, content in members.items():
         if name.startswith("blobs/"):
@@ -85,7 +93,7 @@ def test_the_digest_does_not_depend_on_the_build_time(tmp_path: Path) -> None:
     assert (tmp_path / "2026.tar").read_bytes() == (tmp_path / "2027.tar").read_bytes()
 
 
-def test_archives_of_two_docker_versions_give_the_same_bytes(tmp_path: Path) -> None:
+def test_archives_of_two_docker_versions_have_the_same_digest(tmp_path: Path) -> None:
     digests = {
         oci.convert_archive(save_image(tmp_path, blobs=blobs), tmp_path / "oci.tar", NAME, EPOCH)
         for blobs in ("", "blobs/sha256/")

@@ -9,7 +9,7 @@ from builder.common.errors import CommandFailed, HostToolMissing, ImageFailed
 from builder.image import sif
 
 
-def test_without_apptainer_the_definition_and_the_command_remain(
+def test_without_apptainer_the_definition_is_written_and_the_error_has_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sif.shutil, "which", lambda _: None)

@@ -1,4 +1,4 @@
-"""Audit pins with fake answers of the indexes."""
+"""Test the audit of pinned sources with fake answers of Debian's and PyPI's indexes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from builder.maintenance.audit import Finding
 from builder.source import debian, sources
 from builder.stack.recipes import Source
 
-# 2023-02-07 11:00 and one day earlier.
+# 2023-02-07 11:00 UTC, in seconds since 1970.
 TIME = 1675767600
 
 
@@ -61,7 +61,10 @@ def test_only_a_final_release_of_the_same_series_is_newer(
 
 @pytest.fixture
 def indexes(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
-    """Return fake answers of the indexes, which the test may change; an exception is raised."""
+    """Return the fake answers by index ("debian", "pip"); an answer that is an exception is raised.
+
+    A test may change the answers. The entry "asked" has the arguments of the last call of pip.
+    """
     answers: dict[str, object] = {
         "debian": {
             "python3.11_3.11.9.orig.tar.gz": frozenset({"trixie"}),
@@ -110,7 +113,7 @@ def test_an_index_that_does_not_answer_is_an_error(
         audit.query_indexes(["numpy-1.26.4.tar.gz"])
 
 
-def test_the_day_of_a_tar_archive_is_its_newest_member() -> None:
+def test_a_tar_archive_is_dated_by_its_newest_member() -> None:
     source = Source("python3.11_3.11.2.orig.tar.gz", "0" * 64)
     assert audit.find_day(source) is None
     archive = sources.cached_path(source)
@@ -123,7 +126,7 @@ def test_the_day_of_a_tar_archive_is_its_newest_member() -> None:
     assert audit.find_day(source) == "2023-02-07"
 
 
-def test_the_day_of_a_debian_package_is_its_first_member() -> None:
+def test_a_debian_package_is_dated_by_its_first_member() -> None:
     source = Source("libgpuarray3_0.7.6-13+b1_amd64.deb", "0" * 64)
     archive = sources.cached_path(source)
     archive.parent.mkdir(parents=True)
@@ -131,7 +134,7 @@ def test_the_day_of_a_debian_package_is_its_first_member() -> None:
     assert audit.find_day(source) == "2023-02-07"
 
 
-def test_a_row_has_age_and_newer_release() -> None:
+def test_a_row_has_the_age_in_years_and_a_newer_release() -> None:
     today = date(2026, 2, 7)
     assert audit.make_row(
         "zlib_1.2.13.dfsg.orig.tar.bz2", Finding("2023-02-07", True, None, ("bookworm",)), today
@@ -155,11 +158,11 @@ def test_a_row_has_age_and_newer_release() -> None:
         (("trixie",), False),
     ],
 )
-def test_only_stable_suites_keep_files(suites: tuple[str, ...], lasting: bool) -> None:
+def test_only_the_suite_bookworm_keeps_its_files(suites: tuple[str, ...], lasting: bool) -> None:
     assert Finding(None, True, None, suites).lasting is lasting
 
 
-def test_the_report_has_each_source(
+def test_the_report_has_all_pinned_sources_and_their_suites(
     indexes: dict[str, object],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

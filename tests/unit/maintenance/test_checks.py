@@ -1,4 +1,4 @@
-"""Select the files to lint and the tests to run."""
+"""Test the order of builds and test suites, and the files that lint checks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from builder.proof.own_tests import Run
 
 
 @pytest.fixture
-def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the builds and suites that would run; there is no built stack."""
+def actions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Replace builds and test suites; return their names in order. No stack is built before."""
     commands: list[str] = []
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: None)
     monkeypatch.setattr(checks, "build_stack", lambda stack, _: commands.append(f"build {stack}"))
@@ -24,9 +24,9 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return commands
 
 
-def test_unit_tests_build_nothing(happened: list[str]) -> None:
+def test_unit_tests_build_nothing(actions: list[str]) -> None:
     checks.run_tests(unit=True, select="")
-    assert happened == ["tests/unit"]
+    assert actions == ["tests/unit"]
 
 
 def test_options_reach_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,10 +37,10 @@ def test_options_reach_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_stack_is_built_before_it_is_tested(
-    happened: list[str], capsys: pytest.CaptureFixture[str]
+    actions: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     checks.run_tests(unit=False, select="")
-    assert happened == [
+    assert actions == [
         "tests/unit",
         "build openblas",
         "tests/unit/runtime in openblas",
@@ -55,14 +55,14 @@ def test_the_stack_is_built_before_it_is_tested(
 
 
 def test_the_tests_of_a_built_cuda_stack_run(
-    happened: list[str], monkeypatch: pytest.MonkeyPatch
+    actions: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(envs, "read_installed_digest", lambda _: "lock")
     checks.run_tests(unit=False, select="")
-    assert "tests/cuda in cuda" in happened
+    assert "tests/cuda in cuda" in actions
 
 
-def test_lint_checks_all_c_files_of_theano(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lint_checks_theanos_c_files_in_all_directories(monkeypatch: pytest.MonkeyPatch) -> None:
     commands: dict[str, list[str]] = {}
 
     def show(command: list[str], **_: Path) -> int:

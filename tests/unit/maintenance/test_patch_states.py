@@ -1,4 +1,4 @@
-"""Select states of the patch series."""
+"""Test which states of Theano's patch series are checked, and the search for missing returns."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from builder.maintenance import patch_states, patches
         ("port/current-numpy.patch", ("numpy",), True),
     ],
 )
-def test_selection(patch: str, selected: tuple[str, ...], expected: bool) -> None:
+def test_a_patch_is_selected_by_a_part_of_its_name(
+    patch: str, selected: tuple[str, ...], expected: bool
+) -> None:
+    """Without a selection, all patches except the port's are selected."""
     assert patch_states.is_selected(patch, selected) is expected
 
 
-def test_a_turn_selects_changed_patches_and_a_few_others() -> None:
+def test_a_turn_selects_changed_patches_and_a_part_of_the_others() -> None:
     names = [f"run/{number:02}.patch" for number in range(40)]
     turns = [patch_states.select_turn(names, ["run/07.patch"], turn) for turn in range(1, 41)]
     assert all("run/07.patch" in selected for selected in turns)
     assert max(map(len, turns)) <= patch_states.STATES_PER_TURN + 1
     assert {name for selected in turns for name in selected} == set(names)
     assert all(selected == sorted(selected) for selected in turns)
-    most = [patch_states.select_turn(names, names, turn) for turn in range(1, 41)]
-    assert max(map(len, most)) <= patch_states.MOST_STATES_PER_TURN
-    assert {name for selected in most for name in selected} == set(names)
+    turns_if_all_changed = [patch_states.select_turn(names, names, turn) for turn in range(1, 41)]
+    assert max(map(len, turns_if_all_changed)) <= patch_states.MOST_STATES_PER_TURN
+    assert {name for selected in turns_if_all_changed for name in selected} == set(names)
 
 
 def test_a_function_without_its_return_is_found() -> None:
@@ -55,8 +58,8 @@ def other():
     assert functions == ["half"]
 
 
-def test_the_port_comes_first() -> None:
-    """All states after the first patch of another theme run on today's Python."""
+def test_the_patches_of_the_port_come_first() -> None:
+    """Theano runs on the stack's Python only in states that contain the whole port."""
     names = patches.list_patches(patches.paths.RECIPES / patch_states.RECIPE)
     themes = [name.startswith(patch_states.PORT) for name in names]
     assert themes == sorted(themes, reverse=True)

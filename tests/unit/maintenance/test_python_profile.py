@@ -1,4 +1,4 @@
-"""Record the interpreter's profile, and write it."""
+"""Test the profile with which the compiler optimizes Python: its recording and its file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from builder.pipeline import Build
 
 @pytest.fixture
 def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the profile's file, which has old content."""
+    """Return the path of an older profile; the environment openblas exists."""
     file = tmp_path / "profile.tar.xz"
-    file.write_bytes(b"of before")
+    file.write_bytes(b"older profile")
     monkeypatch.setattr(python_profile, "PROFILE", file)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
     (tmp_path / "envs" / "openblas" / "lib" / "python3.11" / "site-packages").mkdir(parents=True)
@@ -31,7 +31,8 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-def count(directory: Path, *objects: str) -> None:
+def write_counts(directory: Path, *objects: str) -> None:
+    """Write files of execution counts (.gcda), as an instrumented program does."""
     for name in objects:
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +42,7 @@ def count(directory: Path, *objects: str) -> None:
 def test_programs_run_on_the_instrumented_interpreter(
     profile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran: list[str] = []
+    programs: list[str] = []
 
     def build(self: Build) -> tuple[list[Any], list[Any]]:
         python = next(recipe for recipe in self.plan.recipes if recipe.name == "python")
@@ -52,34 +53,34 @@ def test_programs_run_on_the_instrumented_interpreter(
     def run(argv: list[Any], env: Mapping[str, str], cwd: Path) -> Finished:
         assert cwd != paths.ROOT
         assert str(paths.ENVIRONMENTS) in env["PYTHONPATH"]
-        count(
+        write_counts(
             Path(env["GCOV_PREFIX"], "dev", "null"), "Objects/dictobject.gcda", "Python/ceval.gcda"
         )
-        ran.append(Path(argv[1]).name)
+        programs.append(Path(argv[1]).name)
         return Finished(0, "")
 
     monkeypatch.setattr(Build, "build_missing", build)
     monkeypatch.setattr(python_profile, "run", run)
     python_profile.record_profile("openblas", Options())
-    assert "ntm.py" in ran
+    assert "ntm.py" in programs
     with tarfile.open(profile) as tar:
         assert tar.getnames() == ["Objects/dictobject.gcda", "Python/ceval.gcda"]
 
 
-def test_the_same_counts_give_the_same_bytes(tmp_path: Path) -> None:
+def test_a_profile_depends_on_the_counts_but_not_on_their_directory(tmp_path: Path) -> None:
     written = []
-    for folder in ("here", "elsewhere/deeper"):
-        count(tmp_path / folder, "Python/ceval.gcda", "Objects/dictobject.gcda")
+    for folder in ("first", "second/deeper"):
+        write_counts(tmp_path / folder, "Python/ceval.gcda", "Objects/dictobject.gcda")
         file = tmp_path / "written.tar.xz"
         python_profile.write_profile(tmp_path / folder, file)
         written.append(file.read_bytes())
     assert written[0] == written[1]
 
 
-def test_without_counts_the_profile_does_not_change(profile: Path, tmp_path: Path) -> None:
+def test_without_counts_the_older_profile_is_kept(profile: Path, tmp_path: Path) -> None:
     with pytest.raises(BuildFailed, match="counts"):
         python_profile.write_profile(tmp_path / "counts", profile)
-    assert profile.read_bytes() == b"of before"
+    assert profile.read_bytes() == b"older profile"
 
 
 def test_the_profile_has_only_counts_of_the_interpreter() -> None:

@@ -1,4 +1,4 @@
-"""Read the ends of upstream support from support.toml."""
+"""Test the ends of upstream support that support.toml lists, and their warnings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_entry_matches_a_recipe_and_its_series() -> None:
         assert entry["source"]
 
 
-def test_a_version_gets_the_end_of_its_series_and_of_debians_fixes() -> None:
+def test_a_package_has_the_end_of_its_series_and_of_debians_fixes() -> None:
     result = support.look_up(make_recipe("python", "3.11.2", Fix("a.patch", ())), DOCUMENT)
     assert result == Support(
         "python", "3.11.2", date(2027, 10, 31), "PEP 664", fixed_until=date(2028, 6, 30)
@@ -49,7 +49,7 @@ def test_a_date_of_another_series_is_an_error(version: str) -> None:
         support.look_up(make_recipe("python", version), DOCUMENT)
 
 
-def test_without_an_entry_the_newest_release_is_supported() -> None:
+def test_a_package_without_an_entry_has_no_end_and_no_warning() -> None:
     result = support.look_up(make_recipe("zlib", "1.2.13"), DOCUMENT)
     assert (result.ends, result.state(TODAY)) == (None, "")
     assert support.format_row(result) == ["zlib", "1.2.13", "no date recorded", "", ""]
@@ -68,7 +68,7 @@ def test_a_warning_begins_a_year_before_the_end(ends: date, state: str) -> None:
     assert Support("python", "3.11.2", ends, "PEP 664").state(TODAY) == state
 
 
-def test_warnings_name_packages_with_their_day_and_debians_fixes() -> None:
+def test_warnings_have_the_end_of_support_and_of_debians_fixes() -> None:
     ended = Support("openssl", "3.0.20", date(2026, 9, 7), "", date(2028, 6, 30))
     ends = Support("python", "3.11.2", date(2027, 10, 31), "")
     assert support.format_warnings([ended, ends, Support("zlib", "1.2.13")], TODAY) == [

@@ -1,4 +1,4 @@
-"""Check that the page of changes to Theano has each patch once, with message, size and tests."""
+"""Test the generated page of changes to Theano, docs/theano-changes.md."""
 
 import re
 
@@ -13,16 +13,16 @@ def test_page_has_each_patch_once():
     assert sorted(names) == sorted(patches.list_patches(theano_changes.RECIPE))
 
 
-def test_patch_names_its_tests():
+def test_tests_of_a_patch_are_found():
     tests = theano_changes.find_tests("results/integer-maxima.patch")
     assert [test.name for test in tests] == ["test_integer_maxima.py"]
 
 
-def test_escape_keeps_plain_text():
+def test_escape_changes_only_markup():
     assert theano_changes.escape("a_b <c> [d]") == r"a\_b \<c> \[d]"
 
 
-def test_stale_page_is_refused(tmp_path, monkeypatch):
+def test_missing_page_is_refused_and_then_written_once(tmp_path, monkeypatch):
     monkeypatch.setattr(theano_changes, "PAGE", tmp_path / "theano-changes.md")
     with pytest.raises(CommandFailed, match="differs"):
         theano_changes.check()

@@ -1,4 +1,4 @@
-"""Replace git's commit in measurements, because unit tests start no processes."""
+"""Replace the commit in measurements by an empty text, because unit tests cannot start git."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from builder.measure import bar_chart
 
 GROUPS = {
-    "a <b> & c": {"stock": {"graph": 1.0, "linker": 3.0}, "ours": {"graph": 0.5, "linker": 0.5}},
+    "a <b> & c": {"stock": {"graph": 1.0, "linker": 3.0}, "mkl": {"graph": 0.5, "linker": 0.5}},
     "d": {"jax": {"compile": 2.0}},
 }
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -18,24 +18,22 @@ def draw() -> ET.Element:
 
 
 def find_bars(svg: ET.Element) -> list[ET.Element]:
-    """Return the rectangles of the bars; the legend's rectangles are square."""
+    """Return the rectangles of the bars, without the squares of the legend."""
     return [bar for bar in svg.iter(f"{NAMESPACE}rect") if bar.get("height") != bar.get("width")]
 
 
 def test_the_picture_has_names_and_totals() -> None:
     texts = [element.text for element in draw().iter(f"{NAMESPACE}text")]
-    assert {"Title", "a <b> & c", "d", "stock", "ours", "jax", "4.0 s", "1.0 s", "2.0 s"} <= {
-        *texts
-    }
+    assert {"Title", "a <b> & c", "d", "stock", "mkl", "jax", "4.0 s", "1.0 s", "2.0 s"} <= {*texts}
 
 
-def test_lengths_are_in_proportion_within_a_group() -> None:
+def test_the_lengths_of_a_groups_bars_are_proportional_to_the_seconds() -> None:
     widths = [float(bar.get("width", 0)) for bar in find_bars(draw())]
     quarter = bar_chart.BAR / 4
     assert widths == [quarter, 3 * quarter, quarter / 2, quarter / 2, bar_chart.BAR]
 
 
-def test_phases_follow_one_another_in_their_own_colours() -> None:
+def test_the_phases_of_a_bar_are_adjacent_and_have_their_own_colours() -> None:
     first, second, *_ = find_bars(draw())
     assert float(first.get("x", 0)) + float(first.get("width", 0)) == float(second.get("x", 0))
     assert [first.get("fill"), second.get("fill")] == list(bar_chart.COLOURS[:2])

@@ -11,11 +11,13 @@ from builder.measure import bench, references
 from builder.options import Options
 
 
-def test_references_are_installed_and_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def test_stock_is_always_measured_and_references_come_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    installed: list[str] = []
 
     def create(name: str, options: Options) -> Path:
-        made.append(name)
+        installed.append(name)
         return Path(name)
 
     monkeypatch.setattr(envs, "read_installed_digest", lambda name: "digest")
@@ -26,7 +28,7 @@ def test_references_are_installed_and_come_first(monkeypatch: pytest.MonkeyPatch
         "openblas",
         "mkl",
     ]
-    assert made == ["stock", "jax"]
+    assert installed == ["stock", "jax"]
 
 
 def test_a_measurement_requires_a_built_stack(
@@ -39,7 +41,7 @@ def test_a_measurement_requires_a_built_stack(
         bench.prepare_environments(["stock"], [])
 
 
-def test_the_users_settings_do_not_reach_a_measured_program(
+def test_a_measured_program_gets_a_new_home_and_not_the_users_flags(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
@@ -56,7 +58,7 @@ def test_the_users_settings_do_not_reach_a_measured_program(
     ("environment", "flags"),
     [("openblas", "on_opt_error=raise"), ("2017-openblas", ""), ("jax", "")],
 )
-def test_a_failed_optimizer_fails_the_bench_of_a_stack(
+def test_a_failed_optimization_is_an_error_only_in_current_stacks(
     environment: str, flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("THEANO_FLAGS", raising=False)

@@ -15,6 +15,7 @@ from builder.stack import stacks
 
 
 def make_row(calls: float = 10.0, loss: float = 0.5) -> Row:
+    """Make a measurement whose calls take ``calls`` seconds and whose first loss is ``loss``."""
     return {
         "calls": calls,
         "compile": 40.0,
@@ -28,7 +29,7 @@ def make_row(calls: float = 10.0, loss: float = 0.5) -> Row:
 
 
 def find_stack(blas: str, libm: str) -> str:
-    """Return the stack of 2017 with these values."""
+    """Return the name of the stack of 2017 with this BLAS and libm."""
     named = map(stacks.load, benchmark_of_2017.list_old_stacks())
     return next(stack.name for stack in named if (stack.blas, stack.libm) == (blas, libm))
 
@@ -40,12 +41,12 @@ def test_each_measurement_of_2017_has_a_stack() -> None:
     assert "openblas" not in benchmark_of_2017.list_old_stacks()
 
 
-def test_ratios_are_shown_with_the_ratios_of_2017() -> None:
-    first, other = find_stack("numpy", "system"), find_stack("mkl", "system")
+def test_a_ratio_is_followed_by_the_ratio_of_2017() -> None:
+    first, second = find_stack("numpy", "system"), find_stack("mkl", "system")
     head, lines = benchmark_of_2017.make_table(
-        {first: make_row(), other: make_row(9.0), "openblas": make_row(2.0)}
+        {first: make_row(), second: make_row(9.0), "openblas": make_row(2.0)}
     )
-    assert head == ["seconds", first, other, "openblas"]
+    assert head == ["seconds", first, second, "openblas"]
     cells = {line[0]: line[1:] for line in lines}
     assert cells["calls"] == ["10.00 1.000 (1.000)", "9.00 0.900 (0.883)", "2.00 0.200"]
     assert cells["Dot22"][1] == "1.00 Py 1.000 (0.560)"
@@ -80,28 +81,28 @@ def test_different_losses_are_an_error_after_the_report_is_written(
     assert (tmp_path / "bench-2017-small.svg").exists()
 
 
-def test_the_fastest_calls_of_a_small_machine_count(
+def test_the_fastest_of_four_runs_and_the_first_compilation_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pending = {"openblas": [10.0, 12.0, 8.0, 9.0], "mkl": [5.0, 6.0, 7.0, 8.0]}
-    asked: list[tuple[str, bool]] = []
-    both = threading.Barrier(2, timeout=10)
+    measurements: list[tuple[str, bool]] = []
+    barrier = threading.Barrier(2, timeout=10)
 
     def measure_one(name: str, *_: object, empty: bool) -> Row:
-        asked.append((name, empty))
+        measurements.append((name, empty))
         if empty:
-            both.wait()
+            barrier.wait()
         return {**make_row(pending[name].pop(0)), "compile": 40.0 if empty else 1.0}
 
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
     monkeypatch.setattr(benchmark_of_2017, "measure_one", measure_one)
     monkeypatch.setattr(benchmark_of_2017, "count_cpus", lambda: 2)
     file = benchmark_of_2017.measure(["openblas", "mkl"], "small", 100)
-    # The environments compile at the same time.
-    assert set(asked[:2]) == {("openblas", True), ("mkl", True)}
-    assert asked[2:] == [("openblas", False), ("mkl", False)] * 3
+    # With two CPUs, both environments compile at the same time, in either order.
+    assert set(measurements[:2]) == {("openblas", True), ("mkl", True)}
+    assert measurements[2:] == [("openblas", False), ("mkl", False)] * 3
     rows = json.loads(file.read_text())["rows"]
-    assert {name: (kept["calls"], kept["compile"]) for name, kept in rows.items()} == {
+    assert {name: (row["calls"], row["compile"]) for name, row in rows.items()} == {
         "openblas": (8.0, 40.0),
         "mkl": (5.0, 40.0),
     }
@@ -111,12 +112,12 @@ def test_a_measurement_starts_with_an_empty_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
-    kept = tmp_path / "openblas" / "2017" / ".theano"
-    kept.mkdir(parents=True)
+    compiledir = tmp_path / "openblas" / "2017" / ".theano"
+    compiledir.mkdir(parents=True)
 
     def run(command: list[object], **_: object) -> Finished:
         assert command[-3:] == ["small", "7", tmp_path / "2017.turns"]
-        assert not kept.exists()
+        assert not compiledir.exists()
         return Finished(0, "a warning\n" + json.dumps(make_row()))
 
     monkeypatch.setattr(bench, "run", run)

@@ -19,7 +19,7 @@ BEST: Seconds = {
         "log float32 1e+05": 9e-4,
         "exp float64 1e+05": 6e-4,
     },
-    "ours": {
+    "mkl": {
         "check_blas float64 2000": 0.5,
         "ntm-small": 0.01,
         "exp float32 1e+05": 1e-4,
@@ -29,8 +29,8 @@ BEST: Seconds = {
 }
 
 
-class Talk:
-    """Answers every round with shorter or longer times."""
+class FakeConversation:
+    """A fake measuring process; ``seconds`` are its answers, one for each round."""
 
     def __init__(self, seconds: Sequence[float]) -> None:
         self.seconds = list(seconds)
@@ -38,34 +38,39 @@ class Talk:
     def ask(self, line: str) -> str:
         return json.dumps({"exp float32 1e+05": self.seconds.pop(0)})
 
-    def __enter__(self) -> Talk:
+    def __enter__(self) -> FakeConversation:
         return self
 
     def __exit__(self, *_: object) -> None:
         assert not self.seconds
 
 
-def test_the_best_round_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    talks = {"stock": Talk([9.0, 4.0, 5.0]), "ours": Talk([2.0, 3.0, 1.0])}
+def test_the_shortest_time_of_all_rounds_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = {
+        "stock": FakeConversation([9.0, 4.0, 5.0]),
+        "mkl": FakeConversation([2.0, 3.0, 1.0]),
+    }
     graphs: list[Sequence[str]] = []
 
-    def start(name: str, sizes: Sequence[str]) -> Talk:
+    def start(name: str, sizes: Sequence[str]) -> FakeConversation:
         graphs.append(sizes)
-        return talks[name]
+        return conversations[name]
 
     monkeypatch.setattr(call_time, "start_process", start)
     monkeypatch.setattr(paths, "REPORTS", tmp_path)
-    document = report.read(call_time.measure(["stock", "ours"], quick=True))
+    document = report.read(call_time.measure(["stock", "mkl"], quick=True))
     assert document["seconds"] == {
         "stock": {"exp float32 1e+05": 4.0},
-        "ours": {"exp float32 1e+05": 1.0},
+        "mkl": {"exp float32 1e+05": 1.0},
     }
     assert graphs == [["ntm-small"]] * 2
 
 
-def test_times_are_compared_with_stock() -> None:
+def test_the_table_has_units_and_the_speed_up_over_stock() -> None:
     head, lines = call_time.make_table(BEST)
-    assert head == ["call", "stock", "ours"]
+    assert head == ["call", "stock", "mkl"]
     assert [cell.split() for cell in lines[0]] == [
         ["check_blas", "float64", "2000"],
         ["16.0", "GFLOP/s", "1.00x"],

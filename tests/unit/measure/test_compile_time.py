@@ -14,6 +14,7 @@ from builder.measure.compile_time import Row
 
 
 def make_row(seconds: float = 1.0) -> Row:
+    """Make a measurement whose phase "graph" takes ``seconds``."""
     return {
         "phases": {"import": 0.5, "graph": seconds, "first call": 0.25},
         "cpu": 2.0,
@@ -30,7 +31,7 @@ def make_row(seconds: float = 1.0) -> Row:
 
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
-    """Record the measurements in order, without running them."""
+    """Replace measurements; return (graph, cache, environment) of each, in order."""
     calls: list[tuple[str, str, str]] = []
 
     def measure(environment: str, graph: str, cache: str) -> Row:
@@ -64,14 +65,16 @@ def test_runs_alternate_and_their_medians_are_reported(
         ("mlp", "empty", "openblas"),
     ]
     row = report.read(file)["rows"]["mlp"]["openblas"]["empty"]
-    # Measurements number 1, 5 and 9 have this row; see make_row.
+    # The measurements 1, 5 and 9; `measured` makes the phase graph take so many seconds.
     assert row["totals"] == [1.75, 5.75, 9.75]
     assert compile_time.compute_total_seconds(row) == 5.75
     assert row["calls"] == [0.001, 0.001, 0.001]
     assert row["provenance"]["runs"] == 3
 
 
-def test_quick_omits_the_slow_graphs(measured: list[tuple[str, str, str]]) -> None:
+def test_quick_does_not_measure_stock_theano_on_slow_graphs(
+    measured: list[tuple[str, str, str]],
+) -> None:
     compile_time.measure(["stock", "openblas"], ["ntm"], quick=True)
     assert {name for _, _, name in measured} == {"openblas"}
 
@@ -128,7 +131,7 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     assert len(lines) == 8
     assert all(len(line) == len(head) for line in lines)
     assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
-    # The first process of the graph has the lowest bound.
+    # All rows have the lowest bound of the graph, which is the first measurement's.
     assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 
@@ -138,7 +141,7 @@ def test_an_unknown_graph_is_refused(graph: str) -> None:
         compile_time.measure(["stock"], [graph], quick=False)
 
 
-def test_other_sizes_are_measured_and_come_last(measured: list[tuple[str, str, str]]) -> None:
+def test_graphs_of_other_sizes_come_last_in_the_table(measured: list[tuple[str, str, str]]) -> None:
     file = compile_time.measure(["stock", "jax"], ["mlp200", "mlp40", "tiny"], quick=False)
     assert ("mlp200", "empty", "stock") not in measured
     _, lines = compile_time.make_table(report.read(file)["rows"])
@@ -146,24 +149,26 @@ def test_other_sizes_are_measured_and_come_last(measured: list[tuple[str, str, s
     assert compile_time.describe_graph("mlp200") == "200 dense layers"
 
 
-def test_an_empty_cache_is_a_new_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measurement_with_an_empty_cache_gets_a_new_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
     monkeypatch.setenv("THEANO_FLAGS", "optimizer=None")
-    seen: list[tuple[list[str], bool]] = []
+    started: list[tuple[list[str], bool]] = []
 
     def run(argv: list[object], *, env: dict[str, str], cwd: Path) -> Finished:
         assert env["HOME"] == str(cwd)
         assert "THEANO_FLAGS" not in env
-        kept = (cwd / "compiled").exists()
+        has_cache = (cwd / "compiled").exists()
         (cwd / "compiled").touch()
-        seen.append(([str(part) for part in argv[-2:]], kept))
+        started.append(([str(part) for part in argv[-2:]], has_cache))
         return Finished(0, "a warning\n" + json.dumps(make_row()) + "\n")
 
     monkeypatch.setattr(bench, "run", run)
     for cache in ("empty", "warm", "empty"):
         assert compile_time.measure_one("stock", "mlp", cache)["phases"] == make_row()["phases"]
     compile_time.measure_one("jax", "mlp", "empty")
-    assert seen == [
+    assert started == [
         (["theano", "mlp"], False),
         (["theano", "mlp"], True),
         (["theano", "mlp"], False),

@@ -17,7 +17,7 @@ from builder.source import sources
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Record the programs that the installation of an environment would start."""
+    """Replace the programs that an installation starts; return their commands in order."""
     started: list[list[str]] = []
 
     def run(argv: list[object]) -> Finished:
@@ -33,13 +33,13 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
     return started
 
 
-def test_an_installed_reference_is_kept(commands: list[list[str]]) -> None:
+def test_an_installed_reference_is_not_installed_again(commands: list[list[str]]) -> None:
     prefix = references.install_reference("stock", Options())
-    made = len(commands)
-    (prefix / "kept").touch()
+    count = len(commands)
+    (prefix / "marker").touch()
     assert references.install_reference("stock", Options()) == prefix
-    assert len(commands) == made
-    assert (prefix / "kept").exists()
+    assert len(commands) == count
+    assert (prefix / "marker").exists()
 
 
 def test_an_incomplete_environment_is_installed_again(
@@ -48,14 +48,14 @@ def test_an_incomplete_environment_is_installed_again(
     def fail(_: list[object]) -> Finished:
         raise CommandFailed("no network")
 
-    whole = references.run
+    run_successfully = references.run
     monkeypatch.setattr(references, "run", fail)
     with pytest.raises(EnvironmentFailed, match="stock could not be installed:\nno network"):
         references.install_reference("stock", Options())
-    (paths.ENVIRONMENTS / "stock" / "left").touch()
-    monkeypatch.setattr(references, "run", whole)
+    (paths.ENVIRONMENTS / "stock" / "incomplete").touch()
+    monkeypatch.setattr(references, "run", run_successfully)
     prefix = references.install_reference("stock", Options())
-    assert not (prefix / "left").exists()
+    assert not (prefix / "incomplete").exists()
     assert commands
 
 
@@ -63,13 +63,13 @@ def test_changed_pins_install_the_reference_again(
     commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     references.install_reference("stock", Options())
-    made = len(commands)
+    count = len(commands)
     changed = tmp_path / "references"
     changed.mkdir()
     (changed / "stock.txt").write_text("six==1.17.0 --hash=sha256:0")
     monkeypatch.setattr(paths, "REFERENCES", changed)
     references.install_reference("stock", Options())
-    assert len(commands) == 2 * made
+    assert len(commands) == 2 * count
 
 
 def test_pip_requires_hashes(commands: list[list[str]]) -> None:
@@ -98,10 +98,10 @@ def test_an_unknown_reference_is_refused() -> None:
 def test_every_requirement_is_pinned_and_hashed(name: str) -> None:
     pins = re.split(r"\n(?! )", (paths.REFERENCES / f"{name}.txt").read_text("utf-8").strip())
     assert all(re.match(r"\S+==\S+ \\\n +--hash=sha256:[0-9a-f]{64}", pin) for pin in pins)
-    wanted = re.findall(
+    requirements = re.findall(
         r"^[A-Za-z][\w-]+", (paths.REFERENCES / f"{name}.in").read_text("utf-8"), re.M
     )
-    assert {word.lower() for word in wanted} <= {pin.partition("==")[0] for pin in pins}
+    assert {word.lower() for word in requirements} <= {pin.partition("==")[0] for pin in pins}
 
 
 def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +109,6 @@ def test_stock_has_an_interpreter_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     versions = {name: plan.recipes[-1].outputs[0].version for name, plan in plans.items()}
     lines = {name: version.rpartition(".")[0] for name, version in versions.items()}
     assert lines == {"stock": "3.9", "stock-programs": "3.9", "jax": "3.11", "pytensor": "3.11"}
-    # The script of recipes/python builds it: a change of the script causes a new build.
+    # recipes/python/build.sh builds stock's Python too, so that a change of the script rebuilds it.
     script = paths.RECIPES / "python" / "build.sh"
     assert script in plans["stock"].recipes[-1].project_paths

@@ -11,6 +11,7 @@ NEW = {"libc.so.6": {"GLIBC_2.34": ["dlopen", "dlsym", "dlclose", "dlerror"]}}
 
 
 def find_violations(image: bytes, file: str = "lib/x.so", *libraries: str) -> list[str]:
+    """Return the violations of a package with one binary, whose dependencies have ``libraries``."""
     return list(
         binaries.find_violations({file: elf.read_requirements(image)}, OLDEST_GLIBC, libraries)
     )
@@ -21,7 +22,7 @@ def test_a_newer_glibc_is_rejected() -> None:
         "lib/x.so needs GLIBC_2.34 (dlopen, dlsym, dlclose, ...); packages must run on glibc 2.28"
     ]
     assert find_violations(make_library(versions={"libc.so.6": {"GLIBC_2.28": ["fcntl64"]}})) == []
-    # Compared as numbers, and only for glibc.
+    # Versions are compared as numbers: 2.4 is older than 2.28. Only versions of glibc count.
     assert (
         find_violations(make_library(versions={"libc.so.6": {"GLIBC_2.4": ["__stack_chk_fail"]}}))
         == []
@@ -69,7 +70,7 @@ def test_a_search_path_stays_below_the_prefix(file: str, path: str, inside: bool
     )
 
 
-def test_unsafe_segments_and_newer_processors_are_rejected() -> None:
+def test_executable_stacks_text_relocations_and_newer_processors_are_rejected() -> None:
     assert find_violations(make_library(stack=RWE)) == ["lib/x.so needs an executable stack"]
     assert find_violations(make_library(entries=[(elf.DT_TEXTREL, 0)])) == [
         "lib/x.so has text relocations"
@@ -78,7 +79,7 @@ def test_unsafe_segments_and_newer_processors_are_rejected() -> None:
     assert find_violations(make_library(levels=1)) == []
 
 
-def test_the_newest_required_glibc() -> None:
+def test_the_dependency_on_glibc_is_the_newest_required_version() -> None:
     old = {"libc.so.6": {"GLIBC_2.3.4": ["a"], "GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["b"]}}
     required = {"lib/y.so": elf.read_requirements(make_library(versions=old))}
     assert binaries.find_newest_glibc(required) == ((2, 14), "GLIBC_2.14", "lib/y.so", ("memcpy",))

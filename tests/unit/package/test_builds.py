@@ -1,4 +1,4 @@
-"""Test the scheduler of builds with a fake engine."""
+"""Test the scheduler of package builds; a fake engine replaces rattler-build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,12 @@ requirements: {{host: [{host}]}}
 
 
 class Engine:
-    """A fake engine process that ends at the first poll, with or without a package."""
+    """A fake engine and its processes, which end at once.
+
+    Attributes:
+        outcome: writes the packages into a recipe's work directory; returns the exit code.
+        built: the names of the recipes that were built, in order.
+    """
 
     def __init__(self, outcome: Callable[[Path], int]) -> None:
         self.outcome = outcome
@@ -49,6 +54,7 @@ class Engine:
 
 
 def succeed(work: Path) -> int:
+    """Write a package and its measured CPU time; return the exit code 0."""
     output = work / "output" / "linux-64"
     output.mkdir(parents=True)
     (output / f"{work.name}-1.0-h0_0.conda").write_text(work.name)
@@ -58,6 +64,7 @@ def succeed(work: Path) -> int:
 
 @pytest.fixture
 def plan(recipes_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
+    """Return a plan of three recipes: theano-stack requires b, and b requires c."""
     for name, host in (("theano-stack", "b"), ("b", "c"), ("c", "")):
         (recipes_dir / name).mkdir(parents=True)
         (recipes_dir / name / "recipe.yaml").write_text(RECIPE.format(name=name, host=host))
@@ -68,31 +75,32 @@ def plan(recipes_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     return package_cache.make_plan(rendered, recipes.collect_dependencies(rendered), {})
 
 
-def engine(monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Path], int]) -> Engine:
-    double = Engine(outcome)
-    monkeypatch.setattr(builds.processes, "start", double.start)
-    return double
+def replace_engine(monkeypatch: pytest.MonkeyPatch, outcome: Callable[[Path], int]) -> Engine:
+    """Replace the engine by a fake engine with this outcome; return the fake engine."""
+    engine = Engine(outcome)
+    monkeypatch.setattr(builds.processes, "start", engine.start)
+    return engine
 
 
-def test_recipes_build_once_after_their_dependencies(
+def test_a_recipe_is_built_once_and_after_its_dependencies(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    double = engine(monkeypatch, succeed)
+    engine = replace_engine(monkeypatch, succeed)
     first = builds.build_missing(plan).packages
-    assert double.built == ["c", "b", "theano-stack"]
+    assert engine.built == ["c", "b", "theano-stack"]
     assert builds.build_missing(plan).packages == first
-    assert len(double.built) == 3
+    assert len(engine.built) == 3
     assert not [entry for entry in paths.work_directory().iterdir() if entry.is_dir()]
 
 
-def test_unpacked_packages_of_the_same_name_are_removed(
+def test_unpacked_packages_with_the_names_of_new_packages_are_removed(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pkgs = paths.engine_cache() / "pkgs"
     stems = [f"{o.name}-{o.version}-{o.build}" for recipe in plan.recipes for o in recipe.outputs]
     for stem in [*stems, "other-1.0-0"]:
         (pkgs / stem / "info").mkdir(parents=True)
-    engine(monkeypatch, succeed)
+    replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
     assert [recipe.name for recipe in pkgs.iterdir()] == ["other-1.0-0"]
 
@@ -100,17 +108,19 @@ def test_unpacked_packages_of_the_same_name_are_removed(
 def test_a_recipe_waits_for_missing_indirect_dependencies(
     plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine(monkeypatch, succeed)
+    replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
     for name in ("c", "theano-stack"):
         shutil.rmtree(paths.package_cache() / plan.keys[name])
-    double = engine(monkeypatch, succeed)
+    engine = replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
-    assert double.built == ["c", "theano-stack"]
+    assert engine.built == ["c", "theano-stack"]
 
 
-def test_a_failure_names_recipe_reason_and_log(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine(monkeypatch, lambda work: succeed(work) if work.name == "c" else 1)
+def test_the_error_of_a_failed_build_names_recipe_reason_and_log(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace_engine(monkeypatch, lambda work: succeed(work) if work.name == "c" else 1)
     with pytest.raises(BuildFailed) as failure:
         builds.build_missing(plan)
     message = str(failure.value)
@@ -120,16 +130,16 @@ def test_a_failure_names_recipe_reason_and_log(plan: Plan, monkeypatch: pytest.M
     assert str(paths.work_directory() / "b") in message
     assert (paths.work_directory() / "b").is_dir()
     assert "run again" in message
-    double = engine(monkeypatch, succeed)
+    engine = replace_engine(monkeypatch, succeed)
     builds.build_missing(plan)
-    assert double.built == ["b", "theano-stack"]
+    assert engine.built == ["b", "theano-stack"]
 
 
 def test_a_full_disk_has_its_own_error(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    double = engine(monkeypatch, lambda _: 1)
+    engine = replace_engine(monkeypatch, lambda _: 1)
 
     def start(argv: list[Path], *, log: Path, **options: object) -> Engine:
-        process = Engine.start(double, argv, log=log, **options)
+        process = Engine.start(engine, argv, log=log, **options)
         log.write_text("cc: write error: No space left on device\n")
         return process
 
@@ -139,8 +149,12 @@ def test_a_full_disk_has_its_own_error(plan: Plan, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
-def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan:
-    """A plan with a short chain that has many dependents, and a long chain."""
+def wide_plan(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Return a plan with a long chain of recipes and a recipe with many dependents.
+
+    The chain consists of ``long`` (500 CPU s), ``end`` (100 CPU s) and ``theano-stack``. ``l1``,
+    ``l2`` and ``l3`` require ``many``. These five recipes take 20 CPU s each.
+    """
     hosts = {"many": "", "long": "", "l1": "many", "l2": "many", "l3": "many", "end": "long"}
     for name, host in {**hosts, "theano-stack": "l1, l2, l3, end"}.items():
         (recipes_dir / name).mkdir(exist_ok=True)
@@ -152,52 +166,52 @@ def wide(recipes_dir: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Plan
     return package_cache.make_plan(rendered, recipes.collect_dependencies(rendered), {})
 
 
-def test_the_longest_chain_starts_first(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    double = engine(monkeypatch, succeed)
-    builds.build_missing(wide, jobs=1)
-    assert double.built == ["long", "end", "many", "l1", "l2", "l3", "theano-stack"]
+def test_the_longest_chain_starts_first(wide_plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = replace_engine(monkeypatch, succeed)
+    builds.build_missing(wide_plan, jobs=1)
+    assert engine.built == ["long", "end", "many", "l1", "l2", "l3", "theano-stack"]
 
 
-def test_short_builds_start_first(wide: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    double = engine(monkeypatch, succeed)
+def test_short_builds_start_first(wide_plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = replace_engine(monkeypatch, succeed)
     forecast._read_costs()["recipes"] |= {
         "many": builds.SHORT_CPU_SECONDS / 2,
         "l2": builds.SHORT_CPU_SECONDS / 2,
     }
-    builds.build_missing(wide, jobs=1)
-    assert double.built == ["many", "l2", "long", "end", "l1", "l3", "theano-stack"]
+    builds.build_missing(wide_plan, jobs=1)
+    assert engine.built == ["many", "l2", "long", "end", "l1", "l3", "theano-stack"]
 
 
 def test_builds_off_the_critical_path_get_a_lower_priority(
-    wide: Plan, monkeypatch: pytest.MonkeyPatch
+    wide_plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    double = engine(monkeypatch, succeed)
+    engine = replace_engine(monkeypatch, succeed)
     changes: list[tuple[int, int]] = []
 
     def start(argv: list[Path], **options: object) -> Engine:
-        process = Engine.start(double, argv, **options)  # type: ignore[arg-type]
-        process.pid = -len(double.built)
+        process = Engine.start(engine, argv, **options)  # type: ignore[arg-type]
+        process.pid = -len(engine.built)
         return process
 
     monkeypatch.setattr(builds.processes, "start", start)
     monkeypatch.setattr(builds.processes, "lower_priority", lambda *change: changes.append(change))
-    builds.build_missing(wide, jobs=2)
-    assert double.built[:2] == ["long", "many"]
-    # The second of two builds ran at a lower priority. The longest chain never ran at a lower
-    # priority.
+    builds.build_missing(wide_plan, jobs=2)
+    assert engine.built[:2] == ["long", "many"]
+    # Process -2 builds `many`, which is not on the critical path, at a lower priority. Process -1
+    # builds `long`, which is on the critical path, and keeps its priority.
     assert (-2, builds.BACKGROUND_NICENESS) in changes
     assert -1 not in [process for process, _ in changes]
 
 
 def test_the_critical_path_depends_on_the_remaining_work(
-    wide: Plan, monkeypatch: pytest.MonkeyPatch
+    wide_plan: Plan, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    double = engine(monkeypatch, lambda _: 0)
-    scheduler = builds._Scheduler(wide, {}, "rattler-build", 2, Step("packages", 0.0, 0.0))
+    engine = replace_engine(monkeypatch, lambda _: 0)
+    scheduler = builds._Scheduler(wide_plan, {}, "rattler-build", 2, Step("packages", 0.0, 0.0))
     for pid, name in enumerate(["long", "many"], 1):
-        process = double.start([Path("work", name, "request.json")], log=paths.LOGS / name)
+        process = engine.start([Path("work", name, "request.json")], log=paths.LOGS / name)
         process.pid = pid
-        recipe = next(recipe for recipe in wide.recipes if recipe.name == name)
+        recipe = next(recipe for recipe in wide_plan.recipes if recipe.name == name)
         scheduler.running[name] = builds._Build(recipe, process, -1, Path("work"), 0.0)  # type: ignore[arg-type]
     changes: list[tuple[int, int]] = []
     monkeypatch.setattr(builds.processes, "lower_priority", lambda *change: changes.append(change))
@@ -212,7 +226,7 @@ def test_the_critical_path_depends_on_the_remaining_work(
 
 
 def test_the_duration_of_a_build_is_recorded(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine(monkeypatch, succeed)
+    replace_engine(monkeypatch, succeed)
     spans = builds.build_missing(plan).spans
     assert [span.recipe for span in spans] == ["c", "b", "theano-stack"]
     assert spans[0].begin <= spans[0].end <= spans[1].begin
@@ -227,6 +241,6 @@ def test_an_interruption_reports_the_recipes_built(
             raise KeyboardInterrupt
         return succeed(work)
 
-    engine(monkeypatch, interrupt)
+    replace_engine(monkeypatch, interrupt)
     with pytest.raises(KeyboardInterrupt, match="1 of 3 recipes are built"):
         builds.build_missing(plan)

@@ -14,7 +14,7 @@ from builder.package import bundles
 
 
 def make_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a checkout of two files, and a fake pip that provides one wheel."""
+    """Write a checkout of two files; replace git and pip, which downloads one wheel."""
     root.mkdir()
     (root / "tasks.py").write_text("tasks")
     (root / "invoke").write_text("door")
@@ -30,7 +30,7 @@ def make_project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundles, "run", run)
 
 
-def test_a_bundle_has_sources_repository_and_tools(
+def test_a_bundle_has_the_sources_the_checkout_and_the_builders_tools(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_project(tmp_path / "checkout", monkeypatch)
@@ -52,7 +52,7 @@ def test_a_bundle_has_sources_repository_and_tools(
         }
 
 
-def test_a_failed_bundle_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_incomplete_bundle_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_project(tmp_path / "checkout", monkeypatch)
     with pytest.raises(FileNotFoundError):
         bundles.write_bundle(tmp_path / "one.tar", [tmp_path / "none"])
@@ -77,7 +77,7 @@ def test_unpacking_a_bundle_stays_in_its_directory(tmp_path: Path) -> None:
         assert [file.name for file in directory.iterdir()] == ["evil"]
 
 
-def test_another_file_is_not_a_bundle(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_bundle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_text("x")
     with (
         pytest.raises(SourceUnavailable, match="is not a bundle"),

@@ -16,10 +16,12 @@ from builder.common.errors import BuildFailed
 from builder.package import canonical
 
 EPOCH = 1595894400
+# The header of an ELF note with a build ID of 20 bytes (NT_GNU_BUILD_ID).
 NOTE = b"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
 
 
-def tar(files: dict[str, bytes], mode: int) -> bytes:
+def pack(files: dict[str, bytes], mode: int) -> bytes:
+    """Return a tar archive of the files with these permissions, compressed with Zstandard."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():
@@ -29,8 +31,16 @@ def tar(files: dict[str, bytes], mode: int) -> bytes:
     return zstandard.compress(buffer.getvalue())
 
 
-def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **more: bytes) -> Path:
-    """Write a package like the engine's in ``directory``."""
+def write_engine_package(
+    directory: Path, *, depends: list[str], umask: int = 0, **more: bytes
+) -> Path:
+    """Write a package as the engine does when it builds in ``directory``; return its file.
+
+    Args:
+        depends: the dependencies in index.json.
+        umask: the engine's umask, which clears permissions of the package's files.
+        more: additional files, by path in the package.
+    """
     prefix = f"{directory}/host_env{'_placehold' * 25}"[:255].encode()
     record = b"../../../bin/tool,sha256=%b,9\r\nx.so,sha256=%b,9\r\nRECORD,,\r\n"
     digest = directory.name.encode()
@@ -57,29 +67,32 @@ def engine_package(directory: Path, *, depends: list[str], umask: int = 0, **mor
     }
     directory.mkdir(parents=True)
     package = directory / "x-1.0-h0_0.conda"
-    with zipfile.ZipFile(package, "w") as made:
-        made.writestr("metadata.json", "{}")
-        described = {name: json.dumps(table).encode() for name, table in info.items()}
-        made.writestr("info-x-1.0-h0_0.tar.zst", tar(described, 0o644 & ~umask))
-        made.writestr("pkg-x-1.0-h0_0.tar.zst", tar(files, 0o755 & ~umask))
+    with zipfile.ZipFile(package, "w") as archive:
+        archive.writestr("metadata.json", "{}")
+        info_files = {name: json.dumps(table).encode() for name, table in info.items()}
+        archive.writestr("info-x-1.0-h0_0.tar.zst", pack(info_files, 0o644 & ~umask))
+        archive.writestr("pkg-x-1.0-h0_0.tar.zst", pack(files, 0o755 & ~umask))
     return package
 
 
 def canonicalize(package: Path, **options: bool) -> dict[str, bytes]:
+    """Canonicalize a package; return the content of its files by path."""
     canonical.canonicalize(package, package.parent, EPOCH, **options)
     return {member.name: content for member, content in canonical.read_members(package)}
 
 
-def test_two_builds_in_different_places_are_the_same(tmp_path: Path) -> None:
-    one = engine_package(tmp_path / "a", depends=["libgcc", "zlib"])
-    other = engine_package(tmp_path / "b" / "directory", depends=["zlib", "libgcc"], umask=0o77)
-    canonicalize(one)
-    canonicalize(other)
-    assert one.read_bytes() == other.read_bytes()
+def test_builds_in_different_directories_have_the_same_bytes(tmp_path: Path) -> None:
+    first = write_engine_package(tmp_path / "a", depends=["libgcc", "zlib"])
+    second = write_engine_package(
+        tmp_path / "b" / "directory", depends=["zlib", "libgcc"], umask=0o77
+    )
+    canonicalize(first)
+    canonicalize(second)
+    assert first.read_bytes() == second.read_bytes()
 
 
-def test_paths_json_has_the_new_digests(tmp_path: Path) -> None:
-    files = canonicalize(engine_package(tmp_path / "a", depends=[]))
+def test_paths_json_has_the_digests_of_the_canonical_files(tmp_path: Path) -> None:
+    files = canonicalize(write_engine_package(tmp_path / "a", depends=[]))
     paths = json.loads(files["info/paths.json"])["paths"]
     assert {entry["_path"]: (entry["sha256"], entry["size_in_bytes"]) for entry in paths} == {
         name: (hashlib.sha256(content).hexdigest(), len(content))
@@ -92,19 +105,19 @@ def test_paths_json_has_the_new_digests(tmp_path: Path) -> None:
     assert files["lib/x.dist-info/RECORD"] == (b"../../../bin/tool,,\r\nx.so,,\r\nRECORD,,\r\n")
 
 
-def test_a_vendors_binary_is_unchanged(tmp_path: Path) -> None:
+def test_a_binary_that_was_not_relinked_keeps_its_build_id(tmp_path: Path) -> None:
     binary = b"\x7fELF" + NOTE + b"the vendor's own id."
-    package = engine_package(tmp_path / "a", depends=[], **{"lib/vendor.so": binary})
+    package = write_engine_package(tmp_path / "a", depends=[], **{"lib/vendor.so": binary})
     assert canonicalize(package, relinked=False)["lib/vendor.so"] == binary
     assert canonicalize(package)["lib/vendor.so"] != binary
 
 
-def test_the_glibc_dependency_is_that_of_the_binaries(tmp_path: Path) -> None:
+def test_the_glibc_dependency_is_computed_from_the_binaries(tmp_path: Path) -> None:
     depends = ["zlib", "__glibc >=2.36,<3.0.a0", "libgcc"]
     binary = make_library(versions={"libc.so.6": {"GLIBC_2.14": ["memcpy"], "GLIBC_2.4": ["f"]}})
     contents = {}
     for name, more in (("with", {"lib/y.so": binary}), ("without", {})):
-        files = canonicalize(engine_package(tmp_path / name, depends=depends, **more))
+        files = canonicalize(write_engine_package(tmp_path / name, depends=depends, **more))
         contents[name] = json.loads(files["info/index.json"])["depends"]
     assert contents == {
         "with": ["__glibc >=2.14,<3.0.a0", "libgcc", "zlib"],
@@ -112,9 +125,9 @@ def test_the_glibc_dependency_is_that_of_the_binaries(tmp_path: Path) -> None:
     }
 
 
-def test_the_requirements_of_a_packages_binaries(tmp_path: Path) -> None:
+def test_the_requirements_of_a_packages_binaries_are_read(tmp_path: Path) -> None:
     binary = make_library(needed=["libz.so.1"])
-    package = engine_package(tmp_path / "a", depends=["zlib"], **{"lib/y.so": binary})
+    package = write_engine_package(tmp_path / "a", depends=["zlib"], **{"lib/y.so": binary})
     required = canonical.canonicalize(package, package.parent, EPOCH)
     assert required["lib/y.so"].libraries == ("libz.so.1",)
     assert canonical.read_requirements(package) == required
@@ -122,14 +135,14 @@ def test_the_requirements_of_a_packages_binaries(tmp_path: Path) -> None:
 
 
 def test_a_truncated_binary_is_rejected(tmp_path: Path) -> None:
-    package = engine_package(tmp_path / "a", depends=[], **{"lib/y.so": make_library()[:-1]})
+    package = write_engine_package(tmp_path / "a", depends=[], **{"lib/y.so": make_library()[:-1]})
     with pytest.raises(BuildFailed, match=r"lib/y\.so: it is truncated"):
         canonicalize(package)
 
 
 def test_a_file_with_the_build_directorys_path_is_rejected(tmp_path: Path) -> None:
     leak = f"{tmp_path}/a/build/x.c".encode()
-    package = engine_package(tmp_path / "a", depends=[], **{"lib/leak.txt": leak})
+    package = write_engine_package(tmp_path / "a", depends=[], **{"lib/leak.txt": leak})
     with pytest.raises(BuildFailed, match=r"lib/leak.txt contains the path of the build directory"):
         canonicalize(package)
     assert [file.name for file in package.parent.iterdir() if file.suffix == ".conda"]

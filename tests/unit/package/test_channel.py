@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import rattler.index  # noqa: F401 (in sys.modules; the attribute of this name is another module)
+import rattler.index  # noqa: F401 (a test needs it in sys.modules)
 
 from builder.package import channel, solver
 from builder.package.channel import Package
@@ -22,7 +22,7 @@ def package(tmp_path: Path) -> Package:
 
 @pytest.fixture
 def indexed(monkeypatch: pytest.MonkeyPatch, package: Package) -> list[str]:
-    """Replace py-rattler's index by a function that records the indexed channels."""
+    """Replace the indexing of channels by py-rattler; return the indexed channels in order."""
     calls: list[str] = []
 
     def index(verb: str, channel: str) -> None:
@@ -55,16 +55,16 @@ def test_new_bytes_replace_a_package_of_the_same_name(
     tmp_path: Path, package: Package, indexed: list[str]
 ) -> None:
     channel.add_packages([package], tmp_path / "channel")
-    other = tmp_path / "other" / package.file.name
-    other.parent.mkdir()
-    other.write_bytes(b"numpy, rebuilt")
-    channel.add_packages([Package(other, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
+    rebuilt = tmp_path / "rebuilt" / package.file.name
+    rebuilt.parent.mkdir()
+    rebuilt.write_bytes(b"numpy, rebuilt")
+    channel.add_packages([Package(rebuilt, "linux-64", "cd" * 32, 14)], tmp_path / "channel")
     assert (tmp_path / "channel" / package.path).read_bytes() == b"numpy, rebuilt"
     assert package.file.read_bytes() == b"numpy"
     assert len(indexed) == 2
 
 
-def test_linking_again_leaves_no_temporary_file(tmp_path: Path, package: Package) -> None:
+def test_linking_a_file_twice_leaves_no_temporary_file(tmp_path: Path, package: Package) -> None:
     for _ in range(2):
         channel.link_or_copy(package.file, tmp_path / package.file.name)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["cache", package.file.name]
@@ -82,6 +82,7 @@ def test_the_temporary_directory_of_the_index_is_removed(
         (directory / ".tmp" / "half").mkdir(parents=True)
         (directory / "repodata.json").touch()
 
+    # The attribute rattler.index is not this package but its module rattler.index.index.
     monkeypatch.setattr(sys.modules["rattler.index"], "index_fs", index_fs)
     asyncio.run(solver._index(str(tmp_path)))
     assert [file.name for file in tmp_path.iterdir()] == ["repodata.json"]

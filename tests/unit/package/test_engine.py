@@ -27,7 +27,7 @@ ACCEPTED = {
 }
 
 
-def test_conda_build_gets_the_same_build() -> None:
+def test_conda_build_gets_the_directories_of_the_request_and_options_that_it_accepts() -> None:
     command = engine.conda_build_command(REQUEST, Path("/w/variants.yaml"))
     assert command[:2] == ["conda-build", "/p/recipes/zlib"]
     assert "--channel=file:///w/channel" in command
@@ -42,6 +42,6 @@ def test_the_engine_has_its_own_package_cache() -> None:
     assert env["RATTLER_CACHE_DIR"] == "/c/rattler"
 
 
-def test_a_request_is_read_as_written(tmp_path: Path) -> None:
+def test_a_request_is_unchanged_after_writing_and_reading(tmp_path: Path) -> None:
     engine.write_request(REQUEST, tmp_path / "request.json")
     assert engine.read_request(tmp_path / "request.json") == REQUEST

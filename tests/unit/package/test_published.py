@@ -14,7 +14,7 @@ from builder.package.channel import Package
 
 
 def write_package(directory: Path, version: str, number: int) -> Package:
-    """Write a package with only the descriptions that the index reads."""
+    """Write a package of zlib that contains only the info files which the index reads."""
     stem = f"zlib-{version}-h0_{number}"
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as tar:
@@ -33,13 +33,15 @@ def write_package(directory: Path, version: str, number: int) -> Package:
             member.size = len(text)
             tar.addfile(member, io.BytesIO(text))
     file = directory / f"{stem}.conda"
-    with zipfile.ZipFile(file, "w") as made:
+    with zipfile.ZipFile(file, "w") as archive:
         compressed = zstandard.ZstdCompressor().compress(stream.getvalue())
-        made.writestr(f"info-{stem}.tar.zst", compressed)
+        archive.writestr(f"info-{stem}.tar.zst", compressed)
     return Package(file, "linux-64", "ab" * 32, file.stat().st_size)
 
 
-def test_a_channel_has_all_index_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_published_channel_has_all_index_files_and_all_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     calls = []
     monkeypatch.setattr(solver, "call", lambda verb, **request: calls.append((verb, request)))
     channel = tmp_path / "channel"

@@ -27,8 +27,13 @@ def build(content: bytes, key: str, cache: Path) -> None:
 
 
 @pytest.fixture
-def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Replace the second build by a function that makes ``content`` or fails with ``status``."""
+def second_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Replace the second build; return its outcome, and later its observations, by name.
+
+    A test may set the package's ``content`` and the exit code ``status``. The fake build adds its
+    command, environment and directory (``argv``, ``env``, ``cwd``), the files that it got
+    (``files``, ``copied``), and the cache entries that it got (``seeded``).
+    """
     record: dict[str, Any] = {"status": 0, "content": b"x"}
 
     def show(argv: list[str], *, env: dict[str, str], cwd: Path) -> int:
@@ -59,61 +64,65 @@ def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_built_and_hidden_files_of_the_checkout_are_not_copied(
-    second: dict[str, Any], tmp_path: Path
+    second_build: dict[str, Any], tmp_path: Path
 ) -> None:
     for name in ("build/made", "recipes/a/patches/build/a.patch", ".venv/tool", "builder/.hidden"):
         file = paths.ROOT / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
     rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
-    files = [name for name in second["copied"] if (paths.ROOT / name).is_file()]
+    files = [name for name in second_build["copied"] if (paths.ROOT / name).is_file()]
     assert files == ["recipes/a/patches/build/a.patch"]
 
 
-def test_the_same_bytes_are_identical(second: dict[str, Any], tmp_path: Path) -> None:
+def test_packages_with_the_same_bytes_are_identical(
+    second_build: dict[str, Any], tmp_path: Path
+) -> None:
     [comparison] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
     assert comparison.identical
     assert comparison.differences == ()
-    assert second["seeded"] == ["1" * 32]
-    assert second["cwd"] != paths.ROOT
-    assert second["env"]["HOME"].startswith(str(second["cwd"].parent))
+    assert second_build["seeded"] == ["1" * 32]
+    assert second_build["cwd"] != paths.ROOT
+    assert second_build["env"]["HOME"].startswith(str(second_build["cwd"].parent))
 
 
 def test_the_second_build_has_a_copy_of_amds_archive(
-    second: dict[str, Any], tmp_path: Path
+    second_build: dict[str, Any], tmp_path: Path
 ) -> None:
     archive = tmp_path / "aocl-libm-linux.tar.gz"
     archive.write_bytes(b"AMD's")
     rebuilds.rebuild(PLAN, "openblas-amdlibm", [B], tmp_path / "reports", archive)
-    assert "--stack=openblas-amdlibm" in second["argv"]
-    copy = second["cwd"].parent / archive.name
-    assert f"--amdlibm-archive={copy}" in second["argv"]
-    assert second["files"][copy] == b"AMD's"
+    assert "--stack=openblas-amdlibm" in second_build["argv"]
+    copy = second_build["cwd"].parent / archive.name
+    assert f"--amdlibm-archive={copy}" in second_build["argv"]
+    assert second_build["files"][copy] == b"AMD's"
 
 
-def test_a_change_that_the_host_does_not_permit_is_reported(
-    second: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_condition_that_the_host_cannot_change_is_reported(
+    second_build: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
-    assert "setpriv" not in second["argv"]
-    assert "umask 077" in " ".join(second["argv"])
+    assert "setpriv" not in second_build["argv"]
+    assert "umask 077" in " ".join(second_build["argv"])
     assert "not changed, because this host does not permit it: user" in capsys.readouterr().out
 
 
-def test_a_difference_is_named(second: dict[str, Any], tmp_path: Path) -> None:
-    second["content"] = b"y"
+def test_a_file_that_differs_is_named(second_build: dict[str, Any], tmp_path: Path) -> None:
+    second_build["content"] = b"y"
     [comparison] = rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
     assert not comparison.identical
     assert comparison.differences == ("lib/x",)
 
 
-def test_a_failure_of_the_second_build_is_reported(second: dict[str, Any], tmp_path: Path) -> None:
-    second["status"] = 7
+def test_a_failure_of_the_second_build_is_reported(
+    second_build: dict[str, Any], tmp_path: Path
+) -> None:
+    second_build["status"] = 7
     with pytest.raises(BuildFailed, match=r"the second build failed \(exit status 7\)"):
         rebuilds.rebuild(PLAN, "openblas", [B], tmp_path / "reports")
 
 
-def test_a_recipe_is_selected_by_its_packages() -> None:
+def test_a_recipe_is_selected_by_the_name_of_its_package() -> None:
     output = Output("libcblas", "1", "0", ())
     blas = Recipe("blas", Path("blas"), (output,), (), (), ())
     assert rebuilds.select_recipes([A, blas], "libcblas") == [blas]
@@ -125,21 +134,21 @@ def test_a_recipe_is_selected_by_its_packages() -> None:
 NUMPY, SCIPY = (Recipe(name, Path(name), (), (), (), ()) for name in ("numpy", "scipy"))
 
 
-def test_expensive_recipes_take_turns() -> None:
+def test_each_turn_keeps_one_expensive_recipe() -> None:
     recipes = [A, NUMPY, B, SCIPY]
     turns = [rebuilds.drop_expensive(recipes, turn, []) for turn in (2, 3, 4)]
     assert turns == [[A, NUMPY, B], [A, B, SCIPY], [A, NUMPY, B]]
     assert rebuilds.drop_expensive([A, B], 3, []) == [A, B]
 
 
-def test_no_expensive_recipe_is_built_twice_in_one_run() -> None:
+def test_after_the_build_of_an_expensive_recipe_all_expensive_recipes_are_dropped() -> None:
     assert rebuilds.drop_expensive([A, NUMPY, SCIPY], 2, [SCIPY]) == [A]
     assert rebuilds.drop_expensive([A, NUMPY, SCIPY], 2, [A]) == [A, NUMPY]
 
 
-def test_only_recipes_of_at_least_a_minute_are_expensive() -> None:
+def test_recipes_below_a_minute_of_cpu_time_are_never_dropped() -> None:
     names = ("libopenblas", "netlib-lapack", "numpy", "openssl", "python", "scipy", "gcc", "zlib")
     recipes = [Recipe(name, Path(name), (), (), (), ()) for name in names]
-    # The recipe that was just built is expensive, so all expensive recipes are dropped.
+    # scipy is expensive and was just built; therefore, all expensive recipes are dropped.
     cheap = rebuilds.drop_expensive(recipes, 1, [SCIPY])
     assert [recipe.name for recipe in cheap] == ["gcc", "zlib"]

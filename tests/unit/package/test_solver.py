@@ -7,7 +7,7 @@ from builder.common.processes import Finished
 from builder.package import solver
 
 
-def test_the_answer_is_the_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answer_is_the_last_line_of_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "run", lambda *_, **__: Finished(0, 'a warning\n["a", "b"]\n'))
     assert solver.call("solve", channel="/c", specs=["a"]) == ["a", "b"]
 
@@ -18,7 +18,9 @@ def test_a_failure_has_the_message_of_the_solver(monkeypatch: pytest.MonkeyPatch
         solver.call("solve", channel="/c", specs=["a"])
 
 
-def test_a_crash_without_output_is_still_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_crash_without_output_has_its_exit_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(solver, "run", lambda *_, **__: Finished(-11, ""))
     with pytest.raises(CommandFailed, match="index: ended with status -11"):
         solver.call("index", channel="/c")

@@ -31,6 +31,7 @@ def make_recipe(name: str, *sources: Source) -> Recipe:
 
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
+    """Return a plan for two CPUs: numpy requires zlib, and scipy requires both."""
     monkeypatch.setattr(processes, "count_cpus", lambda: 2)
     monkeypatch.setattr(forecast, "_read_costs", lambda: COSTS)
     monkeypatch.setattr(paths, "ENVIRONMENTS", tmp_path / "envs")
@@ -46,12 +47,14 @@ def plan(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plan:
 
 
 def announce(plan: Plan, *later: str, jobs: int, origin: str = "") -> Steps:
+    """Announce the missing recipes and the later steps; return all steps."""
     command_steps = steps.list_steps(package_cache.find_missing(plan), later)
     steps.announce("openblas", plan, command_steps, jobs=jobs, origin=origin)
     return command_steps
 
 
 def build(*names: str) -> None:
+    """Store empty cache entries for these recipes, as if they were built."""
     for name in names:
         (paths.package_cache() / name).mkdir(parents=True)
         (paths.package_cache() / name / "packages.json").write_text("[]")
@@ -101,7 +104,7 @@ def test_missing_disk_space_is_announced(
     assert "2 files, 57 MB, from ../openblas.tar" in output
 
 
-def test_a_step_prints_one_line_and_its_duration_is_recorded(
+def test_only_a_step_with_a_result_prints_a_line_and_records_its_duration(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command_steps = Steps(LATER)
@@ -123,14 +126,14 @@ def test_an_unknown_step_is_an_error() -> None:
         pass
 
 
-def test_a_step_that_fails_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_step_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="x"), Steps(LATER).step("report") as step:
         step.result = "something"
         raise ValueError("x")
     assert capsys.readouterr().out == ""
 
 
-def test_the_line_of_a_step_has_the_time_left() -> None:
+def test_the_line_of_a_step_has_the_estimated_time_left() -> None:
     step = Step("2/5 packages", 0, later_seconds=40)
     assert step.format_line() == "2/5 packages"
     step.describe = lambda: "1 of 3 built: scipy (x.c)"
@@ -142,7 +145,7 @@ def test_the_line_of_a_step_has_the_time_left() -> None:
     assert step.format_line() == "4/5 verification"
 
 
-def test_incomplete_downloads_count_as_arrived() -> None:
+def test_the_bytes_of_incomplete_downloads_are_counted() -> None:
     assert steps.describe_arrived(SOURCES) == "0 of 2 files, 0 of 57 MB"
     for source in SOURCES:
         cached_path(source).parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Select tests, and resume an interrupted run."""
+"""Test conformance runs: the selection of tests, locks, resumed runs, and devices."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = Expectations(
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "2", "a/b", "1/0", "-1/2"])
-def test_a_shard_is_one_of_n(shard: str) -> None:
+def test_a_shard_that_is_not_i_of_n_is_refused(shard: str) -> None:
     with pytest.raises(UsageError, match="--shard"):
         conformance.make_selection("full", shard)
 
@@ -42,11 +42,12 @@ def test_an_unknown_suite_lists_all_suites() -> None:
 
 
 def select_parts(suite: str, shard: str) -> list[tuple[str, str, slice]]:
+    """Return the configuration, the file and the slice of its tests for each part of TABLE."""
     parts = conformance.make_parts(TABLE, ["a", "b"], conformance.make_selection(suite, shard))
     return [(part.configuration, part.file, slice(part.first, None, part.step)) for part in parts]
 
 
-def test_full_runs_all_parts_the_longest_first() -> None:
+def test_full_runs_all_tests_and_begins_with_the_longest_part() -> None:
     everything = slice(0, None, 1)
     assert select_parts("full", "1/1") == [
         ("c", "b", everything),
@@ -55,7 +56,7 @@ def test_full_runs_all_parts_the_longest_first() -> None:
     ]
 
 
-def test_quick_runs_a_sample_of_long_files() -> None:
+def test_quick_runs_every_nth_test_of_a_long_file() -> None:
     assert {file: part.step for _, file, part in select_parts("quick", "1/1")} == {"a": 2, "b": 20}
 
 
@@ -66,20 +67,20 @@ def test_a_pattern_without_a_file_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("suite", conformance.SUITES)
-def test_shards_make_up_the_suite(suite: str) -> None:
+def test_each_test_of_a_suite_is_in_one_shard(suite: str) -> None:
     tests = range(100)
-    whole = {(c, f, n) for c, f, part in select_parts(suite, "1/1") for n in tests[part]}
-    shards = [
+    suite_tests = {(c, f, n) for c, f, part in select_parts(suite, "1/1") for n in tests[part]}
+    shard_tests = [
         (c, f, n)
         for shard in ("1/3", "2/3", "3/3")
         for c, f, part in select_parts(suite, shard)
         for n in tests[part]
     ]
-    assert len(shards) == len(set(shards))
-    assert set(shards) == whole
+    assert len(shard_tests) == len(set(shard_tests))
+    assert set(shard_tests) == suite_tests
 
 
-def test_a_run_locks_the_packages_of_tests_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lock_of_a_run_has_the_packages_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     built = [
         Package(Path(f"/c/{name}-1.0-h0_0.conda"), "noarch", "ab" * 32, 5)
         for name in ("theano-tests", "keras-tests", "theano")
@@ -106,7 +107,7 @@ def test_each_program_has_its_own_table() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "is_one"),
+    ("file", "is_test_file"),
     [
         ("/site/theano/tensor/tests/test_basic.py", True),
         ("/site/theano/tests/unittest_tools.py", False),
@@ -115,8 +116,8 @@ def test_each_program_has_its_own_table() -> None:
         ("/site/keras/utils/test_utils.py", False),
     ],
 )
-def test_test_files_are_recognized_by_their_names(file: str, is_one: bool) -> None:
-    assert bool(conformance.TESTS.search(file)) == is_one
+def test_test_files_are_recognized_by_their_names(file: str, is_test_file: bool) -> None:
+    assert bool(conformance.TESTS.search(file)) == is_test_file
 
 
 def test_a_run_is_resumed_only_with_the_same_inputs(
@@ -128,18 +129,20 @@ def test_a_run_is_resumed_only_with_the_same_inputs(
     monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
     quick = conformance.make_selection("quick", "1/1")
 
-    def is_left(subject: str) -> bool:
+    def is_resumed(subject: str) -> bool:
         with conformance._lock_run("openblas", quick, subject) as directory:
-            there = (directory / "events").exists()
+            has_events = (directory / "events").exists()
             (directory / "events").mkdir(exist_ok=True)
-        return there
+        return has_events
 
-    assert [is_left("a"), is_left("a"), is_left("b")] == [False, True, False]
+    assert [is_resumed("a"), is_resumed("a"), is_resumed("b")] == [False, True, False]
     table.write_text("quick_seconds = 1")
-    assert not is_left("b")
+    assert not is_resumed("b")
 
 
-def test_a_run_locks_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_runs_of_the_same_suite_at_the_same_time_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(paths, "TEST_RUNS", tmp_path / "runs")
     quick, full = (conformance.make_selection(suite, "1/1") for suite in conformance.SUITES)
     with conformance._lock_run("openblas", quick, "a") as directory:
@@ -155,23 +158,25 @@ def test_a_run_locks_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         pass
 
 
-def test_the_environment_of_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_device_has_its_own_environment_variables_and_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interpreter = Interpreter(Path("/python"), Path("/site"), ())
-    probed = []
+    checked_directories = []
     monkeypatch.setattr(opencl, "make_environ", lambda directory: {"NAMES": str(directory)})
     monkeypatch.setattr(
-        opencl, "check_device", lambda python, environ: probed.append(environ["NAMES"])
+        opencl, "check_device", lambda python, environ: checked_directories.append(environ["NAMES"])
     )
     monkeypatch.setattr(nvidia, "find_gpu", lambda python, environ: "NVIDIA T4")
 
-    def named(device: str) -> tuple[set[str], str]:
+    def find_variables_and_name(device: str) -> tuple[set[str], str]:
         environ, name = conformance._make_environ(device, interpreter, tmp_path)
         return set(environ) & {"NAMES", *nvidia.ENVIRON}, name
 
-    assert named("cpu") == (set(), "cpu")
-    assert named("opencl") == ({"NAMES"}, "opencl")
-    assert named("cuda") == (set(nvidia.ENVIRON), "NVIDIA T4")
-    assert probed == [str(tmp_path / "opencl")]
+    assert find_variables_and_name("cpu") == (set(), "cpu")
+    assert find_variables_and_name("opencl") == ({"NAMES"}, "opencl")
+    assert find_variables_and_name("cuda") == (set(nvidia.ENVIRON), "NVIDIA T4")
+    assert checked_directories == [str(tmp_path / "opencl")]
 
 
 def test_a_gpu_is_used_only_with_the_flag() -> None:
@@ -186,7 +191,7 @@ def test_a_gpu_is_used_only_with_the_flag() -> None:
     assert str(usual) != str(gpu)
 
 
-def test_the_reference_environment_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_run_installs_stock_theano(monkeypatch: pytest.MonkeyPatch) -> None:
     def create(name: str, _: Options) -> Path:
         raise EnvironmentFailed(f"{name} could not be installed")
 

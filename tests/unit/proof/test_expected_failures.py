@@ -1,4 +1,4 @@
-"""Parse the table of expected failures, and find contradictions."""
+"""Test the table of expected failures, and its comparison with outcomes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ LISTED = Failure((TEST,), ("c",), "ragged arrays", "ValueError", stock=True)
 
 
 def find_deviations(outcome: Outcome, failure: Failure | None, stock: Outcome | None = None) -> str:
+    """Return the deviations of the outcome of TEST from the table, one per line.
+
+    Args:
+        failure: the row of TEST in the table of expected failures, if it has a row.
+        stock: the outcome on stock Theano, if TEST ran there.
+    """
     results = Results({("c", TEST): outcome}, {("c", FILE): (TEST,)})
     reference = {("c", TEST): stock} if stock else {}
     return "\n".join(
@@ -48,23 +54,23 @@ def test_a_listed_test_that_passes_is_a_deviation() -> None:
 
 
 def test_a_listed_test_that_does_not_exist_is_a_deviation() -> None:
-    gone = Failure((f"{FILE}::test_gone",), ("c",), "", "", stock=False)
-    assert "does not exist" in find_deviations(PASSED, gone)
-    # A file that did not run says nothing about its tests.
-    other = Failure(("theano/tests/test_b.py::test_gone",), ("c",), "", "", stock=False)
-    assert find_deviations(PASSED, other) == ""
+    missing_test = Failure((f"{FILE}::test_gone",), ("c",), "", "", stock=False)
+    assert "does not exist" in find_deviations(PASSED, missing_test)
+    # If a file did not run, its tests may exist.
+    in_other_file = Failure(("theano/tests/test_b.py::test_gone",), ("c",), "", "", stock=False)
+    assert find_deviations(PASSED, in_other_file) == ""
 
 
-def test_contradicted_evidence_is_a_deviation() -> None:
+def test_a_failure_that_passes_on_stock_contradicts_its_evidence() -> None:
     assert "stock = true, but it passed on stock" in find_deviations(FAILED, LISTED, stock=PASSED)
 
 
-def test_quick_samples_slow_files() -> None:
+def test_the_quick_suite_skips_tests_in_proportion_to_a_files_seconds() -> None:
     table = expected_failures.Expectations({}, 8, {"fast": 8, "slow": 9, "slower": 80}, ())
     assert [table.step(file) for file in ("fast", "slow", "slower", "unknown")] == [1, 2, 10, 1]
 
 
-def test_each_device_has_its_own_configurations() -> None:
+def test_each_configuration_belongs_to_one_device() -> None:
     table = expected_failures.load_expectations(paths.CONFORMANCE)
     devices = {stack.device for stack in stacks.load_all()} | {"opencl"}
     names = {value: set(table.on(value).configurations) for value in devices}
@@ -74,7 +80,7 @@ def test_each_device_has_its_own_configurations() -> None:
     assert table.on("cpu").failures == table.failures
 
 
-def test_each_test_is_listed_once() -> None:
+def test_each_expected_failure_is_listed_once_with_reason_and_evidence() -> None:
     table = expected_failures.load_expectations(paths.CONFORMANCE)
     keys = [
         (configuration, test)
@@ -100,7 +106,7 @@ def test_each_test_is_listed_once() -> None:
         ),
     ],
 )
-def test_a_wrong_table_is_refused(old: str, new: str, tmp_path: Path) -> None:
+def test_the_error_of_an_invalid_table_names_its_file(old: str, new: str, tmp_path: Path) -> None:
     text = "quick_seconds = 8\nfailures = []\nseconds = {}\n[configurations]\n"
     text += 'c = { device = "cpu", flags = "", files = [] }\n'
     file = tmp_path / paths.CONFORMANCE.name

@@ -1,4 +1,4 @@
-"""Test the differential fuzzer: its programs, shrinking, and comparison of results."""
+"""Test the differential fuzzer: generated programs, shrinking, comparison, and oracles."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAN, INF = math.nan, math.inf
 
 
 def make_program(**changes: Any) -> Program:
-    """Make a program of two inputs and three statements; only the second statement matters."""
+    """Make a program of two inputs, three statements and two calls, with changed attributes."""
     vector = Value("float64", (2,), (1.0, -2.5))
     return replace(
         Program(
@@ -44,7 +44,7 @@ def make_program(**changes: Any) -> Program:
 
 
 @pytest.mark.parametrize("category", generator.CATEGORIES)
-def test_a_program_depends_on_seed_category_and_number_alone(category: str) -> None:
+def test_a_program_depends_only_on_seed_category_and_number(category: str) -> None:
     programs = [generator.generate(5, category, number) for number in range(40)]
     # Compare texts, because nan is not equal to itself.
     assert str(generator.generate(5, category, 39)) == str(programs[39])
@@ -53,16 +53,16 @@ def test_a_program_depends_on_seed_category_and_number_alone(category: str) -> N
 
 
 @pytest.mark.parametrize("category", generator.CATEGORIES)
-def test_a_program_reads_only_what_is_defined(category: str) -> None:
+def test_a_program_reads_only_names_that_it_defines_before(category: str) -> None:
     for number in range(60):
-        made = generator.generate(2, category, number)
-        ast.parse(made.format_graph())
-        ast.parse(made.format_function(made.mode))
+        generated = generator.generate(2, category, number)
+        ast.parse(generated.format_graph())
+        ast.parse(generated.format_function(generated.mode))
         known_names = {*program.IMPORTS, *dir(builtins)}
-        known_names |= {variable.name for variable in made.inputs} | {
-            name for name, _ in made.shared
+        known_names |= {variable.name for variable in generated.inputs} | {
+            name for name, _ in generated.shared
         }
-        for target, text in made.statements:
+        for target, text in generated.statements:
             bound = {
                 argument.arg
                 for node in ast.walk(ast.parse(text))
@@ -76,21 +76,21 @@ def test_a_program_reads_only_what_is_defined(category: str) -> None:
             }
             assert program.find_names(text) <= known_names | bound
             known_names |= set(program.find_targets(target))
-        assert made.outputs
-        assert set(made.outputs) <= known_names
-        assert all(len(values) == len(made.inputs) for values in made.calls)
+        assert generated.outputs
+        assert set(generated.outputs) <= known_names
+        assert all(len(values) == len(generated.inputs) for values in generated.calls)
 
 
 def test_givens_replace_an_input_by_a_shared_variable() -> None:
     programs = [generator.generate(2, "elementwise", number) for number in range(100)]
-    made = next(program for program in programs if program.givens)
-    ((replaced, shared),) = made.givens
-    assert f"givens=[({replaced}, {shared})]" in made.format_function("fast_run")
-    assert replaced not in [variable.name for variable in made.inputs]
-    assert f"{shared} = theano.shared(" in made.format_graph()
+    generated = next(program for program in programs if program.givens)
+    ((replaced, shared),) = generated.givens
+    assert f"givens=[({replaced}, {shared})]" in generated.format_function("fast_run")
+    assert replaced not in [variable.name for variable in generated.inputs]
+    assert f"{shared} = theano.shared(" in generated.format_graph()
 
 
-def test_elements_fit_their_type() -> None:
+def test_integer_inputs_are_in_the_range_of_their_type() -> None:
     for category in ("elementwise", "subtensors"):
         for number in range(100):
             for values in generator.generate(1, category, number).calls:
@@ -135,8 +135,8 @@ def test_a_value_is_formatted_as_source(value: Value, text: str) -> None:
 
 
 def test_a_program_is_formatted_as_source() -> None:
-    made = make_program(updates=(("s0", "v0"),), shared=(("s0", Value("float64", (), (1.0,))),))
-    assert made.format_graph().splitlines() == [
+    example = make_program(updates=(("s0", "v0"),), shared=(("s0", Value("float64", (), (1.0,))),))
+    assert example.format_graph().splitlines() == [
         "import numpy as np",
         "import theano",
         "import theano.tensor as T",
@@ -147,12 +147,12 @@ def test_a_program_is_formatted_as_source() -> None:
         "v1 = T.exp(v0 * 2)",
         "v2 = T.maximum(v1, x1 - 3)",
     ]
-    assert made.format_function("fast_run") == (
+    assert example.format_function("fast_run") == (
         "theano.function([x0, x1], [v2, v0], updates=[(s0, v0)], on_unused_input='ignore')"
     )
 
 
-def test_a_script_runs_without_the_fuzzer() -> None:
+def test_the_script_of_a_program_does_not_import_the_fuzzer() -> None:
     text = program.make_script(make_program(), "value", ["assert found[0][0] == 1"], "A comment.")
     tree = ast.parse(text)
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
@@ -188,12 +188,12 @@ def test_a_script_that_expects_an_exception_fails_without_one() -> None:
     names["test_same"]()
 
 
-def test_unread_statements_are_removed() -> None:
-    made = program.remove_unused(make_program(outputs=("v0",)))
-    assert made.statements == (("v0", "x0 + x1"),)
-    alone = program.remove_unused(make_program(outputs=("v0",), statements=(("v0", "x1 * 2"),)))
-    assert [variable.name for variable in alone.inputs] == ["x1"]
-    assert [len(values) for values in alone.calls] == [1, 1]
+def test_unread_statements_and_inputs_are_removed() -> None:
+    shortened = program.remove_unused(make_program(outputs=("v0",)))
+    assert shortened.statements == (("v0", "x0 + x1"),)
+    shortened = program.remove_unused(make_program(outputs=("v0",), statements=(("v0", "x1 * 2"),)))
+    assert [variable.name for variable in shortened.inputs] == ["x1"]
+    assert [len(values) for values in shortened.calls] == [1, 1]
 
 
 # -- shrinking -------------------------------------------------------------------------------
@@ -225,15 +225,15 @@ def test_the_relevant_situation_is_kept() -> None:
     assert result.situations == ("copy",)
 
 
-def test_shrinking_ends_after_its_attempts() -> None:
-    asked = []
+def test_shrinking_ends_after_the_maximum_number_of_attempts() -> None:
+    candidates = []
 
     def differs(candidate: Program) -> bool:
-        asked.append(candidate)
+        candidates.append(candidate)
         return len(candidate.calls) == 1
 
     result = shrinker.shrink(make_program(), differs, 3)
-    assert len(asked) == 3
+    assert len(candidates) == 3
     assert len(result.calls) == 1
 
 
@@ -259,13 +259,13 @@ def test_cutting_keeps_the_remaining_elements() -> None:
 
 
 def make_answer(*outputs: list[Any], **more: Any) -> dict[str, Any]:
-    """Make a worker's answer for one call."""
+    """Make the answer of a worker process: the outputs of one call in the situation "plain"."""
     call = {"outputs": list(outputs), **more}
     return {"runs": {"plain": {"calls": [call], "shared": []}}, "logged": []}
 
 
 def find_difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> str | None:
-    """Return the kind of the difference of two values."""
+    """Return the kind of the difference between two outputs, or None if they agree."""
     difference_ = differences.compare(make_answer(old), make_answer(new), tolerance)
     return difference_.kind if difference_ else None
 
@@ -288,77 +288,87 @@ def find_difference(old: list[Any], new: list[Any], tolerance: float = 1e-8) -> 
         (["complex64", [], [[1.0, NAN]]], ["complex64", [], [[1.0, 2.0]]], "value"),
     ],
 )
-def test_differences_of_values(old: list[Any], new: list[Any], kind: str | None) -> None:
+def test_the_kind_of_a_difference_between_two_values(
+    old: list[Any], new: list[Any], kind: str | None
+) -> None:
     assert find_difference(old, new) == kind
 
 
-def test_without_a_tolerance_floats_are_equal() -> None:
+def test_with_the_tolerance_0_floats_must_be_equal() -> None:
     pair = ["float64", [], [1.0]], ["float64", [], [1.0 + 1e-15]]
     assert find_difference(*pair, tolerance=0.0) == "value"
     assert find_difference(*pair, tolerance=1e-8) is None
 
 
-def kind(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+def describe_difference(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    """Return the kind and the situation of the first difference between two answers."""
     difference_ = differences.compare(old, new, 1e-8)
     return f"{difference_.kind} {difference_.situation}" if difference_ else None
 
 
-def test_differences_of_runs() -> None:
-    one = make_answer(["int64", [], [1]])
+def test_the_kind_of_a_difference_between_two_runs() -> None:
+    first = make_answer(["int64", [], [1]])
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}], "shared": []}}}
     failed["logged"] = []
-    assert kind(one, {"died": "SIGSEGV"}) == "died plain"
-    assert kind(one, {"died": "hangs"}) == "hangs plain"
-    assert kind({"died": "SIGSEGV"}, one) is None
-    assert kind(one, failed) == "raised plain"
-    assert kind(failed, one) == "returned plain"
-    assert kind(failed, failed) is None
+    assert describe_difference(first, {"died": "SIGSEGV"}) == "died plain"
+    assert describe_difference(first, {"died": "hangs"}) == "hangs plain"
+    assert describe_difference({"died": "SIGSEGV"}, first) is None
+    assert describe_difference(first, failed) == "raised plain"
+    assert describe_difference(failed, first) == "returned plain"
+    assert describe_difference(failed, failed) is None
     refused = {"refused": "TypeError: no", "logged": []}
-    assert kind(one, refused) == "refused plain"
-    assert kind(refused, one) == "compiled plain"
-    assert kind(refused, refused) is None
-    assert kind(one, {**one, "logged": ["Optimization failure"]}) == "logged plain"
-    assert kind(one, make_answer(["int64", [], [1]], changed=[0])) == "changed plain"
-    assert kind(one, make_answer(["int64", [], [1]], overwritten=[])) == "overwritten plain"
+    assert describe_difference(first, refused) == "refused plain"
+    assert describe_difference(refused, first) == "compiled plain"
+    assert describe_difference(refused, refused) is None
+    assert (
+        describe_difference(first, {**first, "logged": ["Optimization failure"]}) == "logged plain"
+    )
+    assert (
+        describe_difference(first, make_answer(["int64", [], [1]], changed=[0])) == "changed plain"
+    )
+    assert (
+        describe_difference(first, make_answer(["int64", [], [1]], overwritten=[]))
+        == "overwritten plain"
+    )
 
 
 def test_every_situation_is_compared_with_the_plain_run() -> None:
-    one, two = make_answer(["int64", [], [1]]), make_answer(["int64", [], [2]])
-    both = {"runs": {**one["runs"], "copy": two["runs"]["plain"]}, "logged": []}
-    assert kind(one, both) == "value copy"
-    raised = {"runs": {**one["runs"], "copy": {"raised": "KeyError"}}, "logged": []}
-    assert kind(one, raised) == "raised copy"
+    first, second = make_answer(["int64", [], [1]]), make_answer(["int64", [], [2]])
+    changed_copy = {"runs": {**first["runs"], "copy": second["runs"]["plain"]}, "logged": []}
+    assert describe_difference(first, changed_copy) == "value copy"
+    raised = {"runs": {**first["runs"], "copy": {"raised": "KeyError"}}, "logged": []}
+    assert describe_difference(first, raised) == "raised copy"
 
 
 def test_calls_after_a_failed_update_are_not_compared() -> None:
-    one, two = make_answer(), make_answer()
-    one["runs"]["plain"]["shared"] = [["int64", [], [1]]]
-    two["runs"]["plain"]["shared"] = [["int64", [], [2]]]
-    assert kind(one, two) == "shared plain"
-    for number, answer in enumerate((one, two)):
+    first, second = make_answer(), make_answer()
+    first["runs"]["plain"]["shared"] = [["int64", [], [1]]]
+    second["runs"]["plain"]["shared"] = [["int64", [], [2]]]
+    assert describe_difference(first, second) == "shared plain"
+    for number, answer in enumerate((first, second)):
         run = answer["runs"]["plain"]
         run["calls"] = [{"error": "ValueError"}, {"outputs": [["int64", [], [number]]]}]
-    assert kind(one, two) is None
+    assert describe_difference(first, second) is None
 
 
-def test_only_values_of_numpy_are_compared() -> None:
-    one, two, none = ["int64", [], [1]], ["int64", [], [2]], cast("list[Any]", None)
+def test_the_answer_of_numpy_is_compared_only_where_both_have_values() -> None:
+    first, second, none = ["int64", [], [1]], ["int64", [], [2]], cast("list[Any]", None)
     failed = {"runs": {"plain": {"calls": [{"error": "ValueError: no"}]}}}
     refused = {"refused": "TypeError: no", "logged": []}
-    assert differences.compare_values(make_answer(one), make_answer(one), 0) is None
-    assert differences.compare_values(make_answer(none), make_answer(two), 0) is None
-    assert differences.compare_values(make_answer(one), failed, 0) is None
-    assert differences.compare_values(make_answer(one), refused, 0) is None
-    result = differences.compare_values(make_answer(none, one), make_answer(two, two), 0)
+    assert differences.compare_values(make_answer(first), make_answer(first), 0) is None
+    assert differences.compare_values(make_answer(none), make_answer(second), 0) is None
+    assert differences.compare_values(make_answer(first), failed, 0) is None
+    assert differences.compare_values(make_answer(first), refused, 0) is None
+    result = differences.compare_values(make_answer(none, first), make_answer(second, second), 0)
     assert result is not None
     assert (result.kind, result.call, result.output) == ("value", 0, 1)
 
 
-def test_numpys_answer_may_have_a_larger_tolerance() -> None:
-    one, two = (["float64", [], [value]] for value in (1.0, 1.1))
-    assert differences.compare_values(make_answer(one), make_answer(two), 0) is not None
+def test_the_answer_of_numpy_may_contain_a_larger_tolerance() -> None:
+    first, second = (["float64", [], [value]] for value in (1.0, 1.1))
+    assert differences.compare_values(make_answer(first), make_answer(second), 0) is not None
     assert (
-        differences.compare_values({**make_answer(one), "tolerance": 0.2}, make_answer(two), 0)
+        differences.compare_values({**make_answer(first), "tolerance": 0.2}, make_answer(second), 0)
         is None
     )
 
@@ -367,51 +377,64 @@ def test_numpys_answer_may_have_a_larger_tolerance() -> None:
 
 
 def make_workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
+    """Make workers from functions that answer: the stack, its unoptimized Theano, stock Theano."""
     return Workers(stack, {"again": stack}, oracle, stock, stock)
 
 
-def wrong_exp(question: dict[str, Any]) -> dict[str, Any]:
-    """Answer like a Theano with a wrong exponential."""
+def answer_wrongly_for_exp(question: dict[str, Any]) -> dict[str, Any]:
+    """Answer like a Theano that computes exp wrongly when it optimizes: 1 instead of 0."""
     optimized = "unoptimized" not in question["function"] and "None)" not in question["function"]
     return make_answer(["int64", [], [1 if "T.exp" in question["graph"] and optimized else 0]])
 
 
-def right(_: dict[str, Any]) -> dict[str, Any]:
+def answer_correctly(_: dict[str, Any]) -> dict[str, Any]:
+    """Answer 0 to every question."""
     return make_answer(["int64", [], [0]])
 
 
 def test_a_difference_is_shrunk() -> None:
-    finding = oracles.investigate(make_program(), make_workers(wrong_exp, right), (), 500, 60)
+    finding = oracles.investigate(
+        make_program(), make_workers(answer_wrongly_for_exp, answer_correctly), (), 500, 60
+    )
     assert finding is not None
     assert finding.cause == "unknown"
     assert [text for _, text in finding.program.statements] == ["T.exp(x0)"]
-    assert oracles.investigate(make_program(), make_workers(right, right), (), 500, 60) is None
+    assert (
+        oracles.investigate(
+            make_program(), make_workers(answer_correctly, answer_correctly), (), 500, 60
+        )
+        is None
+    )
 
 
-def test_numpy_is_the_last_oracle() -> None:
-    asked = []
+def test_numpy_is_asked_only_if_the_other_oracles_agree() -> None:
+    questions = []
 
-    def numpy(question: dict[str, Any]) -> dict[str, Any]:
-        asked.append(question)
+    def answer_as_numpy(question: dict[str, Any]) -> dict[str, Any]:
+        questions.append(question)
         return make_answer(["int64", [], [0]])
 
-    def wrong(_: dict[str, Any]) -> dict[str, Any]:
+    def answer_wrongly(_: dict[str, Any]) -> dict[str, Any]:
         return make_answer(["int64", [], [1]])
 
-    agreed = replace(make_workers(wrong, wrong, wrong), numpy=numpy)
+    agreed = replace(
+        make_workers(answer_wrongly, answer_wrongly, answer_wrongly), numpy=answer_as_numpy
+    )
     finding = oracles.investigate(make_program(), agreed, (), 50, 60)
     assert finding is not None
     assert (finding.oracle, finding.cause) == (oracles.NUMPY, "stock's")
-    assert asked[0]["statements"][0] == ("v0", "x0 + x1")
-    asked.clear()
-    differing = replace(make_workers(wrong_exp, right), numpy=numpy)
+    assert questions[0]["statements"][0] == ("v0", "x0 + x1")
+    questions.clear()
+    differing = replace(
+        make_workers(answer_wrongly_for_exp, answer_correctly), numpy=answer_as_numpy
+    )
     finding = oracles.investigate(make_program(), differing, (), 50, 60)
     assert finding is not None
     assert finding.oracle == oracles.UNOPTIMIZED
-    assert not asked
+    assert not questions
 
 
-def test_numpy_gets_no_statements_with_givens() -> None:
+def test_a_program_with_givens_sends_no_statements_to_numpy() -> None:
     assert make_program().make_evaluation()["outputs"] == ["v2", "v0"]
     assert make_program(givens=(("x0", "v0"),)).make_evaluation()["statements"] == []
 
@@ -423,23 +446,31 @@ def test_stock_theano_gets_copies_of_repeated_rows() -> None:
     assert oracles.copy_repeated_rows(question)["calls"][0][0].startswith("spread(np.array(")
 
 
-def test_stock_theano_determines_the_cause() -> None:
+def test_the_cause_is_stocks_if_stock_theano_differs_too() -> None:
     stack_only = oracles.investigate(
-        make_program(), make_workers(wrong_exp, right, right), (), 500, 60
+        make_program(),
+        make_workers(answer_wrongly_for_exp, answer_correctly, answer_correctly),
+        (),
+        500,
+        60,
     )
-    both = oracles.investigate(
-        make_program(), make_workers(wrong_exp, right, wrong_exp), (), 500, 60
+    stack_and_stock = oracles.investigate(
+        make_program(),
+        make_workers(answer_wrongly_for_exp, answer_correctly, answer_wrongly_for_exp),
+        (),
+        500,
+        60,
     )
-    slow = Workers(wrong_exp, {}, right, lambda _: {"died": "hangs"}, None)
+    slow = Workers(answer_wrongly_for_exp, {}, answer_correctly, lambda _: {"died": "hangs"}, None)
     unknown = oracles.investigate(make_program(), slow, (), 500, 60)
     assert stack_only is not None
-    assert both is not None
+    assert stack_and_stock is not None
     assert unknown is not None
-    causes = stack_only.cause, both.cause, unknown.cause
+    causes = stack_only.cause, stack_and_stock.cause, unknown.cause
     assert causes == ("the stack's", "stock's", "unknown")
 
 
-def test_a_row_matches_all_its_properties() -> None:
+def test_a_row_of_known_toml_matches_only_if_all_its_properties_match() -> None:
     row = known_differences.KnownDifference(
         ("value",), r"T\.exp", "", True, ("plain",), True, "because"
     )
@@ -459,7 +490,7 @@ def test_a_row_matches_all_its_properties() -> None:
     assert rare.matches(make_program(), replace(difference_, finite=False), True)
 
 
-def test_rows_of_known_differences_are_checked(tmp_path: Path) -> None:
+def test_an_invalid_row_of_known_toml_is_refused(tmp_path: Path) -> None:
     assert all(row.reason and row.kinds for row in fuzzing.load_known(fuzzing.KNOWN))
     file = tmp_path / "known.toml"
     file.write_text("[[known]]\nkinds = ['value']\n")
@@ -487,15 +518,15 @@ def test_a_stack_must_be_built(monkeypatch: pytest.MonkeyPatch) -> None:
         fuzzing.fuzz("openblas", fuzzing.Limits(1, 1), 1, "")
 
 
-def test_programs_are_the_same_however_many_run() -> None:
+def test_the_first_programs_do_not_depend_on_the_number_of_programs() -> None:
     few = list(fuzzing._generate_programs(fuzzing.Limits(0, 5), 3, list(generator.CATEGORIES), 0.0))
     many = list(
         fuzzing._generate_programs(fuzzing.Limits(0, 40), 3, list(generator.CATEGORIES), 0.0)
     )
     assert str(many[:5]) == str(few)
-    assert {made.category for made in many} == set(generator.CATEGORIES)
+    assert {generated.category for generated in many} == set(generator.CATEGORIES)
 
 
-def test_the_worker_runs_on_the_python_of_stock_theano() -> None:
+def test_the_fuzzer_is_valid_python_3_9_for_stock_theano() -> None:
     for file in (paths.ROOT / "fuzz").rglob("*.py"):
         ast.parse(file.read_text(encoding="utf-8"), feature_version=(3, 9))

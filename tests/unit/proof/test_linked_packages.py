@@ -1,4 +1,4 @@
-"""Link packages for an interpreter that does not have them."""
+"""Test symlinks to the builder's packages, for an interpreter that does not have them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from builder.source.sources import cached_path, sha256
 from builder.stack.recipes import Source
 
 
-def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
+def test_packages_modules_and_metadata_are_symlinked(tmp_path: Path) -> None:
     linked_packages.link_packages(tmp_path, "pluggy", "py")
     assert (tmp_path / "pluggy" / "__init__.py").exists()
     assert (tmp_path / "py.py").exists()
@@ -20,7 +20,9 @@ def test_packages_modules_and_metadata_are_linked(tmp_path: Path) -> None:
     assert all(entry.is_symlink() for entry in tmp_path.iterdir())
 
 
-def test_nose_is_pinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nose_is_unpacked_from_its_pinned_wheel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wheel = tmp_path / "nose.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("nose/__init__.py", "")

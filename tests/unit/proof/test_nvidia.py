@@ -1,4 +1,4 @@
-"""Find an NVIDIA GPU."""
+"""Test the search for an NVIDIA GPU that Theano can use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from builder.proof import nvidia
 
 
 def set_answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace the program that looks for a GPU: set its exit code and output."""
+
     def run(_: object, *, env: dict[str, str], **__: object) -> Finished:
         assert env["THEANO_FLAGS"] == "device=cpu"
         return Finished(status, output)
@@ -19,7 +21,9 @@ def set_answer(status: int, output: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(nvidia.processes, "run", run)
 
 
-def test_a_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_of_the_gpu_is_the_last_line_of_the_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     set_answer(0, "a warning\nNVIDIA T4\n", monkeypatch)
     assert nvidia.find_gpu(Path("python"), {"THEANO_FLAGS": "device=cuda"}) == "NVIDIA T4"
 

@@ -1,4 +1,4 @@
-"""Find the host's OpenCL libraries."""
+"""Test the search for the host's OpenCL libraries, and the check of the OpenCL device."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from builder.common.errors import CommandFailed, HostToolMissing
 from builder.common.processes import Finished
 from builder.proof import opencl
 
+# The output of ldconfig -p.
 LISTING = """4 libs found in cache `/etc/ld.so.cache'
 \tlibclblast.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libclblast.so.1
 \tlibOpenCL.so.1 (libc6,x86-64) => /lib/x86_64-linux-gnu/libOpenCL.so.1
@@ -22,11 +23,11 @@ def set_listing(listing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opencl.processes, "run", lambda _: Finished(0, listing))
 
 
-def test_libraries_are_linked_under_the_opened_names(
+def test_libraries_are_symlinked_under_their_names_without_a_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_listing(LISTING, monkeypatch)
-    # Files of an interrupted run.
+    # The second call finds the symlinks of an interrupted run.
     for _ in range(2):
         variables = opencl.make_environ(tmp_path)
     links = Path(variables["LD_LIBRARY_PATH"]).iterdir()
@@ -46,7 +47,7 @@ def test_the_error_names_a_missing_library_and_its_package(
 
 
 class Device:
-    """Ends processes with these statuses, one after another."""
+    """A fake OpenCL device; programs on it end with the exit codes ``statuses``, one by one."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)

@@ -1,4 +1,4 @@
-"""Run the project's tests, with fake pytest processes."""
+"""Test the runs of the project's test suites, with fake pytest processes."""
 
 from __future__ import annotations
 
@@ -20,34 +20,36 @@ UNITS = Suite("tests/unit", 70)
 PATCHES = Suite("tests/patches", 120, "openblas", "a stack")
 INTEGRATION = Suite("tests/integration", 90, concurrent=True)
 Event = dict[str, object]
-# The commands of the simulated pytest processes.
+# The type of the fixture pytest_does: it returns the commands of the fake pytest processes.
 Does = Callable[..., list[list[str]]]
 Shown = pytest.CaptureFixture[str]
 
 
 def make_end_event(test: str, outcome: str = "passed", reason: str = "") -> Event:
+    """Make the event that the pytest plugin writes at the end of a test."""
     return {"id": test, "outcome": outcome, "seconds": 0, "reason": reason}
 
 
 class Process:
-    """A fake process that ends with ``status`` after ``looks`` polls."""
+    """A fake process that ends with the exit code ``status`` after ``polls`` polls."""
 
     pid = 4711
 
-    def __init__(self, status: int, looks: int) -> None:
+    def __init__(self, status: int, polls: int) -> None:
         self.status = status
-        self.looks = looks
+        self.polls = polls
 
     def poll(self) -> int | None:
-        self.looks -= 1
-        return self.status if self.looks < 0 else None
+        self.polls -= 1
+        return self.status if self.polls < 0 else None
 
     def wait(self) -> int:
         return self.status
 
 
 @pytest.fixture(autouse=True)
-def tests_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def isolate_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run in an empty checkout, and poll without a pause."""
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     monkeypatch.setattr(own_tests, "DIRECTORY", tmp_path / "tests")
     monkeypatch.setattr(own_tests.time, "sleep", lambda _: None)
@@ -55,9 +57,15 @@ def tests_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
-    """Set the behaviour of the next pytest process."""
+    """Return a function that sets what the next pytest processes do.
 
-    def tell(*events: Event, status: int = 0, output: str = "", looks: int = 0) -> list[list[str]]:
+    Its arguments are the events that each process writes, its exit code, its output, and the number
+    of polls before its end. It returns the list of the processes' commands.
+    """
+
+    def set_behaviour(
+        *events: Event, status: int = 0, output: str = "", polls: int = 0
+    ) -> list[list[str]]:
         commands = []
 
         def start(command: list[object], *, log: Path, **_: object) -> Process:
@@ -67,15 +75,17 @@ def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
                 stream.writelines(json.dumps(event) + "\n" for event in events)
             log.parent.mkdir(exist_ok=True)
             log.write_text(output)
-            return Process(status, looks)
+            return Process(status, polls)
 
         monkeypatch.setattr(own_tests.processes, "start", start)
         return commands
 
-    return tell
+    return set_behaviour
 
 
-def test_the_plan_is_printed_with_estimated_times(pytest_does: Does, capsys: Shown) -> None:
+def test_the_plan_has_the_times_of_the_last_run_or_estimates(
+    pytest_does: Does, capsys: Shown
+) -> None:
     pytest_does(make_end_event("a"))
     absent = Suite("tests/cuda", 60, "cuda", absent="build it")
     with Run([UNITS, PATCHES, absent], "") as tests:
@@ -95,7 +105,9 @@ def test_the_plan_is_printed_with_estimated_times(pytest_does: Does, capsys: Sho
     assert "about 2 min in all, on 2 cores" in capsys.readouterr().out
 
 
-def test_selected_tests_do_not_change_the_estimate(pytest_does: Does, capsys: Shown) -> None:
+def test_the_time_of_selected_tests_does_not_replace_the_estimate(
+    pytest_does: Does, capsys: Shown
+) -> None:
     pytest_does(make_end_event("a"))
     with Run([UNITS], "scan") as tests:
         tests.run(UNITS)
@@ -108,9 +120,10 @@ def test_selected_tests_do_not_change_the_estimate(pytest_does: Does, capsys: Sh
     ("status", "select", "passes"),
     [(0, "", True), (5, "", False), (5, "scan", True), (1, "scan", False), (-9, "scan", False)],
 )
-def test_a_suite_without_selected_tests_passes(
+def test_a_suite_may_be_empty_only_with_a_selection(
     status: int, select: str, passes: bool, pytest_does: Does
 ) -> None:
+    """pytest's exit code 5 (no tests) is an error only without a selection."""
     commands = pytest_does(status=status)
 
     def run() -> None:
@@ -165,7 +178,9 @@ def test_only_failures_and_warnings_of_pytest_are_printed(
     assert capsys.readouterr().out == "tests/unit: 0 passed, 0 failed, 0 skipped, 0:00\n"
 
 
-def test_a_crashed_test_is_a_failure(pytest_does: Does, capsys: Shown) -> None:
+def test_the_running_test_of_a_crashed_pytest_is_a_failure(
+    pytest_does: Does, capsys: Shown
+) -> None:
     events = [{"collected": ["a", "b"]}, {"started": "a"}, make_end_event("a"), {"started": "b"}]
     pytest_does(*events, status=-11, output=".Fatal Python error")
     with pytest.raises(CommandFailed), Run([UNITS], "") as tests:
@@ -176,7 +191,7 @@ def test_a_crashed_test_is_a_failure(pytest_does: Does, capsys: Shown) -> None:
     assert lines[-1] == "1 passed, 1 failed, 0 skipped"
 
 
-def test_an_interruption_is_passed_to_pytest_and_counted(
+def test_pytest_gets_sigint_and_its_results_are_counted(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     sent = []
@@ -187,20 +202,21 @@ def test_an_interruption_is_passed_to_pytest_and_counted(
 
     monkeypatch.setattr(own_tests.time, "sleep", interrupt)
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
-    pytest_does(make_end_event("a"), make_end_event("b", "failed"), looks=3, status=2)
+    pytest_does(make_end_event("a"), make_end_event("b", "failed"), polls=3, status=2)
     with pytest.raises(KeyboardInterrupt), Run([UNITS, PATCHES], "") as tests:
         tests.run(UNITS)
     assert sent == [(Process.pid, signal.SIGINT)]
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"
 
 
-def test_a_hanging_pytest_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pytest_that_ignores_sigint_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = []
     monkeypatch.setattr(own_tests.os, "killpg", lambda *signalled: sent.append(signalled))
     own_tests._interrupt(Process.pid, lambda: None)
     assert sent == [(Process.pid, signal.SIGINT), (Process.pid, signal.SIGKILL)]
 
 
+# The events of a suite of three tests, two of which have ended.
 UNDER_WAY = (
     {"collected": ["a", "b", "c"]},
     *({"started": "a"}, make_end_event("a"), {"started": "b"}, make_end_event("b", "failed")),
@@ -214,7 +230,7 @@ def test_on_a_terminal_the_progress_line_is_removed(
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system="standard", width=40)
     monkeypatch.setattr(progress, "console", console)
-    commands = pytest_does(*UNDER_WAY, looks=2)
+    commands = pytest_does(*UNDER_WAY, polls=2)
     Run([UNITS, PATCHES], "").run(UNITS)
     shown = screen.getvalue()
     assert LINE[:39] + "…" in shown
@@ -231,7 +247,7 @@ def test_without_a_terminal_progress_lines_are_printed(
     capsys: Shown,
 ) -> None:
     monkeypatch.setattr(own_tests, "LINE_INTERVAL", pace)
-    commands = pytest_does(*UNDER_WAY, looks=2)
+    commands = pytest_does(*UNDER_WAY, polls=2)
     tests = Run([UNITS, PATCHES], "")
     capsys.readouterr()
     tests.run(UNITS)
@@ -245,7 +261,7 @@ def test_without_a_terminal_progress_lines_are_printed(
     ("done", "elapsed", "remaining"),
     [(0, 0, "3 min"), (1, 60, "2 min"), (1, 80, "5 min"), (3, 9, "2 min")],
 )
-def test_the_time_left_follows_the_plan_or_the_pace(
+def test_the_time_left_follows_the_estimate_or_the_measured_pace(
     done: int, elapsed: int, remaining: str, pytest_does: Does
 ) -> None:
     pytest_does({"collected": ["a", "b", "c"]}, *map(make_end_event, "abc"[:done]))
@@ -256,11 +272,11 @@ def test_the_time_left_follows_the_plan_or_the_pace(
     )
 
 
-def test_concurrent_suites_count_once(
+def test_the_time_of_concurrent_suites_is_not_added(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch, capsys: Shown
 ) -> None:
     monkeypatch.setattr(own_tests, "LINE_INTERVAL", 0)
-    commands = pytest_does({"collected": ["a", "b"]}, make_end_event("a"), looks=1)
+    commands = pytest_does({"collected": ["a", "b"]}, make_end_event("a"), polls=1)
     with Run([UNITS, PATCHES, INTEGRATION], "") as tests:
         assert tests.groups == [[UNITS], [PATCHES, INTEGRATION]]
         assert "about 3 min in all" in capsys.readouterr().out
@@ -274,10 +290,10 @@ def test_concurrent_suites_count_once(
     assert len(commands) == 2
 
 
-def test_an_incomplete_line_is_read_later(
+def test_an_incomplete_line_of_events_is_read_again_later(
     pytest_does: Does, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest_does(make_end_event("a"), looks=1)
+    pytest_does(make_end_event("a"), polls=1)
     read = own_tests.pytest_events.read_events
     monkeypatch.setattr(own_tests.pytest_events, "read_events", lambda *_: json.loads('{"coll'))
     monkeypatch.setattr(

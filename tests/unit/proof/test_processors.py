@@ -1,4 +1,4 @@
-"""Test the binfmt_misc rule that starts programs in QEMU, and the errors of emulation."""
+"""Test the kernel's binfmt_misc rule that starts programs in QEMU, and errors of emulation."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from builder.common.errors import HostToolMissing
 from builder.proof import processors
 
-# The first 20 bytes of the headers of a program for x86-64, and of another for AArch64.
+# The first 20 bytes of a program for x86-64 and of a program for AArch64.
 ELF = b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00"
 X86_64, AARCH64 = ELF + b"\x3e\x00", ELF + b"\xb7\x00"
 
 
 def is_matched(header: bytes) -> bool:
-    """Return whether binfmt_misc's comparison matches the rule with a program."""
+    """Return whether the kernel would apply the rule to a program with this header."""
     magic, mask = (
         part.decode("unicode_escape").encode("latin-1")
         for part in (processors.MAGIC, processors.MASK)
@@ -25,7 +25,7 @@ def is_matched(header: bytes) -> bool:
     return all(not (a ^ b) & c for a, b, c in zip(header, magic, mask, strict=True))
 
 
-def test_the_rule_matches_unmarked_x86_64_programs(tmp_path: Path) -> None:
+def test_the_rule_matches_x86_64_programs_that_are_not_marked(tmp_path: Path) -> None:
     assert is_matched(X86_64)
     assert not is_matched(AARCH64)
     program, copy = tmp_path / "program", tmp_path / "copy"

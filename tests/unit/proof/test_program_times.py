@@ -1,4 +1,4 @@
-"""Select and format the measured tests of programs."""
+"""Test the measured times of programs' tests, in a stack and on stock Theano."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from builder.proof import program_times
 from builder.proof.program_times import CACHES
 from builder.proof.pytest_runs import Run
 
-# Keras in a stack's environment.
-OWN = {*program_times.LENT["keras"], "Keras-2.3.1.dist-info"}
+# The packages of Keras that stock Theano borrows from a stack's environment.
+KERAS_PACKAGES = {*program_times.PROGRAM_PACKAGES["keras"], "Keras-2.3.1.dist-info"}
 
 
 @pytest.fixture
 def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Set the outcome of each test; stock's environment and a stack's exist."""
+    """Replace pytest's run by the outcome of one test; return the outcome, which may be changed.
+
+    The environment openblas+keras exists.
+    """
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
     monkeypatch.setattr(program_times.linked_packages, "link_packages", lambda *_: None)
     ended: dict[str, Any] = {"outcome": "passed", "seconds": 2.0, "reason": ""}
@@ -36,7 +39,7 @@ def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
     monkeypatch.setattr(Run, "run", run)
     site = tmp_path / "openblas+keras" / "lib" / "python3.11" / "site-packages"
-    for name in (*OWN, "numpy", "numpy-1.26.4.dist-info"):
+    for name in (*KERAS_PACKAGES, "numpy", "numpy-1.26.4.dist-info"):
         (site / name).mkdir(parents=True)
     return ended
 
@@ -46,14 +49,14 @@ def test_stock_theano_runs_the_stacks_copy_of_a_program(
 ) -> None:
     lender = tmp_path / "openblas+keras"
     for prefix in (tmp_path / PROGRAMS, lender):
-        kept = paths.BENCHES / prefix.name / "program-keras" / "compiledir"
+        cache_directory = paths.BENCHES / prefix.name / "program-keras" / "compiledir"
         for cache in CACHES:
             result = program_times._run("keras", prefix, lender, cache)
             assert result == {"test_keras.py::test_a": 2.0}
-            assert kept.exists() == (cache == "warm")
-            kept.mkdir(exist_ok=True)
-        lent = {entry.name for entry in (kept.parent / "lent").iterdir()}
-        assert lent == (set() if prefix == lender else OWN)
+            assert cache_directory.exists() == (cache == "warm")
+            cache_directory.mkdir(exist_ok=True)
+        lent = {entry.name for entry in (cache_directory.parent / "lent").iterdir()}
+        assert lent == (set() if prefix == lender else KERAS_PACKAGES)
 
 
 def test_a_failed_test_is_reported(
@@ -67,14 +70,14 @@ def test_a_failed_test_is_reported(
     assert "test_keras.py::test_a: AssertionError: 1" in capsys.readouterr().out
 
 
-def test_the_table_has_both_times_and_their_ratio() -> None:
-    own = {"mkl": {"empty": 3.0, "warm": 0.0}}
-    both = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, **own}
-    assert program_times.make_table({"test_a": both, "test_b": own}, "mkl") == [
+def test_a_row_has_stocks_time_the_stacks_time_and_the_speed_up() -> None:
+    only_stack = {"mkl": {"empty": 3.0, "warm": 0.0}}
+    on_both = {PROGRAMS: {"empty": 9.0, "warm": 3.0}, **only_stack}
+    assert program_times.make_table({"test_a": on_both, "test_b": only_stack}, "mkl") == [
         ["test_a", "9.0 / 3.0 = 3.0x", "3.0 / 0.0 = 300.0x"],
         ["test_b", "fails / 3.0", "fails / 0.0"],
     ]
-    once = {PROGRAMS: {"empty": 9.0}, **own}
+    once = {PROGRAMS: {"empty": 9.0}, **only_stack}
     assert program_times.make_table({"test_c": once}, "mkl") == [
         ["test_c", "9.0 / 3.0 = 3.0x", "fails / 0.0"]
     ]

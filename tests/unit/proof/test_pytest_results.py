@@ -1,4 +1,4 @@
-"""Count, store and compare outcomes."""
+"""Test the counts, reports and comparisons of test outcomes."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ FILE = "theano/tests/test_a.py"
 
 
 def make_key(test: str) -> tuple[str, str]:
+    """Return the key of a test of FILE: its configuration "c" and its id."""
     return "c", f"{FILE}::{test}"
 
 
@@ -39,14 +40,14 @@ def test_each_test_is_counted_once() -> None:
     }
 
 
-def test_a_file_that_skips_itself_is_counted_as_one_test() -> None:
+def test_a_file_that_is_skipped_as_a_whole_counts_as_one_test() -> None:
     results = Results({("c", FILE): SKIPPED}, {("c", FILE): ()})
     counts = pytest_results.count_outcomes(results, [])
     assert counts["skipped"] == 1
     assert sum(counts.values()) == 1
 
 
-def test_a_report_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_report_has_all_outcomes(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(json.dumps(pytest_results.make_document(RESULTS)))
     assert pytest_results.read_reports([file]) == RESULTS.outcomes

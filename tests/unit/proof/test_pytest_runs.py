@@ -1,4 +1,4 @@
-"""Schedule test runs, with fake pytest processes."""
+"""Test runs of conformance tests: restarts, time limits and interrupts; pytest is fake."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ Start = Callable[..., list[dict[str, str]]]
 
 
 def write(file: Path, *events: dict[str, object]) -> None:
+    """Append events to a file, as the pytest plugin does."""
     with file.open("a") as stream:
         stream.writelines(json.dumps(event) + "\n" for event in events)
 
 
 def make_event(test: str) -> dict[str, object]:
+    """Make the event of a test that passed."""
     return {"id": test, "outcome": "passed", "seconds": 1.0, "reason": ""}
 
 
 class Process:
+    """A fake process that was killed by SIGSEGV (-11)."""
+
     pid = 0
 
     def poll(self) -> int:
@@ -40,27 +44,31 @@ class Process:
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """Run PART in these processes, one after another; return their environments."""
+    """Return a function that runs PART.
 
-    def start(*processes: Pytest) -> list[dict[str, str]]:
+    Each argument stands for one pytest process: it writes to the given file of events. The function
+    checks that all processes started, and returns their environment variables.
+    """
+
+    def run_part(*processes: Pytest) -> list[dict[str, str]]:
         pending = list(processes)
         environs = []
 
-        def double(command: list[object], *, env: dict[str, str], **_: object) -> Process:
+        def start(command: list[object], *, env: dict[str, str], **_: object) -> Process:
             environs.append(env)
             pending.pop(0)(Path(str(command[command.index("--events") + 1])))
             return Process()
 
-        monkeypatch.setattr(pytest_runs.processes, "start", double)
+        monkeypatch.setattr(pytest_runs.processes, "start", start)
         interpreter = Interpreter(Path("/python"), Path("/site"), (Path("/lent"),))
         pytest_runs.Run(interpreter, tmp_path, {"LANG": "C"}, jobs=2).run([PART])
         assert not pending
         return environs
 
-    return start
+    return run_part
 
 
-def test_a_part_is_complete_if_its_tests_have_outcomes(run: Start, tmp_path: Path) -> None:
+def test_a_part_whose_tests_have_outcomes_is_not_run_again(run: Start, tmp_path: Path) -> None:
     def pytest_process(events: Path) -> None:
         write(events, {"collected": TESTS}, make_event(TESTS[0]), make_event(TESTS[2]))
 
@@ -74,7 +82,7 @@ def test_a_part_is_complete_if_its_tests_have_outcomes(run: Start, tmp_path: Pat
     assert results.collected == {("c", PART.file): tuple(TESTS)}
 
 
-def test_python_2_runs_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_2_runs_tests_with_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nose(command: list[object], **_: object) -> Process:
         assert command[1:4] == [pytest_runs.NOSE, Path("/site"), PART.file]
         events = Path(str(command[command.index("--events") + 1]))
@@ -88,7 +96,7 @@ def test_python_2_runs_nose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert pytest_events.read_events(tmp_path, PART).complete
 
 
-def test_other_tests_continue_after_a_crash(run: Start, tmp_path: Path) -> None:
+def test_after_a_crash_the_remaining_tests_run_in_a_new_process(run: Start, tmp_path: Path) -> None:
     run(
         lambda events: write(events, {"collected": TESTS}, {"started": TESTS[0]}),
         lambda events: write(events, {"collected": TESTS}, make_event(TESTS[2])),
@@ -99,7 +107,7 @@ def test_other_tests_continue_after_a_crash(run: Start, tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_crashes_is_a_failure(run: Start, tmp_path: Path) -> None:
+def test_a_crash_before_the_first_test_is_a_failure_of_the_file(run: Start, tmp_path: Path) -> None:
     run(lambda events: None)
     reason = "its process ended with -11, before its first test"
     assert pytest_events.read_events(tmp_path, PART).outcomes == {
@@ -107,7 +115,7 @@ def test_a_file_that_crashes_is_a_failure(run: Start, tmp_path: Path) -> None:
     }
 
 
-def test_a_test_that_hangs_is_killed(
+def test_a_test_beyond_the_time_limit_is_killed_and_fails(
     run: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed: list[object] = []

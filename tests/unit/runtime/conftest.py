@@ -1,4 +1,4 @@
-"""Import the runtime from the checkout, because the builder's Python does not have it."""
+"""Import theano_fast from runtime/, because the builder's Python does not have the package."""
 
 import sys
 from pathlib import Path

@@ -1,10 +1,11 @@
 import pytest
 
-np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
+np = pytest.importorskip("numpy", reason="the builder's Python has no NumPy")
 accuracy = pytest.importorskip("theano_fast.accuracy")
 
 
 def test_the_error_bound_grows_with_the_terms():
+    """gamma(n) = n u / (1 - n u) with the unit roundoff u: 2**-53 (float64), 2**-24 (float32)."""
     unit = 2.0**-53
     assert accuracy.gamma(1, "float64") == unit / (1 - unit)
     assert accuracy.gamma(100, "float32") == pytest.approx(100 * 2.0**-24, rel=1e-4)
@@ -19,7 +20,7 @@ def test_the_error_bound_grows_with_the_terms():
         ("ij,jk->ik", (2, 0), (0, 3), 1),
     ],
 )
-def test_the_number_of_terms(subscripts, a, b, terms):
+def test_the_number_of_terms_of_a_sum_is_at_least_one(subscripts, a, b, terms):
     assert accuracy.count_terms(subscripts, np.zeros(a), np.zeros(b)) == terms
 
 
@@ -38,7 +39,7 @@ def test_every_layout_has_the_same_values(shape):
         assert view.dtype == values.dtype
 
 
-def test_layouts_are_a_power_of_two_and_differ():
+def test_a_matrix_has_32_layouts_with_different_strides():
     strides = {
         accuracy.make_strided(np.zeros((3, 4)), steps, order).strides
         for steps, order in accuracy.list_layouts(2)
@@ -46,6 +47,6 @@ def test_layouts_are_a_power_of_two_and_differ():
     assert len(accuracy.list_layouts(2)) == len(strides) == 32
 
 
-def test_gaps_contain_nan():
+def test_the_gaps_of_a_strided_array_contain_nan():
     view = accuracy.make_strided(np.zeros(3), (2,), "C")
     assert np.isnan(view.base[1::2]).all()

@@ -1,4 +1,4 @@
-"""Test the thread counts of BLAS libraries; fake functions replace the libraries."""
+"""Test the thread counts of BLAS libraries; fake functions replace the libraries' functions."""
 
 import sys
 from pathlib import Path
@@ -11,8 +11,8 @@ MKL = blas.Blas("mkl", "lib")
 
 
 @pytest.fixture
-def used(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Return the state of a fake MKL: the threads that were set, and the physical cores."""
+def mkl_state(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Replace MKL; return its state: the number of threads that was set, and of physical cores."""
     state = {"threads": 3, "cores": 4}
     monkeypatch.setattr(blas, "read_version", lambda _: "Math Kernel Library")
     monkeypatch.setattr(blas, "count_threads", lambda _: min(state["threads"], state["cores"]))
@@ -20,13 +20,13 @@ def used(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return state
 
 
-def test_mkl_uses_as_many_threads_as_cores(used: dict[str, int]) -> None:
+def test_mkl_uses_as_many_threads_as_cores(mkl_state: dict[str, int]) -> None:
     assert blas.read_most_threads(MKL) == 4
-    assert used["threads"] == 3
+    assert mkl_state["threads"] == 3
 
 
-def test_mkl_without_a_limit(used: dict[str, int]) -> None:
-    used["cores"] = sys.maxsize
+def test_mkl_without_a_limit_uses_any_number_of_threads(mkl_state: dict[str, int]) -> None:
+    mkl_state["cores"] = sys.maxsize
     assert blas.read_most_threads(MKL) == sys.maxsize
 
 
@@ -35,6 +35,6 @@ def test_openblas_has_the_limit_of_its_build(monkeypatch: pytest.MonkeyPatch) ->
     assert blas.read_most_threads(OPENBLAS) == 128
 
 
-def test_a_library_of_many_files_has_the_familys_name(tmp_path: Path) -> None:
+def test_the_name_of_mkl_is_its_family_because_it_has_many_files(tmp_path: Path) -> None:
     assert blas.Blas("mkl", str(tmp_path)).name == "mkl"
     assert OPENBLAS.name == "libopenblas.so.0"

@@ -1,6 +1,6 @@
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
 
 from theano_fast import cli, stack
 from theano_fast.checks import CHECKS
@@ -11,7 +11,10 @@ STACK = stack.Stack("openblas", {"blas": "openblas"})
 
 @pytest.fixture
 def records(monkeypatch):
-    """Replace the checks; the test adds their records to the returned list."""
+    """Replace the stack, its facts and its checks; return the list of the checks' records.
+
+    A test adds records to the list.
+    """
     results = []
     tree = {"host": {"cpu": "A CPU", "cpus_usable": 2}, "versions": {"python": "3.11.2"}}
     monkeypatch.setattr(stack, "load", lambda: STACK)
@@ -20,7 +23,7 @@ def records(monkeypatch):
     return results
 
 
-def test_checks_are_listed(capsys):
+def test_verify_lists_the_checks_with_the_option_list(capsys):
     assert cli.main(["verify", "--list"]) == cli.VERIFIED
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == [check.name for check in CHECKS]
@@ -30,7 +33,7 @@ def test_checks_are_listed(capsys):
     "arguments",
     [[], ["verify", "--check", "nope"], ["verify", "--json", "/no/such/folder/x"], ["prove"]],
 )
-def test_wrong_usage(arguments):
+def test_wrong_arguments_have_their_own_exit_code(arguments):
     with pytest.raises(SystemExit) as raised:
         cli.main(arguments)
     assert raised.value.code == cli.USAGE
@@ -53,14 +56,16 @@ def test_an_environment_without_a_stack_is_an_error(monkeypatch, capsys):
     assert capsys.readouterr().err == "theano-fast: no such file\n"
 
 
-def test_a_verified_environment(records, capsys, tmp_path):
+def test_a_verified_environment_is_reported_as_text_and_json(records, capsys, tmp_path):
     records.append(Record("blas", "passed", 2.0, "OpenBLAS 0.3.29"))
     assert cli.main(["verify", "--json", str(tmp_path / "report.json")]) == cli.VERIFIED
     assert "blas        passed       2.0  OpenBLAS 0.3.29" in capsys.readouterr().out
     assert '"verified": true' in (tmp_path / "report.json").read_text()
 
 
-def test_each_task_of_a_job_names_its_node(records, capsys, monkeypatch, tmp_path):
+def test_in_a_slurm_job_lines_and_report_have_the_name_of_the_node(
+    records, capsys, monkeypatch, tmp_path
+):
     monkeypatch.setenv("SLURMD_NODENAME", "node3")
     monkeypatch.setenv("SLURM_NTASKS", "2")
     records.append(Record("blas", "failed", 2.0, "wrong"))

@@ -1,9 +1,9 @@
-"""Check that the device check detects wrong results and memory leaks, on a fake device."""
+"""Test that the check ``device`` finds wrong results and memory leaks; the device is fake."""
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
-theano = pytest.importorskip("theano", reason="the builder's Python needs no Theano")
+np = pytest.importorskip("numpy", reason="the builder's Python has no NumPy")
+theano = pytest.importorskip("theano", reason="the builder's Python has no Theano")
 device = pytest.importorskip("theano_fast.checks.device")
 T = theano.tensor
 
@@ -11,19 +11,19 @@ CONV2D = T.nnet.conv2d
 
 
 @pytest.fixture(autouse=True)
-def nothing_starts():
-    """Allow processes: unlike other unit tests, these start Theano's compiler."""
+def isolate():
+    """Replace the fixture of tests/unit/conftest.py: these tests start Theano's compiler."""
 
 
 @pytest.mark.parametrize("wrong", [1.5, np.nan])
-def test_the_worst_result_is_reported(wrong):
+def test_the_largest_error_is_reported(wrong):
     expected = np.array([[1.0, 2.0], [100.0, 4.0]])
     allowed = expected / 100
-    assert device.compare("it", expected + allowed / 2, expected, allowed) == []
+    assert device.compare("product", expected + allowed / 2, expected, allowed) == []
     got = expected + np.array([[0, wrong], [1.5, 0]])
-    (message,) = device.compare("it", got, expected, allowed)
-    assert message == f"it: the error is {wrong:.2g}, allowed is 0.02"
-    assert device.compare("it", got, expected, 0.02) != []
+    (message,) = device.compare("product", got, expected, allowed)
+    assert message == f"product: the error is {wrong:.2g}, allowed is 0.02"
+    assert device.compare("product", got, expected, 0.02) != []
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -49,23 +49,26 @@ def test_a_wrong_convolution_is_named(dtype, monkeypatch):
 
 
 class Context:
+    """A fake GPU context; ``free_gmem`` is the device's free memory in bytes."""
+
     free_gmem = 1 << 40
 
 
-@pytest.mark.parametrize(("lost", "kept"), [([9, 0], 0), ([9, 0.01], 0.01), ([0, 9], 9)])
-def test_memory_that_the_second_run_keeps_is_a_leak(lost, kept):
+@pytest.mark.parametrize(("allocated", "kept"), [([9, 0], 0), ([9, 0.01], 0.01), ([0, 9], 9)])
+def test_memory_that_the_second_run_keeps_is_a_leak(allocated, kept):
+    """Two runs of a proof allocate these GiB and free nothing; 9 GiB in the second run leak."""
     context = Context()
-    sizes = iter(lost)
+    sizes = iter(allocated)
 
-    def proof():
+    def allocate():
         context.free_gmem -= int(next(sizes) * 2**30)
         return [], {"gflops": 1}
 
-    failures, measurements = device.prove(context, (proof,))
+    failures, measurements = device.prove(context, (allocate,))
     assert measurements == {"gflops": 1, "kept": int(kept * 2**30)}
     leaks = ["9216 MiB of the device's memory are not freed"]
     assert failures == (leaks if kept == 9 else [])
 
 
 def test_a_failed_proof_is_reported_once():
-    assert device.prove(Context(), (lambda: (["it errs"], {}),))[0] == ["it errs"]
+    assert device.prove(Context(), (lambda: (["wrong product"], {}),))[0] == ["wrong product"]

@@ -2,12 +2,13 @@ import re
 
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
 
 from theano_fast import doctor, rc
 from theano_fast.settings import Setting
 
-STACKS = {
+# The flags of a stack.
+STACK_FLAGS = {
     "blas.ldflags": "-lopenblas",
     "cxx": "/usr/bin/g++",
     "device": "cpu",
@@ -16,6 +17,7 @@ STACKS = {
     "linker": "cvm",
     "openmp": "False",
 }
+# What a probe of a Theano without problems reports; see doctor.Bench.probe.
 SOUND = {
     "blas": [{"library": "libopenblas.so", "threads": 2, "version": "OpenBLAS 0.3.29"}],
     "cache": {
@@ -29,7 +31,7 @@ SOUND = {
     },
     "compiler": {"cxx": "g++", "version": "g++ 12.2.0", "seconds": 0.1, "error": ""},
     "device": {"active": False, "contexts": {}},
-    "flags": STACKS,
+    "flags": STACK_FLAGS,
     "openmp": [],
     "says": [],
 }
@@ -38,22 +40,22 @@ HOST = {"cpus": 4, "cpus_usable": 2, "thread_variables": {"OMP_NUM_THREADS": "2"
 
 @pytest.fixture
 def examined(monkeypatch):
-    """Return a function that diagnoses a user's flags; Theano fails with the broken flags."""
+    """Return a function that diagnoses a user's flags; ``broken`` flags prevent Theano's start."""
 
     def examine(users, broken=(), measure=False):
-        def probe(self, flags):
+        def fake_probe(self, flags):
             flags = users if flags is None else flags
             if wrong := [flag for flag in flags if flag in broken]:
                 return {"error": f"ValueError: {wrong[0]}"}
-            return {**SOUND, "flags": {**STACKS, **flags}}
+            return {**SOUND, "flags": {**STACK_FLAGS, **flags}}
 
-        def measure(self, flags):
+        def fake_measure(self, flags):
             return {"first": 2.0 if flags else 1.0, "call": 0.01}
 
         settings = tuple(Setting(*item, "THEANO_FLAGS") for item in users.items())
         monkeypatch.setattr(doctor.settings, "read_users", lambda _: settings)
-        monkeypatch.setattr(doctor.Bench, "probe", probe)
-        monkeypatch.setattr(doctor.Bench, "measure", measure)
+        monkeypatch.setattr(doctor.Bench, "probe", fake_probe)
+        monkeypatch.setattr(doctor.Bench, "measure", fake_measure)
         monkeypatch.delenv("VIRTUAL_ENV", raising=False)
         monkeypatch.setattr(doctor.facts, "describe_host", lambda: HOST)
         return doctor.examine(None, measure)
@@ -61,20 +63,20 @@ def examined(monkeypatch):
     return examine
 
 
-def test_the_stacks_own_settings_are_no_findings(examined):
+def test_flags_with_the_stacks_values_are_no_findings(examined):
     diagnosis = examined({"floatX": "float64", "openmp": "False"})
     assert diagnosis["findings"] == []
     assert doctor.is_healthy(diagnosis)
     assert doctor.render(diagnosis).splitlines()[-1] == "nothing disables a part of the stack"
 
 
-def test_a_choice_is_listed_and_healthy(examined):
+def test_a_flag_that_disables_nothing_is_listed_but_not_a_problem(examined):
     diagnosis = examined({"floatX": "float32"})
     assert doctor.is_healthy(diagnosis)
     assert "- floatX=float32 in THEANO_FLAGS, the stack's is float64" in doctor.render(diagnosis)
 
 
-def test_a_disabling_flag_is_listed_with_its_cost_and_fix(examined):
+def test_a_flag_that_disables_blas_is_listed_with_its_cost_and_fix(examined):
     diagnosis = examined({"blas.ldflags": ""}, measure=True)
     assert not doctor.is_healthy(diagnosis)
     lines = doctor.render(diagnosis).splitlines()
@@ -84,7 +86,7 @@ def test_a_disabling_flag_is_listed_with_its_cost_and_fix(examined):
     assert lines[-1] == "1 to fix"
 
 
-def test_a_flag_that_breaks_theano_does_not_hide_others(examined):
+def test_a_flag_with_which_theano_does_not_start_hides_no_other_finding(examined):
     diagnosis = examined({"device": "gpu", "floatX": "float32", "cxx": "x"}, ("device", "cxx"))
     verdicts = {finding["setting"]["flag"]: finding["verdict"] for finding in diagnosis["findings"]}
     assert list(verdicts) == ["device", "floatX", "cxx"]
@@ -99,7 +101,7 @@ def test_findings_have_the_documented_keys(examined):
     assert set(finding["verdict"]) == {"undoes", "effect", "mend"}
 
 
-def test_a_stack_that_does_not_start_is_reported(examined):
+def test_a_theano_that_does_not_start_is_reported(examined):
     diagnosis = {"error": "ImportError: no numpy"}
     assert not doctor.is_healthy(diagnosis)
     assert doctor.render(diagnosis) == "Theano does not start: ImportError: no numpy"
@@ -120,22 +122,22 @@ def test_a_stack_that_does_not_start_is_reported(examined):
     ],
 )
 def test_flags_that_disable_a_part_of_the_stack(flag, value, effect):
-    verdict = doctor.judge(Setting(flag, value, "~/.theanorc:1"), STACKS, "")
+    verdict = doctor.judge(Setting(flag, value, "~/.theanorc:1"), STACK_FLAGS, "")
     assert verdict.undoes
     assert verdict.effect.startswith(effect)
     assert verdict.mend
 
 
-def test_flags_of_a_preset_are_a_choice():
-    verdict = doctor.judge(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACKS, "")
+def test_compiler_flags_of_a_preset_disable_nothing():
+    verdict = doctor.judge(Setting("gcc.cxxflags", rc.FAST_CXXFLAGS, "x"), STACK_FLAGS, "")
     assert not verdict.undoes
     assert "g++ compiles all modules" in verdict.effect
 
 
 def test_the_fix_of_old_gpu_flags_depends_on_the_stacks_device():
     old = Setting("device", "gpu0", "~/.theanorc:1")
-    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACKS, "").mend
-    on_gpu = {**STACKS, "device": "cuda"}
+    assert "remove it from ~/.theanorc:1" in doctor.judge(old, STACK_FLAGS, "").mend
+    on_gpu = {**STACK_FLAGS, "device": "cuda"}
     assert doctor.judge(old, on_gpu, "").mend == "device=gpu0 is now device=cuda0"
 
 
@@ -161,6 +163,7 @@ def test_a_virtual_environment_of_another_python_is_reported(tmp_path):
 
 
 def change_parts(**parts):
+    """Return SOUND with changed entries, such as ``cache={"writable": False}``."""
     return {**SOUND, **{key: {**SOUND[key], **part} for key, part in parts.items()}}
 
 
@@ -176,7 +179,7 @@ def change_parts(**parts):
         (change_parts(flags={"device": "cuda"}), "device=cuda is not in use"),
     ],
 )
-def test_problems_that_are_no_flags(probed, text):
+def test_problems_of_compiler_cache_blas_and_device_are_found(probed, text):
     (problem,) = doctor.find_problems(probed, 2)
     assert re.search(text, problem)
     assert doctor.find_problems(SOUND, 2) == []

@@ -3,12 +3,12 @@ from theano_fast import facts
 CPUINFO = "processor\t: 0\nmodel name\t: A CPU: of 2.5 GHz\nflags\t: fma\n"
 
 
-def test_cpu_model():
+def test_the_cpu_model_is_parsed_from_cpuinfo():
     assert facts.parse_cpu_model(CPUINFO) == "A CPU: of 2.5 GHz"
     assert facts.parse_cpu_model("processor\t: 0\n") == "unknown"
 
 
-def test_host_names_the_thread_variables(monkeypatch):
+def test_the_host_facts_have_the_thread_variables(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert facts.describe_host()["thread_variables"]["OMP_NUM_THREADS"] == "7"
 
@@ -18,7 +18,7 @@ def test_a_missing_package_has_no_version(monkeypatch):
     assert facts.list_versions()["no-such-distribution"] == "not installed"
 
 
-def test_fixes_are_listed_by_package(tmp_path):
+def test_cves_of_fixes_are_sorted_by_package_and_number(tmp_path):
     assert facts.read_fixes(tmp_path) == {}
     lists = tmp_path / facts.FIXES
     lists.mkdir(parents=True)
@@ -32,7 +32,7 @@ def test_fixes_are_listed_by_package(tmp_path):
     }
 
 
-def test_amds_functions_are_grouped_by_reason(tmp_path):
+def test_functions_of_amds_library_are_grouped_by_the_reason_of_their_rejection(tmp_path):
     assert facts.read_amdlibm(tmp_path) == {}
     record = tmp_path / facts.AMDLIBM
     record.parent.mkdir(parents=True)

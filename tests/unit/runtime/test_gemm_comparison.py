@@ -2,7 +2,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
 
 from theano_fast import gemm_comparison
 
@@ -12,7 +12,7 @@ RATES = {
 }
 
 
-def test_the_fastest_by_geometric_mean():
+def test_the_fastest_stack_has_the_largest_geometric_mean():
     lines = gemm_comparison.render(RATES).splitlines()
     assert lines[0].split() == ["GFLOP/s", "of", "gemm", "mkl", "openblas"]
     assert lines[1].startswith("float32, 64, 1 thread ")
@@ -26,19 +26,20 @@ def test_a_single_stack_is_not_compared():
 
 
 @pytest.fixture
-def ended(monkeypatch):
-    """Replace the measuring processes; the test adds their results to the returned list."""
+def pending_results(monkeypatch):
+    """Replace the measuring processes; return their pending results, which a test sets."""
     processes = []
     monkeypatch.setattr(gemm_comparison.subprocess, "run", lambda *_, **__: processes.pop(0))
     return processes
 
 
 def make_process(rate):
+    """Make the result of a measuring process that printed one rate."""
     return CompletedProcess([], 0, f'{{"blas": "b", "rates": {{"x": {rate}}}}}', "")
 
 
-def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
-    ended += [make_process(rate) for rate in (1, 5, 3, 4, 2, 4)]
+def test_the_best_rate_of_all_rounds_is_kept(pending_results, tmp_path, capsys):
+    pending_results += [make_process(rate) for rate in (1, 5, 3, 4, 2, 4)]
     best = gemm_comparison.compare({"a": tmp_path, "b": tmp_path})
     assert best["a"]["rates"] == {"x": 3}
     assert best["b"]["rates"] == {"x": 5}
@@ -47,7 +48,7 @@ def test_the_best_of_the_rounds_counts(ended, tmp_path, capsys):
     ]
 
 
-def test_an_environment_that_fails(ended, tmp_path):
-    ended.append(CompletedProcess([], 1, "", "Traceback\nno numpy\n"))
+def test_a_failed_measurement_names_its_reason(pending_results, tmp_path):
+    pending_results.append(CompletedProcess([], 1, "", "Traceback\nno numpy\n"))
     with pytest.raises(gemm_comparison.ComparisonError, match="cannot be measured: no numpy"):
         gemm_comparison.compare({"a": tmp_path})

@@ -1,4 +1,4 @@
-"""The action runs once, on the executed module; a missing module has no spec."""
+"""Test the import hook that runs an action on a module after the module's code."""
 
 import importlib.util
 
@@ -6,7 +6,7 @@ import pytest
 from theano_fast import import_hooks
 
 
-def test_the_action_sees_the_executed_module(monkeypatch, tmp_path):
+def test_the_action_runs_once_after_the_modules_code(monkeypatch, tmp_path):
     (tmp_path / "hooked.py").write_text("value = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     values = []

@@ -3,14 +3,14 @@ from pathlib import Path
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
-pytest.importorskip("mpmath", reason="mpmath comes with amdlibm only")
+np = pytest.importorskip("numpy", reason="the builder's Python has no NumPy")
+pytest.importorskip("mpmath", reason="only stacks with amdlibm have mpmath")
 libm = pytest.importorskip("theano_fast.libm")
 
 FUNCTIONS = {function.name: function for function in libm.FUNCTIONS}
 
 
-def test_every_function_of_the_header_is_checked():
+def test_every_function_of_amdlibm_h_is_checked():
     header = Path(__file__).parents[3] / "recipes" / "amdlibm" / "src" / "amdlibm.h"
     names = re.findall(r"(?:UNARY|BINARY)\((\w+)\)", header.read_text())
     assert set(names) - {"name"} == set(FUNCTIONS)
@@ -18,7 +18,7 @@ def test_every_function_of_the_header_is_checked():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_samples_are_in_the_range_and_of_the_type(name, dtype):
+def test_samples_have_the_type_and_are_in_the_range_of_the_function(name, dtype):
     function = FUNCTIONS[name]
     arguments = libm.sample(function, 300, dtype)
     for values, (low, high) in zip(arguments, function.ranges, strict=True):
@@ -28,7 +28,7 @@ def test_samples_are_in_the_range_and_of_the_type(name, dtype):
         assert len(np.unique(values)) > 150
 
 
-def test_special_arguments_are_all_kinds_in_all_pairs():
+def test_special_arguments_have_all_kinds_and_all_pairs_of_two_arguments():
     [values] = libm.list_special(FUNCTIONS["exp"], "float32")
     assert values.dtype == "float32"
     assert {0, np.inf, -np.inf, np.finfo("float32").max} <= set(values.tolist())
@@ -54,7 +54,7 @@ def test_exact_results_agree_with_the_c_library(name, dtype):
     )
 
 
-def test_conventional_results_follow_the_c_standard():
+def test_results_of_special_arguments_follow_the_c_standard():
     x, y = np.array([0, -0.0, np.nan, 1e308]), np.array([-1, -3, 0, 2])
     assert libm.compute_conventional(FUNCTIONS["pow"], [x, y]).tolist() == [
         np.inf,
@@ -66,13 +66,14 @@ def test_conventional_results_follow_the_c_standard():
     assert np.isnan(erf)
 
 
-def test_errors_count_neighbours():
+def test_an_error_is_the_distance_in_units_in_the_last_place():
+    """A rounded result errs by at most 0.5 ulp, the second float above it by 1.5 to 2.5 ulp."""
     function, values = FUNCTIONS["exp"], np.linspace(-3, 3, 50).astype("float32")
     exact = libm.compute_exact(function, [values])
     rounded = exact.astype("float32")
     assert libm.compute_errors(rounded, exact).max() <= 0.5
-    beyond = np.nextafter(np.nextafter(rounded, np.float32(100)), np.float32(100))
-    errors = libm.compute_errors(beyond, exact)
+    second_above = np.nextafter(np.nextafter(rounded, np.float32(100)), np.float32(100))
+    errors = libm.compute_errors(second_above, exact)
     assert 1.5 <= errors.min() <= errors.max() <= 2.5
 
 
@@ -89,11 +90,11 @@ def test_errors_count_neighbours():
         (0.0, -0.0, np.inf),
         (-0.0, -0.0, 0),
         (-709.09, -np.inf, np.inf),
-        # Measure subnormal results in units of the least subnormal number.
+        # The unit of errors of subnormal results is the least subnormal number, 1.4e-45.
         (0.0, 6e-45, 4.28),
         (3e-45, 1.4e-45, 1),
     ],
 )
-def test_special_results_are_right_or_wrong(got, right, error):
+def test_a_wrong_special_result_has_an_infinite_error(got, right, error):
     errors = libm.compute_errors(np.array([got], "float32"), np.array([right], np.longdouble))
     assert errors[0] == pytest.approx(error, abs=0.01)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from theano_fast import libraries
 
+# The format of /proc/<pid>/maps.
 MAPS = """\
 55d0c0000000-55d0c0001000 r--p 00000000 08:01 11 /env/bin/python3.11
 55d0c0001000-55d0c0002000 r-xp 00001000 08:01 11 /env/bin/python3.11
@@ -15,7 +16,7 @@ MAPS = """\
 """
 
 
-def test_parse_keeps_files_with_code():
+def test_parse_returns_files_with_executable_mappings():
     assert libraries.parse(MAPS) == (
         "/env/bin/python3.11",
         "/env/lib/with a space/libopenblas.so.0",
@@ -55,17 +56,17 @@ class TestBlasInstances:
             "openblas",
         ]
 
-    def test_the_files_of_mkl_count_once(self):
+    def test_the_libraries_of_mkl_in_a_directory_are_one_blas(self):
         files = ["/e/lib/libmkl_rt.so.2", "/e/lib/libmkl_core.so.2", "/other/libmkl_rt.so.2"]
         assert libraries.find_blas(files) == (("mkl", "/e/lib"), ("mkl", "/other"))
 
 
-def test_openmp_runtimes():
+def test_openmp_runtimes_are_found_by_file_name():
     files = ["/e/lib/libgomp.so.1.0.0", "/e/lib/libiomp5.so", "/e/lib/libompose.so"]
     assert libraries.find_openmp(files) == ("/e/lib/libgomp.so.1.0.0", "/e/lib/libiomp5.so")
 
 
-def test_foreign_files_are_neither_the_environments_nor_glibcs():
+def test_foreign_files_are_neither_in_the_environment_nor_of_glibc():
     own = ["/env/lib/libz.so.1"]
     glibcs = [
         "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",

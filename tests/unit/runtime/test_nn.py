@@ -1,28 +1,29 @@
-"""Compare theano_fast.nn with its formulas in NumPy, and with complex-step derivatives."""
+"""Compare theano_fast.nn with NumPy: its values with formulas, its gradients with complex steps."""
 
 import itertools
 import pickle
 
 import pytest
 
-np = pytest.importorskip("numpy", reason="the builder's Python needs no numpy")
-theano = pytest.importorskip("theano", reason="the builder's Python needs no Theano")
+np = pytest.importorskip("numpy", reason="the builder's Python has no NumPy")
+theano = pytest.importorskip("theano", reason="the builder's Python has no Theano")
 nn = pytest.importorskip("theano_fast.nn")
 T = theano.tensor
 
+# The number of gates of each mode.
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 MODES = pytest.mark.parametrize("mode", GATES)
 TIME, BATCH, INPUTS, UNITS = 4, 3, 5, 7
 
 
 @pytest.fixture(autouse=True)
-def nothing_starts():
-    """Allow processes: unlike other unit tests, these start Theano's compiler."""
+def isolate():
+    """Replace the fixture of tests/unit/conftest.py: these tests start Theano's compiler."""
 
 
 @pytest.fixture
 def few_optimizations(monkeypatch):
-    """Compile functions in a second; the steps of their scans run in Python."""
+    """Compile with the mode FAST_COMPILE: in a second, but scans run in Python."""
     quick = theano.compile.mode.predefined_modes["FAST_COMPILE"]
     monkeypatch.setattr(theano.compile.mode, "instantiated_default_mode", quick)
 
@@ -31,26 +32,39 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def compute_step(mode, seen, kept, h, c):
-    """Compute a step from the gates' products with input and state, in cuDNN's gate order."""
-    both = [a + b for a, b in zip(seen, kept, strict=True)]
+def compute_step(mode, from_input, from_state, h, c):
+    """Return the next state and cell of one time step.
+
+    Args:
+        from_input: for each gate, in cuDNN's order, the product of input and weights plus its bias.
+        from_state: for each gate, the product of state and weights plus its bias.
+        h: the state.
+        c: the cell, which only an LSTM changes.
+    """
+    sums = [a + b for a, b in zip(from_input, from_state, strict=True)]
     if mode == "rnn_tanh":
-        return np.tanh(both[0]), c
+        return np.tanh(sums[0]), c
     if mode == "rnn_relu":
-        return np.where(both[0].real > 0, both[0], 0), c
+        return np.where(sums[0].real > 0, sums[0], 0), c
     if mode == "lstm":
-        c = sigmoid(both[1]) * c + sigmoid(both[0]) * np.tanh(both[2])
-        return sigmoid(both[3]) * np.tanh(c), c
-    update = sigmoid(both[1])
-    return (1 - update) * np.tanh(seen[2] + sigmoid(both[0]) * kept[2]) + update * h, c
+        c = sigmoid(sums[1]) * c + sigmoid(sums[0]) * np.tanh(sums[2])
+        return sigmoid(sums[3]) * np.tanh(c), c
+    update = sigmoid(sums[1])
+    return (1 - update) * np.tanh(from_input[2] + sigmoid(sums[0]) * from_state[2]) + update * h, c
 
 
 def compute_network(layer, weights, x, h0, c0):
-    """Compute the layer's outputs from its definition."""
+    """Compute a layer's outputs, last states and (LSTM only) last cells in NumPy.
+
+    Args:
+        weights: the flat weights in cuDNN's order: all matrices, then all biases.
+        x: the inputs, (time, batch, inputs).
+        h0, c0: the initial states and cells, (layers * directions, batch, units).
+    """
     gates, units = GATES[layer.mode], layer.units
     position = 0
 
-    def take(*shape):
+    def read_weights(*shape):
         nonlocal position
         position += np.prod(shape)
         return weights[position - np.prod(shape) : position].reshape(shape)
@@ -61,10 +75,10 @@ def compute_network(layer, weights, x, h0, c0):
     for number, turn in keys:
         below = units * len(turns) if number else layer.inputs
         skipped = not number and layer.input_mode == "skip"
-        w = None if skipped else take(gates, units, below)
-        matrices[number, turn] = w, take(gates, units, units)
+        w = None if skipped else read_weights(gates, units, below)
+        matrices[number, turn] = w, read_weights(gates, units, units)
     for key in keys:
-        biases[key] = take(gates, units), take(gates, units)
+        biases[key] = read_weights(gates, units), read_weights(gates, units)
     assert position == len(weights)
     last = []
     for number, turn in keys:
@@ -74,8 +88,10 @@ def compute_network(layer, weights, x, h0, c0):
         h, c = h0[len(last)], c0[len(last)]
         states = []
         for value in read[::turn]:
-            seen = [(value if w is None else value @ w[g].T) + bw[g] for g in range(gates)]
-            h, c = compute_step(layer.mode, seen, [h @ r[g].T + br[g] for g in range(gates)], h, c)
+            from_input = [(value if w is None else value @ w[g].T) + bw[g] for g in range(gates)]
+            h, c = compute_step(
+                layer.mode, from_input, [h @ r[g].T + br[g] for g in range(gates)], h, c
+            )
             states.append(h)
         outputs.append(np.array(states[::turn]))
         last.append((h, c))
@@ -85,7 +101,11 @@ def compute_network(layer, weights, x, h0, c0):
 
 
 def compile_layer(layer, kind=None):
-    """Compile a function of x and the states: all outputs, and the gradients of weighted sums."""
+    """Compile a function of the inputs, the initial states, and a factor for each output.
+
+    It returns the outputs, and the gradients of the cost sum(factors * outputs) with respect to the
+    weights, the inputs and the initial states.
+    """
     kind = kind or T.TensorType(layer.dtype, (False,) * 3)
     variables = [kind() for _ in range(3 if layer.mode == "lstm" else 2)]
     outputs = layer(*variables)
@@ -96,7 +116,7 @@ def compile_layer(layer, kind=None):
 
 
 def compare(layer, time, batch, kind=None):
-    """Compare values, and derivatives in a random direction."""
+    """Compare outputs with NumPy, and gradients with the slope in a random direction."""
     draw = np.random.RandomState(7).uniform
     count = layer.layers * (2 if layer.bidirectional else 1)
     state = (count, batch, layer.units)
@@ -110,12 +130,14 @@ def compare(layer, time, batch, kind=None):
     for value, right in zip(results, expected, strict=False):
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-13)
 
-    # The imaginary part of f(v + i h d) is h times the slope in the direction d, without
-    # cancellation.
+    # Complex-step derivative: the imaginary part of f(v + i h d) is h times the slope of f in the
+    # direction d. No difference is formed, so that a tiny h loses no digits.
     directions = [draw(-1, 1, value.shape) for value in (weights, *arguments)]
     tiny = 1e-100
-    moved = [v + 1j * tiny * d for v, d in zip((weights, *arguments), directions, strict=True)]
-    outputs = compute_network(layer, *moved)
+    complex_arguments = [
+        v + 1j * tiny * d for v, d in zip((weights, *arguments), directions, strict=True)
+    ]
+    outputs = compute_network(layer, *complex_arguments)
     slope = sum((a * b).sum().imag for a, b in zip(outputs, factors, strict=True)) / tiny
     slopes = zip(results[len(expected) :], directions, strict=False)
     assert sum((a * b).sum() for a, b in slopes) == pytest.approx(slope, rel=1e-12)
@@ -125,26 +147,26 @@ def compare(layer, time, batch, kind=None):
 @pytest.mark.parametrize("bidirectional", [False, True])
 @MODES
 @pytest.mark.usefixtures("few_optimizations")
-def test_values_and_gradients(mode, bidirectional, input_mode):
+def test_values_and_gradients_agree_with_numpy(mode, bidirectional, input_mode):
     inputs = UNITS if input_mode == "skip" else INPUTS
     layer = nn.RNN(mode, inputs, UNITS, 2, bidirectional, input_mode, "float64")
     compare(layer, TIME, BATCH)
 
 
 @MODES
-def test_optimized_values_and_gradients(mode):
+def test_values_and_gradients_agree_with_numpy_in_the_default_mode(mode):
     compare(nn.RNN(mode, INPUTS, UNITS, bidirectional=True, dtype="float64"), TIME, BATCH)
 
 
 @MODES
 @pytest.mark.usefixtures("few_optimizations")
-def test_everything_of_size_one(mode):
+def test_values_and_gradients_of_arrays_with_one_element_agree_with_numpy(mode):
     layer = nn.RNN(mode, 1, 1, dtype="float64")
     compare(layer, 1, 1)
     compare(layer, 1, 1, T.TensorType("float64", (True,) * 3))
 
 
-def test_the_initial_states_are_zero():
+def test_initial_states_are_zero_by_default():
     layer = nn.RNN("lstm", INPUTS, UNITS, bidirectional=True, dtype="float32")
     x = np.random.RandomState(3).uniform(-1, 1, (TIME, BATCH, INPUTS)).astype("float32")
     results = theano.function([], list(layer(x, backend="scan")))()
@@ -156,7 +178,7 @@ def test_the_initial_states_are_zero():
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-6)
 
 
-def test_a_step_has_one_product():
+def test_an_lstm_step_has_one_matrix_product():
     layer = nn.RNN("lstm", INPUTS, UNITS, dtype="float64")
     x = T.TensorType("float64", (False,) * 3)()
     nodes = theano.function([x], layer(x)[0]).maker.fgraph.toposort()
@@ -171,7 +193,7 @@ def test_a_step_has_one_product():
 @pytest.mark.parametrize("input_mode", ["linear", "skip"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 @MODES
-def test_join_undoes_split(mode, bidirectional, input_mode):
+def test_join_restores_the_weights_that_split_returned(mode, bidirectional, input_mode):
     layer = nn.RNN(mode, UNITS, UNITS, 2, bidirectional, input_mode, "float32")
     numbers = np.arange(layer.size, dtype="float32")
     layer.weights.set_value(numbers)
@@ -183,7 +205,7 @@ def test_join_undoes_split(mode, bidirectional, input_mode):
     assert list(other.weights.get_value()) == list(numbers)
 
 
-def test_the_names_of_parts():
+def test_split_names_each_part_by_layer_direction_and_gate():
     parts = nn.RNN("gru", INPUTS, UNITS, 2).split()
     assert sorted(parts) == sorted(
         f"{number}.forward.{kind}_{gate}"
@@ -196,7 +218,7 @@ def test_the_names_of_parts():
     assert "0.forward.W_h" not in nn.RNN("rnn_tanh", 3, 3, input_mode="skip").split()
 
 
-def test_parts_of_a_file(tmp_path):
+def test_parts_can_be_saved_to_a_file_and_joined(tmp_path):
     layer, other = (nn.RNN("lstm", 2, 3, seed=seed) for seed in (1, 2))
     np.savez(tmp_path / "parts.npz", **layer.split())
     with np.load(tmp_path / "parts.npz") as parts:
@@ -204,7 +226,7 @@ def test_parts_of_a_file(tmp_path):
     assert list(layer.weights.get_value()) == list(other.weights.get_value())
 
 
-def test_initial_weights():
+def test_initial_weights_depend_on_the_seed_and_are_within_one_over_the_root_of_units():
     first, same, next_one, other = (
         nn.RNN("gru", 20, 16, seed=seed).weights.get_value()
         for seed in (5, np.random.RandomState(5), np.random.RandomState(5), 6)
@@ -235,7 +257,7 @@ def test_a_layer_can_be_pickled():
         ({"input_mode": "skip"}, "input_mode 'skip' needs inputs = units, not 5 and 7"),
     ],
 )
-def test_wrong_arguments(arguments, message):
+def test_the_error_of_a_wrong_argument_names_its_value(arguments, message):
     with pytest.raises(ValueError) as error:
         nn.RNN(**{"mode": "lstm", "inputs": INPUTS, "units": UNITS, **arguments})
     assert str(error.value) == message
@@ -253,7 +275,7 @@ def test_wrong_arguments(arguments, message):
         ({"0.forward.bW_h": 1}, "the part 0.forward.bW_h has the shape (), not (3,)"),
     ],
 )
-def test_wrong_parts(change, message):
+def test_join_refuses_wrong_parts_and_keeps_the_weights(change, message):
     layer = nn.RNN("rnn_tanh", 2, 3)
     before = layer.weights.get_value()
     parts = {name: part for name, part in {**layer.split(), **change}.items() if part is not None}
@@ -280,13 +302,13 @@ def test_wrong_parts(change, message):
         ((T.ftensor3(), None, None, "gpu"), "unknown backend 'gpu'; choose one of scan, cudnn"),
     ],
 )
-def test_wrong_variables(arguments, message):
+def test_the_error_of_a_wrong_variable_names_its_type(arguments, message):
     with pytest.raises(ValueError) as error:
         nn.RNN("gru", INPUTS, UNITS, dtype="float32")(*arguments)
     assert str(error.value) == message
 
 
-def test_arrays_of_wrong_shapes():
+def test_arrays_of_wrong_shapes_are_refused_at_run_time():
     layer = nn.RNN("rnn_tanh", 2, 3, dtype="float64")
     x, h0 = T.dtensor3s(2)
     function = theano.function([x, h0], layer(x, h0)[0])

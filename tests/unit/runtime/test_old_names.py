@@ -1,4 +1,4 @@
-"""Restore names that Python, NumPy and Theano removed; existing names do not change."""
+"""Test the restoration of names that Python, NumPy and Theano removed."""
 
 import collections
 import importlib
@@ -12,10 +12,13 @@ from theano_fast import old_names
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """Yield the name of an importable package that lacks one of its two old names."""
-    (tmp_path / "of_old.py").write_text("here = 1\n")
+    """Write the package of_old; it has the old name ``present``, but not ``gone``. Yield its name.
+
+    The old name of the package itself is of_older.
+    """
+    (tmp_path / "of_old.py").write_text("present = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
-    names = {"of_old": {"gone": lambda module: module.here + 1, "here": lambda _: 2}}
+    names = {"of_old": {"gone": lambda module: module.present + 1, "present": lambda _: 2}}
     monkeypatch.setattr(old_names, "PACKAGES", names)
     monkeypatch.setattr(old_names, "MODULES", {"of_older": "of_old"})
     monkeypatch.setattr(sys, "meta_path", [old_names.Finder(), *sys.meta_path])
@@ -24,15 +27,15 @@ def package(monkeypatch, tmp_path):
     sys.modules.pop("of_older", None)
 
 
-def test_names_are_added_but_not_replaced():
-    module = SimpleNamespace(here=1)
-    old_names.add(module, {"here": 2, "gone": 2})
-    assert (module.here, module.gone) == (1, 2)
+def test_missing_names_are_added_and_existing_names_are_kept():
+    module = SimpleNamespace(present=1)
+    old_names.add(module, {"present": 2, "gone": 2})
+    assert (module.present, module.gone) == (1, 2)
 
 
-def test_packages_names_are_added_when_they_are_imported(package):
+def test_a_packages_names_are_added_when_it_is_imported(package):
     module = importlib.import_module(package)
-    assert (module.here, module.gone) == (1, 2)
+    assert (module.present, module.gone) == (1, 2)
     assert module.__spec__.origin.endswith("of_old.py")
 
 
@@ -46,9 +49,9 @@ def test_the_restored_names_are_listed():
     assert "theano.Updates" in names
 
 
-def test_restored_names_behave_as_before():
+def test_restored_functions_behave_like_the_removed_functions():
     def function(a, b=1, *values, **others):
-        """Have arguments of each kind."""
+        """Have a parameter of each kind that getargspec supported."""
 
     spec = old_names.getargspec(function)
     assert spec == (["a", "b"], "values", "others", (1,))

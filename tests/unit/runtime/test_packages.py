@@ -1,4 +1,4 @@
-"""Check that the check ``packages`` fails if pip replaced one of the stack's packages."""
+"""Test that the check ``packages`` fails if an installer replaced one of the stack's packages."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ theano-pymc ===1.1.2+theano.1.0.5
 
 @pytest.fixture
 def installed(monkeypatch, tmp_path):
-    """Return the version and installer of installed packages by name; write CONSTRAINTS."""
+    """Replace the installed packages by fakes; return their (version, installer) by name."""
     (tmp_path / "etc").mkdir()
     (tmp_path / packages.CONSTRAINTS).write_text(CONSTRAINTS)
     monkeypatch.setattr(packages.sys, "base_prefix", str(tmp_path))
@@ -35,35 +35,35 @@ def check():
     return packages.run(Options(stack=None))
 
 
-def test_the_stacks_own_packages_pass(installed):
+def test_the_stacks_packages_pass_the_check(installed):
     assert check().failures == ()
     assert check().summary == "numpy 1.26.4, theano 1.0.5"
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "words"),
+    ("name", "other", "expected_words"),
     [
         ("numpy", ("2.4.6", "pip\n"), ("2.4.6", "pip", "1.26.4")),
-        # The same version, but its wheel has another BLAS.
+        # The version is right, but the wheel of NumPy has another BLAS.
         ("numpy", ("1.26.4", "uv"), ("1.26.4", "uv")),
         ("numpy", ("1.26.4", None), ("1.26.4", "unknown")),
-        # It overwrites Theano's files.
+        # theano-pymc contains the files of Theano, and overwrites them.
         ("theano-pymc", ("1.1.2", "pip"), ("1.1.2", "pip", "1.1.2+theano.1.0.5")),
     ],
 )
-def test_a_replaced_package_fails(installed, name, other, words):
+def test_a_replaced_package_fails_the_check(installed, name, other, expected_words):
     installed[name] = other
     failure, remedy = check().failures
     assert failure.startswith(f"{name} ")
-    assert all(word in failure for word in words)
+    assert all(word in failure for word in expected_words)
     assert remedy == packages.REMEDY
 
 
-def test_the_stacks_own_theano_pymc_passes(installed):
+def test_the_stacks_own_theano_pymc_passes_the_check(installed):
     installed["theano-pymc"] = ("1.1.2+theano.1.0.5", "conda\n")
     assert check().failures == ()
 
 
-def test_a_removed_package_fails(installed):
+def test_a_removed_package_fails_the_check(installed):
     del installed["numpy"]
     assert "numpy 1.26.4 is not installed" in check().failures[0]

@@ -5,7 +5,8 @@ import pytest
 from theano_fast import profiles
 
 FILES = Path(__file__).parent / "data"
-# Profiles of users from 2014 and 2017, among them three runs of a Neural Turing Machine.
+# Profiles of users from 2014 and 2017. Six are from three runs of a Neural Turing Machine: for each
+# run, the profiles of its training function and of a scan.
 REAL = sorted(FILES.glob("theano-*.txt"))
 MKL = FILES / "theano-0.8.2-ntm-mkl.train_fn.txt"
 SCAN = FILES / "theano-0.8.2-ntm-openblas-numpy.grad_of_scan.txt"
@@ -13,6 +14,7 @@ MEMORY = FILES / "theano-0.7dev-add-memory-profile.txt"
 
 
 def read(path: Path) -> profiles.Profile:
+    """Parse a file that contains one profile."""
     (profile,) = profiles.parse(path.read_text())
     return profile
 
@@ -32,12 +34,13 @@ def test_every_row_of_a_real_file_is_parsed(path):
             f"{row.percent:.1f}% {row.seconds:.3f}s {row.kind} {row.calls} {row.nodes} {row.name}"
         )
         words = line.replace("<class '", "").replace("'>", "").split()
-        # Rows have no sum of percents and no time of a call: both follow from other numbers.
+        # The columns 1 (sum of percents) and 3 (seconds per call) of a line are not parsed: both
+        # follow from other columns.
         assert text.split() == [words[0], words[2], *words[4:]]
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
-def test_every_table_of_a_real_file_adds_up(path):
+def test_the_percents_of_every_table_of_a_real_file_sum_to_100(path):
     profile = read(path)
     assert list(profile.tables) == list(profiles.TABLES)
     for table in profile.tables.values():
@@ -46,17 +49,17 @@ def test_every_table_of_a_real_file_adds_up(path):
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
-def test_every_number_of_a_real_file_is_read(path):
+def test_every_time_in_the_head_of_a_real_file_is_read(path):
     profile, text = read(path), path.read_text()
     head = text[: text.index("\nClass\n")]
-    stand = re.findall(r"[ :](\d+\.\d+(?:e[+-]\d+)?)s", head)
+    written_seconds = re.findall(r"[ :](\d+\.\d+(?:e[+-]\d+)?)s", head)
     seconds = {**profile.numbers, "": profile.seconds}
-    assert {*map(float, stand)} == {
+    assert {*map(float, written_seconds)} == {
         value for name, value in seconds.items() if name not in ("nodes", "steps")
     }
 
 
-def test_a_function_profile():
+def test_the_profile_of_a_function_is_parsed():
     profile = read(MKL)
     assert profile.title == "Function profiling"
     assert (profile.calls, profile.seconds) == (100, 49.3949)
@@ -102,13 +105,13 @@ def test_a_scan_profile_has_no_compile_time():
     assert profile.numbers == {"steps": 8671, "scan_vm": 45.62579, "scan_overhead": 2.661133}
 
 
-def test_an_op_keeps_its_whole_name():
+def test_names_of_ops_may_contain_spaces_and_commas():
     names = [row.name for row in read(SCAN).ops]
     assert "AdvancedIncSubtensor{inplace=False,  set_instead_of_inc=False}" in names
     assert any(name.startswith("ConvOp{('imshp', (4, 1, 255)),") for name in names)
 
 
-def test_theano_0_7_wrote_classes_in_angle_brackets_and_shapes():
+def test_class_names_in_angle_brackets_and_shapes_of_theano_0_7_are_parsed():
     profile = read(MEMORY)
     assert [row.name for row in profile.classes] == ["theano.tensor.elemwise.Elemwise"]
     (node,) = profile.tables["Apply"].rows
@@ -117,7 +120,7 @@ def test_theano_0_7_wrote_classes_in_angle_brackets_and_shapes():
     assert len(node.notes) == 3
 
 
-def test_python_blas_is_found_and_c_blas_is_not():
+def test_blas_ops_that_ran_in_python_are_found():
     names = {row.name for row in profiles.find_python_blas(read(SCAN))}
     assert names == {
         f"theano.tensor.blas.{name}"
@@ -131,19 +134,19 @@ def test_python_blas_is_found_and_c_blas_is_not():
 
 
 @pytest.mark.parametrize("kind", ["Py", "C Py", "PyC"])
-def test_a_class_that_is_partly_python_is_not_c(kind):
+def test_a_class_that_ran_partly_in_python_counts_as_python(kind):
     pattern = r"C( +\d+ +\d+ +theano\.tensor\.blas\.Dot22)"
     (profile,) = profiles.parse(re.sub(pattern, rf"{kind}\1", MKL.read_text()))
     assert [row.kind for row in profiles.find_python_blas(profile)] == [kind]
 
 
-def test_several_profiles_in_a_text_with_other_lines():
+def test_all_profiles_in_a_programs_output_are_parsed():
     text = "epoch 1\n" + "".join(f"{path.read_text()}\nepoch\n" for path in REAL)
     seconds = [profile.seconds for profile in profiles.parse(text)]
     assert seconds == [read(path).seconds for path in REAL]
 
 
-def test_an_indented_profile_is_read_too():
+def test_an_indented_profile_is_parsed():
     text = "".join(f"    {line}\n" for line in MKL.read_text().splitlines())
     (profile,) = profiles.parse(text)
     assert profile.tables == read(MKL).tables
@@ -158,13 +161,13 @@ def test_an_indented_profile_is_read_too():
         ("\nProfileMode.print_summary()\n----\n", "line 2: .* mode=ProfileMode"),
     ],
 )
-def test_other_text_is_refused(text, message):
+def test_the_error_of_a_text_without_a_profile_has_line_and_reason(text, message):
     with pytest.raises(profiles.ProfileError, match=message):
         profiles.parse(text)
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
-def test_a_cut_file_is_refused_wherever_it_is_cut(path):
+def test_a_truncated_file_is_refused_with_the_number_of_its_last_line(path):
     lines = path.read_text().splitlines()
     calls = next(number for number, line in enumerate(lines) if "calls" in line)
     end = max(number for number, line in enumerate(lines) if "Apply instances account" in line)
@@ -182,7 +185,7 @@ def test_a_broken_row_is_reported_with_its_line():
         profiles.parse("\n".join(lines))
 
 
-def test_render_is_short_and_counts_omitted_rows():
+def test_render_shows_the_largest_rows_and_counts_the_omitted_rows():
     lines = list(profiles.render(read(SCAN), rows=2))
     assert len(lines) == 9
     assert max(map(len, lines)) <= 100

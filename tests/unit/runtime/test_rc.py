@@ -2,7 +2,7 @@ import pytest
 from theano_fast import rc
 
 
-def test_fastest_uses_a_device_if_present():
+def test_the_preset_fastest_uses_a_gpu_if_there_is_one():
     assert rc.make_preset("fastest", 1)["device"] == "cuda"
     assert rc.make_preset("fastest", 1)["gpuarray.preallocate"] == "0.95"
     without = rc.make_preset("fastest", 0)
@@ -11,16 +11,16 @@ def test_fastest_uses_a_device_if_present():
     assert not [flag for flag in without if flag.startswith(("dnn.", "gpuarray."))]
 
 
-def test_development_needs_no_device():
+def test_the_preset_development_uses_the_cpu():
     assert rc.make_preset("development", 4) == {"device": "cpu", "mode": "FAST_COMPILE"}
 
 
-def test_multi_gpu_names_each_device():
+def test_the_preset_multi_gpu_names_each_gpu():
     assert rc.make_preset("multi-gpu", 3)["contexts"] == "dev0->cuda0;dev1->cuda1;dev2->cuda2"
 
 
 @pytest.mark.parametrize("gpus", [0, 1])
-def test_multi_gpu_needs_two(gpus):
+def test_the_preset_multi_gpu_needs_two_gpus(gpus):
     with pytest.raises(rc.RcError, match=f"at least two devices, and Theano can use {gpus} here"):
         rc.make_preset("multi-gpu", gpus)
 
@@ -36,7 +36,7 @@ def test_each_old_flag_is_translated_with_a_message():
     )
 
 
-def test_devices_of_contexts_are_translated():
+def test_old_device_names_in_contexts_are_translated():
     assert rc.translate({"contexts": "a->gpu0;b->gpu1"})[0] == {"contexts": "a->cuda0;b->cuda1"}
 
 
@@ -53,7 +53,7 @@ def test_current_flags_are_not_changed():
     assert rc.translate(flags) == (flags, ())
 
 
-def test_a_rendered_file_is_read_back():
+def test_a_rendered_file_is_parsed_to_the_same_flags():
     flags = rc.make_preset("fastest", 1)
     text = rc.render(flags)
     assert rc.parse(text) == flags

@@ -19,15 +19,17 @@ algo_fwd = time_once
 
 @pytest.fixture
 def home(monkeypatch, tmp_path):
+    """Return an empty home directory."""
     monkeypatch.setenv("HOME", str(tmp_path))
     return tmp_path
 
 
 def group_by_flag(settings):
+    """Return (value, origin) by flag."""
     return {setting.flag: (setting.value, setting.origin) for setting in settings}
 
 
-def test_each_flag_of_a_file_has_its_line(home):
+def test_the_origin_of_a_flag_in_a_file_has_its_line_number(home):
     (home / ".theanorc").write_text(RC)
     file = home / ".theanorc"
     assert group_by_flag(settings.read_users(environ={})) == {
@@ -38,7 +40,7 @@ def test_each_flag_of_a_file_has_its_line(home):
     }
 
 
-def test_the_later_setting_holds(home):
+def test_the_last_setting_of_a_flag_is_effective(home):
     for name, value in (("a", "float16"), ("b", "float32")):
         (home / name).write_text(f"[global]\nfloatX = {value}\n")
     files = {"THEANORC": f"{home}/a:~/b:{home}/none"}
@@ -51,7 +53,7 @@ def test_the_later_setting_holds(home):
     }
 
 
-def test_flags_have_quotes_and_empty_values(home):
+def test_values_of_flags_may_be_quoted_or_empty(home):
     flags = {"THEANO_FLAGS": "cxx=,gcc.cxxflags='-O3, -g',alone"}
     assert settings.read_users(environ=flags) == (
         Setting("cxx", "", "THEANO_FLAGS"),
@@ -64,8 +66,8 @@ def test_a_quote_that_is_not_closed_is_an_error(home):
         settings.read_users(environ={"THEANO_FLAGS": "cxx='g++"})
 
 
-def test_a_program_comes_last(home, tmp_path):
-    pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's lacks it")
+def test_settings_in_a_program_override_theano_flags(home, tmp_path):
+    pytest.importorskip("lib2to3", reason="Debian's Python has no lib2to3")
     program = tmp_path / "train.py"
     program.write_text(
         "from theano import config\nconfig.floatX = 'float32'\n"
@@ -79,8 +81,8 @@ def test_a_program_comes_last(home, tmp_path):
     }
 
 
-def test_a_programs_flags_replace_those_of_the_shell(home, tmp_path):
-    pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's lacks it")
+def test_theano_flags_set_by_a_program_replace_the_shells_theano_flags(home, tmp_path):
+    pytest.importorskip("lib2to3", reason="Debian's Python has no lib2to3")
     program = tmp_path / "train.py"
     program.write_text("import os\nos.environ['THEANO_FLAGS'] = 'floatX=float32'\n")
     (setting,) = settings.read_users(program, {"THEANO_FLAGS": "cxx="})
@@ -88,7 +90,7 @@ def test_a_programs_flags_replace_those_of_the_shell(home, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x = (\n", None])
-def test_a_file_that_is_no_program_is_an_error(home, tmp_path, text):
+def test_a_missing_or_invalid_program_is_an_error(home, tmp_path, text):
     program = tmp_path / "train.py"
     if text:
         program.write_text(text)
@@ -96,7 +98,7 @@ def test_a_file_that_is_no_program_is_an_error(home, tmp_path, text):
         settings.read_users(program, {})
 
 
-def test_no_file_sets_nothing(home):
+def test_without_files_and_flags_there_are_no_settings(home):
     assert settings.list_user_files({"THEANORC": ""}) == ()
     assert settings.list_user_files({}) == (Path.home() / ".theanorc",)
     assert settings.read_users(environ={}) == ()

@@ -1,6 +1,6 @@
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
 
 from theano_fast import stack
 
@@ -21,7 +21,7 @@ def test_a_stack_file_is_parsed():
     )
 
 
-def test_parse_accepts_other_axes():
+def test_a_stack_file_may_have_additional_axes():
     assert stack.parse(TEXT + 'theano = "1.0.5"\n').axes["theano"] == "1.0.5"
 
 
@@ -36,30 +36,30 @@ def test_parse_accepts_other_axes():
         ("stack =", "Invalid"),
     ],
 )
-def test_the_error_of_parse_names_the_mistake(text, message):
+def test_the_error_of_an_invalid_stack_file_names_the_mistake(text, message):
     with pytest.raises(ValueError, match=message):
         stack.parse(text)
 
 
-def test_without_a_stack_load_names_the_next_step(tmp_path):
+def test_the_error_of_a_missing_stack_file_suggests_a_virtual_environment(tmp_path):
     with pytest.raises(stack.StackError, match="make a virtual environment"):
         stack.load(tmp_path)
 
 
-def test_load_names_a_broken_file(tmp_path):
+def test_the_error_of_an_invalid_stack_file_names_the_file(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "theano-fast.toml").write_text("stack = 1")
     with pytest.raises(stack.StackError, match=r"theano-fast\.toml cannot be read"):
         stack.load(tmp_path)
 
 
-def test_the_stack_is_loaded(tmp_path):
+def test_a_stack_is_loaded_from_its_prefix(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "theano-fast.toml").write_text(TEXT)
     assert stack.load(tmp_path).name == "openblas"
 
 
-def test_siblings_have_the_same_python(tmp_path):
+def test_siblings_are_the_environments_beside_a_prefix_with_the_same_python(tmp_path):
     python2 = TEXT.replace('python = "3.11"', 'python = "2.7"')
     assert python2 != TEXT
     for name, text in (("openblas", TEXT), ("mkl", TEXT), ("2017-mkl", python2)):

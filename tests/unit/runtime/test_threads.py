@@ -8,11 +8,18 @@ from theano_fast import threads
 
 @pytest.fixture(autouse=True)
 def eight_cpus_and_no_quota(monkeypatch):
+    """Let this process run on eight CPUs, without a quota of its control group."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(threads, "read_cgroup_quota", lambda: None)
 
 
-def group(root: Path, line: str, files: dict[str, str]) -> str:
+def write_control_group(root: Path, line: str, files: dict[str, str]) -> str:
+    """Write a root file system with this process's control group; return its path.
+
+    Args:
+        line: the content of /proc/self/cgroup.
+        files: the content of files below /sys/fs/cgroup.
+    """
     (root / "proc/self").mkdir(parents=True, exist_ok=True)
     (root / "proc/self/cgroup").write_text(line + "\n")
     for name, text in files.items():
@@ -23,13 +30,13 @@ def group(root: Path, line: str, files: dict[str, str]) -> str:
 
 
 class TestApply:
-    def test_every_variable_and_the_mark_are_set(self):
+    def test_all_thread_variables_and_the_mark_are_set(self):
         environ: dict[str, str] = {}
         assert threads.apply(environ) == 8
         assert environ == dict.fromkeys((*threads.VARIABLES, threads.MARK), "8")
 
     @pytest.mark.parametrize("name", threads.USER_VARIABLES)
-    def test_a_variable_of_the_user_keeps_all_variables(self, name):
+    def test_if_the_user_set_one_variable_no_variable_is_set(self, name):
         environ = {name: "3"}
         assert threads.apply(environ) is None
         assert environ == {name: "3"}
@@ -37,14 +44,14 @@ class TestApply:
     def test_an_empty_variable_counts_as_unset(self):
         assert threads.apply({"OMP_NUM_THREADS": ""}) == 8
 
-    def test_a_child_on_fewer_cpus_computes_its_own_number(self, monkeypatch):
+    def test_a_child_process_on_fewer_cpus_computes_its_own_number_of_threads(self, monkeypatch):
         environ: dict[str, str] = {}
         threads.apply(environ)
         monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5})
         assert threads.apply(environ) == 1
         assert set(environ.values()) == {"1"}
 
-    def test_a_later_setting_overrides_all_variables(self):
+    def test_if_the_program_changed_a_variable_the_others_are_removed(self):
         environ: dict[str, str] = {}
         threads.apply(environ)
         environ["OMP_NUM_THREADS"] = "2"
@@ -60,7 +67,7 @@ class TestApply:
         ({"OMP_WAIT_POLICY": "active"}, {"OMP_WAIT_POLICY": "active"}),
     ],
 )
-def test_spinning_is_limited_unless_the_user_chose(environ, expected):
+def test_spinning_is_limited_unless_the_user_chose_how_threads_wait(environ, expected):
     threads.limit_spinning(environ)
     assert environ == expected
 
@@ -79,14 +86,17 @@ class TestAvailable:
             (None, "0", 1),
         ],
     )
-    def test_the_number_is_the_least_limit(self, monkeypatch, quota, slurm, expected):
+    def test_the_number_of_threads_is_the_least_of_cpus_quota_and_slurm(
+        self, monkeypatch, quota, slurm, expected
+    ):
         monkeypatch.setattr(threads, "read_cgroup_quota", lambda: quota)
         assert threads.count_available({"SLURM_CPUS_PER_TASK": slurm}) == expected
 
 
 class TestCgroupQuota:
     @pytest.fixture(autouse=True)
-    def real(self, monkeypatch, eight_cpus_and_no_quota):
+    def restore_functions(self, monkeypatch, eight_cpus_and_no_quota):
+        """Undo the replacements of eight_cpus_and_no_quota."""
         monkeypatch.undo()
 
     @pytest.mark.parametrize(
@@ -107,10 +117,12 @@ class TestCgroupQuota:
             ("not a control group", {}, None),
         ],
     )
-    def test_the_number_is_the_least_limit_of_all_parents(self, tmp_path, line, files, expected):
-        assert threads.read_cgroup_quota(group(tmp_path, line, files)) == expected
+    def test_the_quota_is_the_least_quota_of_the_group_and_its_ancestors(
+        self, tmp_path, line, files, expected
+    ):
+        assert threads.read_cgroup_quota(write_control_group(tmp_path, line, files)) == expected
 
-    def test_there_is_no_limit_without_control_groups(self, tmp_path):
+    def test_without_control_groups_there_is_no_quota(self, tmp_path):
         assert threads.read_cgroup_quota(str(tmp_path)) is None
 
 

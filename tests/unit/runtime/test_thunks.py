@@ -4,10 +4,12 @@ from theano_fast import thunks
 
 
 class Dot22:
-    pass
+    """Stand for Theano's op of this name."""
 
 
 class Scan:
+    """Stand for Theano's Scan; ``fn`` is its inner function."""
+
     def __init__(self, fn):
         self.fn = fn
 
@@ -15,21 +17,22 @@ class Scan:
         return "forall_inplace,cpu,ntm}"
 
     def execute(self):
-        """Stand for the loop in Python."""
+        """Stand for the method that runs the loop in Python."""
 
 
 def make_function(*pairs):
-    """Make a function as Theano compiles it: nodes with an op, and their thunks."""
+    """Make a fake compiled function from pairs of an op and its node's thunk."""
     nodes = [SimpleNamespace(op=op) for op, _ in pairs]
     return SimpleNamespace(fn=SimpleNamespace(nodes=nodes, thunks=[thunk for _, thunk in pairs]))
 
 
 def make_c_thunk(file: str) -> SimpleNamespace:
+    """Make a fake thunk that runs a compiled module."""
     module = SimpleNamespace(__file__=file)
     return SimpleNamespace(cthunk=object(), thunk=SimpleNamespace(module=module))
 
 
-def test_a_function_is_read_with_the_steps_of_its_scans():
+def test_thunks_of_a_function_are_followed_by_the_thunks_of_its_scans():
     scan = Scan(make_function((Dot22(), make_c_thunk("/c/m1.so"))))
     function = make_function((Dot22(), SimpleNamespace(perform=None)), (scan, SimpleNamespace()))
     assert thunks.read(function) == (
@@ -39,7 +42,7 @@ def test_a_function_is_read_with_the_steps_of_its_scans():
     )
 
 
-def test_a_scan_that_loops_in_python_is_named():
+def test_only_scans_whose_loop_runs_in_python_are_listed():
     slow, fast = Scan(make_function()), Scan(make_function())
     function = make_function(
         (slow, SimpleNamespace(perform=slow.execute)),

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 from theano_fast import unpack
 
-OLD = "/placeholder" * 15
+# The placeholder of the prefix.
+PLACEHOLDER = "/placeholder" * 15
 
 Archive = Callable[[Path], None]
 
 
 @pytest.fixture
-def make() -> Archive:
-    """Return a function that writes an archive's files into a directory."""
+def unpack_archive() -> Archive:
+    """Return a function that writes the files of an archive into a directory."""
 
     def write(prefix: Path) -> None:
         files = {
-            "etc/theanorc": f"-L{OLD}/lib -I{OLD}/include\n".encode(),
-            "lib/binary": f"\x7fELF\0{OLD}/a:{OLD}/b\0end".encode(),
-            "lib/module.py": f"HOME = '{OLD}'\n".encode(),
+            "etc/theanorc": f"-L{PLACEHOLDER}/lib -I{PLACEHOLDER}/include\n".encode(),
+            "lib/binary": f"\x7fELF\0{PLACEHOLDER}/a:{PLACEHOLDER}/b\0end".encode(),
+            "lib/module.py": f"HOME = '{PLACEHOLDER}'\n".encode(),
         }
-        state = {"placeholder": OLD, "files": sorted(files)}
+        state = {"placeholder": PLACEHOLDER, "files": sorted(files)}
         files[str(unpack.LIST)] = json.dumps(state).encode()
         for name, content in files.items():
             (prefix / name).parent.mkdir(parents=True, exist_ok=True)
@@ -33,9 +34,11 @@ def make() -> Archive:
     return write
 
 
-def test_the_placeholder_is_replaced_in_every_kind_of_file(make: Archive, tmp_path: Path) -> None:
+def test_the_placeholder_is_replaced_in_every_kind_of_file(
+    unpack_archive: Archive, tmp_path: Path
+) -> None:
     prefix = tmp_path / "p"
-    make(prefix)
+    unpack_archive(prefix)
     length = (prefix / "lib/binary").stat().st_size
     assert "unpacked" in unpack.unpack(prefix)
     assert (prefix / "etc/theanorc").read_text() == f"-L{prefix}/lib -I{prefix}/include\n"
@@ -50,10 +53,10 @@ def test_the_placeholder_is_replaced_in_every_kind_of_file(make: Archive, tmp_pa
     assert bytecode[8:16] == importlib.util.source_hash(module.read_bytes())
 
 
-def test_an_interrupted_unpacking_continues(
-    make: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_after_an_interrupt_unpack_continues_and_then_does_nothing(
+    unpack_archive: Archive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(tmp_path)
+    unpack_archive(tmp_path)
     monkeypatch.setattr(unpack, "replace", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         unpack.unpack(tmp_path)
@@ -62,23 +65,27 @@ def test_an_interrupted_unpacking_continues(
     assert "already" in unpack.unpack(tmp_path)
 
 
-def test_a_moved_environment_is_refused(make: Archive, tmp_path: Path) -> None:
-    make(tmp_path / "a")
+def test_an_environment_that_was_moved_after_unpack_is_refused(
+    unpack_archive: Archive, tmp_path: Path
+) -> None:
+    unpack_archive(tmp_path / "a")
     unpack.unpack(tmp_path / "a")
     (tmp_path / "a").rename(tmp_path / "b")
     with pytest.raises(unpack.UnpackError, match="unpack the archive again"):
         unpack.unpack(tmp_path / "b")
 
 
-def test_a_longer_path_is_refused(make: Archive, tmp_path: Path) -> None:
-    prefix = tmp_path / ("x" * len(OLD))
-    make(prefix)
-    with pytest.raises(unpack.UnpackError, match=f"longer than {len(OLD)} bytes"):
+def test_a_prefix_longer_than_the_placeholder_is_refused(
+    unpack_archive: Archive, tmp_path: Path
+) -> None:
+    prefix = tmp_path / ("x" * len(PLACEHOLDER))
+    unpack_archive(prefix)
+    with pytest.raises(unpack.UnpackError, match=f"longer than {len(PLACEHOLDER)} bytes"):
         unpack.unpack(prefix)
-    assert OLD in (prefix / "etc/theanorc").read_text()
+    assert PLACEHOLDER in (prefix / "etc/theanorc").read_text()
 
 
-def test_a_missing_list_is_a_one_line_error(
+def test_the_error_without_a_list_of_files_has_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.prefix", str(tmp_path))

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
 
 from theano_fast import checks, verify
 from theano_fast.checks import CHECKS, Check
@@ -24,22 +24,22 @@ def make_records(*statuses: str) -> list[Record]:
         ([], False),
     ],
 )
-def test_a_check_must_pass_and_none_may_fail(statuses, verified):
+def test_an_environment_is_verified_if_a_check_passed_and_none_failed(statuses, verified):
     assert verify.is_verified(make_records(*statuses)) is verified
 
 
-def test_select_keeps_the_order_of_the_list():
+def test_select_keeps_the_order_of_checks_and_omits_named_checks():
     assert [check.name for check in verify.select(["scan", "blas"])] == ["blas", "scan"]
     assert verify.select([]) == CHECKS
     assert [check.name for check in verify.select(["scan", "blas"], ["blas"])] == ["scan"]
 
 
-def test_the_error_of_select_lists_all_checks():
+def test_the_error_of_an_unknown_check_lists_all_checks():
     with pytest.raises(ValueError, match="unknown check gpu, x; the checks are packages, compiler"):
         verify.select(["gpu", "x"])
 
 
-def test_checks_start_no_mpi(monkeypatch):
+def test_checks_do_not_load_the_mpi_library_of_the_host(monkeypatch):
     monkeypatch.setenv("MPI4PY_LIBMPI", "/cluster/libmpi.so")
     assert verify.make_environment(CHECKS[0], Path("/tmp/x"))["MPI4PY_LIBMPI"] == os.devnull
 

@@ -18,6 +18,7 @@ I386 = b"\x7fELF\x01\x01\x01" + bytes(9) + b"\x03\x00\x03\x00"
 
 
 def write_archive(directory: Path, files: dict[str, bytes], mode: str = "w:gz") -> Path:
+    """Write an archive of AMD's library: a licence and ``files``."""
     file = directory / "aocl-libm.tar"
     with tarfile.open(file, mode) as tar:
         for name, content in {"LICENSE": b"What AMD allows", **files}.items():
@@ -39,12 +40,12 @@ def test_a_release_is_cached_as_a_source(tmp_path: Path, name: str, mode: str) -
     file = write_archive(tmp_path, {"README": b"", name: X86_64}, mode)
     digest = aocl.cache_archive(file)
     assert digest == sources.sha256(file)
-    [kept] = sources.fetch([sources.Source(f"aocl-libm-{digest[:16]}", digest)], offline=True)
-    assert kept.read_bytes() == file.read_bytes()
+    [cached] = sources.fetch([sources.Source(f"aocl-libm-{digest[:16]}", digest)], offline=True)
+    assert cached.read_bytes() == file.read_bytes()
     assert aocl.cache_archive(file) == digest
 
 
-def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
+def test_a_symlink_to_the_library_is_followed(tmp_path: Path) -> None:
     file = write_archive(tmp_path, {}, "w")
     with tarfile.open(file, "a") as tar:
         link = tarfile.TarInfo("lib/libalm.so")
@@ -73,7 +74,7 @@ def test_a_link_to_the_library_is_followed(tmp_path: Path) -> None:
         ({"lib/libalm.so": X86_64[:-1]}, "lib/libalm.so: it is truncated"),
     ],
 )
-def test_a_wrong_archive_is_named_and_not_kept(
+def test_an_archive_without_a_whole_x86_64_library_is_named_and_not_cached(
     tmp_path: Path, files: dict[str, bytes], reason: str
 ) -> None:
     file = write_archive(tmp_path, files)
@@ -84,7 +85,9 @@ def test_a_wrong_archive_is_named_and_not_kept(
     assert not paths.source_cache().exists()
 
 
-def test_the_hint_for_the_archive_of_all_of_aocl(tmp_path: Path) -> None:
+def test_the_hint_for_the_archive_of_all_aocl_libraries_names_the_inner_archive(
+    tmp_path: Path,
+) -> None:
     file = write_archive(tmp_path, {"aocl-linux-gcc-5.1.0/aocl-libm-linux-gcc-5.1.0.tar.gz": b""})
     with pytest.raises(SourceUnavailable, match="has neither") as failure:
         aocl.cache_archive(file)
@@ -107,7 +110,7 @@ def test_a_release_without_a_licence_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [(2, 36), (2, 40), (0,)])
-def test_an_executable_stack_gives_a_warning(
+def test_an_executable_stack_gives_a_warning_if_glibc_allows_it(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -136,19 +139,19 @@ def test_an_executable_stack_is_refused_if_glibc_refuses_it(
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
-@pytest.mark.parametrize("lost", [1, 4, 100, None])
-def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost: int | None) -> None:
+@pytest.mark.parametrize("lost_bytes", [1, 4, 100, None])
+def test_a_truncated_archive_is_refused(tmp_path: Path, mode: str, lost_bytes: int | None) -> None:
     files = {"lib/libalm.so": X86_64 + bytes(range(256)) * 400, "lib/libalm.a": b"!<arch>"}
     file = write_archive(tmp_path, files, mode)
-    whole = file.read_bytes()
-    file.write_bytes(whole[: -lost if lost else 0])
+    content = file.read_bytes()
+    file.write_bytes(content[: -lost_bytes if lost_bytes else 0])
     with pytest.raises(SourceUnavailable, match=r"is (truncated|empty)") as failure:
         aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2
 
 
 @pytest.mark.parametrize("content", [b"<html>Accept the licence</html>", bytes(range(256)) * 9])
-def test_another_file_is_not_an_archive(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(content)
     with pytest.raises(SourceUnavailable, match="is not a tar archive") as failure:
@@ -159,8 +162,8 @@ def test_another_file_is_not_an_archive(tmp_path: Path, content: bytes) -> None:
 
 def test_a_zip_archive_has_its_own_message(tmp_path: Path) -> None:
     file = tmp_path / "aocl.zip"
-    with zipfile.ZipFile(file, "w") as made:
-        made.writestr("lib/libalm.so", X86_64)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("lib/libalm.so", X86_64)
     with pytest.raises(SourceUnavailable, match="is a zip archive") as failure:
         aocl.cache_archive(file)
     assert len(str(failure.value).splitlines()) == 2

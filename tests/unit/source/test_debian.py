@@ -25,7 +25,7 @@ Checksums-Sha256:
 """.format(digest="0" * 64)
 
 
-def test_file_names_have_package_and_version() -> None:
+def test_package_and_version_are_parsed_from_the_name_of_a_source_file() -> None:
     match = debian.FILE.fullmatch("zlib_1.2.13.dfsg.orig.tar.bz2")
     assert match
     assert (match["package"], match["version"]) == ("zlib", "1.2.13.dfsg")
@@ -37,7 +37,7 @@ def test_file_names_have_package_and_version() -> None:
     assert match["revision"]
 
 
-def test_file_names_distinguish_binary_packages() -> None:
+def test_binary_packages_are_recognized_by_their_file_names() -> None:
     match = debian.FILE.fullmatch("python3-pygpu_0.7.6-13+b1_amd64.deb")
     assert match
     assert (match["package"], match["version"]) == ("python3-pygpu", "0.7.6-13+b1")
@@ -80,7 +80,7 @@ TARGETS = """'http://mirror.example/debian/dists/bookworm/InRelease' bookworm_In
 UBUNTU = "'http://mirror.example/ubuntu/dists/noble/InRelease' noble_InRelease 0 \n"
 
 
-def test_source_entries_cover_the_releases_on_the_hosts_own_mirrors() -> None:
+def test_sources_list_has_all_releases_on_the_hosts_debian_mirrors() -> None:
     entries = debian.format_sources_list(TARGETS)
     assert "http://mirror.example/debian trixie main" in entries
     assert "http://mirror.example/security trixie-security main" in entries
@@ -106,11 +106,11 @@ def test_an_unchanged_sources_list_is_not_rewritten(
     assert (tmp_path / "sources.list").stat().st_mtime > 0
 
 
-def test_a_host_of_another_distribution_has_no_entries() -> None:
+def test_a_host_of_another_distribution_has_no_sources_list_entries() -> None:
     assert debian.format_sources_list(UBUNTU).strip() == ""
 
 
-def test_the_users_mirror_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_mirror_in_the_environment_variable_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian/")
     entries = debian.format_sources_list(UBUNTU).splitlines()
     assert "deb-src [trusted=yes] http://named.example/debian bookworm main" in entries
@@ -125,26 +125,26 @@ def test_the_users_mirror_is_added(monkeypatch: pytest.MonkeyPatch) -> None:
         ("xz_5-1~deb12u2.debian.tar.xz", "x/xz/xz_5-1~deb12u2.debian.tar.xz"),
     ],
 )
-def test_without_apt_the_address_of_a_source_follows_from_its_name(
+def test_without_apt_the_address_of_a_source_is_computed_from_its_name(
     file: str, path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = []
+    addresses = []
     monkeypatch.setattr(shutil, "which", lambda _: None)
-    monkeypatch.setattr(debian.downloads, "download", lambda address, _: asked.append(address))
+    monkeypatch.setattr(debian.downloads, "download", lambda address, _: addresses.append(address))
     with pytest.raises(LookupError, match="no apt"):
         debian.download(file, tmp_path / "x", tmp_path)
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
     debian.download(file, tmp_path / "x", tmp_path)
-    assert asked == [f"http://named.example/debian/pool/main/{path}"]
+    assert addresses == [f"http://named.example/debian/pool/main/{path}"]
 
 
 def test_without_apt_a_binary_package_is_found_in_the_package_lists(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked = []
+    addresses = []
 
     def download(address: str, destination: Path) -> None:
-        asked.append(address.removeprefix("http://named.example/debian/"))
+        addresses.append(address.removeprefix("http://named.example/debian/"))
         if address.endswith("/bullseye/main/binary-amd64/Packages.xz"):
             destination.write_bytes(
                 lzma.compress(b"Package: g++\nFilename: pool/main/g/gcc/g++_10-1_amd64.deb\n\n")
@@ -156,11 +156,11 @@ def test_without_apt_a_binary_package_is_found_in_the_package_lists(
     monkeypatch.setattr(debian.downloads, "download", download)
     monkeypatch.setenv(debian.MIRROR, "http://named.example/debian")
     debian.download("g++_10-1_amd64.deb", tmp_path / "x", tmp_path)
-    assert asked[-1] == "pool/main/g/gcc/g%2B%2B_10-1_amd64.deb"
+    assert addresses[-1] == "pool/main/g/gcc/g%2B%2B_10-1_amd64.deb"
     with pytest.raises(LookupError, match=r"lists no g\+\+_9-1_amd64\.deb"):
         debian.download("g++_9-1_amd64.deb", tmp_path / "x", tmp_path)
     # Each package list is downloaded once.
-    assert len(asked) == len(set(asked)) == 1 + len(debian.RELEASES)
+    assert len(addresses) == len(set(addresses)) == 1 + len(debian.RELEASES)
 
 
 def test_a_base_image_uses_the_hosts_mirrors() -> None:
@@ -179,7 +179,7 @@ MADISON = """
 """
 
 
-def test_the_suites_of_a_file_are_in_its_stanza() -> None:
+def test_a_file_is_in_the_suites_that_have_its_version() -> None:
     assert debian.parse_suites(SHOWSRC, MADISON) == {
         "zlib_1.2.13.dfsg.orig.tar.bz2": {"bookworm", "bookworm-security"},
         "zlib_1.3.orig.tar.bz2": {"trixie-security"},
@@ -205,7 +205,7 @@ def test_a_mirror_that_does_not_answer_is_an_error(
         debian.list_suites(["zlib_1.3.orig.tar.bz2"], tmp_path)
 
 
-# In dpkg's order.
+# Versions in increasing order, as dpkg --compare-versions orders them.
 ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3.0-1")
 
 
@@ -218,13 +218,13 @@ ORDER = ("3.0-1~deb12u1", "3.0-1~deb12u2", "3.0-1~deb12u3", "3.0-1~deb12u10", "3
         (["ab_3.0.1-1.debian.tar.xz", "bc_3.0-2.debian.tar.xz", "ab_3.0-2_amd64.deb"], None),
     ],
 )
-def test_later_fixes_have_the_same_upstream_release(
+def test_a_later_fix_has_the_same_package_and_upstream_release(
     candidates: list[str], later: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(argv: list[str], **_: object) -> Finished:
-        dpkg, option, one, relation, other = argv
+        dpkg, option, left_version, relation, right_version = argv
         assert (dpkg, option, relation) == ("dpkg", "--compare-versions", "gt")
-        return Finished(int(ORDER.index(one) <= ORDER.index(other)), "")
+        return Finished(int(ORDER.index(left_version) <= ORDER.index(right_version)), "")
 
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/dpkg")
     monkeypatch.setattr(debian, "run", run)
@@ -232,6 +232,6 @@ def test_later_fixes_have_the_same_upstream_release(
     assert debian.find_later_version("ab_3.0.orig.tar.xz", candidates) is None
 
 
-def test_without_dpkg_no_fix_is_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dpkg_no_later_version_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert debian.find_later_version("ab_3.0-1.debian.tar.xz", ["ab_3.0-2.debian.tar.xz"]) is None

@@ -14,5 +14,5 @@ from builder.source import pypi
         ("backports.zstd-1.0-py3-none-any.whl", "backports-zstd"),
     ],
 )
-def test_the_project_is_read_from_the_file_name(file: str, project: str) -> None:
+def test_the_normalized_project_name_is_parsed_from_the_file_name(file: str, project: str) -> None:
     assert pypi.parse_project(file) == project

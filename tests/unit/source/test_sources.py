@@ -15,8 +15,9 @@ GOOD = Source("xyz_1.0.orig.tar.gz", hashlib.sha256(CONTENT).hexdigest())
 
 
 @pytest.fixture
-def carried(tmp_path: Path) -> Path:
-    directory = tmp_path / "carried"
+def sources_directory(tmp_path: Path) -> Path:
+    """Return a directory for ``--sources`` that contains the file of GOOD."""
+    directory = tmp_path / "sources"
     directory.mkdir()
     (directory / GOOD.file).write_bytes(CONTENT)
     return directory
@@ -26,15 +27,15 @@ def list_files(directory: Path) -> list[Path]:
     return [file for file in directory.rglob("*") if file.is_file()]
 
 
-def test_a_file_of_the_sources_directory_is_cached_and_linked(carried: Path) -> None:
-    [file] = sources.fetch([GOOD], directory=carried, offline=True)
+def test_a_file_of_the_sources_directory_is_cached_and_linked(sources_directory: Path) -> None:
+    [file] = sources.fetch([GOOD], directory=sources_directory, offline=True)
     assert file.read_bytes() == CONTENT
     assert (paths.SOURCES / GOOD.file).resolve() == file
-    (carried / GOOD.file).unlink()
+    (sources_directory / GOOD.file).unlink()
     assert sources.fetch([GOOD], offline=True) == [file]
 
 
-def test_a_users_file_is_cached_by_its_hash(tmp_path: Path) -> None:
+def test_a_file_of_the_user_is_cached_under_its_hash(tmp_path: Path) -> None:
     (tmp_path / "release-5.0.tar.gz").write_bytes(CONTENT)
     source = sources.cache_file(tmp_path / "release-5.0.tar.gz", "release")
     assert source == Source(f"release-{GOOD.sha256[:16]}", GOOD.sha256)
@@ -42,12 +43,12 @@ def test_a_users_file_is_cached_by_its_hash(tmp_path: Path) -> None:
     assert file.read_bytes() == CONTENT
 
 
-def test_wrong_bytes_are_named_and_not_kept(carried: Path) -> None:
-    (carried / GOOD.file).write_bytes(CONTENT[:-1])
+def test_a_file_with_a_wrong_hash_is_named_and_not_cached(sources_directory: Path) -> None:
+    (sources_directory / GOOD.file).write_bytes(CONTENT[:-1])
     with pytest.raises(HashMismatch) as failure:
-        sources.fetch([GOOD], directory=carried)
+        sources.fetch([GOOD], directory=sources_directory)
     message = str(failure.value)
-    assert str(carried / GOOD.file) in message
+    assert str(sources_directory / GOOD.file) in message
     assert GOOD.sha256 in message
     assert hashlib.sha256(CONTENT[:-1]).hexdigest() in message
     assert list_files(paths.cache()) == []
@@ -86,30 +87,30 @@ def test_one_error_names_all_unavailable_files() -> None:
     assert message.count("->") == 1
 
 
-def test_after_wrong_bytes_the_next_origin_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stale(file: str, destination: Path, state: Path) -> None:
+def test_after_a_wrong_hash_the_next_origin_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download_wrong_bytes(file: str, destination: Path, state: Path) -> None:
         destination.write_bytes(b"<html>not found</html>")
 
-    def right(address: str, destination: Path) -> None:
+    def download_content(address: str, destination: Path) -> None:
         destination.write_bytes(CONTENT)
 
-    monkeypatch.setattr(sources.debian, "download", stale)
-    monkeypatch.setattr(sources.downloads, "download", right)
+    monkeypatch.setattr(sources.debian, "download", download_wrong_bytes)
+    monkeypatch.setattr(sources.downloads, "download", download_content)
     [file] = sources.fetch([Source(GOOD.file, GOOD.sha256, ("https://upstream.example/x",))])
     assert file.read_bytes() == CONTENT
 
 
-def test_a_failed_download_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    def half(file: str, destination: Path, state: Path) -> None:
+def test_a_truncated_download_leaves_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def download_part(file: str, destination: Path, state: Path) -> None:
         destination.write_bytes(CONTENT[:5])
 
-    monkeypatch.setattr(sources.debian, "download", half)
+    monkeypatch.setattr(sources.debian, "download", download_part)
     with pytest.raises(HashMismatch):
         sources.fetch([GOOD])
     assert list_files(paths.cache()) == []
 
 
-def test_fetched_files_are_copied(carried: Path, tmp_path: Path) -> None:
-    files = sources.fetch([GOOD], directory=carried)
+def test_fetched_files_are_copied(sources_directory: Path, tmp_path: Path) -> None:
+    files = sources.fetch([GOOD], directory=sources_directory)
     sources.copy_to(tmp_path / "out", files)
     assert [file.name for file in (tmp_path / "out").iterdir()] == [GOOD.file]

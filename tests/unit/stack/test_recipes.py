@@ -12,17 +12,24 @@ from builder.source import debian
 from builder.stack import recipes, stacks
 from builder.stack.recipes import Source
 
-# The address of Debian's snapshot archive, which keeps every published file by SHA-1.
+# Debian's snapshot archive: it keeps all published files, under their SHA-1.
 ARCHIVE = "https://snapshot.debian.org/file/"
 SHA = "0" * 64
 
 
 def write(directory: Path, name: str, text: str) -> None:
+    """Write a recipe into the directory of recipes."""
     (directory / name).mkdir(parents=True)
     (directory / name / "recipe.yaml").write_text("schema_version: 1\n" + text)
 
 
 def format_package(name: str, host: str = "", extra: str = "") -> str:
+    """Return the text of a recipe whose build string contains the BLAS.
+
+    Args:
+        host: the dependencies, separated by commas.
+        extra: more entries of the recipe.
+    """
     return (
         f"package: {{name: {name}, version: '1.0'}}\n"
         f"build: {{string: '0_${{{{ blas }}}}'}}\n"
@@ -31,22 +38,25 @@ def format_package(name: str, host: str = "", extra: str = "") -> str:
 
 
 def load(stack: str = "openblas") -> dict[str, recipes.Recipe]:
+    """Render all recipes for a stack."""
     return recipes.load_all(stacks.load(stack))
 
 
-def test_axes_reach_a_recipe(recipes_dir: Path) -> None:
+def test_a_recipe_reads_the_axes_of_the_stack(recipes_dir: Path) -> None:
     write(recipes_dir, "a", format_package("a"))
     assert load()["a"].outputs[0].build == "0_openblas"
 
 
-def test_sources_have_a_hash_and_perhaps_an_upstream_address(recipes_dir: Path) -> None:
+def test_a_source_has_a_hash_and_optional_upstream_addresses(recipes_dir: Path) -> None:
     source = f"source:\n  - {{path: ../../build/sources/a.tar.gz, sha256: '{SHA}'}}\n"
     upstream = "extra: {upstream: {a.tar.gz: 'https://a.example/a.tar.gz'}}\n"
     write(recipes_dir, "a", format_package("a", extra=source + upstream))
     assert load()["a"].sources == (Source("a.tar.gz", SHA, ("https://a.example/a.tar.gz",)),)
 
 
-def test_an_upstream_address_is_for_a_prefix_of_names(recipes_dir: Path) -> None:
+def test_an_upstream_address_applies_to_files_whose_names_begin_with_its_key(
+    recipes_dir: Path,
+) -> None:
     files = ("a1_1.0.orig.tar.gz", "b.tar.gz")
     entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
     extra = f"source:\n{entries}extra: {{upstream: {{a: 'https://a.example/a.tar.gz'}}}}\n"
@@ -57,7 +67,7 @@ def test_an_upstream_address_is_for_a_prefix_of_names(recipes_dir: Path) -> None
     ]
 
 
-def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
+def test_the_key_of_an_upstream_address_may_be_a_pattern(recipes_dir: Path) -> None:
     files = ("a1_1.0.orig.tar.gz", "a1_1.0-1.debian.tar.xz")
     entries = "".join(f"  - {{path: ../../build/sources/{f}, sha256: '{SHA}'}}\n" for f in files)
     extra = f"source:\n{entries}extra: {{upstream: {{'a*.orig': 'https://a.example/a.tar.gz'}}}}\n"
@@ -68,7 +78,7 @@ def test_an_upstream_address_may_be_for_a_pattern(recipes_dir: Path) -> None:
     }
 
 
-def test_a_recipe_for_axis_values_replaces_the_general_recipe(recipes_dir: Path) -> None:
+def test_a_recipe_for_an_axis_value_replaces_the_general_recipe(recipes_dir: Path) -> None:
     write(recipes_dir, "a-tool", format_package("a-tool"))
     write(
         recipes_dir,
@@ -83,7 +93,7 @@ def test_a_recipe_for_axis_values_replaces_the_general_recipe(recipes_dir: Path)
             assert directories == {"a-tool": "a-tool-2.7", "b": "b-2.7"}
 
 
-def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
+def test_the_file_fixes_lists_patches_with_their_cves(recipes_dir: Path) -> None:
     write(recipes_dir, "a", format_package("a"))
     assert load()["a"].fixes == ()
     file = recipes_dir / "a" / "fixes"
@@ -92,13 +102,13 @@ def test_fixes_are_patches_and_cves(recipes_dir: Path) -> None:
         recipes.Fix("x.patch", ("CVE-2024-1000", "CVE-2024-10000")),
         recipes.Fix("y.diff", ()),
     )
-    for wrong in ("x.patch CVE-2024\n", "\n", "x.patch and more\n"):
-        file.write_text(wrong)
+    for invalid_text in ("x.patch CVE-2024\n", "\n", "x.patch and more\n"):
+        file.write_text(invalid_text)
         with pytest.raises(ConfigurationError, match="recipes/a/fixes"):
             load()
 
 
-def test_recipes_with_fixes_have_the_patches_and_apply_them() -> None:
+def test_a_recipe_with_fixes_has_debians_patches_and_applies_them() -> None:
     for recipe in load().values():
         patches = [source for source in recipe.sources if source.file.endswith(".debian.tar.xz")]
         script = paths.RECIPES / "apply-fixes.sh"
@@ -126,11 +136,11 @@ def test_the_page_on_security_lists_every_fix() -> None:
     }
 
 
-def test_a_changed_pin_updates_cpython(tmp_path: Path) -> None:
+def test_a_changed_version_is_enough_to_update_cpython(tmp_path: Path) -> None:
     text = (paths.RECIPES / "python" / "recipe.yaml").read_text(encoding="utf-8")
     raised, count = re.subn(r'version: "3\.11\.\d+"', 'version: "3.11.99"', text)
     assert count == 1
-    # Fixes and profile belong to one release; another release has none, or its own.
+    # Remove Debian's fixes and the compiler's profile, which apply to one release only.
     raised, count = re.subn(r"(?s)  # For this release only\..*?unpack-debs\.py\n", "", raised)
     assert count == 1
     write(tmp_path, "python", raised.removeprefix("schema_version: 1\n"))
@@ -144,7 +154,7 @@ def test_a_changed_pin_updates_cpython(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [stack.name for stack in stacks.load_all()])
-def test_every_file_of_debian_has_an_address_in_its_archive(name: str) -> None:
+def test_every_file_of_debian_has_an_address_in_the_snapshot_archive(name: str) -> None:
     rendered = recipes.load_all(stacks.load(name))
     for source in {source for recipe in rendered.values() for source in recipe.sources}:
         if debian.FILE.fullmatch(source.file):
@@ -161,7 +171,7 @@ def test_a_source_without_a_hash_is_refused(recipes_dir: Path) -> None:
         load()
 
 
-def test_a_source_from_elsewhere_is_refused(recipes_dir: Path) -> None:
+def test_a_source_with_a_url_instead_of_a_path_is_refused(recipes_dir: Path) -> None:
     extra = f"source: {{url: 'https://a.example/a.tar.gz', sha256: '{SHA}'}}\n"
     write(recipes_dir, "a", format_package("a", extra=extra))
     with pytest.raises(ConfigurationError, match="neither"):
@@ -210,7 +220,7 @@ def test_an_unprovided_requirement_is_named(recipes_dir: Path) -> None:
         recipes.collect_dependencies(load())
 
 
-def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
+def test_recipes_with_cyclic_dependencies_are_named(recipes_dir: Path) -> None:
     write(recipes_dir, "theano-stack", format_package("theano-stack", "b"))
     write(recipes_dir, "b", format_package("b", "theano-stack"))
     with pytest.raises(ConfigurationError, match="theano-stack -> b -> theano-stack"):
@@ -218,7 +228,7 @@ def test_recipes_that_need_each_other_are_named(recipes_dir: Path) -> None:
 
 
 @pytest.mark.parametrize("stack", [stack.name for stack in stacks.load_all()])
-def test_every_stack_of_the_project_is_complete(stack: str) -> None:
+def test_all_dependencies_of_every_stack_have_recipes(stack: str) -> None:
     order = recipes.collect_dependencies(load(stack))
     assert "theano" in order
     assert list(order)[-1] == recipes.METAPACKAGE
@@ -243,13 +253,13 @@ def test_recipes_that_call_a_compiler_require_its_package() -> None:
 
 
 def test_recipes_never_name_a_stack() -> None:
-    names = {stack.name for stack in stacks.load_all()} - set(_axis_values())
+    names = {stack.name for stack in stacks.load_all()} - set(_list_axis_values())
     for file in paths.RECIPES.glob("*/*"):
         if file.is_file():
             assert not [name for name in names if name.encode() in file.read_bytes()], file
 
 
-def _axis_values() -> list[str]:
+def _list_axis_values() -> list[str]:
     return [value for stack in stacks.load_all() for value in stack.axes.values()]
 
 
@@ -269,32 +279,32 @@ def test_every_package_has_an_spdx_licence_and_its_text(stack: str) -> None:
             assert about["summary"], recipe.name
 
 
-def test_amds_release_gives_another_package() -> None:
+def test_amds_release_changes_only_amdlibm_and_the_metapackage() -> None:
     stack = stacks.load("openblas-amdlibm")
-    own = stacks.replace_amdlibm(stack, SHA)
+    stack_with_release = stacks.replace_amdlibm(stack, SHA)
     packages = {}
-    for variant in (stack, own):
+    for variant in (stack, stack_with_release):
         rendered = recipes.load_all(variant)
         recipes.collect_dependencies(rendered)
         packages[variant.name] = rendered
-    amdlibm = packages[own.name]["amdlibm"]
+    amdlibm = packages[stack_with_release.name]["amdlibm"]
     assert Source(f"aocl-libm-{SHA[:16]}", SHA) in amdlibm.sources
-    other = packages[stack.name]["amdlibm"].outputs[0].build
-    assert amdlibm.outputs[0].build == f"aocl_00000000_{other.rpartition('_')[2]}"
-    assert amdlibm.outputs[0].build != other
+    own_build = packages[stack.name]["amdlibm"].outputs[0].build
+    assert amdlibm.outputs[0].build == f"aocl_00000000_{own_build.rpartition('_')[2]}"
+    assert amdlibm.outputs[0].build != own_build
     assert "LicenseRef-AOCL-LibM" in amdlibm.rendered[0]["about"]["license"]
     assert "aocl-licence/" in amdlibm.rendered[0]["about"]["license_file"]
     differing = {
         name
-        for name, recipe in packages[own.name].items()
+        for name, recipe in packages[stack_with_release.name].items()
         if recipe.rendered != packages[stack.name][name].rendered
     }
     assert differing == {"amdlibm", recipes.METAPACKAGE}
 
 
-def test_a_stack_with_amds_release_requires_it() -> None:
-    own = stacks.replace_amdlibm(stacks.load("openblas-amdlibm"), SHA)
-    rendered = recipes.load_all(own)
+def test_a_stack_with_amds_release_requires_the_package_of_that_release() -> None:
+    stack_with_release = stacks.replace_amdlibm(stacks.load("openblas-amdlibm"), SHA)
+    rendered = recipes.load_all(stack_with_release)
     rendered["amdlibm"] = load("openblas-amdlibm")["amdlibm"]
     with pytest.raises(ConfigurationError, match=r"aocl_00000000_\*"):
         recipes.collect_dependencies(rendered)

@@ -24,12 +24,13 @@ ROW = 'theano = "1.0.5"\npython = "3.11"\nblas = "{blas}"\nlibm = "system"\n'
 
 
 def write(tmp_path: Path, text: str) -> Path:
+    """Write a file stacks.toml; return its path."""
     file = tmp_path / "stacks.toml"
     file.write_text(text)
     return file
 
 
-def test_the_projects_own_table_loads() -> None:
+def test_stacks_toml_can_be_loaded() -> None:
     names = [stack.name for stack in stacks.load_all()]
     assert "openblas" in names
     assert stacks.load("openblas").axes["blas"] == "openblas"
@@ -48,7 +49,9 @@ def test_an_unknown_name_lists_all_stacks() -> None:
         (ROW.format(blas="atlas") + 'device = "cpu"\n', "'atlas' is not one of openblas, mkl"),
     ],
 )
-def test_a_wrong_row_is_refused(tmp_path: Path, row: str, reason: str) -> None:
+def test_a_stack_with_a_missing_axis_or_an_unknown_value_is_refused(
+    tmp_path: Path, row: str, reason: str
+) -> None:
     with pytest.raises(ConfigurationError, match=reason):
         stacks.load_all(write(tmp_path, f"{AXES}\n[stacks.x]\n{row}"))
 
@@ -58,13 +61,16 @@ def test_an_unknown_table_is_refused(tmp_path: Path) -> None:
         stacks.load_all(write(tmp_path, AXES + "\n[extra]\na = 1\n"))
 
 
-def test_a_stack_with_amds_release_has_another_name() -> None:
+def test_a_stack_with_amds_release_has_its_own_name_and_flags() -> None:
     stack = stacks.load("openblas-amdlibm")
-    own = stacks.replace_amdlibm(stack, "ab")
-    assert own.name == "openblas-amdlibm-aocl"
-    assert own.amdlibm_archive == "ab"
-    assert own.axes == stack.axes
-    assert stacks.format_flags(own.name) == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
+    stack_with_release = stacks.replace_amdlibm(stack, "ab")
+    assert stack_with_release.name == "openblas-amdlibm-aocl"
+    assert stack_with_release.amdlibm_archive == "ab"
+    assert stack_with_release.axes == stack.axes
+    assert (
+        stacks.format_flags(stack_with_release.name)
+        == "--stack=openblas-amdlibm --amdlibm-archive=FILE"
+    )
     assert stacks.format_flags(stack.name) == "--stack=openblas-amdlibm"
 
 
@@ -93,12 +99,18 @@ def test_an_environment_has_one_version_of_a_program() -> None:
         stacks.load("openblas+keras-2.2+keras")
 
 
-def test_programs_combine_with_amds_library() -> None:
-    own = stacks.replace_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
-    assert (own.name, own.base) == ("openblas-amdlibm-aocl+keras", "openblas-amdlibm-aocl")
-    assert stacks.format_flags(own.name) == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
+def test_a_stack_may_have_programs_and_amds_release() -> None:
+    stack_with_release = stacks.replace_amdlibm(stacks.load("openblas-amdlibm+keras"), "ab")
+    assert (stack_with_release.name, stack_with_release.base) == (
+        "openblas-amdlibm-aocl+keras",
+        "openblas-amdlibm-aocl",
+    )
+    assert (
+        stacks.format_flags(stack_with_release.name)
+        == "--stack=openblas-amdlibm+keras --amdlibm-archive=FILE"
+    )
 
 
-def test_amds_library_is_for_stacks_with_amdlibm_only() -> None:
+def test_a_stack_without_amdlibm_refuses_amds_release() -> None:
     with pytest.raises(UsageError, match=r"(?s)stack mkl is system.*openblas-amdlibm, mkl-amdlibm"):
         stacks.replace_amdlibm(stacks.load("mkl"), "ab")

@@ -22,7 +22,7 @@ def test_every_cost_belongs_to_a_recipe_or_stage() -> None:
     assert set(costs["stages"]) == set(forecast.STAGES)
 
 
-def test_measurements_take_precedence() -> None:
+def test_measured_costs_take_precedence_over_stored_costs() -> None:
     stored = forecast.estimate_cpu_seconds([make_recipe("scipy"), make_recipe("none")])
     assert stored == {
         "scipy": forecast._read_costs()["recipes"]["scipy"],
@@ -31,7 +31,7 @@ def test_measurements_take_precedence() -> None:
     forecast.record_measurement("recipes", "scipy", {"cpu_seconds": 77.0, "wall_seconds": 50.0})
     forecast.record_measurement("stages", "verification", 12.0)
     assert forecast.estimate_cpu_seconds([make_recipe("scipy")]) == {"scipy": 77.0}
-    # A recipe of the same name for another Python has its own estimate.
+    # The recipe of the same package for another Python has an estimate of its own.
     assert forecast.estimate_cpu_seconds([make_recipe("scipy-0.19")])["scipy"] not in (
         77.0,
         stored["scipy"],
@@ -49,7 +49,7 @@ def test_a_damaged_file_of_measurements_is_ignored(content: str) -> None:
     assert forecast.estimate_stage_seconds("environment") == 1
 
 
-def test_sizes_of_sources_are_estimated_by_name() -> None:
+def test_sizes_of_sources_are_estimated_by_project() -> None:
     names = ("numpy-9.9.tar.gz", "python3.11_3.11.2.orig.tar.gz", "unheard-of_1.orig.tar.gz")
     names += ("python3.11_3.11.2-6.debian.tar.xz",)
     sources = [Source(name, "ab" * 32) for name in names]

@@ -4,7 +4,8 @@ import pytest
 
 from builder.timing import schedule
 
-# A long chain, and a recipe with many dependents.
+# The dependencies of each recipe: a long chain (compiler, python, numpy), and a recipe with many
+# dependents (wanted).
 NEEDS = {
     "wanted": (),
     "compiler": (),
@@ -25,30 +26,30 @@ def test_recipes_are_ordered_by_chain_length() -> None:
     assert chains["light0"] == 2
 
 
-def test_dependencies_that_are_built_are_ignored() -> None:
+def test_dependencies_without_a_build_are_ignored() -> None:
     assert schedule.compute_longest_chains({"b": ("a",)}, {"b": 3.0}) == {"b": 3.0}
     assert schedule.estimate_duration({"b": ("a",)}, {"b": 3.0}, jobs=1, cpus=1) == pytest.approx(3)
 
 
-def test_one_core_takes_as_long_as_all_recipes_together() -> None:
+def test_one_cpu_takes_the_sum_of_all_cpu_seconds() -> None:
     assert schedule.estimate_duration(NEEDS, SECONDS, 1, 1) == pytest.approx(sum(SECONDS.values()))
     assert schedule.estimate_duration(NEEDS, SECONDS, 3, 1) == pytest.approx(sum(SECONDS.values()))
 
 
-def test_other_recipes_use_the_idle_cpus() -> None:
+def test_a_concurrent_build_uses_the_idle_cpus() -> None:
     needs = {"chain": (), "other": ()}
     seconds = {"chain": 160.0, "other": 40.0}
-    # Alone on 2 CPUs, the chain uses 1.6 CPUs.
+    # On 2 CPUs, one build uses 1.6 CPUs: 160 CPU seconds take 100 s.
     assert schedule.estimate_duration({"chain": ()}, {"chain": 160.0}, 2, 2) == pytest.approx(100)
     assert schedule.estimate_duration(needs, seconds, 2, 2) == pytest.approx(100)
     assert schedule.estimate_duration(needs, seconds, 1, 2) == pytest.approx(125)
 
 
-def test_more_cpus_help_up_to_the_serial_share() -> None:
-    two, eight, many = (
+def test_the_serial_share_limits_the_speed_up_by_more_cpus() -> None:
+    on_2, on_8, on_512 = (
         schedule.estimate_duration(NEEDS, SECONDS, cpus, cpus) for cpus in (2, 8, 512)
     )
-    assert two > eight > many > 150 * schedule.SERIAL_SHARE
+    assert on_2 > on_8 > on_512 > 150 * schedule.SERIAL_SHARE
 
 
 def test_an_empty_build_takes_no_time() -> None:

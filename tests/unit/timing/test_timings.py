@@ -4,7 +4,7 @@ from builder import report
 from builder.timing import timings
 from builder.timing.timings import Span
 
-NEEDS = {"a": (), "b": (), "c": ("a", "b"), "d": ("c", "there already")}
+NEEDS = {"a": (), "b": (), "c": ("a", "b"), "d": ("c", "built before")}
 SPANS = [
     Span("a", 0.0, 10.0, 15.0),
     Span("b", 0.0, 20.0, 15.0),
@@ -13,7 +13,7 @@ SPANS = [
 ]
 
 
-def test_the_critical_path_determines_the_end() -> None:
+def test_the_critical_path_ends_with_the_last_build() -> None:
     assert timings.find_critical_path(SPANS, NEEDS) == ["b", "c", "d"]
     assert timings.find_critical_path([], NEEDS) == []
 
@@ -28,7 +28,7 @@ def test_the_chart_is_ascii_text_of_80_columns() -> None:
     assert rows["b"].split()[1:6] == ["*", "0:00", "0:20", "15", "17%"]
     assert rows["c"].count("#") > 2 * rows["b"].count("#") > 0
     assert rows["a"].count("-") > 0
-    # A build that is shorter than a column has a bar too.
+    # The bar of a build that is shorter than a column has one character.
     assert rows["d"].count("#") == 1
     assert lines[5] == "* critical path: 75 of 90 CPU s"
     assert lines[6] == "1:21 on 2 CPUs, of which the builds used 56%"

@@ -1,4 +1,6 @@
-// Draw the frames in the page's JSON. A click zooms in to a frame and shows its details.
+// Draw the tree of frames in the page's JSON. A click zooms in to a frame and shows its details.
+// Frame.to_json in flame_graph.py writes a frame's keys: n (name), s (seconds), k (kind), d (details)
+// and c (children).
 "use strict";
 (() => {
   const ROW = 22;
@@ -53,6 +55,7 @@
     };
     const ancestors = listAncestors(zoomed);
     ancestors.forEach((frame, row) => {
+      // Draw the ancestor in full width, without its children.
       const children = frame.c;
       frame.c = [];
       drawFrame(frame, 0, 1, row);

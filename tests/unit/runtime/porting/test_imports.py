@@ -1,14 +1,14 @@
 import pytest
 
-pytest.importorskip("tomllib", reason="a stack's Python has tomllib (3.11)")
-pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's and 3.13 lack it")
+pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")
+pytest.importorskip("lib2to3", reason="Debian's Python and Python 3.13 have no lib2to3")
 
 from theano_fast.porting import imports, sources
 
 
 @pytest.fixture
 def imported(monkeypatch):
-    """Replace the import of names; names with "gone" are missing. Return the imported names."""
+    """Replace imports: sklearn.lda and names with "gone" are missing. Return the imported names."""
     imported = []
 
     def import_names(names):
@@ -21,12 +21,13 @@ def imported(monkeypatch):
 
 
 def examine(folder, **files):
+    """Write modules into a folder; return the missing names of the program main.py, by name."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
-    return {name.name: name for name in imports.examine(folder / "main.py")}
+    return {missing.name: missing for missing in imports.examine(folder / "main.py")}
 
 
-def test_names_of_the_program_and_its_modules_are_found(imported, tmp_path):
+def test_missing_names_of_the_program_and_of_its_own_modules_are_found(imported, tmp_path):
     missing = examine(
         tmp_path,
         main="from helper import run\nimport numpy as np\nnp.bool\n",
@@ -46,14 +47,14 @@ def test_an_optional_import_is_not_required(imported, tmp_path):
     assert not missing["gone"].required
 
 
-def test_python_2_is_parsed_and_reported(imported, tmp_path):
+def test_a_python_2_program_is_parsed_and_reported(imported, tmp_path):
     missing = examine(tmp_path, main="import cPickle, gone\nprint 1\n")
     assert missing["Python 2"].mend == f"theano-fast port {tmp_path / 'main.py'}"
     assert missing["gone"].required
     assert "cPickle" not in missing
 
 
-def test_a_path_that_the_program_adds_is_searched(imported, tmp_path):
+def test_a_directory_that_the_program_adds_to_sys_path_is_searched(imported, tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "gone.py").touch()
     assert not examine(tmp_path, main="import sys\nsys.path.append('lib')\nimport gone\n")
@@ -64,7 +65,7 @@ def test_a_missing_file_is_an_error(tmp_path):
         imports.examine(tmp_path / "no.py")
 
 
-def test_a_name_that_python_lacks_has_an_error():
+def test_an_attribute_or_package_that_does_not_exist_has_an_error():
     assert imports.find_error("os.path.join") == imports.find_error("json") == ""
     assert "gone" in imports.find_error("os.gone")
     assert "no_such_package" in imports.find_error("no_such_package.name")

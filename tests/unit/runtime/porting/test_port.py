@@ -3,7 +3,7 @@ import stat
 
 import pytest
 
-pytest.importorskip("lib2to3", reason="a stack's Python has lib2to3, Debian's and 3.13 lack it")
+pytest.importorskip("lib2to3", reason="Debian's Python and Python 3.13 have no lib2to3")
 
 from theano_fast.porting import port, sources
 
@@ -12,6 +12,7 @@ OLD = "import cPickle\nfor i in xrange(3):\n    print i, raw_input()\n"
 
 @pytest.fixture
 def program(tmp_path):
+    """Write an executable Python 2 program; return its path."""
     file = tmp_path / "train.py"
     file.write_text(OLD)
     file.chmod(0o755)
@@ -19,10 +20,11 @@ def program(tmp_path):
 
 
 def run(*paths, dry=False):
+    """Convert files and directories; return the printed lines."""
     return [line for line, _ in port.run(paths, dry)]
 
 
-def test_a_program_is_converted_once_and_kept(program):
+def test_a_program_is_converted_once_and_has_a_backup(program):
     assert run(program)[-1] == "1 files converted, 0 lines to check by hand"
     converted = program.read_text()
     assert converted == "import pickle\nfor i in range(3):\n    print(i, input())\n"
@@ -39,13 +41,13 @@ def test_a_dry_run_writes_nothing(program):
     assert [file.name for file in program.parent.iterdir()] == ["train.py"]
 
 
-def test_python_3_stays_as_it_is(tmp_path):
+def test_a_python_3_program_is_not_changed(tmp_path):
     file = tmp_path / "new.py"
     file.write_text("a = input()\nb = dict(a=1).items()\nprint(zip(b, b))\n")
     assert run(file) == ["0 files converted, 0 lines to check by hand"]
 
 
-def test_next_to_an_init_imports_are_not_changed(program, tmp_path):
+def test_imports_of_sibling_modules_are_not_changed_in_a_package(program, tmp_path):
     (tmp_path / "__init__.py").touch()
     (tmp_path / "utils.py").touch()
     program.write_text("from utils import x\nprint x\n")
@@ -53,13 +55,13 @@ def test_next_to_an_init_imports_are_not_changed(program, tmp_path):
     assert program.read_text() == "from utils import x\nprint(x)\n"
 
 
-def test_the_import_of_true_division_is_kept(program):
+def test_the_future_import_of_division_is_kept(program):
     program.write_text("from __future__ import division\nprint range(7 / x)\n")
     run(program)
     assert program.read_text().startswith("from __future__ import division\n")
 
 
-def test_tabs_expand_to_8_columns(program):
+def test_tabs_of_indentation_become_8_columns_and_tabs_in_strings_are_kept(program):
     program.write_text('if 1:\n        a = """\n\tb"""\n\tprint a\n')
     run(program)
     assert program.read_text() == 'if 1:\n        a = """\n\tb"""\n        print(a)\n'
@@ -68,8 +70,8 @@ def test_tabs_expand_to_8_columns(program):
 @pytest.mark.parametrize("source", ["def f(:\n    print 1\n", "print 'a\n", "x = (1\n", "a\0b\n"])
 def test_a_file_that_is_not_python_is_reported_and_not_changed(program, source):
     program.write_text(source)
-    (line, wrong), _ = port.run([program], False)
-    assert wrong
+    (line, failed), _ = port.run([program], False)
+    assert failed
     assert line.startswith(f"{program}:")
     assert "\n" not in line
     assert program.read_text() == source
@@ -87,21 +89,21 @@ def test_a_read_only_directory_is_an_error(program):
     program.parent.chmod(0o555)
     try:
         if os.access(program.parent, os.W_OK):
-            pytest.skip("this user writes everywhere")
-        (line, wrong), _ = port.run([program], False)
+            pytest.skip("this user may write into read-only directories")
+        (line, failed), _ = port.run([program], False)
     finally:
         program.parent.chmod(0o755)
-    assert wrong
+    assert failed
     assert line.endswith("cannot be ported: Permission denied")
 
 
-def test_a_failed_write_keeps_the_file(program, monkeypatch):
+def test_a_failed_write_keeps_the_program_and_leaves_no_file(program, monkeypatch):
     def refuse(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(port.shutil, "copymode", refuse)
-    (line, wrong), _ = port.run([program], False)
-    assert wrong
+    (line, failed), _ = port.run([program], False)
+    assert failed
     assert "No space left" in line
     assert program.read_text() == OLD
     assert [file.name for file in program.parent.iterdir()] == ["train.py"]

@@ -5,6 +5,7 @@ from theano_fast.porting import rules
 
 
 def find_line_numbers(source):
+    """Return the numbers of the lines to check by hand."""
     return [line.number for line in rules.find_lines(ast.parse(source))]
 
 
@@ -40,7 +41,7 @@ def find_line_numbers(source):
         "class A:\n    def __div__(self, other): pass",
     ],
 )
-def test_a_line_to_check_by_hand(source):
+def test_code_that_python_3_runs_differently_must_be_checked_by_hand(source):
     assert find_line_numbers(source)
 
 
@@ -70,14 +71,14 @@ def test_a_line_to_check_by_hand(source):
         "import string\nstring.ascii_letters",
     ],
 )
-def test_a_line_that_needs_no_check(source):
+def test_code_that_python_3_runs_in_the_same_way_needs_no_check(source):
     assert find_line_numbers(source) == []
 
 
-def test_true_division_needs_no_check():
+def test_code_with_the_future_import_of_division_needs_no_check():
     assert find_line_numbers("from __future__ import division\nx[n / 2]") == []
 
 
-def test_the_change_keeps_parentheses():
+def test_the_advised_change_keeps_parentheses():
     (line,) = rules.find_lines(ast.parse("x[(a - 1) / 2]"))
     assert line.advice.endswith("(a - 1) // 2")

@@ -8,15 +8,17 @@ from theano_fast.profiling import advice, pages
 
 
 def make_row(name, kind, seconds, node=1, notes=()):
+    """Make a row; ``node`` is the number of nodes or, in the table Apply, the index of the node."""
     return profiles.Row(name, kind, seconds, 50.0, 1, node, notes)
 
 
 def make_profile(*ops, applies=()):
+    """Make a profile from rows of the tables Ops and Apply."""
     tables = {"Ops": profiles.Table(ops), "Apply": profiles.Table(applies)}
     return profiles.Profile("Function profiling", 1, 2.0, {}, "step", tables)
 
 
-def test_suggestions_name_the_nodes_that_ran_in_python():
+def test_a_suggestion_names_an_op_that_ran_in_python_and_its_node():
     parsed = make_profile(
         make_row("Split{2}", "Py", 0.1),
         make_row("dot", "Py", 0.2),
@@ -32,7 +34,7 @@ def test_suggestions_name_the_nodes_that_ran_in_python():
 
 @pytest.fixture
 def siblings(monkeypatch):
-    """Replace the sibling environments by a CPU stack and a cuda stack."""
+    """Replace the sibling environments: /envs/mkl is for the CPU, and /envs/cuda for GPUs."""
     axes = {"/envs/mkl": "cpu", "/envs/cuda": "cuda"}
     monkeypatch.setattr(stack, "find_siblings", lambda: tuple(map(Path, axes)))
     monkeypatch.setattr(
@@ -41,7 +43,7 @@ def siblings(monkeypatch):
 
 
 @pytest.mark.parametrize(("cpus", "counts"), [(1, []), (2, ["1"]), (3, ["1"]), (8, ["1", "4"])])
-def test_remedies_depend_on_the_machine(siblings, cpus, counts):
+def test_remedies_depend_on_the_number_of_cpus_and_siblings_device(siblings, cpus, counts):
     remedies = list(advice.list_remedies(cpus))
     names = [remedy.name for remedy in remedies]
     environments = [remedy.environment for remedy in remedies if remedy.environment]
@@ -53,7 +55,11 @@ def test_remedies_depend_on_the_machine(siblings, cpus, counts):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """Return a function that measures remedies a, b and c; its arguments are seconds or errors."""
+    """Return a function that measures the remedies a, b and c; it returns the trials by name.
+
+    Its arguments are the results of the runs, in order: seconds, or exceptions. The runs are
+    unchanged, a, b, c, and unchanged again.
+    """
 
     def measure(*results):
         remaining = iter(results)
@@ -66,7 +72,7 @@ def measured(monkeypatch):
             return result
 
         monkeypatch.setattr(advice, "run", run)
-        trials = advice.measure(["train.py"], [advice.Remedy(name, "there") for name in "abc"])
+        trials = advice.measure(["train.py"], [advice.Remedy(name, "file") for name in "abc"])
         assert next(remaining, None) is None
         return {trial.name.split(",")[-1].strip(): trial for trial in trials}
 
@@ -76,7 +82,7 @@ def measured(monkeypatch):
 FAILS = profiles.ProfileError("ended with exit status 1 no floatX")
 
 
-def test_the_faster_unchanged_run_is_the_baseline(measured, capsys):
+def test_the_faster_of_two_unchanged_runs_is_the_baseline(measured, capsys):
     trials = measured(4.0, 1.0, FAILS, TimeoutExpired("python", 1), 2.0)
     assert [(name, trial.factor) for name, trial in trials.items()] == [
         ("a", 2.0),
@@ -84,7 +90,7 @@ def test_the_faster_unchanged_run_is_the_baseline(measured, capsys):
         ("b", None),
         ("c", None),
     ]
-    assert str(trials["a"]).split() == ["2.00", "x", "a", "there"]
+    assert str(trials["a"]).split() == ["2.00", "x", "a", "file"]
     assert "no floatX" in str(trials["b"])
     assert "took more than" in trials["c"].reason
     lines = capsys.readouterr().err.splitlines()
@@ -99,20 +105,20 @@ def test_if_the_unchanged_program_fails_no_remedy_is_tried(measured):
     assert [trial.reason for trial in trials.values()] == [reason] * 4
 
 
-def test_measurements_before_an_interrupt_are_kept(measured):
+def test_results_before_an_interrupt_are_kept(measured):
     trials = measured(4.0, 2.0, KeyboardInterrupt())
     assert (trials["a"].factor, trials["b"].reason) == (2.0, advice.INTERRUPTED)
     assert trials["c"].reason == trials["again"].reason == "not tried: interrupted"
 
 
-def test_the_run_at_the_end_may_fail(measured):
+def test_the_second_unchanged_run_may_fail(measured):
     trials = measured(4.0, 2.0, 8.0, 1.0, FAILS)
     assert [trial.factor for trial in trials.values()] == [4.0, 2.0, 0.5, None]
     assert "no floatX" in trials["again"].reason
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_a_run_takes_the_seconds_of_its_calls(monkeypatch, files, status):
+def test_the_time_of_a_run_is_the_sum_of_its_calls_in_the_profile(monkeypatch, files, status):
     def run(words, env, **_):
         flags = dict(flag.split("=") for flag in env["THEANO_FLAGS"].split(","))
         assert (words, flags["floatX"], env["OMP_NUM_THREADS"]) == (["py", "a.py"], "float32", "1")
@@ -128,7 +134,7 @@ def test_a_run_takes_the_seconds_of_its_calls(monkeypatch, files, status):
         assert advice.run(["a.py"], remedy, None) == pytest.approx(55.918, abs=0.01)
 
 
-def test_the_page_has_suggestions_and_trials():
+def test_the_page_has_escaped_suggestions_and_trials():
     page = pages.render_advice(["a < b"], [advice.Trial("floatX", "theanorc", 1.5)])
     assert "a &lt; b" in page
     assert ">1.50<" in page

@@ -9,7 +9,7 @@ from theano_fast import profiles, stack
 from theano_fast.profiling import advice, command
 
 
-def test_compare_prints_a_table_and_writes_a_page(files, tmp_path, capsys):
+def test_compare_prints_a_table_and_writes_an_html_page(files, tmp_path, capsys):
     page = tmp_path / "page.html"
     assert command.main(["compare", *map(str, files("train_fn")), "--html", str(page)]) == 0
     assert "55.918 1.00x    49.395 0.88x    48.985 0.88x" in capsys.readouterr().out
@@ -30,7 +30,7 @@ def test_both_commands_print_json(files, capsys, name):
     assert json.loads(capsys.readouterr().out)
 
 
-def test_a_foreign_file_is_reported_by_name_and_line(tmp_path):
+def test_the_error_of_a_missing_or_foreign_file_has_its_name(tmp_path):
     file = tmp_path / "notes.txt"
     with pytest.raises(profiles.ProfileError, match=r"notes\.txt cannot be read"):
         command.main(["read", str(file)])
@@ -40,10 +40,10 @@ def test_a_foreign_file_is_reported_by_name_and_line(tmp_path):
 
 
 @pytest.fixture
-def ended(monkeypatch, files):
-    """Return a function that replaces the program by an exit status and a profile's text."""
+def replace_program(monkeypatch, files):
+    """Return a function that sets the exit code and the profile of the profiled program."""
 
-    def end(status, text):
+    def replace(status, text):
         def run(command, env, check):
             flags = dict(flag.split("=") for flag in env["THEANO_FLAGS"].split(","))
             if text:
@@ -54,11 +54,11 @@ def ended(monkeypatch, files):
 
         monkeypatch.setattr(command.subprocess, "run", run)
 
-    return end
+    return replace
 
 
-def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
-    ended(3, files("train_fn")[1].read_text())
+def test_the_reports_of_a_program_have_the_lines_of_its_nodes(replace_program, files, tmp_path):
+    replace_program(3, files("train_fn")[1].read_text())
     out = tmp_path / "ntm"
     assert command.main(["--out", str(out), "train.py", "--out", "its own"]) == 3
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -69,13 +69,15 @@ def test_a_programs_profile_is_written_with_its_lines(ended, files, tmp_path):
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_the_page_is_written_if_advice_is_interrupted(sent, ended, files, tmp_path, monkeypatch):
+def test_the_page_is_written_if_the_trials_are_interrupted(
+    sent, replace_program, files, tmp_path, monkeypatch
+):
     before = signal.getsignal(signal.SIGTERM)
-    # Background jobs of a shell ignore SIGINT.
+    # A background job of a shell ignores SIGINT, so set Python's handler.
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(stack, "find_siblings", tuple)
     monkeypatch.setattr(advice, "run", lambda *_: signal.raise_signal(sent))
-    ended(0, files("train_fn")[1].read_text())
+    replace_program(0, files("train_fn")[1].read_text())
     arguments = ["run", "--advise", "--out", str(tmp_path / "ntm"), "train.py"]
     assert command.main(arguments) == command.INTERRUPTED
     assert "interrupted" in (tmp_path / "ntm.html").read_text()
@@ -83,7 +85,7 @@ def test_the_page_is_written_if_advice_is_interrupted(sent, ended, files, tmp_pa
     signal.signal(signal.SIGINT, ignored)
 
 
-def test_a_program_without_theano_is_an_error(ended):
-    ended(0, "")
+def test_a_program_without_theano_is_an_error(replace_program):
+    replace_program(0, "")
     with pytest.raises(profiles.ProfileError, match=r"train\.py ended with exit status 0, and"):
         command.main(["train.py"])

@@ -10,13 +10,18 @@ from theano_fast.profiling import command, driver_calls, pages
 
 
 def write_counts(file, **counts):
+    """Write (calls, nanoseconds) of each group of driver calls, as driver_calls.cpp does."""
     rows = [driver_calls.GROUP.pack(name.encode(), *pair) for name, pair in counts.items()]
     file.write_bytes(b"".join(rows))
 
 
 @pytest.fixture
 def counter(tmp_path):
-    """Return a counter, and a method of functions that adds to its file."""
+    """Return a counter, and the wrapped call of a function.
+
+    Each call adds launches of kernels to the counter's file, 1000 ns each. The file always has 7
+    copies.
+    """
     file = tmp_path / "counts"
     file.write_bytes(b"")
     state = {"calls": 0}
@@ -29,7 +34,7 @@ def counter(tmp_path):
     return counter, counter.wrap(call, lambda stats: stats.name)
 
 
-def test_counts_are_of_each_call(counter):
+def test_the_first_two_calls_are_counted_one_by_one_and_later_calls_on_average(counter):
     counter, call = counter
     function = Made(profile=Made(name="train.py:3"))
     for launches in (50, 40, 10, 10, 13):
@@ -44,14 +49,14 @@ def test_counts_are_of_each_call(counter):
     assert "11.0" in copies + launches
 
 
-def test_a_function_that_was_called_once_has_no_later_calls(counter):
+def test_a_function_with_one_call_has_no_later_calls(counter):
     counter, call = counter
     call(Made(profile=Made(name="f")), 3)
     assert counter.to_json()["f"]["later"] == {}
     assert driver_calls.render(counter.to_json())
 
 
-def test_without_a_driver_there_are_no_counts(tmp_path):
+def test_without_nvidias_driver_there_are_no_counts(tmp_path):
     (tmp_path / "counts").write_bytes(b"")
     assert driver_calls.read(tmp_path / "counts") == {}
     counter = driver_calls.Counter(tmp_path / "counts")
@@ -82,7 +87,7 @@ def test_calls_are_counted_from_the_import_of_theano(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("device", "compiled"), [("cpu", False), ("cuda", True)])
-def test_only_a_stack_for_gpus_counts(tmp_path, monkeypatch, device, compiled):
+def test_driver_calls_are_counted_only_in_a_stack_for_gpus(tmp_path, monkeypatch, device, compiled):
     monkeypatch.setattr(stack, "load", lambda: Made(axes={"device": device}))
     commands = []
     monkeypatch.setattr(
@@ -93,7 +98,7 @@ def test_only_a_stack_for_gpus_counts(tmp_path, monkeypatch, device, compiled):
     assert sorted(environment) == (sorted(["LD_AUDIT", driver_calls.VARIABLE]) * compiled)
 
 
-def test_without_a_stack_nothing_is_counted(tmp_path, monkeypatch):
+def test_driver_calls_are_not_counted_without_a_stack(tmp_path, monkeypatch):
     def load():
         raise stack.StackError("none")
 
@@ -101,7 +106,7 @@ def test_without_a_stack_nothing_is_counted(tmp_path, monkeypatch):
     assert driver_calls.prepare(tmp_path) == {}
 
 
-def test_a_name_of_several_lines_is_one_row(files):
+def test_a_node_whose_name_has_several_lines_is_one_row(files):
     text = files("train_fn")[1].read_text()
     lines = text.splitlines()
     (profile,) = profiles.parse(text)
@@ -113,7 +118,7 @@ def test_a_name_of_several_lines_is_one_row(files):
     assert changed.tables["Apply"].rows[0].name == name + "{[[0. 0.] [1. 1.]]}"
 
 
-def test_the_counts_are_in_the_report(files, tmp_path, monkeypatch):
+def test_the_counts_are_in_the_json_report_and_the_page(files, tmp_path, monkeypatch):
     counts = {"f": {"calls": 1, "first": [{"launches": {"calls": 4, "us": 1}}], "later": {}}}
 
     def run(arguments, env, check):

@@ -5,16 +5,18 @@ from theano_fast.profiling.flame_graph import Frame, build_frames, group_frames,
 
 
 def walk(frame):
+    """Yield a frame and its descendants."""
     yield frame
     for child in frame.children:
         yield from walk(child)
 
 
 def find(frame, name):
+    """Return the first descendant with a name."""
     return next(child for child in walk(frame) if child.name == name)
 
 
-def test_a_scans_profile_is_below_its_op(read):
+def test_the_profile_of_a_scan_is_a_child_of_the_scans_node(read):
     root = build_frames("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
     scan = find(root, "forall_inplace,cpu,grad_of_scan_fn&grad_of_scan_fn}")
     assert (scan.kind, scan.seconds) == ("scan", 43.985)
@@ -28,17 +30,17 @@ def test_a_scans_profile_is_below_its_op(read):
     ]
 
 
-def test_a_scan_without_its_function_is_below_the_root(read):
+def test_a_scan_without_the_profile_of_its_function_is_a_child_of_the_root(read):
     (scan,) = build_frames("ntm", read("grad_of_scan")[0]).children
     assert scan.name == "100 calls of grad_of_scan_fn&grad_of_scan_fn"
 
 
-def test_the_sum_of_all_functions_is_not_a_frame(read):
+def test_theanos_sum_of_all_functions_is_omitted(read):
     (train,) = read("train_fn")[0]
-    both = replace(
+    total = replace(
         train, message="Sum of all(1) printed profiles at exit excluding Scan op profile."
     )
-    assert build_frames("ntm", [train, both]).to_json() == build_frames("ntm", [train]).to_json()
+    assert build_frames("ntm", [train, total]).to_json() == build_frames("ntm", [train]).to_json()
 
 
 def test_no_frame_is_shorter_than_its_children(read):
@@ -47,7 +49,7 @@ def test_no_frame_is_shorter_than_its_children(read):
         assert frame.seconds >= sum(child.seconds for child in frame.children) - 1e-9
 
 
-def test_children_are_sorted_and_a_frame_keeps_its_own_time():
+def test_children_are_sorted_by_seconds_and_a_frame_may_be_longer_than_their_sum():
     frame = group_frames("f", [Frame("a", 1.0), Frame("b", 2.0)], 4.0)
     assert [child.name for child in frame.children] == ["b", "a"]
     assert frame.seconds == 4.0
@@ -55,7 +57,7 @@ def test_children_are_sorted_and_a_frame_keeps_its_own_time():
     assert frame.to_json()["c"][0] == {"n": "b", "s": 2.0, "k": "", "d": [], "c": []}
 
 
-def test_speedscopes_samples_are_each_frames_own_time():
+def test_a_speedscope_sample_has_the_seconds_of_a_frame_without_its_children():
     tree = to_speedscope(Frame("f", 3.0, children=(Frame("a", 1.0), Frame("b", 1.5))))
     assert [frame["name"] for frame in tree["shared"]["frames"]] == ["f", "a", "b"]
     (profile,) = tree["profiles"]

@@ -10,7 +10,7 @@ from tests.unit.runtime.profiling.conftest import STACKS
 
 
 class Reader(HTMLParser):
-    """Collect a page's cells, and the addresses that it would fetch."""
+    """Collect the texts of a page's table cells, and the addresses that a browser would fetch."""
 
     def __init__(self):
         super().__init__()
@@ -32,6 +32,7 @@ class Reader(HTMLParser):
 
 
 def parse_page(page):
+    """Parse a page; each element must be closed."""
     reader = Reader()
     reader.feed(page)
     assert reader.open == []
@@ -60,7 +61,7 @@ def test_numbers_are_rounded_and_have_units():
     assert pages.format_number("nodes", 1288.0) == "1,288"
 
 
-def test_a_comparisons_page_has_its_numbers(read):
+def test_the_page_of_a_comparison_has_its_numbers(read):
     comparisons = profile_comparison.compare(read("train_fn"))
     reader = parse_page(pages.render_comparison(comparisons, STACKS))
     assert reader.fetched == []
@@ -69,7 +70,7 @@ def test_a_comparisons_page_has_its_numbers(read):
     assert cells == ["55.918 1.00x", "49.395 0.88x", "48.985 0.88x"]
 
 
-def test_the_frames_of_a_page_are_json(read):
+def test_the_flame_graph_of_a_page_is_json(read):
     page = pages.render_profiles("ntm", [*read("train_fn")[1], *read("grad_of_scan")[1]])
     script = re.search(r'<script type="application/json" id="frames">(.*?)</script>', page)
     tree = json.loads(script[1])
@@ -77,7 +78,7 @@ def test_the_frames_of_a_page_are_json(read):
     assert [child["k"] for child in tree["c"]] == ["compile", ""]
 
 
-def test_names_cannot_become_elements():
+def test_names_are_escaped():
     name = "</script><b>&"
     row = profiles.Row(name, "C", 1.0, 100.0, 1, 1)
     profile = profiles.Profile(
@@ -88,7 +89,7 @@ def test_names_cannot_become_elements():
     assert name in parse_page(page).cells
 
 
-def test_a_page_is_for_light_and_dark_screens():
+def test_a_page_has_light_and_dark_colours_and_no_addresses():
     page = pages.make_page("a", ["b"], Frame("c", 1.0))
     assert "color-scheme: light dark" in page
     assert "http" not in page

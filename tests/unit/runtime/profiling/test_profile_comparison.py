@@ -6,44 +6,45 @@ from theano_fast.profiling import profile_comparison
 from tests.unit.runtime.profiling.conftest import STACKS
 
 
-def list_seconds(lines):
+def map_seconds(lines):
+    """Map the name of each line to its seconds, one for each file."""
     return {line.name: line.seconds for line in lines}
 
 
-def test_the_numbers_of_2017(read):
+def test_profiles_of_2017_are_compared_by_phase_and_class(read):
     (train,) = profile_comparison.compare(read("train_fn"))
     assert train.calls == (100, 100, 100)
-    numbers = list_seconds(train.numbers)
+    numbers = map_seconds(train.numbers)
     assert numbers["calls"] == (55.91766, 49.3949, 48.98488)
     assert numbers["compile"] == (934.346, 1077.718, 991.8714)
     assert numbers["optimizer"] == (883.4189, 1013.889, 934.045)
     assert train.numbers[0].ratios == pytest.approx((1, 0.883, 0.876), abs=5e-4)
     (scan,) = profile_comparison.compare(read("grad_of_scan"))
-    assert list_seconds(scan.numbers)["calls"] == (48.28692, 43.61261, 43.26865)
-    classes = list_seconds(scan.classes)
+    assert map_seconds(scan.numbers)["calls"] == (48.28692, 43.61261, 43.26865)
+    classes = map_seconds(scan.classes)
     assert classes["Elemwise"] == (8.227, 9.692, 9.022)
     assert classes["Dot22"] == (5.229, 2.925, 2.958)
     assert classes["Split"] == (4.985, 5.517, 5.757)
-    # A class that a table omits has no seconds, which differs from 0 s.
+    # The tables of two files omit this class: its seconds are unknown, not 0.
     assert classes["ConvOp"] == (5.25, None, None)
     assert classes[profile_comparison.OTHERS] == (0.93, 1.48, 1.33)
 
 
-def test_a_class_has_the_types_of_all_files(read):
+def test_a_class_has_its_implementation_in_each_file(read):
     (scan,) = profile_comparison.compare(read("grad_of_scan"))
     kinds = {line.name: line.kinds for line in scan.classes}
     assert kinds["Dot22"] == ("Py", "C", "C")
     assert kinds["Split"] == ("Py", "Py", "Py")
 
 
-def test_profiles_are_paired_by_name_or_index(read):
+def test_profiles_of_two_files_are_paired_by_name(read):
     trains, scans = read("train_fn"), read("grad_of_scan")
-    both = profile_comparison.compare([(*trains[0], *scans[0]), (*scans[1], *trains[1])])
-    assert [comparison.name for comparison in both] == [
+    comparisons = profile_comparison.compare([(*trains[0], *scans[0]), (*scans[1], *trains[1])])
+    assert [comparison.name for comparison in comparisons] == [
         "examples/run_tasks.py:376",
         "grad_of_scan_fn&grad_of_scan_fn",
     ]
-    assert list_seconds(both[1].numbers)["calls"] == (48.28692, 43.61261)
+    assert map_seconds(comparisons[1].numbers)["calls"] == (48.28692, 43.61261)
 
 
 def test_files_without_a_common_profile_are_refused(read):
@@ -53,7 +54,7 @@ def test_files_without_a_common_profile_are_refused(read):
         profile_comparison.compare([read("train_fn")[0], read("grad_of_scan")[0]])
 
 
-def test_labels_have_the_words_that_differ(files):
+def test_a_label_has_the_words_of_a_file_name_that_the_other_names_lack(files):
     assert profile_comparison.make_labels(files("train_fn")) == STACKS
     assert profile_comparison.make_labels([Path("a/x.txt"), Path("b/x.txt")]) == ("x", "x")
 

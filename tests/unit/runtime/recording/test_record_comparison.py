@@ -7,17 +7,25 @@ from theano_fast.recording import record_comparison, recorder
 
 
 def make_array(*values, dtype="float32", **others):
-    """Return the recorder's summary of an array, without NumPy, which may be missing here."""
+    """Return the recorder's summary of an array; tests of the builder's Python lack NumPy."""
     finite = [abs(value) for value in values if math.isfinite(value)]
     tree = {"dtype": dtype, "shape": [len(values)], "sha256": repr(values), "sample": list(values)}
     return {**tree, "largest": max(finite, default=0), "finite": len(finite), **others}
 
 
 def make_call(number, at, outputs, inputs=()):
+    """Return a recorded call.
+
+    Args:
+        number: counts the calls of the function.
+        at: counts the calls of all functions.
+        outputs, inputs: summaries of arrays.
+    """
     return {"call": number, "at": at, "inputs": list(inputs), "outputs": outputs, "updates": []}
 
 
 def make_function(number, name, *calls, called=None, **others):
+    """Return a recorded function with its calls; it was called ``called`` times."""
     names = {"inputs": ["x"] * len(calls[0]["inputs"]), "outputs": ["cost"], "updates": []}
     tree = {"number": number, "name": name, "line": "train.py:3", "called": called or len(calls)}
     return {**tree, **names, "calls": list(calls), **others}
@@ -29,20 +37,21 @@ def make_record(*functions):
 
 @pytest.fixture
 def one():
-    """Return a record of two functions that were called alternately."""
+    """Return a record of the functions step and look; the calls are step, look, step."""
     first = make_function(
         1, "step", make_call(1, 1, [make_array(1, 2)]), make_call(2, 3, [make_array(3, 4)])
     )
     return make_record(first, make_function(2, "look", make_call(1, 2, [make_array(5, 6)])))
 
 
-def get_output(tree, index, number=0):
+def get_outputs(tree, index, number=0):
+    """Return the outputs of a call, from its function's index and its own."""
     return tree["functions"][index]["calls"][number]["outputs"]
 
 
-def test_the_same_and_rounding_do_not_differ(one):
+def test_equal_values_and_rounding_errors_are_no_differences(one):
     other = copy.deepcopy(one)
-    get_output(other, 0)[0] = make_array(1, 2.00001)
+    get_outputs(other, 0)[0] = make_array(1, 2.00001)
     comparison = record_comparison.compare(one, other)
     assert comparison.first is None
     counts = [(function.values, function.equal) for function in comparison.functions]
@@ -52,10 +61,10 @@ def test_the_same_and_rounding_do_not_differ(one):
     assert "nothing differs beyond rounding" in lines
 
 
-def test_the_earliest_difference_is_named(one):
+def test_the_difference_in_the_earliest_call_is_named(one):
     other = copy.deepcopy(one)
-    get_output(other, 0, 1)[0] = make_array(3, 5)
-    get_output(other, 1)[0] = make_array(5, 7)
+    get_outputs(other, 0, 1)[0] = make_array(3, 5)
+    get_outputs(other, 1)[0] = make_array(5, 7)
     first = record_comparison.compare(one, other).first
     assert str(first).startswith("2 look train.py:3, call 1: output 0 cost differs by 1.4e-01")
     assert record_comparison.compare(one, other, factor=1e5).first is None
@@ -69,32 +78,37 @@ def test_the_earliest_difference_is_named(one):
         (make_array(1, math.nan), "has 2 finite values, 1 in the other record"),
     ],
 )
-def test_values_of_another_kind(one, value, description):
+def test_another_dtype_shape_or_number_of_finite_values_is_a_difference(one, value, description):
     other = copy.deepcopy(one)
-    get_output(other, 0)[0] = value
+    get_outputs(other, 0)[0] = value
     assert record_comparison.compare(one, other).first.description == description
 
 
-def test_integers_have_no_tolerance():
+def test_integers_must_be_equal():
     assert (
-        record_comparison.differ(make_array(1, dtype="int64"), make_array(2, dtype="int64"))[0]
+        record_comparison.describe_difference(
+            make_array(1, dtype="int64"), make_array(2, dtype="int64")
+        )[0]
         == "of int64 differs"
     )
 
 
-def test_means_show_differences_between_samples():
+def test_a_difference_outside_of_the_sample_is_found_in_the_means():
     one, other = (make_array(1, 1, sha256=mean, means=[1, mean]) for mean in (1, 1.01))
-    assert record_comparison.differ(one, other)[1] > 1
+    assert record_comparison.describe_difference(one, other)[1] > 1
 
 
 def test_nan_and_infinity_equal_themselves():
     assert (
-        record_comparison.differ(
+        record_comparison.describe_difference(
             make_array(math.nan, math.inf, 1), make_array(math.nan, math.inf, 1.00001)
         )[1]
         < 1
     )
-    assert record_comparison.differ(make_array(math.inf, 1), make_array(-math.inf, 1))[1] > 1
+    assert (
+        record_comparison.describe_difference(make_array(math.inf, 1), make_array(-math.inf, 1))[1]
+        > 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,13 +119,13 @@ def test_nan_and_infinity_equal_themselves():
         (lambda tree: tree["functions"][0].update(called=9), "is called 2 times, and 9 times"),
     ],
 )
-def test_other_functions_or_calls_are_reported(one, change, text):
+def test_another_function_or_number_of_calls_is_reported(one, change, text):
     other = copy.deepcopy(one)
     change(other)
     assert text in str(record_comparison.compare(one, other).first)
 
 
-def test_nodes_come_before_outputs():
+def test_a_different_node_is_reported_before_the_output():
     def compare(node, value):
         return record_comparison.compare(make(1, 1), make(node, value))
 
@@ -139,7 +153,7 @@ def test_nodes_come_before_outputs():
         (json.dumps({"format": recorder.FORMAT, "functions": []}), "no Theano function"),
     ],
 )
-def test_the_message_of_a_bad_file_has_one_line(tmp_path, text, message):
+def test_the_error_of_an_unreadable_record_has_one_line(tmp_path, text, message):
     file = tmp_path / "a.json"
     if text is not None:
         file.write_text(text)

@@ -1,11 +1,11 @@
 from theano_fast.recording import recorder
 
 
-def test_a_nodes_line_is_outside_of_packages():
+def test_the_line_of_a_node_is_outside_of_packages():
     own, package = ("/me/train.py", 7, "f", "x"), ("/env/site-packages/theano/opt.py", 1, "f", "x")
     assert recorder.format_line([[own, package]]) == " (train.py:7)"
     assert recorder.format_line([[package]]) == recorder.format_line(()) == ""
 
 
-def test_other_modules_are_not_watched():
+def test_only_theano_is_watched():
     assert recorder.Recorder({}).find_spec("numpy", None) is None

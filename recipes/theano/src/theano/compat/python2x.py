@@ -1,4 +1,4 @@
-"""Provide the names that Theano 0.6 to 0.8 had for Python 2.4 to 2.7."""
+"""Names that Theano 0.6 to 0.8 defined for Python 2.4 to 2.7, now from the standard library."""
 
 from builtins import all, any
 from collections import Counter, OrderedDict, defaultdict, deque

@@ -1,6 +1,6 @@
-"""Provide six under its name in Theano 0.6 to 0.9, with all modules of ``six.moves``.
+"""Alias of six, with ``six.moves``, for programs that import it from here, as in Theano 0.6 to 0.9.
 
-The code of six runs in this module: its own importer then serves ``theano.compat.six.moves``.
+The code of six is executed in this module. Thus six's importer serves ``theano.compat.six.moves``.
 """
 
 from importlib.util import find_spec

@@ -10,18 +10,21 @@ import threading
 class RareCollections(contextlib.ContextDecorator):
     """Collect cyclic garbage rarely inside of the context.
 
-    Compilation makes millions of small objects that live long, and each collection visits all of
-    them. A higher threshold avoids most collections and still bounds the memory of garbage. When
-    the outermost context ends, the new objects move to the oldest generation without a collection,
-    up to `threshold` objects; then a full collection runs.
+    Compilation makes millions of small objects that live long, and a full collection visits all of
+    them. A higher threshold avoids most collections, and still bounds the memory of garbage. When
+    the outermost context ends, the new objects move to the oldest generation without a collection.
+    When more than `threshold` objects have moved, a full collection runs.
 
-    Contexts are nested (a Scan compiles its inner function) and used in several threads. The end of
-    the outermost context restores the caller's threshold.
+    Contexts can be nested, because a Scan compiles its inner function, and several threads can use
+    them. The end of the outermost context restores the caller's thresholds.
 
     Attributes:
         threshold: the number of new objects after which a collection runs.
-        inside: the number of contexts that are active.
-        spared: the number of objects that moved to the oldest generation since the last collection.
+        lock: protects the other attributes.
+        inside: the number of active contexts.
+        spared: the number of objects that moved to the oldest generation since the last full
+            collection.
+        caller_thresholds: gc.get_threshold() before the outermost context.
     """
 
     threshold = 1000000
@@ -34,27 +37,29 @@ class RareCollections(contextlib.ContextDecorator):
     def __enter__(self) -> None:
         with self.lock:
             if self.inside == 0:
-                self.callers = gc.get_threshold()
+                self.caller_thresholds = gc.get_threshold()
                 # 0 means that the caller switched the collector off.
-                if self.callers[0] > 0:
-                    gc.set_threshold(max(self.callers[0], self.threshold), *self.callers[1:])
+                if self.caller_thresholds[0] > 0:
+                    gc.set_threshold(
+                        max(self.caller_thresholds[0], self.threshold), *self.caller_thresholds[1:]
+                    )
             self.inside += 1
 
     def __exit__(self, *exc_info: object) -> None:
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                if self.callers[0] > 0:
+                if self.caller_thresholds[0] > 0:
                     self.make_old()
-                gc.set_threshold(*self.callers)
+                gc.set_threshold(*self.caller_thresholds)
 
     def make_old(self) -> None:
-        """Move the new objects to Python's oldest generation."""
+        """Move the new objects to Python's oldest generation, or run a full collection."""
         self.spared += gc.get_count()[0]
         if self.spared > self.threshold:
             gc.collect()
             self.spared = 0
-        # gc.unfreeze would also unfreeze the caller's frozen objects.
+        # Skip this if the caller has frozen objects, because gc.unfreeze would unfreeze them too.
         elif gc.get_freeze_count() == 0:
             gc.freeze()
             gc.unfreeze()

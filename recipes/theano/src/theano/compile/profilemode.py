@@ -1,4 +1,4 @@
-"""Replace ProfileMode of Theano 0.3 to 0.8 by an error that names the flag profile."""
+"""Placeholder for ProfileMode of Theano 0.3 to 0.8; the flag profile replaces it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ProfileMode:
-    """Raise NotImplementedError, and name the flag."""
+    """Placeholder whose constructor raises an error that names the flag profile."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise NotImplementedError."""

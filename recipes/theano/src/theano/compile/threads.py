@@ -1,4 +1,4 @@
-"""Lock that serializes compilation in the threads of a process, with the claims of processes."""
+"""Lock that serializes compilation in the threads of a process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 
 from theano.gof.graph_cache.claims import claims
 
-# Held by the thread that compiles: the state of optimizers and linkers is global.
+# The thread that compiles holds this lock, because the state of optimizers and linkers is global.
 lock = threading.RLock()
 
 
 def compiles(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a function that compiles: one thread runs it at a time, and it holds claims."""
+    """Decorate a function that compiles: only one thread of this process runs it at a time.
+
+    Meanwhile, other processes wait if they compile the same function (graph_cache/claims.py).
+    """
 
     @functools.wraps(function)
     def serialized(*args: Any, **kwargs: Any) -> Any:
@@ -26,7 +29,7 @@ def compiles(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def forget_threads() -> None:
-    """Replace the lock in a forked process, where its holder may not exist."""
+    """Replace the lock in a forked process: the thread that held it may not exist there."""
     global lock  # noqa: PLW0603 (the process has one lock)
     lock = threading.RLock()
     claims.forget()

@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def replace_file(path: str | Path, content: bytes) -> None:
-    """Write bytes to a file; other processes see the old or the new content, never a part.
+    """Write bytes to a file; other processes read the old or the new content, never a part.
 
     Raises:
         OSError: the file cannot be written; the old content remains.
     """
     temporary = Path(f"{path}.{os.getpid()}")
     try:
-        # Only this user may write to it, for any umask.
+        # With this mode, only this user may write to the file, whatever the umask is.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)

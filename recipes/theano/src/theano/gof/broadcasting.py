@@ -14,21 +14,28 @@ if TYPE_CHECKING:
 def as_wide(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | None:
     """Return a replacement, broadcast to the shape of the variable that it replaces.
 
-    An optimization that drops a constant operand drops the operand's shape too.
+    An optimization that removes a constant operand also removes the operand's shape. For example,
+    it replaces switch(ones(3), a, b) with a, even if a has one element.
 
     Args:
-        fgraph: the graph of the variable.
+        fgraph: the graph that contains the variable.
         old: the variable to replace.
-        new: the replacement: the same type, except that more dimensions may be broadcastable.
+        new: the replacement. It has the variable's type, except that more dimensions may be
+            broadcastable.
 
     Returns:
-        The replacement, or None if the shape of the variable is unknown.
+        The broadcast replacement, or None if the graph has no ShapeFeature to infer the shape.
     """
     tensor: Any = theano.tensor
     if new.type == old.type or not isinstance(new.type, tensor.TensorType):
         return new
     pairs = zip(new.type.broadcastable, getattr(old.type, "broadcastable", ()), strict=False)
-    narrow = [dim for dim, (new_one, old_one) in enumerate(pairs) if new_one and not old_one]
+    # The dimensions in which only the replacement must have the length 1.
+    narrow = [
+        dim
+        for dim, (new_broadcastable, old_broadcastable) in enumerate(pairs)
+        if new_broadcastable and not old_broadcastable
+    ]
     if not narrow:
         return new
     if not hasattr(fgraph, "shape_feature"):

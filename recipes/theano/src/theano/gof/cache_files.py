@@ -1,6 +1,6 @@
-"""Sizes and times of a compiledir's modules and graphs, and removal of the least recently used.
+"""Removal of the least recently used modules and optimized graphs from a compiledir.
 
-A process that was about to load a removed module compiles it again.
+If a process needs a removed module, it compiles the module again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from theano.gof.module_files import A_DAY
 
 
 class CacheFile(NamedTuple):
-    """A module's directory or a graph's file.
+    """The directory of a module or the file of an optimized graph.
 
     Attributes:
-        path: the directory or file.
+        path: the path of the directory or file.
         size: the size in bytes.
         used: the time of last use, in seconds since 1970.
     """
@@ -36,10 +36,12 @@ def modules(compiledir: str | Path) -> list[CacheFile]:
     for key in Path(compiledir).glob("tmp*/key.pkl"):
         try:
             statuses = [file.stat() for file in key.parent.iterdir()]
+            # max raises ValueError if the directory has no library.
             used = max(file.stat().st_atime for file in key.parent.glob("*.so"))
         except (OSError, ValueError):
             continue
-        # Modules that g++ compiled in one run are hard links to one library.
+        # Modules that g++ compiled in one run share a library through hard links: count each
+        # module's part.
         size = sum(status.st_size // status.st_nlink for status in statuses)
         modules.append(CacheFile(key.parent, size, used))
     return modules
@@ -60,16 +62,16 @@ def graphs(compiledir: str | Path) -> list[CacheFile]:
 def oldest(files: Iterable[CacheFile], limit: int) -> list[CacheFile]:
     """Return the least recently used files whose removal leaves at most `limit` bytes.
 
-    Files that were used within a day are never returned, because file systems may record times of
-    access to a day only.
+    Files that were used within the last day are not returned, because a file system may update the
+    time of access only once per day. Then more than `limit` bytes can remain.
     """
     total = 0
-    chosen = []
+    removable = []
     for entry in sorted(files, key=lambda entry: entry.used, reverse=True):
         total += entry.size
         if total > limit and time.time() - entry.used > A_DAY:
-            chosen.append(entry)
-    return chosen
+            removable.append(entry)
+    return removable
 
 
 def remove(files: Iterable[CacheFile]) -> None:
@@ -86,5 +88,5 @@ def shrink(compiledir: str) -> None:
     """Remove the oldest files if this process's compiledir is larger than `cmodule.max_size` MB."""
     if config.cmodule.max_size:
         limit = config.cmodule.max_size * 10**6
-        if chosen := oldest(modules(compiledir) + graphs(compiledir), limit):
-            remove(chosen)
+        if files := oldest(modules(compiledir) + graphs(compiledir), limit):
+            remove(files)

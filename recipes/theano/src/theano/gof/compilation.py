@@ -1,4 +1,4 @@
-"""Parallel runs of g++, each for a batch of modules."""
+"""Parallel runs of g++ that compile a batch of modules each."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from theano.misc.windows import output_subprocess_Popen
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# The arguments of compile_str for a module, by name.
+# The keyword arguments of GCC_compiler.compile_str for a module.
 Arguments = dict[str, Any]
 
 
 class ModuleParts:
-    """Base class of DynamicModule that assembles the source of one module or of several."""
+    """Base class of cmodule.DynamicModule that writes the source of one or several modules."""
 
     # DynamicModule sets these.
     code_hash: str
@@ -34,14 +34,14 @@ class ModuleParts:
     functions: list[Any]
     print_methoddef: Callable[[TextIO], None]
     print_init: Callable[[TextIO], None]
-    # Whether the module needs a separate run, because other code in the source could change the
-    # meaning of its code.
+    # Whether g++ must compile the module in a run without other modules, because macros and
+    # functions of one module could change the meaning of the other module's code.
     alone = False
 
     def include_lines(self) -> list[str]:
         """Return the #include lines, with <iostream> only if the code names `std`."""
         includes = list(self.includes)
-        # <iostream> has as many lines as all other headers together.
+        # Omit <iostream> if possible, because it has as many lines as all other headers together.
         function_code = [function.code_block for function in self.functions]
         if any(re.search(r"\bstd\b", code) for code in [*self.support_code, *function_code]):
             includes.insert(1, "<iostream>")
@@ -69,8 +69,8 @@ class ModuleParts:
     def merged_code(modules: Iterable[ModuleParts]) -> str:
         """Return one source for several finalized modules.
 
-        Equal headers and support code occur once, as in a module of several ops. The functions of
-        each module have a separate namespace.
+        Equal headers and equal pieces of support code occur once, as in the source of one module
+        of several ops. The functions of each module are in a separate namespace.
         """
         includes: list[str] = []
         support_code: list[str] = []
@@ -88,11 +88,11 @@ class ModuleParts:
         return "\n".join([*dict.fromkeys(includes), *dict.fromkeys(support_code), *functions])
 
     def shared_prefix(self) -> tuple[str, ...]:
-        """Return the leading code that all modules of one source must share.
+        """Return the pieces of support code up to the last piece that leaves a macro defined.
 
-        This is the support code up to the last macro that stays defined, because such a macro would
-        change the code of a module with other support code. Theano's own macros do not count,
-        because all modules define them in the same way.
+        Modules can share a source only if these pieces are equal. Otherwise, the macro of one
+        module could change the code of another module. Include guards do not count, nor do
+        Theano's own macros (THEANO_MACRO_*), because all modules define them in the same way.
         """
         define = re.compile(
             r"^[ \t]*#[ \t]*(?:ifndef[ \t]+(\w+)\s*#[ \t]*)?define[ \t]+(\w+)", re.MULTILINE
@@ -110,39 +110,46 @@ class ModuleParts:
         return tuple(self.support_code[:end])
 
 
-# Maps a module's name to the run of g++ that compiles it and started before the module was needed.
+# Maps a module's name to the early run of g++ that compiles it. An early run starts before Theano
+# needs the module.
 compilations: dict[str, Compilation] = {}
 
 
 class Compilation:
-    """A run of g++ in another thread, for one module or several."""
+    """A run of g++ in another thread that compiles one or several modules.
+
+    Attributes:
+        lib_filename: the path of the library that g++ writes.
+        warned: whether warn_once has logged its warning.
+        future: the standard output, standard error and exit status of g++.
+    """
 
     def __init__(self, executor: ThreadPoolExecutor, cmd: list[str], lib_filename: str) -> None:
         self.lib_filename = lib_filename
         self.warned = False
-        # Standard output, standard error, exit status.
         self.future: Future[tuple[bytes, bytes, int]] = executor.submit(
             output_subprocess_Popen, cmd
         )
 
     def wait(self, lib_filename: str) -> tuple[bytes, bytes, int]:
-        """Wait for the run; if it succeeds, put its library at `lib_filename`.
+        """Wait for the run; if it succeeds, link or copy its library to `lib_filename`.
 
         Returns:
             The run's standard output, standard error and exit status.
         """
         p_out = self.future.result()
         if p_out[2] == 0:
-            # A hard link: the modules of one run share the library on disk and in memory.
+            # With a hard link, the modules of one run share the library on disk and in memory.
             try:
                 os.link(self.lib_filename, lib_filename)
             except OSError:
                 shutil.copy(self.lib_filename, lib_filename)
+                # The next modules can be links to the copy.
                 self.lib_filename = lib_filename
         return p_out
 
     def warn_once(self) -> None:
-        """Warn, once for this run, that each of its modules now needs a separate run."""
+        """Warn that each module of this run now needs a separate run; warn once per run."""
         if not self.warned:
             self.warned = True
             _logger.warning(
@@ -153,14 +160,15 @@ class Compilation:
 
 
 def run(cmd: list[str], lib_filename: str, module_name: str) -> tuple[bytes, bytes, int]:
-    """Run a command that compiles a module, or wait for the module's run that started early.
+    """Compile a module: wait for its early run, or run a command if there is none.
 
-    If the early run failed, a run for this module alone shows its errors, or succeeds.
+    If the early run fails, the command compiles this module alone. It succeeds if the cause was
+    another module of the early run. Otherwise it shows the errors of this module only.
 
     Args:
-        cmd: the command.
-        lib_filename: the library that the command writes.
-        module_name: the key in `compilations`.
+        cmd: the command of g++ that compiles this module alone.
+        lib_filename: the path for the module's library.
+        module_name: the module's key in `compilations`.
 
     Returns:
         The run's standard output, standard error and exit status.
@@ -175,13 +183,17 @@ def run(cmd: list[str], lib_filename: str, module_name: str) -> tuple[bytes, byt
 
 
 class CompilationPool:
-    """Compile modules before they are needed: parallel runs of g++ with several modules each.
+    """Compile modules before Theano needs them, in parallel runs of g++ with several modules each.
 
     Leaving the context cancels the runs that have not started.
+
+    Attributes:
+        jobs: the largest number of parallel runs.
+        names: the names of the modules whose compilation was requested.
     """
 
-    # More modules in a run save time for reading headers, but the first module that is needed
-    # waits for the whole run.
+    # With more modules per run, g++ reads the headers less often. But Theano waits for a whole run
+    # as soon as it needs one of the run's modules.
     modules_per_run = 32
 
     def __enter__(self) -> Self:
@@ -200,16 +212,16 @@ class CompilationPool:
             self.directory = tempfile.TemporaryDirectory(prefix="theano-")
         groups: dict[Any, list[tuple[ModuleParts, Arguments]]] = {}
         for module, arguments in modules:
-            # Several keys can have the same code.
+            # Modules with different keys can have the same code: compile it once.
             if module.code_hash not in self.names:
                 self.names.add(module.code_hash)
-                kind = (
+                group_key = (
                     type(module),
                     tuple(self.compiler_flags(arguments)),
                     module.shared_prefix(),
                     module.code_hash if module.alone else None,
                 )
-                groups.setdefault(kind, []).append((module, arguments))
+                groups.setdefault(group_key, []).append((module, arguments))
         for group in groups.values():
             rounds = max(1, round(len(group) / (self.jobs * self.modules_per_run)))
             for batch in self.split_evenly(group, min(self.jobs * rounds, len(group))):
@@ -220,15 +232,15 @@ class CompilationPool:
         modules: Iterable[tuple[ModuleParts, Arguments]], number: int
     ) -> list[list[tuple[ModuleParts, Arguments]]]:
         """Split modules into a number of batches with about the same amount of code."""
-        runs: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(number)]
+        batches: list[list[tuple[ModuleParts, Arguments]]] = [[] for _ in range(number)]
         sizes = [0] * number
         for module, arguments in sorted(
             modules, key=lambda pair: len(pair[1]["src_code"]), reverse=True
         ):
-            least = sizes.index(min(sizes))
-            runs[least].append((module, arguments))
-            sizes[least] += len(arguments["src_code"])
-        return runs
+            smallest = sizes.index(min(sizes))
+            batches[smallest].append((module, arguments))
+            sizes[smallest] += len(arguments["src_code"])
+        return batches
 
     @staticmethod
     def compiler_flags(arguments: Arguments) -> list[str]:
@@ -238,8 +250,7 @@ class CompilationPool:
     def start(self, modules: Sequence[tuple[ModuleParts, Arguments]]) -> None:
         """Start one run of g++ for modules with equal compiler flags.
 
-        The libraries and linker flags may differ: the run uses the libraries and linker flags of
-        all modules.
+        The run uses the libraries and linker flags of all modules.
         """
         names = [module.code_hash for module, _ in modules]
         location = tempfile.mkdtemp(dir=self.directory.name)
@@ -247,9 +258,16 @@ class CompilationPool:
             modules[0][1], src_code=ModuleParts.merged_code([module for module, _ in modules])
         )
         for key in ("include_dirs", "lib_dirs", "libs"):
-            arguments[key] = list(dict.fromkeys(name for _, own in modules for name in own[key]))
+            arguments[key] = list(
+                dict.fromkeys(
+                    name for _, module_arguments in modules for name in module_arguments[key]
+                )
+            )
         linker_flags = dict.fromkeys(
-            flag for _, own in modules for flag in own["preargs"] if flag.startswith("-Wl,")
+            flag
+            for _, module_arguments in modules
+            for flag in module_arguments["preargs"]
+            if flag.startswith("-Wl,")
         )
         arguments["preargs"] = [*self.compiler_flags(arguments), *linker_flags]
         cmd, lib_filename = cmodule.GCC_compiler.write_source(location=location, **arguments)

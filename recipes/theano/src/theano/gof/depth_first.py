@@ -1,4 +1,4 @@
-"""Depth-first traversal with a stack of generators, without Python's limit on recursion."""
+"""Depth-first traversal with a stack of generators, so that depth has no recursion limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def walk(visit: Callable[[T], Iterable[T]], root: T) -> None:
     """Visit an item and, recursively, each item that a visit yields, in depth-first order.
 
     Args:
-        visit: a generator function. Instead of calling itself with an item, it yields the item; the
-            nested visit is complete when the generator resumes.
-        root: the first item.
+        visit: a generator function. Instead of calling itself with an item, it yields the item.
+            When the generator resumes, the visit of that item is complete.
+        root: the first item to visit.
     """
     visits = [iter(visit(root))]
     while visits:

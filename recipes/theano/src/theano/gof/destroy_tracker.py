@@ -1,4 +1,4 @@
-"""Incremental record of destroyed variables and of the order of computation, to validate graphs."""
+"""Validation of graphs with in-place ops, by records that are updated with each change."""
 
 from __future__ import annotations
 
@@ -15,36 +15,41 @@ if TYPE_CHECKING:
     from theano.gof.fg import FunctionGraph
     from theano.gof.graph import Apply, Variable
 
-# Three dictionaries. The first maps a destroyed variable, and each view of it, to its root: the
-# variable that owns the memory. The second maps a root to the root and all its views, as the keys
-# of a dictionary. The third maps a root to the node that destroys it.
+# A record of the destroyed variables: three dictionaries. The first maps a destroyed variable, and
+# each view of it, to its root: the variable that owns the memory. The second maps a root to a
+# dictionary, whose keys are the root and all its views. The third maps a root to the node that
+# destroys it.
 Roots = tuple[
     "dict[Variable, Variable]", "dict[Variable, dict[Variable, None]]", "dict[Variable, Apply]"
 ]
 
 
-# The distance between a new node and the last node that it waits for. A power of two that is far
-# above the rounding errors of positions, and far below 1, the distance of nodes after a search.
+# The position of a new node, minus the largest position of the nodes that it waits for. STEP is a
+# power of two. It is much larger than the rounding errors of positions, and much smaller than 1,
+# the difference of successive positions after contains_cycle.
 STEP = 2.0**-20
 
 
 class DestroyTracker:
-    """Track the variables that a graph's nodes destroy, and the order that this requires.
+    """Track the variables that a graph's nodes destroy, and the order of computation.
 
-    The record of destroyed variables is rebuilt only after their views change. A validation checks
-    the nodes that changed since the last valid graph: each of these nodes must have a position
-    behind all nodes that it waits for. If a node has no such position, the validation searches the
-    whole graph for a cycle.
+    A node destroys a variable if it works in-place on the variable's memory. All other nodes that
+    read the memory must run before this node. The record of destroyed variables is rebuilt only
+    after their views change.
+
+    Each node has a position, which must be larger than the positions of all nodes that it waits
+    for. A validation checks only the nodes that changed since the last valid graph. If a node's
+    position is too small, the validation searches the whole graph for a cycle.
 
     Attributes:
-        roots: the record, see Roots.
-        new: the destroying nodes that `roots` does not contain yet.
+        roots: the record of destroyed variables, see Roots.
+        new: the destroying nodes that must be added to `roots`.
         stale: whether `roots` must be rebuilt.
-        parents: maps a node to the nodes that compute its inputs; contains_cycle fills it.
+        parents: maps a node to the nodes that compute its inputs: a cache of _list_parents.
         waits: maps a destroying node to the nodes that must run before it destroys its inputs.
         unchecked: the destroying nodes whose entry in `waits` is missing or out of date.
         touched: the destroyed variables whose readers changed, so `waits` may be out of date.
-        changed: the nodes that may have a position before a node that they wait for.
+        changed: the nodes whose position must be checked.
         position: maps a node to its position in the order of computation of the last valid graph.
             Nodes that do not wait for each other may have the same position.
     """
@@ -97,7 +102,7 @@ class DestroyTracker:
         self._note_views(app, variables)
 
     def _note_readers(self, variables: Iterable[Variable]) -> None:
-        """Record that the readers of variables changed."""
+        """Record that the readers of variables changed, if the variables are destroyed."""
         self.touched.update(variable for variable in variables if variable in self.roots[0])
 
     def _note_views(self, app: Apply, variables: Iterable[Variable]) -> None:
@@ -106,7 +111,7 @@ class DestroyTracker:
             self.stale |= any(variable in self.roots[0] for variable in variables)
 
     def refresh(self) -> Roots:
-        """Return the up-to-date record for all nodes.
+        """Update and return the record of destroyed variables.
 
         Raises:
             InconsistencyError: two nodes destroy the same variable.
@@ -126,12 +131,12 @@ class DestroyTracker:
         return self.roots
 
     def select_destroyed(self, variables: Iterable[Variable]) -> list[Variable]:
-        """Return the variables that a node destroys directly or through a view."""
+        """Return those of the variables that a node destroys directly or through a view."""
         root_of = self.refresh()[0]
         return [variable for variable in variables if variable in root_of]
 
     def _add(self, app: Apply) -> None:
-        """Add the variables that one node destroys."""
+        """Add the variables that one node destroys to the record."""
         root_of, views_of, destroyer_of = self.roots
         for indices in app.op.destroy_map.values():
             if len(indices) != 1:
@@ -143,9 +148,9 @@ class DestroyTracker:
                 raise InconsistencyError(f"Multiple destroyers of {root}")
             views, todo = list[Any](), deque([root])
             while todo:
-                more = self.handler.view_o.get(todo.popleft(), ())
-                views.extend(more)
-                todo.extend(more)
+                direct_views = self.handler.view_o.get(todo.popleft(), ())
+                views.extend(direct_views)
+                todo.extend(direct_views)
             views_of[root] = dict.fromkeys((*views, root))
             root_of.update(dict.fromkeys(views_of[root], root))
             destroyer_of[root] = app
@@ -154,12 +159,13 @@ class DestroyTracker:
         """Map each destroying node to the nodes that must run before it destroys its inputs.
 
         Args:
-            ordered: whether the nodes have an order that depends on the graph only; they are
-                collected again and are in an OrderedSet. Otherwise they are in a set.
+            ordered: if True, collect the nodes of the whole graph anew, in OrderedSets whose order
+                depends on the graph only. If False, update the sets in `waits`, and return them.
 
         Raises:
-            InconsistencyError: a node destroys a constant or a variable that it must not destroy,
-                or two variables in the same memory, or two nodes destroy the same variable.
+            InconsistencyError: a node destroys a constant or an indestructible variable; or a node
+                destroys an input whose memory another of its inputs shares; or two nodes destroy
+                the same variable.
         """
         root_of, views_of, destroyer_of = self.handler.refresh_droot_impact()
         if ordered:
@@ -185,8 +191,8 @@ class DestroyTracker:
         for indices in app.op.destroy_map.values():
             destroyed = app.inputs[indices[0]]
             views = views_of[root_of[destroyed]]
-            # Pairs (destroyed, other) of positions of inputs. `same`: the other input may be the
-            # destroyed variable. `aliased`: it may share the destroyed variable's memory.
+            # Two lists of pairs (d, i): the op destroys input d. For a pair in `same`, input i may
+            # be the same variable. For a pair in `aliased`, input i may share its memory.
             same = getattr(app.op, "destroyhandler_tolerate_same", [])
             aliased = getattr(app.op, "destroyhandler_tolerate_aliased", [])
             assert isinstance(same, list)
@@ -204,10 +210,13 @@ class DestroyTracker:
         return readers
 
     def validate(self, fgraph: FunctionGraph) -> None:
-        """Raise InconsistencyError if the graph cannot be computed.
+        """Check that the graph can be computed.
 
         The time is proportional to the number of changes since the last valid graph, unless a
-        changed node must move in the order of computation.
+        changed node needs another position.
+
+        Raises:
+            InconsistencyError: the order of computation has a cycle, or `orderings` raised it.
         """
         waits = self.orderings(ordered=False)
         if self._have_positions(waits):
@@ -220,33 +229,36 @@ class DestroyTracker:
         self.changed.clear()
 
     def _have_positions(self, waits: Mapping[Apply, Collection[Apply]]) -> bool:
-        """Give positions to new nodes; return whether each changed node is behind its parents."""
+        """Give positions to new nodes; return whether each changed node comes after its parents."""
         position = self.position
         for app in self.changed:
-            last = -1.0
+            last_position = -1.0
             for parent in _list_parents(app, waits, self.parents):
                 parent_position = position.get(parent)
                 if parent_position is None:
                     return False
-                last = max(last, parent_position)
-            if position.setdefault(app, last + STEP) <= last:
+                last_position = max(last_position, parent_position)
+            if position.setdefault(app, last_position + STEP) <= last_position:
                 return False
         return True
 
 
 def _destroys(app: Apply) -> bool:
+    """Return whether a node works in-place on an input."""
     return bool(getattr(app.op, "destroy_map", None))
 
 
 def _check_destroyed(variables: Iterable[Variable]) -> None:
     """Raise InconsistencyError if a variable must not be destroyed."""
-    refused = [
+    indestructible = [
         variable
         for variable in variables
         if getattr(variable.tag, "indestructible", False) or isinstance(variable, Constant)
     ]
-    if refused:
-        raise InconsistencyError(f"Attempting to destroy indestructible variables: {refused}")
+    if indestructible:
+        raise InconsistencyError(
+            f"Attempting to destroy indestructible variables: {indestructible}"
+        )
 
 
 def _list_parents(
@@ -254,7 +266,7 @@ def _list_parents(
     orderings: Mapping[Apply, Collection[Apply]],
     parents_of: dict[Apply, list[Apply]],
 ) -> list[Apply]:
-    """Return the nodes that must run before a node; contains_cycle describes the arguments."""
+    """Return the nodes that must run before a node; the arguments are those of contains_cycle."""
     parents = parents_of.get(node)
     if parents is None:
         parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]
@@ -269,17 +281,18 @@ def contains_cycle(
 ) -> bool:
     """Return whether the order of computation has a cycle.
 
-    A node waits for the nodes that compute its inputs and for the nodes in its orderings.
+    A node waits for the nodes that compute its inputs and for the nodes in `orderings`.
 
     Args:
         fgraph: the graph.
         orderings: maps a node to the nodes that must run before it.
         parents_of: a cache that maps a node to the nodes that compute its inputs. Missing nodes are
             added.
-        position: maps a node to its position in an order of computation. All nodes are added.
+        position: if not None, this dictionary is filled: it maps each node to its position in an
+            order of computation. It is complete only if there is no cycle.
     """
-    # Depth first, from each node to the nodes that it waits for. A node that is entered but not
-    # done waits, directly or not, for all nodes above it on the stack.
+    # Search depth-first, from each node to the nodes that it waits for. A node that is entered but
+    # not done waits, directly or indirectly, for the entered nodes above it on the stack.
     entered, done = set[Any](), set[Any]()
     todo = list(fgraph.apply_nodes)
     while todo:

@@ -1,4 +1,4 @@
-"""Early start of g++ for a function's modules, and early optimization of its inner graphs."""
+"""Early compilation of a function's modules in parallel, and of the inner graphs of its ops."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ if TYPE_CHECKING:
     from theano.gof.cc import CLinker
     from theano.gof.graph import Apply, Variable
 
-# The first maps a node to the linker whose module compile_ahead started to compile. The second maps
-# a node with an inner graph to its optimized but unlinked function.
+# Maps a node to its linker, if compile_ahead has started to compile the linker's module.
 linkers: dict[Apply, CLinker] = {}
+# Maps a node with an inner graph to the inner function, which is optimized but not linked yet.
 inner_functions: dict[Apply, Any] = {}
 
 
 def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
-    """Return a key that nodes of one function share if they need the same module."""
+    """Return a key that is equal for nodes of one function that need the same module.
+
+    Returns:
+        The op, and for each input its type and a number. The number is the id of a constant, or the
+        position of the variable's first occurrence among the inputs.
+    """
     return node.op, tuple(
         (
             variable.type,
@@ -34,14 +39,19 @@ def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
 
 
 def shares_params(linker: CLinker, node: Apply) -> bool:
-    """Return whether the linker of a node with the same signature has this node's params too."""
+    """Return whether a linker can serve a node: the node has no params, or the linker has them.
+
+    Args:
+        linker: the linker of another node with the same module_signature.
+        node: the node.
+    """
     params = node.run_params()
     return params is graph.NoParams or params in linker.node_params
 
 
 @contextlib.contextmanager
 def add_node_to_errors(node: Apply) -> Iterator[None]:
-    """Add a node to the arguments of each exception that the block raises."""
+    """Insert a message and a node before the arguments of an exception that the block raises."""
     try:
         yield
     except Exception as error:
@@ -59,7 +69,7 @@ def count_inner_nodes(node: Apply) -> int:
     return len(graph.io_toposort(node.op.inputs, node.op.outputs))
 
 
-# A storage_map or a compute_map: a list of one element for each variable.
+# The type of a storage_map or a compute_map: maps a variable to a list of one element.
 Map = dict["Variable", list[Any]]
 
 
@@ -67,9 +77,9 @@ Map = dict["Variable", list[Any]]
 def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> Iterator[None]:
     """Compile the modules of nodes in parallel.
 
-    Outside of this context, Op.make_thunk compiles a module when it needs it, one after another.
-    Inside, it waits for the runs of g++ that the context started. Meanwhile the context optimizes
-    inner graphs and starts to compile their modules.
+    Outside of this context, Op.make_thunk compiles one module after another. On entry, the context
+    starts runs of g++ in threads. Meanwhile it optimizes inner graphs and starts runs for their
+    modules. In the context, Op.make_thunk waits for the run that compiles its module.
 
     Args:
         nodes: the nodes of a function, in the order of computation.
@@ -80,7 +90,8 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
     first_linkers: dict[Any, CLinker] = {}
     started_nodes: list[Apply] = []
 
-    def start_module(node: Apply, storage_map: Map, compute_map: Map) -> None:
+    def add_module(node: Apply, storage_map: Map, compute_map: Map) -> None:
+        """Add the node's module to `modules` if it must be compiled."""
         node.op.prepare_node(node, storage_map=storage_map, compute_map=compute_map, impl="c")
         started_nodes.append(node)
         signature: Any
@@ -88,7 +99,7 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
             signature = module_signature(node)
             linker = first_linkers.get(signature)
         except TypeError:
-            # A type cannot be hashed. Such a type has no C code.
+            # The type of an input has no hash. Types without a hash have no C code.
             signature, linker = None, None
         if linker is None or not shares_params(linker, node):
             linker = node.op.c_linker(node, [])
@@ -97,26 +108,28 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
         linkers[node] = linker
 
     def start(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) -> None:
+        """Start to compile the modules of nodes and of their inner graphs."""
         n_started = len(modules)
         for node in nodes:
             if type(node.op).make_thunk is theano.gof.Op.make_thunk and node not in linkers:
                 with add_node_to_errors(node):
-                    start_module(node, storage_map, compute_map)
+                    add_module(node, storage_map, compute_map)
         missing = list(modules.values())[n_started:]
-        inner: dict[int, Apply] = {}
+        nodes_by_op: dict[int, Apply] = {}
         for node in nodes:
             if (
                 hasattr(node.op, "optimize_inner")
                 and not getattr(node.op, "fn", None)
                 and node not in inner_functions
             ):
-                # Nodes can share an op, and with it the inner function.
-                inner.setdefault(id(node.op), node)
+                # Nodes with the same op have the same inner function.
+                nodes_by_op.setdefault(id(node.op), node)
         # A single module gains nothing from a run in another thread.
-        if len(missing) > 1 or (missing and (inner or pool.names)):
+        if len(missing) > 1 or (missing and (nodes_by_op or pool.names)):
             pool.compile(missing)
-        # The largest graph first: its modules compile while the other graphs are optimized.
-        for node in sorted(inner.values(), key=count_inner_nodes, reverse=True):
+        # Begin with the largest graph: g++ compiles its modules while the other graphs are
+        # optimized.
+        for node in sorted(nodes_by_op.values(), key=count_inner_nodes, reverse=True):
             with add_node_to_errors(node):
                 link = inner_functions[node] = node.op.optimize_inner()
             started_nodes.append(node)
@@ -146,7 +159,7 @@ def make_thunks(
         impl: "py" for thunks in Python only, or None.
 
     Returns:
-        The thunks, and by node the time in seconds that its thunk took.
+        The thunks, and a dictionary from each node to the seconds that making its thunk took.
     """
     thunks = []
     times = {}
@@ -156,7 +169,8 @@ def make_thunks(
         for node in nodes:
             start = time.time()
             with add_node_to_errors(node):
-                # no_recycling is empty, because the virtual machine empties storages in each call.
+                # The list no_recycling is empty, because the virtual machine itself empties
+                # storages in each call.
                 thunk = node.op.make_thunk(node, storage_map, compute_map, [], impl=impl)
                 if not hasattr(thunk, "lazy"):
                     thunk.lazy = False

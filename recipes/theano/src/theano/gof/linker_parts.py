@@ -1,6 +1,6 @@
-"""Base class of CLinker: a linker's arguments of the compiler, missing and shipped modules.
+"""Base class of CLinker: compiler arguments, missing modules and shipped modules.
 
-`linker_types` is the registry of the linkers of ops.
+`linker_types` is the registry of the linkers for classes of ops.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from theano import config
 from theano.gof import cmodule, shipped, utils
 from theano.gof.compilation import Arguments, ModuleParts
 
-# Maps a class of op to the class of linker for its nodes; the default is CLinker.
+# Maps a class of op to the linker class for its nodes. The default is CLinker.
 linker_types: dict[type, type] = {}
-# Maps the key of a module to the shipped module, or to None.
+# Maps the key of a module to the shipped module, or to None if no module is shipped.
 shipped_modules: dict[Any, ModuleType | None] = {}
 
 
 def computed_once(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Decorate a method without arguments: keep its result in an attribute of the object."""
+    """Decorate a method without arguments: compute its result once per object."""
     attribute = f"_{method.__name__}"
 
     @functools.wraps(method)
@@ -34,10 +34,10 @@ def computed_once(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def is_builtin(op: Any) -> bool:
-    """Return whether an op and all ops inside of it are classes of Theano.
+    """Return whether the classes of an op and of all its inner ops belong to Theano.
 
-    C code of other ops may rely on headers that it does not include. Its macros and functions may
-    change the meaning of other code.
+    The C code of other ops may rely on headers that it does not include. Its macros and functions
+    may change the meaning of other modules' code in the same source.
     """
     nodes = getattr(getattr(op, "fgraph", None), "apply_nodes", ())
     inner_ops = [getattr(op, "scalar_op", None), *(node.op for node in nodes)]
@@ -47,9 +47,9 @@ def is_builtin(op: Any) -> bool:
 
 
 class LinkerParts:
-    """Base class of CLinker."""
+    """Base class of CLinker: the linker of one node or of a graph."""
 
-    # CLinker defines these.
+    # CLinker defines these attributes.
     node_order: Sequence[Any]
     c_compiler: Callable[[], Any]
     cmodule_key: Callable[[], Any]
@@ -60,7 +60,7 @@ class LinkerParts:
     libraries: Callable[[], list[str]]
 
     def compile_arguments(self) -> Arguments:
-        """Return the arguments of the compiler's compile_str, except the location."""
+        """Return the keyword arguments of the compiler's compile_str, except `location`."""
         module = self.get_dynamic_module()
         code = module.code()
         return {
@@ -73,11 +73,14 @@ class LinkerParts:
         }
 
     def shipped_module(self, key: Any, arguments: Arguments | None = None) -> ModuleType | None:
-        """Return the shipped module for a key, or None if there is none or the cache has it.
+        """Return the shipped module for a key.
 
         Args:
             key: the module's key.
-            arguments: the arguments of compile_str; computed if None.
+            arguments: the arguments of compile_str for this linker's module; computed if None.
+
+        Returns:
+            The module, or None if no module is shipped or if the module cache has the key.
         """
         if key not in shipped_modules:
             if key in cmodule.get_module_cache(config.compiledir).entry_from_key:
@@ -88,12 +91,12 @@ class LinkerParts:
         return shipped_modules[key]
 
     def add_missing(self, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
-        """Add this linker's module to the missing modules.
+        """Add this linker's module to `modules` if it must be compiled.
 
-        A module that is cached, shipped or without C code is not missing.
+        A module needs no compilation if it is cached or shipped, or if its op has no C code.
 
         Args:
-            modules: maps the key of a missing module to the DynamicModule and compile_str's
+            modules: maps the key of a module to compile to its DynamicModule and compile_str's
                 arguments.
         """
         try:
@@ -106,7 +109,7 @@ class LinkerParts:
             if self.shipped_module(key, arguments):
                 return
         except (KeyError, NotImplementedError, utils.MethodNotDefined):
-            # The module has no key, or the op has no C code.
+            # The module has no cache key, or the op has no C code.
             return
         module_hash = cmodule.get_module_hash(arguments["src_code"], key)
         if module_hash not in cache.module_hash_to_key_data:

@@ -1,4 +1,4 @@
-"""Kernel locks on files, lock files for file systems that refuse them, and messages on waiting."""
+"""Kernel locks on files, with lock files as the fallback for file systems without kernel locks."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from typing import IO
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# The seconds to wait for a lock before a message is logged.
+# A process that waits longer than this for a lock logs a message. In seconds.
 PATIENCE = 5
-# The holder touches the file every BEAT seconds. After SILENCE seconds without a touch, other
-# processes consider the holder dead. A network file system may delay a touch by much more than
-# BEAT.
+# The holder of a lock file touches the file every BEAT seconds. After SILENCE seconds without a
+# touch, other processes consider the holder dead. SILENCE is much longer than BEAT, because a
+# network file system may delay a touch.
 BEAT = 10
 SILENCE = 120
 
 
 def write_holder(file: IO[str]) -> None:
-    """Write the holder's name into a file that the kernel locked, for waiting processes.
+    """Write the name of this process into a file that it has locked; other processes log the name.
 
-    Do nothing if the disk is full.
+    Ignore errors, such as a full disk.
     """
     holder = f"process {os.getpid()} on {socket.gethostname()}\n".encode()
     with contextlib.suppress(OSError):
-        # Usually the file already names this process, which was the previous holder.
+        # Do not write if this process was also the previous holder, which is the usual case.
         if os.pread(file.fileno(), len(holder) + 1, 0) != holder:
             os.ftruncate(file.fileno(), 0)
             os.write(file.fileno(), holder)
@@ -42,14 +42,14 @@ def write_holder(file: IO[str]) -> None:
 
 @functools.cache
 def log_holder(path: str) -> None:
-    """Log, once for a path, the process that holds the lock."""
-    holder = _text(path).strip().removeprefix("process ") or "of unknown number"
+    """Log the name of the process that holds the lock on a file, once per path."""
+    holder = _read_text(path).strip().removeprefix("process ") or "of unknown number"
     _logger.info("Waiting for the compile lock %s, held by process %s", path, holder)
 
 
 @contextlib.contextmanager
 def report_wait(log: Callable[..., None], *arguments: str) -> Iterator[None]:
-    """Call `log` if the block, which acquires a lock, takes longer than PATIENCE seconds."""
+    """Call `log` in a thread if the block, which acquires a lock, takes over PATIENCE seconds."""
     timer = threading.Timer(PATIENCE, log, arguments)
     timer.daemon = True
     timer.start()
@@ -60,50 +60,65 @@ def report_wait(log: Callable[..., None], *arguments: str) -> Iterator[None]:
 
 
 class NoLock:
-    """Lock of a read-only directory: no process writes, so none has to wait."""
+    """Stand-in for a lock in a directory to which this process cannot write anyway."""
 
     def close(self) -> None:
         """Do nothing."""
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
+    """Return the content of a file, or "" if it cannot be read."""
     try:
         return Path(path).read_text()
     except OSError:
         return ""
 
 
-def _started(process: int | str) -> str:
-    """Return a process's start time, or "" if there is no such process.
+def _read_start_time(process: int | str) -> str:
+    """Return the start time of a process, or "" if there is no such process.
 
-    The start time distinguishes a process from a later process with the same number.
+    The unit is the kernel's clock tick since boot. The start time distinguishes a process from a
+    later process with the same number.
     """
-    return " ".join(_text(f"/proc/{process}/stat").rpartition(")")[2].split()[19:20])
+    return " ".join(_read_text(f"/proc/{process}/stat").rpartition(")")[2].split()[19:20])
 
 
-def _here() -> str:
-    """Return an identifier of the host's boot and container, where process numbers are unique."""
+def _identify_namespace() -> str:
+    """Return an identifier of the host's boot and of the container.
+
+    A process number is unique within one namespace of one boot.
+    """
     try:
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
         namespace = ""
-    return f"{_text('/proc/sys/kernel/random/boot_id').strip()}/{namespace}"
+    return f"{_read_text('/proc/sys/kernel/random/boot_id').strip()}/{namespace}"
 
 
 def _is_dead(holder: str) -> bool:
-    """Return whether the process that wrote a lock file has certainly ended."""
+    """Return whether the process that wrote a lock file has certainly ended.
+
+    Args:
+        holder: the content of the lock file, see LockFile.holder.
+    """
     try:
-        process, started, where, _ = holder.split(" ", 3)
+        process, start_time, namespace, _ = holder.split(" ", 3)
     except ValueError:
         # The holder is still writing the file, or the disk is full.
         return False
-    return where == _here() and started != _started(process)
+    return namespace == _identify_namespace() and start_time != _read_start_time(process)
 
 
 class LockFile:
-    """Lock that exists as a file: open with O_EXCL succeeds in one process only.
+    """Lock held by the process that created a file: open with O_EXCL succeeds in one process only.
 
     A thread touches the file until the lock is closed.
+
+    Attributes:
+        path: the path of the lock file.
+        process: the number of the process that created the lock.
+        holder: the content of the lock file: process number, start time, namespace, host name.
+        closed: an event that ends the thread.
     """
 
     def __init__(self, path: str) -> None:
@@ -117,28 +132,31 @@ class LockFile:
         """
         self.path = Path(path)
         self.process = os.getpid()
-        self.holder = f"{self.process} {_started(self.process)} {_here()} {socket.gethostname()}"
+        start_time = _read_start_time(self.process)
+        host = socket.gethostname()
+        self.holder = f"{self.process} {start_time} {_identify_namespace()} {host}"
         self._create()
         self.closed = threading.Event()
         threading.Thread(target=self._beat, daemon=True).start()
 
     def _create(self) -> None:
-        seen = None
-        since = began = time.monotonic()
+        """Create the file; wait for the holder's release, or remove the file of a dead holder."""
+        last_state = None
+        unchanged_since = wait_start = time.monotonic()
         while True:
             try:
                 descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
             except FileExistsError:
                 try:
-                    now = _text(str(self.path)), self.path.stat().st_mtime_ns
+                    state = _read_text(str(self.path)), self.path.stat().st_mtime_ns
                 except FileNotFoundError:
                     continue
-                if time.monotonic() - began > PATIENCE:
+                if time.monotonic() - wait_start > PATIENCE:
                     log_holder(str(self.path))
-                if now != seen:
-                    seen, since = now, time.monotonic()
-                if _is_dead(now[0]) or time.monotonic() - since > SILENCE:
-                    self._break(now[0])
+                if state != last_state:
+                    last_state, unchanged_since = state, time.monotonic()
+                if _is_dead(state[0]) or time.monotonic() - unchanged_since > SILENCE:
+                    self._break(state[0])
                 else:
                     time.sleep(random.uniform(0.05, 0.2))
             else:
@@ -151,24 +169,32 @@ class LockFile:
                 return
 
     def _break(self, holder: str) -> None:
-        """Remove a dead holder's lock file; restore the file if a new holder has replaced it."""
-        aside = self.path.with_name(f"{self.path.name}.{socket.gethostname()}.{self.process}")
+        """Remove a dead holder's lock file; restore the file if a new holder has replaced it.
+
+        The file is renamed before its content is compared, so that no other process can replace it
+        between the comparison and the removal.
+
+        Args:
+            holder: the content of the dead holder's file.
+        """
+        renamed = self.path.with_name(f"{self.path.name}.{socket.gethostname()}.{self.process}")
         with contextlib.suppress(OSError):
-            self.path.rename(aside)
-            if _text(str(aside)) != holder:
-                os.link(aside, self.path)
+            self.path.rename(renamed)
+            if _read_text(str(renamed)) != holder:
+                os.link(renamed, self.path)
         with contextlib.suppress(OSError):
-            aside.unlink()
+            renamed.unlink()
 
     def _beat(self) -> None:
+        """Touch the file every BEAT seconds until the lock is closed."""
         while not self.closed.wait(BEAT):
             with contextlib.suppress(OSError):
                 os.utime(self.path)
 
     def close(self) -> None:
-        """Release the lock, unless another process broke it or this process is a fork."""
+        """Release the lock, unless another process removed it or this process is a fork."""
         self.closed.set()
-        if self.process == os.getpid() and _text(str(self.path)) in (self.holder, ""):
+        if self.process == os.getpid() and _read_text(str(self.path)) in (self.holder, ""):
             with contextlib.suppress(OSError):
                 self.path.unlink()
 
@@ -176,16 +202,17 @@ class LockFile:
 def acquire(path: str) -> IO[str] | LockFile | NoLock:
     """Acquire a record lock on a file; create the file and its directory if needed.
 
-    The kernel releases the lock when its process ends, for any reason, on this host or on another
-    host that shares the directory. If the file system refuses it, a lock file replaces it.
+    The kernel releases the lock when the process ends for any reason. The lock also excludes
+    processes on other hosts that share the directory. If the file system refuses the lock, a lock
+    file is the fallback.
 
     Returns:
-        The lock. Closing it releases it.
+        The lock; its method close() releases it.
     """
     while True:
         try:
             Path(path).parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-            file = Path(path).open("a+")  # noqa: SIM115 (an open file holds the lock)
+            file = Path(path).open("a+")  # noqa: SIM115 (the open file holds the lock)
         except OSError as error:
             return fall_back(path, error)
         try:
@@ -198,7 +225,7 @@ def acquire(path: str) -> IO[str] | LockFile | NoLock:
                 with report_wait(log_holder, path):
                     fcntl.lockf(file, fcntl.LOCK_EX)
             if not _is_at(file, path):
-                # force_unlock removed the file during the wait.
+                # compilelock.force_unlock removed the file during the wait: lock the new file.
                 file.close()
                 continue
             write_holder(file)
@@ -217,10 +244,10 @@ def _is_at(file: IO[str], path: str) -> bool:
 
 
 def fall_back(path: str, error: OSError) -> LockFile | NoLock:
-    """Acquire a lock file after the kernel refused to lock a path.
+    """Acquire a lock file after the kernel refused to lock a file.
 
     Args:
-        path: the path that the kernel did not lock.
+        path: the path of the file; the lock file is `path`.held.
         error: the kernel's error.
 
     Returns:
@@ -229,7 +256,7 @@ def fall_back(path: str, error: OSError) -> LockFile | NoLock:
     try:
         lock = LockFile(f"{path}.held")
     except OSError as refused:
-        # This process cannot write to the directory at all.
+        # This process cannot write to the directory, so it needs no lock.
         _logger.debug("%s: no lock: %s", path, refused)
         return NoLock()
     _warn_of_refusal(path, error.strerror)
@@ -238,6 +265,7 @@ def fall_back(path: str, error: OSError) -> LockFile | NoLock:
 
 @functools.cache
 def _warn_of_refusal(path: str, reason: str) -> None:
+    """Warn that a lock file replaces a kernel lock, once per path and reason."""
     _logger.warning(
         "%s cannot be locked (%s): the file %s.held replaces the lock", path, reason, path
     )

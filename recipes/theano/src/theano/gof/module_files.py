@@ -1,4 +1,4 @@
-"""Files of compiled modules: checks before loading, checksums, seeds, and space for new modules."""
+"""Files of compiled modules: checksums, trust, seed caches, and fallbacks for full disks."""
 
 from __future__ import annotations
 
@@ -27,31 +27,32 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.cmodule")
 
-# The size of a checksum, and the free space that a new module needs, in bytes.
+# The size of a checksum, in bytes.
 CHECKSUM_SIZE = 20
+# The free space that a new module needs, in bytes.
 ROOM = 2**23
 # In seconds.
 A_DAY = 24 * 60 * 60
 
-# The paths of key files that could not be written and so differ from the keys in memory.
+# The paths of key files that could not be written, so the keys in memory are newer.
 unsaved: set[str] = set()
-# Maps the path of a cache's directory to its state after the last complete refresh.
+# Maps the directory of a module cache to its cache_state after the last refresh.
 states: dict[str, tuple[int, ...]] = {}
 
 
 class Damaged(EOFError):
-    """Raised if a file's content differs from the written content."""
+    """Raised if the content of a file differs from the content that Theano wrote."""
 
 
 def make_checksum(content: bytes) -> bytes:
-    """Return the checksum of a file's content, of CHECKSUM_SIZE bytes."""
+    """Return the checksum of a file's content: CHECKSUM_SIZE bytes."""
     return hashlib.blake2b(content, digest_size=CHECKSUM_SIZE).digest()
 
 
 def list_module_files(directory: str) -> list[str] | None:
-    """List the files in a module's directory; return None if the directory must not be loaded.
+    """List the files in a module's directory, without libraries that cannot be read.
 
-    Libraries that cannot be read are left out.
+    Return None if the directory cannot be read, or if another user could have written it.
     """
     try:
         if trust.may_load(directory, Path(directory).stat()):
@@ -68,9 +69,9 @@ def list_module_files(directory: str) -> list[str] | None:
 
 
 def save_key(key_data: KeyData) -> None:
-    """Write a KeyData to its file, with the checksums of the key and of the module.
+    """Write a KeyData to its file, with the checksums of the key and of the module's library.
 
-    Keys of a seed are not written. An OSError is logged; all other exceptions of pickle are raised.
+    Do not write to a seed cache. Log an OSError; do not catch other exceptions, such as pickle's.
     """
     if is_seed(key_data.key_pkl):
         unsaved.add(key_data.key_pkl)
@@ -82,7 +83,7 @@ def save_key(key_data: KeyData) -> None:
             key_data.checksum = None
     pickled = pickle.dumps(key_data, protocol=pickle.HIGHEST_PROTOCOL)
     try:
-        # pickle, and so an older Theano, does not read the checksum at the end.
+        # The checksum is at the end, where the pickle.load of an older Theano ignores it.
         replace_file(key_data.key_pkl, pickled + make_checksum(pickled))
     except OSError as error:
         unsaved.add(key_data.key_pkl)
@@ -92,12 +93,12 @@ def save_key(key_data: KeyData) -> None:
 
 
 def read_key(path: str) -> Any:
-    """Read a KeyData that save_key, or an older Theano, wrote.
+    """Read a KeyData that save_key wrote, or that an older Theano wrote without a checksum.
 
     Raises:
-        Damaged: the file is incomplete or changed.
+        Damaged: the file is incomplete, or its content has changed.
         OSError: the file cannot be read, or another user could have written it.
-        Exception: pickle failed, for example because the keys' classes are not imported.
+        Exception: pickle failed, for example because the class of a key cannot be imported.
     """
     content = trust.read(path)
     pickled = content[:-CHECKSUM_SIZE]
@@ -117,7 +118,7 @@ def is_seed(path: str) -> bool:
 
 
 def add_seeds(cache: ModuleCache) -> None:
-    """Add the modules of the seed caches to a cache; earlier seeds take precedence."""
+    """Add the modules of the seed caches to a module cache; earlier seed caches take precedence."""
     # Import it here, because cmodule imports this module.
     from theano.gof import cmodule  # noqa: PLC0415
 
@@ -132,12 +133,13 @@ def add_seeds(cache: ModuleCache) -> None:
                 directory, files=list_module_files(directory) or ()
             )
             key_data = read_key(key_pkl)
-            same_entry = cmodule.is_same_entry(entry, key_data.get_entry())
+            is_same_entry = cmodule.is_same_entry(entry, key_data.get_entry())
         except Exception as error:
-            # The keys' classes may be imported later; ModuleCache.refresh tolerates this too.
+            # Continue, as ModuleCache.refresh does: the program may import the classes of the keys
+            # later.
             _logger.debug("%s is ignored: %r", key_pkl, error)
             continue
-        if same_entry and key_data.module_hash not in cache.module_hash_to_key_data:
+        if is_same_entry and key_data.module_hash not in cache.module_hash_to_key_data:
             key_data.entry, key_data.key_pkl = entry, key_pkl
             cache.module_hash_to_key_data[key_data.module_hash] = key_data
             cache.key_data_of[entry] = key_data
@@ -148,22 +150,22 @@ def add_seeds(cache: ModuleCache) -> None:
 
 
 def check_library(entry: str, key_data: KeyData | None) -> None:
-    """Check a module's library before it is loaded, and record the access.
+    """Check the library of a module before it is loaded, and record the time of access.
 
     Args:
         entry: the path of the library.
-        key_data: the module's KeyData with the checksum, if the cache has it.
+        key_data: the module's KeyData, which has the checksum; None if the cache has no KeyData.
 
     Raises:
-        Damaged: the checksum differs.
+        Damaged: the library's checksum differs from the KeyData's checksum.
         OSError: the library cannot be read, or another user could have written it.
     """
     content = trust.read(entry)
     checksum = getattr(key_data, "checksum", None)
-    # An older Theano wrote no checksum.
+    # The KeyData of an older Theano has no checksum.
     if checksum not in (None, make_checksum(content)):
         raise Damaged(entry)
-    # Modules are removed by their time of access, which some mounts do not update.
+    # Theano removes the modules whose time of access is oldest, but some mounts do not update it.
     with contextlib.suppress(OSError):
         status = Path(entry).stat()
         if time.time() - status.st_atime > A_DAY:
@@ -171,7 +173,7 @@ def check_library(entry: str, key_data: KeyData | None) -> None:
 
 
 def import_library(name: str, path: str) -> ModuleType:
-    """Load a module from a library, without a search of the library's directory.
+    """Load a module from a library, without reading the library's directory.
 
     Args:
         name: the name of the module.
@@ -189,7 +191,7 @@ def import_library(name: str, path: str) -> ModuleType:
 
 
 def drop_module(cache: ModuleCache, entry: str, error: Exception) -> None:
-    """Remove an unusable module from a cache in memory, and from the disk if it is damaged.
+    """Remove a module that cannot be loaded from a cache; delete its files if they are damaged.
 
     Args:
         cache: the cache that contains the module.
@@ -203,14 +205,19 @@ def drop_module(cache: ModuleCache, entry: str, error: Exception) -> None:
     key_data.delete_keys_from(cache.entry_from_key)
     if cache.module_hash_to_key_data.get(key_data.module_hash) is key_data:
         del cache.module_hash_to_key_data[key_data.module_hash]
-    # Another process may be able to load a library whose checksum is right.
+    # Keep a library whose checksum is right: another process may be able to load it.
     unverified = getattr(key_data, "checksum", None) is None and isinstance(error, ImportError)
     if (unverified or isinstance(error, Damaged)) and not is_seed(entry):
         shutil.rmtree(Path(entry).parent, ignore_errors=True)
 
 
 def warn_uncached(directory: str, error: Exception) -> None:
-    """Log that new modules are not cached: the first time as a warning, then at level debug."""
+    """Log that new modules are not cached: the first time as a warning, then at level debug.
+
+    Args:
+        directory: the directory that takes no more modules.
+        error: the reason.
+    """
     trust.warn_first(
         _logger,
         "%s takes no more modules (%s): this process compiles new modules for itself and does not "
@@ -221,10 +228,10 @@ def warn_uncached(directory: str, error: Exception) -> None:
 
 
 def new_directory(compiledir: str) -> str:
-    """Make a directory for a module, in a private directory if the compiledir has no space."""
+    """Make a directory for a module in the compiledir, or in a private directory if it is full."""
     try:
-        room = os.statvfs(compiledir)
-        if room.f_bavail * room.f_frsize < ROOM:
+        space = os.statvfs(compiledir)
+        if space.f_bavail * space.f_frsize < ROOM:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return tempfile.mkdtemp(dir=compiledir)
     except OSError as error:
@@ -233,20 +240,20 @@ def new_directory(compiledir: str) -> str:
 
 
 def replace_full_directory(location: str, error: Exception) -> str:
-    """Make a private directory instead of a module's directory that has no space.
+    """Make a private directory for a module whose compilation failed because the disk is full.
 
     Args:
-        location: the module's directory; it is removed.
-        error: the exception that compiling the module raised.
+        location: the module's directory. It is removed if it has no space.
+        error: the exception that the compilation raised.
 
     Raises:
-        Exception: `error`, if the directory has space.
+        Exception: `error`, if the directory has space or is itself private.
     """
     directory = Path(location)
     if any(directory.is_relative_to(path) for _, path in compiledirs.private_directories):
         raise error
     if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT):
-        # g++ reports a full disk as text in the user's language, so try to write.
+        # g++ reports a full disk as text in the user's language, so find out by writing.
         try:
             with tempfile.TemporaryFile(dir=directory) as file:
                 file.write(bytes(ROOM))
@@ -262,10 +269,10 @@ def replace_full_directory(location: str, error: Exception) -> str:
 
 
 def cache_state(cache: ModuleCache) -> tuple[int, ...]:
-    """Return numbers that change if a refresh of a cache could find more modules.
+    """Return numbers that change if a refresh of a module cache could find more modules.
 
-    They change when a process adds a module, and when this process imports or defines classes,
-    because more keys may be readable then.
+    The numbers change when a process adds a module. They also change when this process imports
+    modules or defines names in __main__, because it may then be able to unpickle more keys.
     """
     times = []
     with contextlib.suppress(OSError):
@@ -274,9 +281,10 @@ def cache_state(cache: ModuleCache) -> tuple[int, ...]:
 
 
 def refresh(cache: ModuleCache) -> None:
-    """Refresh a cache if its state has changed; the caller holds the lock on the cache.
+    """Refresh a module cache if its state has changed; the caller holds the compile lock.
 
-    With thousands of modules, a refresh takes longer than the compilation of one module.
+    An unneeded refresh is skipped, because with thousands of modules it takes longer than the
+    compilation of one module.
     """
     if states.get(cache.dirname) != cache_state(cache):
         cache.refresh(cleanup=False)
@@ -284,17 +292,19 @@ def refresh(cache: ModuleCache) -> None:
 
 
 def publish(cache: ModuleCache, location: str) -> None:
-    """Set the permissions of a new module: the cache's readers may read, only the owner may write.
+    """Set the permissions of a new module: only its owner may write.
 
-    The caller has held the lock since the last refresh, so no other process has added a module.
+    The users who may read the compiledir may read the module. The caller has held the compile lock
+    since the last refresh, so no other process has added a module.
 
     Args:
-        cache: the cache that contains the module.
+        cache: the module cache that contains the module.
         location: the module's directory.
     """
+    # The cache has the new module in memory, so the next refresh can be skipped.
     states[cache.dirname] = cache_state(cache)
     directory = Path(location)
-    # This user may not change some permissions; they stay unchanged.
+    # Some file systems do not let this user change permissions. Then they stay unchanged.
     with contextlib.suppress(OSError):
         for file in directory.iterdir():
             mode = file.stat().st_mode

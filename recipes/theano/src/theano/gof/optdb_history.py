@@ -1,4 +1,4 @@
-"""History of the databases of optimizers, as a part of the keys of optimized graphs."""
+"""Hash of all registered optimizers, as a part of the cache keys of optimized graphs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,19 @@ import sys
 from types import FrameType
 
 # A hash of all registrations and tags of optimizers by Theano's modules. None after another module
-# changed them, because its optimizers are unknown.
+# has changed them: then no graph is cached, because the code of the optimizers is unknown.
 history: str | None = ""
 
 
 def record(*change: object) -> None:
-    """Add a change of a database to the history, if a module of Theano makes it at its import."""
+    """Add a change of an optimizer database to `history`.
+
+    If the caller is not a module of Theano during its import, set `history` to None.
+
+    Args:
+        change: the kind of change, the database, the optimizer's name and its tags. The repr of
+            these objects is hashed.
+    """
     global history  # noqa: PLW0603 (one history for the process)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and history is not None:

@@ -1,3 +1,3 @@
-"""Provide the names that Theano 0.6 had for Python 2.4."""
+"""Alias of theano.compat.python2x for programs that import this Theano 0.6 module."""
 
 from theano.compat.python2x import *  # noqa: F403

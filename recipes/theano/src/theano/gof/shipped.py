@@ -1,9 +1,9 @@
-"""Modules that an environment contains from the start: lookup, and compilation for the package.
+"""Shipped modules, which an environment contains from the start: lookup and compilation.
 
-The modules of ops such as Dot22 or Softmax are the same in all programs. The directory of the flag
-`cmodule.shipped` can contain them, compiled for levels of x86-64 processors. The index of a level,
-LEVEL.json, maps the name of each module to its library. The name is a hash of everything that the
-module depends on, except the processor.
+The modules of ops such as Dot22 or Softmax are the same in all programs. The directory that the
+flag `cmodule.shipped` names can contain them, compiled for several levels of x86-64 processors. The
+index of a level, the file LEVEL.json, maps the name of each module to its library. The name is a
+hash of everything on which the module depends, except the processor.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from theano.gof.cc import CLinker
     from theano.gof.compilation import Arguments, ModuleParts
 
-# The levels of theano.misc.cpu for which modules are shipped, highest first.
+# The processor levels (theano.misc.cpu) for which modules are shipped, highest first.
 LEVELS = ("avx512", "fma")
-# Flags that change g++'s messages only.
+# Flags that only select g++'s warnings. -Wa, -Wl and -Wp pass options to other programs.
 WARNINGS = re.compile(r"-w|-W(?![alp],).*")
 
 
 @functools.cache
 def headers_hash() -> str:
-    """Return a hash of Theano's own headers."""
+    """Hash the headers in theano/gof/c_code."""
     paths = sorted((Path(__file__).parent / "c_code").glob("*.h"))
     headers: str = hash_from_code("".join(path.read_text() for path in paths))
     return headers
@@ -49,20 +49,20 @@ def headers_hash() -> str:
 
 @functools.cache
 def select_relevant_flags(preargs: tuple[str, ...]) -> list[str]:
-    """Return the flags that change a module, without warnings and flags for a processor."""
+    """Return g++'s flags without the flags for warnings and for a processor."""
     march = cmodule.GCC_compiler.march_flags
     return [flag for flag in preargs if flag not in march and not WARNINGS.fullmatch(flag)]
 
 
 def hash_module(code: str, flags: Iterable[str], *libraries: Iterable[str]) -> str:
-    """Return the name of a compiled module; modules with equal names are interchangeable.
+    """Return the name of a compiled module: a hash. Modules with equal names are interchangeable.
 
     Args:
         code: the source, or a hash of it.
         flags: g++'s flags.
-        libraries: lists of libraries, library directories and header directories.
+        libraries: lists such as libraries, library directories and header directories.
     """
-    described = [
+    dependencies = [
         code,
         headers_hash(),
         np.__version__,
@@ -70,7 +70,7 @@ def hash_module(code: str, flags: Iterable[str], *libraries: Iterable[str]) -> s
         select_relevant_flags(tuple(flags)),
         *libraries,
     ]
-    name: str = hash_from_code(json.dumps(described).replace(sys.base_prefix, ""))
+    name: str = hash_from_code(json.dumps(dependencies).replace(sys.base_prefix, ""))
     return name
 
 
@@ -79,14 +79,17 @@ def name_module(module: ModuleParts, arguments: Arguments) -> str:
 
     Args:
         module: the module.
-        arguments: compile_str's arguments for it.
+        arguments: compile_str's arguments for the module.
     """
     libraries = [arguments[key] for key in ("include_dirs", "lib_dirs", "libs")]
     return hash_module(module.code_hash, arguments["preargs"], *libraries)
 
 
 def find_level_file(suffix: str) -> Path | None:
-    """Return the shipped file LEVEL + suffix for this processor's highest level, or None."""
+    """Return the path of the shipped file LEVEL + suffix for the highest level of this processor.
+
+    Return None if there is no such file.
+    """
     cmodule.GCC_compiler.compile_args()
     flags = cmodule.GCC_compiler.march_flags or ()
     for level in LEVELS:
@@ -98,7 +101,7 @@ def find_level_file(suffix: str) -> Path | None:
 
 @functools.cache
 def index() -> dict[str, str]:
-    """Map the names of the modules that were shipped for this processor to their libraries."""
+    """Read the index for this processor: module names and the paths of their libraries."""
     path = find_level_file(".json")
     if path is None:
         return {}
@@ -107,16 +110,16 @@ def index() -> dict[str, str]:
 
 
 def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
-    """Load the module that was shipped for a DynamicModule; return None if there is none.
+    """Load the shipped module for a DynamicModule; return None if there is none.
 
     Args:
-        module: the module to replace.
-        arguments: compile_str's arguments for it.
+        module: the DynamicModule, which would otherwise be compiled.
+        arguments: compile_str's arguments for the module.
     """
     path = index() and index().get(name_module(module, arguments))
     if not path:
         return None
-    # A library contains several modules; each is named after the hash of its code.
+    # A library contains several modules. The hash of a module's code is its name in the library.
     loader = importlib.machinery.ExtensionFileLoader(module.code_hash, path)
     spec = importlib.util.spec_from_loader(module.code_hash, loader)
     assert spec is not None
@@ -126,12 +129,12 @@ def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
 
 
 def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
-    """Compile the modules of linkers for a level of processors, and write their index.
+    """Compile the modules of linkers for a level of processors, and write the level's index.
 
-    The modules are not loaded, because this machine's processor may be of another level.
+    The modules are not loaded, because this machine's processor may be of a lower level.
 
     Args:
-        linkers: the linkers of the nodes to ship.
+        linkers: the linkers of the nodes whose modules are shipped.
         level: one of LEVELS.
         directory: the directory for the libraries and the index, LEVEL.json.
 
@@ -139,8 +142,9 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
         RuntimeError: g++ failed.
     """
     select_level(level)
-    # Maps shared arguments and a shared prefix, as JSON, to the library's name, compile_str's
-    # arguments, and the modules of the library.
+    # One library for all modules with equal arguments of compile_str and an equal shared_prefix.
+    # Maps these arguments and the prefix, as JSON, to the library's name, the arguments, and the
+    # modules of the library.
     groups: dict[str, tuple[str, Arguments, list[ModuleParts]]] = {}
     names: dict[str, str] = {}
     for linker in linkers:
@@ -161,7 +165,7 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
 
 
 def select_level(level: str) -> None:
-    """Set g++'s flags of this process to a level of processors."""
+    """Let this process compile for a level of processors."""
     cmodule.GCC_compiler.march_flags = cpu.level_flags(level)
     select_relevant_flags.cache_clear()
 
@@ -177,13 +181,13 @@ def compile_library(arguments: Arguments, library: Path) -> None:
         RuntimeError: g++ failed.
     """
     with tempfile.TemporaryDirectory() as location:
-        command, made = cmodule.GCC_compiler.write_source(
+        command, output = cmodule.GCC_compiler.write_source(
             **{**arguments, "module_name": "modules"}, location=location
         )
-        # The messages of asserts contain the path of the source.
+        # Without this flag, the messages of asserts would contain the temporary directory.
         command.append(f"-ffile-prefix-map={location}=.")
         _, error, status = output_subprocess_Popen(command)
         if status:
             message = error.decode(errors="replace")
             raise RuntimeError(f"{' '.join(command)} failed: {message}")
-        shutil.move(made, library)
+        shutil.move(output, library)

@@ -1,4 +1,4 @@
-"""Local optimizers by class of op, with the seconds that each optimizer takes."""
+"""Lookup of the local optimizers that may change a node, with the seconds of each optimizer."""
 
 from __future__ import annotations
 
@@ -10,25 +10,37 @@ if TYPE_CHECKING:
 
 
 def find_condition(lopt: Any) -> Callable[[Apply], bool]:
-    """Return a function that returns False for nodes that a local optimizer leaves unchanged."""
+    """Return the condition of a local optimizer: False for a node that it leaves unchanged.
+
+    If rewrite_conditions.py has no condition for the optimizer, the condition is always True.
+    """
     from theano.tensor import rewrite_conditions  # noqa: PLC0415 - it imports theano.gof
 
     return rewrite_conditions.find_condition(lopt) or (lambda node: True)
 
 
 class TimedOptimizers:
-    """The local optimizers of an EquilibriumOptimizer, in lists.
+    """Records of the local optimizers of an EquilibriumOptimizer.
 
-    A list contains the optimizer, its seconds, and its conditions on nodes and on ops, or None.
+    A record is a list of four elements: the local optimizer, the seconds that it took, its
+    condition on nodes, and its condition on ops. A condition may be None.
 
-    Most tries of a local optimizer change nothing, and take no longer than looking up an optimizer
-    in a dictionary. Therefore the list stores an optimizer's seconds next to the optimizer. An
-    optimizer is tried only on nodes that meet its conditions in
+    Most tries of a local optimizer change nothing. Such a try takes no longer than a lookup in a
+    dictionary. Therefore a record stores the seconds next to the optimizer, instead of in a
+    dictionary. An optimizer is tried only on nodes that meet its conditions in
     theano/tensor/rewrite_conditions.py.
+
+    Attributes:
+        records: maps the id of a local optimizer to its record.
+        all_types: the records of the optimizers that apply to all ops.
+        by_type: maps a class of op to the records of the optimizers for this class.
+        by_op: maps an op to the records of the optimizers for only this op.
+        by_id: maps the id of an op to the op and the records for it. The reference to the op keeps
+            the id valid.
     """
 
     def __init__(self, equilibrium: Any) -> None:
-        """Make the lists for the local optimizers of an EquilibriumOptimizer."""
+        """Make the records of an EquilibriumOptimizer's local optimizers."""
         from theano.tensor import rewrite_conditions  # noqa: PLC0415 - it imports theano.gof
 
         self.records = {
@@ -40,37 +52,42 @@ class TimedOptimizers:
             ]
             for lopt in equilibrium.get_local_optimizers()
         }
-        tracked = equilibrium.local_optimizers_map.items()
-        for_all = equilibrium.local_optimizers_all
-        self.all_types = self._select(for_all)
+        # The keys are classes of ops and ops.
+        lopts_by_key = equilibrium.local_optimizers_map.items()
+        lopts_for_all = equilibrium.local_optimizers_all
+        self.all_types = self._select(lopts_for_all)
         self.by_type = {
-            key: self._select(for_all + lopts) for key, lopts in tracked if isinstance(key, type)
+            key: self._select(lopts_for_all + lopts)
+            for key, lopts in lopts_by_key
+            if isinstance(key, type)
         }
         self.by_op = {
-            key: self._select(lopts) for key, lopts in tracked if not isinstance(key, type)
+            key: self._select(lopts) for key, lopts in lopts_by_key if not isinstance(key, type)
         }
-
-        # Maps the id of an op to the op, which keeps the id valid, and its lists.
         self.by_id: dict[int, tuple[Any, list[list[Any]]]] = {}
 
     def _select(self, lopts: list[Any]) -> list[list[Any]]:
         return [self.records[id(lopt)] for lopt in lopts]
 
     def find(self, node: Apply) -> Iterator[list[Any]]:
-        """Yield the lists of the local optimizers that may change a node.
+        """Yield the records of the local optimizers that may change a node.
 
-        The conditions are evaluated one by one, because an optimizer may change the node's inputs.
+        A condition is evaluated just before its record is yielded, because the previous optimizer
+        may have changed the node's inputs.
         """
         op = node.op
         if id(op) not in self.by_id:
             records = self.by_type.get(type(op), self.all_types) + self.by_op.get(op, [])
-            self.by_id[id(op)] = op, [r for r in records if r[3] is None or r[3](op)]
+            self.by_id[id(op)] = (
+                op,
+                [record for record in records if record[3] is None or record[3](op)],
+            )
         for record in self.by_id[id(op)][1]:
             condition = record[2]
             if condition is None or condition(node):
                 yield record
 
     def add_times(self, seconds: MutableMapping[Any, float]) -> None:
-        """Add the seconds of each local optimizer to a mapping."""
-        for lopt, spent, *_ in self.records.values():
-            seconds[lopt] += spent
+        """Add the seconds of each local optimizer to its value in a mapping."""
+        for lopt, lopt_seconds, *_ in self.records.values():
+            seconds[lopt] += lopt_seconds

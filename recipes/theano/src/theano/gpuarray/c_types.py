@@ -1,10 +1,10 @@
-"""Translation of NumPy's C type names to libgpuarray's names, for kernels."""
+"""Translation of C code with NumPy's names of types to libgpuarray's names, for kernels."""
 
 from __future__ import annotations
 
 import re
 
-# libgpuarray's name of each type, by NumPy's name.
+# Maps NumPy's name of a C type to libgpuarray's name.
 NAMES = {
     "npy_bool": "ga_bool",
     "npy_int8": "ga_byte",
@@ -22,5 +22,5 @@ NAMES = {
 
 
 def in_kernels(code: str) -> str:
-    """Return C code of a scalar op with libgpuarray's names of types."""
+    """Replace NumPy's names of types in C code by libgpuarray's: npy_int32 becomes ga_int."""
     return re.sub(r"\bnpy_\w+", lambda match: NAMES.get(match[0], match[0]), code)

@@ -1,7 +1,7 @@
-"""Diagnosis of unusable CUDA devices: queries of NVIDIA's driver through ctypes.
+"""Check of a CUDA device before its first use, by queries of NVIDIA's driver through ctypes.
 
-pygpu's errors name only the call that failed. The driver knows the cause before the first call, and
-ctypes needs no compiler.
+pygpu's errors name only the call that failed. The driver can tell the cause. ctypes needs no
+compiler.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 
 from theano.misc import trust
 
-# NVRTC 13 compiles for Turing (7.5) and newer.
+# The oldest compute capability (Turing) for which NVRTC 13 compiles.
 OLDEST = (7, 5)
 
-# CUdevice_attribute
+# Constants of the enumeration CUdevice_attribute of cuda.h.
 COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
 
-# The path from which libgpuarray loads NVRTC.
+# The path from which libgpuarray loads NVRTC, the compiler of CUDA kernels.
 NVRTC = str(Path(sys.base_prefix, "lib", "gpuarray", "libnvrtc.so"))
 
 
 class DeviceError(RuntimeError):
-    """Raised for an unusable device, with the reason and the next step."""
+    """Raised for an unusable device; the message has the reason and the next step."""
 
 
 def may_keep(cache_path: str) -> bool:
-    """Return whether a directory can cache kernels: create it if needed, and check its owner."""
+    """Create a directory for cached kernels if needed; return whether its files may be loaded."""
     path = Path(cache_path)
     try:
         path.mkdir(0o755, parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def check(device: str, nvrtc: str = NVRTC) -> None:
 
     Args:
         device: the value of the flag `device`: "cuda", "cudaN", or "cuda" and a PCI bus ID.
-        nvrtc: the path of the compiler's library; the driver must support its version of CUDA.
+        nvrtc: the path of NVRTC. The driver must support its version of CUDA.
 
     Raises:
         DeviceError: the device cannot be used.
@@ -57,19 +57,24 @@ def check(device: str, nvrtc: str = NVRTC) -> None:
     status = cuda.cuInit(0)
     if status:
         raise DeviceError(
-            f"the NVIDIA driver does not start: {_describe(cuda, status)}. nvidia-smi should list "
-            "the device; CUDA_VISIBLE_DEVICES may hide it"
+            f"the NVIDIA driver does not start: {_describe_status(cuda, status)}. nvidia-smi "
+            "should list the device; CUDA_VISIBLE_DEVICES may hide it"
         )
-    supported, needed = _driver_version(cuda), _nvrtc_version(nvrtc)
+    supported, needed = _query_driver_version(cuda), _query_nvrtc_version(nvrtc)
     if supported < needed:
         raise DeviceError(
-            f"the NVIDIA driver supports CUDA {_dotted(supported)}, and the libraries are of "
-            f"CUDA {_dotted(needed)}. Update the driver"
+            f"the NVIDIA driver supports CUDA {_format_version(supported)}, and the libraries are "
+            f"of CUDA {_format_version(needed)}. Update the driver"
         )
     _check_capability(cuda, device)
 
 
 def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
+    """Check that a device with a number exists and has at least the capability OLDEST.
+
+    Raises:
+        DeviceError: the device does not exist, or is too old.
+    """
     number = re.match(r"cuda(\d*)$", device)
     if number is None:
         return
@@ -82,35 +87,43 @@ def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
             f"there is no device {ordinal}: the NVIDIA driver has {count.value}, counted from 0"
         )
     capability = (
-        _attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
-        _attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),
+        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
+        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),
     )
     if capability < OLDEST:
         raise DeviceError(
-            f"device {ordinal} has compute capability {_dotted(capability)}, and this CUDA"
-            f" compiles for {_dotted(OLDEST)} and newer. Use a newer device"
+            f"device {ordinal} has compute capability {_format_version(capability)}, and this CUDA"
+            f" compiles for {_format_version(OLDEST)} and newer. Use a newer device"
         )
 
 
-def _attribute(cuda: ctypes.CDLL, handle: ctypes.c_int, attribute: int) -> int:
+def _query_attribute(cuda: ctypes.CDLL, handle: ctypes.c_int, attribute: int) -> int:
+    """Return the value of a CUdevice_attribute of a device."""
     value = ctypes.c_int()
     cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, handle)
     return value.value
 
 
-def _describe(cuda: ctypes.CDLL, status: int) -> str:
+def _describe_status(cuda: ctypes.CDLL, status: int) -> str:
+    """Return the driver's description of an error."""
     text = ctypes.c_char_p()
     cuda.cuGetErrorString(status, ctypes.byref(text))
     return text.value.decode() if text.value else f"error {status}"
 
 
-def _driver_version(cuda: ctypes.CDLL) -> tuple[int, int]:
+def _query_driver_version(cuda: ctypes.CDLL) -> tuple[int, int]:
+    """Return the newest version of CUDA that the driver supports, as (major, minor)."""
     version = ctypes.c_int()
     cuda.cuDriverGetVersion(ctypes.byref(version))
     return version.value // 1000, version.value % 1000 // 10
 
 
-def _nvrtc_version(path: str) -> tuple[int, int]:
+def _query_nvrtc_version(path: str) -> tuple[int, int]:
+    """Return the version of CUDA to which NVRTC belongs, as (major, minor).
+
+    Raises:
+        DeviceError: NVRTC cannot be loaded.
+    """
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
@@ -120,5 +133,6 @@ def _nvrtc_version(path: str) -> tuple[int, int]:
     return major.value, minor.value
 
 
-def _dotted(version: tuple[int, int]) -> str:
+def _format_version(version: tuple[int, int]) -> str:
+    """Format a version, such as "7.5"."""
     return f"{version[0]}.{version[1]}"

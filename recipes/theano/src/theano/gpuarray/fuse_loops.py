@@ -1,4 +1,4 @@
-"""Rewrites that merge elementwise nodes of GPUs into GpuFusedLoops, which may work in-place."""
+"""Optimizers that merge elementwise GPU nodes into GpuFusedLoops and let these work in-place."""
 
 from __future__ import annotations
 
@@ -31,19 +31,23 @@ if TYPE_CHECKING:
 
     from theano.gof.graph import Variable
 
-# CUDA limits the parameters of a kernel to 4096 bytes; count_parameter_bytes does not count shapes.
+# CUDA limits the parameters of a kernel to 4096 bytes. This limit is lower, because
+# count_parameter_bytes is an estimate.
 MAX_PARAMETER_BYTES = 3200
 
 
 class InplaceFusedLoops(theano.gof.Optimizer):
-    """Let results of GpuFusedLoops overwrite inputs, preferably the value that they update."""
+    """Let results of GpuFusedLoops overwrite inputs.
+
+    The new value of a shared variable preferably overwrites the old value.
+    """
 
     def add_requirements(self, fgraph: Any) -> None:
-        """Attach the check that nothing reads destroyed memory."""
+        """Attach the DestroyHandler, which validates in-place changes."""
         fgraph.attach_feature(theano.gof.destroyhandler.DestroyHandler())
 
     def apply(self, fgraph: Any) -> None:
-        """Try each pair of a result and an input, old values of shared variables first."""
+        """Make each GpuFusedLoops of the graph work in-place if possible."""
         old_values = {
             fgraph.outputs[number]: fgraph.inputs[i]
             for number, i in (getattr(fgraph, "update_mapping", None) or {}).items()
@@ -54,6 +58,14 @@ class InplaceFusedLoops(theano.gof.Optimizer):
 
     @staticmethod
     def _change(fgraph: Any, node: Apply, old_values: dict[Variable, Variable]) -> None:
+        """Let each result of a node overwrite the first input for which the graph stays valid.
+
+        Args:
+            fgraph: the graph.
+            node: the node of a GpuFusedLoops.
+            old_values: maps the new value of a shared variable to the old value, which is tried
+                first.
+        """
         pairs = sorted(
             list_inplace(Graph(node.op.program, node.inputs)),
             key=lambda pair: old_values.get(node.outputs[pair[0]]) is not node.inputs[pair[1]],
@@ -78,10 +90,11 @@ class InplaceFusedLoops(theano.gof.Optimizer):
 
 
 class FuseLoops(theano.gof.Optimizer):
-    """Merge elementwise nodes of the same level.
+    """Merge elementwise nodes of the same level into one node.
 
-    A node's level is the largest number of other nodes, such as products, on a path to it. No other
-    node is on a path between two nodes of the same level, so one kernel can compute both.
+    A node has level n + 1 if it depends on a node of level n through a node that a kernel cannot
+    contain, such as a matrix product. Otherwise it has level 0. Between two nodes of the same level
+    there is no such path, so one kernel can compute both.
     """
 
     def add_requirements(self, fgraph: Any) -> None:
@@ -89,23 +102,24 @@ class FuseLoops(theano.gof.Optimizer):
         fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: Any) -> None:
-        """Replace groups of nodes that need more than one launch."""
+        """Replace groups of nodes whose separate kernels would need more than one launch."""
         nodes = fgraph.toposort()
-        # A lazy op may not need all of a group's inputs.
+        # Change no graph with a lazy op. The op may not need all inputs of a group, but the group's
+        # kernel would wait for them.
         if any(isinstance(node.op, IfElse) for node in nodes):
             return
-        for component in list(iterate_groups(fgraph, nodes)):
-            replace_group(fgraph, component)
+        for group in list(iterate_groups(fgraph, nodes)):
+            replace_group(fgraph, group)
 
 
 def copy_traces(old: Sequence[Variable], new: Sequence[Variable]) -> None:
     """Copy the stack trace of each variable to the variable that replaces it."""
-    for before, after in zip(old, new, strict=True):
-        theano.gof.opt.copy_stack_trace(before, after)
+    for old_variable, new_variable in zip(old, new, strict=True):
+        theano.gof.opt.copy_stack_trace(old_variable, new_variable)
 
 
 def is_elemwise(node: Apply) -> bool:
-    """Return whether a node is a GpuElemwise whose code a kernel can contain."""
+    """Return whether a node is a GpuElemwise that a kernel can contain: it is not in-place."""
     return type(node.op) is GpuElemwise and not node.op.inplace_pattern
 
 
@@ -116,34 +130,37 @@ def is_supported(node: Apply) -> bool:
 
 
 def is_join(node: Apply) -> bool:
-    """Return whether a node is a GpuJoin along a known axis."""
+    """Return whether a node is a GpuJoin along a constant axis, without the option `view`."""
     return type(node.op) is GpuJoin and node.op.view == -1 and isinstance(node.inputs[0], Constant)
 
 
 def is_increment(node: Apply) -> bool:
-    """Return whether a node is a GpuIncSubtensor of indices and of slices without steps.
+    """Return whether a node is a GpuIncSubtensor that a kernel can contain.
 
-    Its increment must have the dimensions of the subtensor.
+    The op must not be in-place. Its slices must have no step, and its indices must be inputs. The
+    increment must have the same number of dimensions as the subtensor.
     """
     if type(node.op) is not GpuIncSubtensor or node.op.inplace:
         return False
     x, y = node.inputs[:2]
     entries = node.op.idx_list
-    removed = [entry for entry in entries if not isinstance(entry, slice)]
+    indices = [entry for entry in entries if not isinstance(entry, slice)]
     return (
         all(not isinstance(entry, slice) or entry.step is None for entry in entries)
-        and not any(isinstance(entry, (int, np.integer)) for entry in removed)
-        and y.ndim == x.ndim - len(removed)
+        and not any(isinstance(entry, (int, np.integer)) for entry in indices)
+        and y.ndim == x.ndim - len(indices)
         and all(isinstance(v.type, scalar.Scalar) for v in node.inputs[2:])
     )
 
 
 def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
-    """Return the launches of a node; 0 if one kernel cannot compute it together with other nodes.
+    """Return the number of launches that a node needs without fusion.
+
+    Return 0 if no kernel can compute the node together with other nodes.
 
     Args:
         node: any node.
-        joined: the node's inputs that the same kernel computes.
+        joined: the nodes that compute inputs of this node and that the same kernel can compute.
     """
     if not is_supported(node):
         return 0
@@ -151,17 +168,26 @@ def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
         return 1
     if is_join(node):
         return len(node.inputs) - 1
-    # An increment copies its array, unless the same kernel computes the array.
+    # Without fusion, one launch copies the array of the increment, and one adds to the copy. If the
+    # same kernel does not compute the array, fusion would not avoid the copy.
     return 2 if is_increment(node) and node.inputs[0].owner in joined else 0
 
 
 def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]:
-    """Yield groups of nodes that one kernel can compute, in topological order."""
+    """Yield groups of nodes that one kernel can compute; each is in topological order.
+
+    Args:
+        fgraph: the graph.
+        nodes: the nodes of the graph in topological order.
+    """
+    # By node: its level (see FuseLoops), or -1 for a node that no kernel precedes.
     levels: dict[Apply, int] = {}
+    # By node that a kernel can contain: its launches without fusion.
     fusable: dict[Apply, int] = {}
+    # A union-find structure: connected nodes of a level form a component.
     parents: dict[Apply, Apply] = {}
 
-    def find(node: Apply) -> Apply:
+    def find_root(node: Apply) -> Apply:
         while node in parents:
             node = parents[node]
         return node
@@ -175,20 +201,18 @@ def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]
         )
         level = max(inside, outside)
         joined = [owner for owner in owners if owner in fusable and levels[owner] == level]
-        # An increment copies its array, unless the same kernel computes the array.
         if launches := count_launches(node, joined):
             levels[node] = level
             fusable[node] = launches
             for owner in joined:
-                if find(owner) is not find(node):
-                    parents[find(owner)] = find(node)
+                if find_root(owner) is not find_root(node):
+                    parents[find_root(owner)] = find_root(node)
         else:
-            # No node of a kernel precedes a node of level -1.
             levels[node] = max((levels[owner] for owner in owners), default=-1)
     components: dict[Apply, list[Apply]] = {}
     for node in nodes:
         if node in fusable:
-            components.setdefault(find(node), []).append(node)
+            components.setdefault(find_root(node), []).append(node)
     by_level: dict[tuple[int, Any], list[list[Apply]]] = {}
     for component in components.values():
         key = levels[component[0]], component[0].outputs[0].type.context_name
@@ -200,7 +224,15 @@ def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]
 def pack_components(
     fgraph: Any, components: Sequence[list[Apply]], launches: dict[Apply, int]
 ) -> Iterator[list[Apply]]:
-    """Yield groups of components whose parameters and statements fit in a kernel."""
+    """Join components into groups whose parameters fit in a kernel; yield each group's nodes.
+
+    Groups that need only one launch without fusion are omitted.
+
+    Args:
+        fgraph: the graph.
+        components: the components of one level and one device.
+        launches: by node: its launches without fusion.
+    """
     group: list[Apply] = []
     for component in components:
         if group and (count_parameter_bytes(fgraph, group + component) > MAX_PARAMETER_BYTES):
@@ -214,7 +246,7 @@ def pack_components(
 
 
 def count_parameter_bytes(fgraph: Any, group: Sequence[Apply]) -> int:
-    """Return the bytes of a kernel's parameters, at most."""
+    """Estimate the size of a kernel's parameters in bytes: 8 for each parameter."""
     inputs, outputs = find_borders(fgraph, group)
     arrays = [v for v in (*inputs, *outputs) if isinstance(v.type, GpuArrayType)]
     numbers = sum(2 + v.type.ndim for v in (*arrays, *outputs))
@@ -240,40 +272,47 @@ def find_borders(fgraph: Any, group: Sequence[Apply]) -> tuple[list[Variable], l
 def make_program(
     group: Sequence[Apply], inputs: Sequence[Variable], outputs: Sequence[Variable]
 ) -> tuple[Program, list[Variable]]:
-    """Return the program of a group of nodes, and the inputs that are not literals."""
+    """Return the program of a group of nodes, and the inputs that are not literals.
+
+    Args:
+        group: the nodes, in topological order.
+        inputs: the variables that the group reads, see find_borders.
+        outputs: the results that other nodes read.
+    """
     literals: dict[Literal, int] = {}
     references: dict[Variable, int] = {}
-    own: list[Variable] = []
+    kernel_inputs: list[Variable] = []
     for variable in inputs:
         literal = make_literal(variable) if isinstance(variable, Constant) else None
         if literal is None:
-            references[variable] = len(own)
-            own.append(variable)
+            references[variable] = len(kernel_inputs)
+            kernel_inputs.append(variable)
         else:
             references[variable] = -1 - literals.setdefault(literal, len(literals))
     steps: list[Step] = []
     for node in group:
-        references[node.outputs[0]] = len(own) + len(steps)
+        references[node.outputs[0]] = len(kernel_inputs) + len(steps)
         steps.append(Step(node.op, tuple(references[v] for v in node.inputs)))
     results = tuple(references[v] for v in outputs)
-    return Program(len(own), tuple(literals), tuple(steps), results), own
+    program = Program(len(kernel_inputs), tuple(literals), tuple(steps), results)
+    return program, kernel_inputs
 
 
 def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
-    """Replace a group of nodes by a GpuFusedLoops, if a kernel can compute it."""
+    """Replace a group of nodes by a GpuFusedLoops if its kernel can be written."""
     inputs, outputs = find_borders(fgraph, group)
-    program, own = make_program(group, inputs, outputs)
-    if not any(isinstance(v.type, GpuArrayType) for v in own):
+    program, kernel_inputs = make_program(group, inputs, outputs)
+    if not any(isinstance(v.type, GpuArrayType) for v in kernel_inputs):
         return
     # The axis of a join must be a literal.
     if any(isinstance(step.op, GpuJoin) and step.arguments[0] >= 0 for step in program.steps):
         return
     op = GpuFusedLoops(program)
-    node = op.make_node(*own)
+    node = op.make_node(*kernel_inputs)
     if [v.type for v in node.outputs] != [v.type for v in outputs]:
         return
     try:
-        KernelWriter(Graph(program, own))
+        KernelWriter(Graph(program, kernel_inputs))
     except (TooLarge, MethodNotDefined):
         return
     fgraph.replace_all_validate(list(zip(outputs, node.outputs, strict=True)), reason="FuseLoops")
@@ -281,7 +320,7 @@ def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
 
 
 theano.compile.optdb.register(
-    # Register it after Theano's own fusion, at 49, and before in-place rewrites.
+    # Run it after Theano's own fusion, at position 49, and before the in-place optimizers.
     "gpua_fused_loops",
     FuseLoops(),
     49.1,

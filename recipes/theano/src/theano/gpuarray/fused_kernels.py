@@ -1,7 +1,10 @@
-"""Kernels of GpuFusedLoops: write the C code that computes elements of all results of a program.
+"""Generation of the kernels of GpuFusedLoops, which compute all results of a Program.
 
-If the kernel reads its own result, the thread computes the element again instead of loading it from
-memory.
+A Program names values by numbers, called references. The inputs come first, and then the results of
+the steps. Negative references are literals: -1 is the first literal.
+
+If an element depends on an element of another result, the thread computes that element again
+instead of loading it from memory.
 """
 
 from __future__ import annotations
@@ -25,11 +28,13 @@ if TYPE_CHECKING:
 
     from theano.gof.graph import Variable
 
-# Compilation of more statements takes longer than the launches that a kernel saves.
+# The largest number of lines of a kernel. Compiling a longer kernel takes longer than the launches
+# that it saves.
 MAX_STATEMENTS = 400
-# Compilers contract a product and a sum to a fused multiply-add. Theano's own kernels round the
-# product of one kernel before the sum of the next. The kernel's parameter `zero` is 0, which the
-# compiler does not know, so it cannot look through this function.
+# A function that prevents a fused multiply-add across two steps. Compilers contract a product and a
+# sum to a fused multiply-add, which does not round the product. In Theano's own kernels, the
+# product of one kernel is rounded before the sum of the next kernel. The kernel's parameter `zero`
+# is 0. The compiler does not know this, so it must round the value before the exclusive or.
 ROUND = """
 WITHIN_KERNEL ga_{name} round_{name}(ga_{name} value, ga_size zero) {{
     union {{ ga_{name} number; {word} bits; }} rounded;
@@ -37,6 +42,7 @@ WITHIN_KERNEL ga_{name} round_{name}(ga_{name} value, ga_size zero) {{
     rounded.bits ^= ({word})zero;
     return rounded.number;
 }}"""
+# Maps a floating-point type to the integer type of the same size.
 WORDS = {"float": "ga_uint", "double": "ga_ulong"}
 
 
@@ -46,9 +52,12 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True)
 class Literal:
-    """A scalar constant of a program: its dtype, its number of dimensions, and its text in C.
+    """A constant of one element in a program.
 
-    An index of the host has no dimensions: ``ndim`` is None.
+    Attributes:
+        dtype: the dtype.
+        ndim: the number of dimensions; None if the constant is an index on the host, not an array.
+        text: the value as a C literal.
     """
 
     dtype: str
@@ -58,10 +67,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Step:
-    """An application of an op. The arguments number the inputs, then the results of earlier steps.
-
-    A negative argument is a literal: -1 is the first literal.
-    """
+    """An application of an op to arguments, which are references."""
 
     op: Any
     arguments: tuple[int, ...]
@@ -69,7 +75,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Program:
-    """Steps in topological order, and the references of the results that leave the kernel."""
+    """The computation of a kernel.
+
+    Attributes:
+        inputs: the number of inputs.
+        literals: the literals.
+        steps: the steps, in topological order.
+        results: the references of the values that the kernel writes to memory.
+    """
 
     inputs: int
     literals: tuple[Literal, ...]
@@ -78,12 +91,14 @@ class Program:
 
 
 class Graph:
-    """A program with the types of its inputs: variables, shapes and results by reference.
+    """A program with the types of its values.
 
     Attributes:
-        variables: the variable of each reference.
-        domains: the positions of the results of each loop. The results of a loop normally have one
-            shape.
+        program: the program.
+        variables: maps a reference to a Theano variable that has the type of the value.
+        arrays: the references of the inputs that are arrays on the device.
+        domains: for each loop of the kernel, the positions of its results in `program.results`. The
+            results of a loop have the same number of dimensions and usually the same shape.
     """
 
     def __init__(self, program: Program, inputs: Sequence[Variable]) -> None:
@@ -116,7 +131,7 @@ class Graph:
         return self.program.literals[-1 - reference] if reference < 0 else None
 
     def get_pattern(self, reference: int) -> tuple[bool, ...]:
-        """Return the broadcastable dimensions of an array."""
+        """Return the broadcastable pattern of an array."""
         return tuple(self.variables[reference].type.broadcastable)
 
     def count_dimensions(self, reference: int) -> int:
@@ -124,19 +139,25 @@ class Graph:
         return len(self.get_pattern(reference))
 
     def get_type(self, reference: int) -> str:
-        """Return libgpuarray's name of the type of an array's elements."""
+        """Return the type of an array's elements in kernels, such as ga_float."""
         return in_kernels(f"npy_{self.variables[reference].type.dtype}")
 
     def get_axis(self, step: Step, ndim: int) -> int:
-        """Return the axis of a join, counted from the first."""
+        """Return the axis of a GpuJoin's step as a non-negative integer."""
         literal = self.get_literal(step.arguments[0])
         assert literal is not None
         return int(literal.text) % ndim
 
     def _find_domains(self) -> list[list[int]]:
+        """Group the results into loops.
+
+        Two results belong to one loop if both have one element, or if they have the same
+        broadcastable pattern and elementwise steps or increments connect them.
+        """
+        # A union-find structure of the references that are connected.
         parents: dict[int, int] = {}
 
-        def find(reference: int) -> int:
+        def find_root(reference: int) -> int:
             while reference in parents:
                 reference = parents[reference]
             return reference
@@ -144,22 +165,25 @@ class Graph:
         for reference, step in self.iterate_steps():
             if isinstance(step.op, GpuElemwise):
                 pattern = self.get_pattern(reference)
-                same = [i for i in step.arguments if self.get_pattern(i) == pattern]
+                connected = [i for i in step.arguments if self.get_pattern(i) == pattern]
             else:
-                same = list(step.arguments[:1]) if isinstance(step.op, GpuIncSubtensor) else []
-            for argument in same:
-                if argument >= 0 and find(argument) != find(reference):
-                    parents[find(argument)] = find(reference)
+                connected = list(step.arguments[:1]) if isinstance(step.op, GpuIncSubtensor) else []
+            for argument in connected:
+                if argument >= 0 and find_root(argument) != find_root(reference):
+                    parents[find_root(argument)] = find_root(reference)
         domains: dict[tuple[Any, ...], list[int]] = {}
         for position, reference in enumerate(self.program.results):
             pattern = self.get_pattern(reference)
-            key = (pattern,) if all(pattern) else (pattern, find(reference))
+            key = (pattern,) if all(pattern) else (pattern, find_root(reference))
             domains.setdefault(key, []).append(position)
         return list(domains.values())
 
 
 def iterate_bounds(op: Any, ndim: int) -> Iterator[tuple[int, Any]]:
-    """Yield the axes that a GpuIncSubtensor indexes, and their slice or index."""
+    """Yield the axes that a GpuIncSubtensor indexes, with their slice or index.
+
+    Axes with the slice ":" are omitted.
+    """
     for axis, entry in enumerate(op.idx_list[:ndim]):
         if entry != slice(None, None, None):
             yield axis, entry
@@ -167,9 +191,13 @@ def iterate_bounds(op: Any, ndim: int) -> Iterator[tuple[int, Any]]:
 
 @dataclass
 class Scope:
-    """C code in which the values of elements are already computed.
+    """A block of C code, and the values that it has computed.
 
-    ``values`` has the C variable of a reference at given indices.
+    Attributes:
+        lines: the lines of the kernel, to which `add` appends.
+        indent: the indentation of the block.
+        parent: the scope of the enclosing block, or None.
+        values: maps a key, such as (reference, indices), to the C variable that has the value.
     """
 
     lines: list[str]
@@ -178,7 +206,7 @@ class Scope:
     values: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def find(self, key: tuple[Any, ...]) -> str | None:
-        """Return the variable with a value, if an enclosing scope has computed it."""
+        """Return the C variable for a key of `values`, also from enclosing scopes; else None."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.values:
@@ -191,18 +219,21 @@ class Scope:
         self.lines.append(self.indent + line)
 
     def open(self) -> Scope:
-        """Return the scope of a block within this scope."""
+        """Return the scope of a block inside of this block."""
         return Scope(self.lines, self.indent + "    ", self)
 
 
 class KernelWriter:
-    """Write the kernel of a graph.
+    """Write the C code of a graph's kernel.
+
+    In the attributes, a domain is the number of an element of Graph.domains.
 
     Attributes:
-        reads: maps an input to the domains and indices in which the kernel reads it.
-        indexed: the domains that compare indices.
-        support: C code before the kernel.
-        lines: the statements of all domains.
+        reads: maps an input to pairs of a domain and the indices with which its loop reads the
+            input.
+        indexed: the domains whose loops need all indices, because they contain joins or increments.
+        support: the pieces of C code before the kernel, as keys.
+        lines: the lines of the kernel's loops.
 
     Raises:
         TooLarge: the kernel would have too many statements.
@@ -222,6 +253,12 @@ class KernelWriter:
             self._write_domain(number, positions)
 
     def _write_domain(self, number: int, positions: Sequence[int]) -> None:
+        """Write the code that computes an element of each result of a domain.
+
+        Args:
+            number: the number of the domain.
+            positions: the positions of its results in `program.results`.
+        """
         results = self.graph.program.results
         ndim = self.graph.count_dimensions(results[positions[0]])
         # The last dimension changes fastest.
@@ -240,14 +277,18 @@ class KernelWriter:
         values = [self._write_value(results[position], indices, scope) for position in positions]
         for position, value in zip(positions, values, strict=True):
             element = self._format_element(f"o{position}", results[position], indices)
-            # If the results have different shapes, each launch writes one result.
+            # If the results of a domain have different shapes, each launch writes only one result.
             condition = f"if (only < 0 || only == {position}) " if len(positions) > 1 else ""
             scope.add(f"{condition}{element} = {value};")
         self.lines.append("    }")
 
     @staticmethod
     def _write_division(index: str, size: str, total: str, scope: Scope) -> None:
-        """Divide the remainder; with 32 bits if they suffice, because that is faster."""
+        """Write the division of `remainder` by `size`, whose remainder is `index`.
+
+        If the number of elements, `total`, fits in 32 bits, the division has 32 bits, which is
+        faster.
+        """
         for condition, kind in ((f"if ({total} <= 0xffffffffu)", "ga_uint"), ("else", "ga_size")):
             scope.add(
                 f"    {condition} {{ {index} = ({kind})remainder % ({kind}){size};"
@@ -255,7 +296,13 @@ class KernelWriter:
             )
 
     def _format_element(self, array: str, reference: int, indices: Sequence[str]) -> str:
-        """Return an element of an array as a C expression."""
+        """Return the C expression of an array's element.
+
+        Args:
+            array: the C name of the array, such as i0 or o0.
+            reference: the reference of the array.
+            indices: the C expressions of the indices.
+        """
         terms = [
             f" + {index} * {array}_s{axis}" for axis, index in enumerate(indices) if index != "0"
         ]
@@ -265,7 +312,7 @@ class KernelWriter:
         )
 
     def _write_value(self, reference: int, indices: tuple[str, ...], scope: Scope) -> str:
-        """Write code for an element; return the C variable that has its value."""
+        """Write code that computes the element of a value; return the C variable that has it."""
         indices = tuple(
             "0" if broadcast else index
             for broadcast, index in zip(self.graph.get_pattern(reference), indices, strict=True)
@@ -297,16 +344,17 @@ class KernelWriter:
     def _write_elemwise(
         self, step: Step, reference: int, indices: tuple[str, ...], scope: Scope, name: str
     ) -> None:
+        """Write code that sets the C variable `name` to the element of an elementwise step."""
         values = [self._write_value(argument, indices, scope) for argument in step.arguments]
         dtypes = [self.graph.variables[argument].type.dtype for argument in step.arguments]
         node = step.op.scalar_op.make_node(*[get_scal(dtype)() for dtype in dtypes])
         code = node.op.c_code(node, name, values, [name], {"fail": "return;"})
         with contextlib.suppress(MethodNotDefined):
-            # Remove line continuations, because the kernel's source becomes a C string.
+            # Remove line continuations, because the source of the kernel becomes a C string.
             self.support[node.op.c_support_code().replace("\\\n", " ")] = None
         kind = self.graph.get_type(reference)
         scope.add(f"{kind} {name};")
-        # Directives of the preprocessor start at the beginning of a line.
+        # Start a new line, because the code may begin with a preprocessor directive.
         scope.add("{\n" + in_kernels(code) + "\n}")
         function = kind.removeprefix("ga_")
         if reference in self._used and function in WORDS:
@@ -314,7 +362,7 @@ class KernelWriter:
             scope.add(f"{name} = round_{function}({name}, zero);")
 
     def _write_index(self, index: str, length: str, scope: Scope) -> str:
-        """Write code for an index of an array whose length may be 1 and is broadcast."""
+        """Write code for an index along an axis that is broadcast if its length is 1."""
         key = (index, length)
         name = scope.find(key)
         if name is None:
@@ -326,47 +374,52 @@ class KernelWriter:
     def _write_join(
         self, step: Step, reference: int, indices: tuple[str, ...], scope: Scope, name: str
     ) -> None:
+        """Write code that sets the C variable `name` to the element of a join."""
         arrays = step.arguments[1:]
         axis = self.graph.get_axis(step, len(indices))
         index = self._write_index(indices[axis], f"j{reference}_{len(arrays) - 1}", scope)
         scope.add(f"{self.graph.get_type(reference)} {name};")
-        before = "0"
+        begin = "0"
         for number, array in enumerate(arrays):
             end = f"j{reference}_{number}"
             last = number == len(arrays) - 1
             scope.add("{" if last else f"if ({index} < {end}) {{")
             inner = scope.open()
-            at = (*indices[:axis], f"({index} - {before})", *indices[axis + 1 :])
-            inner.add(f"{name} = {self._write_value(array, at, inner)};")
+            array_indices = (*indices[:axis], f"({index} - {begin})", *indices[axis + 1 :])
+            inner.add(f"{name} = {self._write_value(array, array_indices, inner)};")
             scope.add("}" if last else "} else")
-            before = end
+            begin = end
 
     def _write_increment(
         self, step: Step, reference: int, indices: tuple[str, ...], scope: Scope, name: str
     ) -> None:
+        """Write code that sets the C variable `name` to the element of an increment."""
         array, increment = step.arguments[:2]
         value = self._write_value(array, indices, scope)
         scope.add(f"{self.graph.get_type(reference)} {name} = {value};")
-        conditions, at, removed = [], list(indices), []
+        conditions, shifted, removed_axes = [], list(indices), []
         for axis, entry in iterate_bounds(step.op, len(indices)):
             begin, end = f"b{reference}_{axis}", f"e{reference}_{axis}"
             index = self._write_index(indices[axis], f"m{reference}_{axis}", scope)
             conditions.append(f"{index} >= {begin} && {index} < {end}")
-            at[axis] = f"({index} - {begin})"
+            shifted[axis] = f"({index} - {begin})"
             if not isinstance(entry, slice):
-                removed.append(axis)
+                removed_axes.append(axis)
         scope.add(f"if ({' && '.join(conditions) or '1'}) {{")
         inner = scope.open()
-        inner_indices = tuple(index for axis, index in enumerate(at) if axis not in removed)
-        other = self._write_value(increment, inner_indices, inner)
-        inner.add(f"{name} {'=' if step.op.set_instead_of_inc else '+='} {other};")
+        increment_indices = tuple(
+            index for axis, index in enumerate(shifted) if axis not in removed_axes
+        )
+        addend = self._write_value(increment, increment_indices, inner)
+        inner.add(f"{name} {'=' if step.op.set_instead_of_inc else '+='} {addend};")
         scope.add("}")
 
 
 def list_inplace(graph: Graph) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of a result and an input whose memory it can take.
+    """Yield pairs of a result's position and an input that the result can overwrite.
 
-    Only the thread that writes an element reads the element of that input.
+    This is safe if the thread that writes an element of the result is the only thread that reads
+    the same element of the input.
     """
     reads = KernelWriter(graph).reads
     for domain, positions in enumerate(graph.domains):
@@ -379,7 +432,7 @@ def list_inplace(graph: Graph) -> Iterator[tuple[int, int]]:
 
 
 def make_literal(variable: Any) -> Literal | None:
-    """Return a finite constant of one element as a literal; None for other constants."""
+    """Return a Literal for a finite constant of one element; None for other constants."""
     value = np.asarray(variable.data)
     if value.size != 1 or value.dtype.kind not in "biuf" or not np.isfinite(value).all():
         return None

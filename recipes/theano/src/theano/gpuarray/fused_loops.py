@@ -1,8 +1,10 @@
 """GpuFusedLoops: compute several elementwise results, of one or more shapes, in one kernel.
 
-Theano's own fusion keeps one kernel per result: a step of an LSTM's gradient launches kernels for
-its gates, for the slices that it increments and for its states. A launch takes longer than the
-arithmetic. fused_kernels.py writes the kernel; this module writes the host's part; fuse_loops.py
+Theano's own fusion makes one kernel per result. For example, a step of an LSTM's gradient launches
+kernels for its gates, for the slices that it increments, and for its states. A launch takes longer
+than the arithmetic.
+
+fused_kernels.py writes the kernel. This module writes the code that runs on the host. fuse_loops.py
 changes graphs.
 """
 
@@ -23,9 +25,10 @@ if TYPE_CHECKING:
 
     from theano.gof.graph import Variable
 
-# Threads of a block, and blocks: the threads loop over further elements.
+# The number of threads of a block, and the largest number of blocks. If there are more elements,
+# each thread computes several.
 THREADS, BLOCKS = 256, 4096
-# Maps a kind of parameter to its type in the kernel.
+# Maps a kind of parameter to the beginning of its declaration in the kernel.
 PARAMETERS = {
     "array": "GLOBAL_MEM char *",
     "size": "const ga_size ",
@@ -34,9 +37,11 @@ PARAMETERS = {
 
 
 class GpuFusedLoops(GpuKernelBase, Op):
-    """Compute the results of a program.
+    """Compute the results of a program in one kernel.
 
-    ``inplace`` has pairs: the position of a result, and the input that it overwrites.
+    Attributes:
+        program: the program (fused_kernels.py).
+        inplace: pairs of a result's position and the number of the input that it overwrites.
     """
 
     __props__ = ("program", "inplace")
@@ -55,12 +60,12 @@ class GpuFusedLoops(GpuKernelBase, Op):
         return f"GpuFusedLoops{{{', '.join(names)}}}{list(self.inplace) or ''}"
 
     def make_node(self, *inputs: Variable) -> Apply:
-        """Return a node, whose outputs have the types of the program's results."""
+        """Return a node whose outputs have the types of the program's results."""
         graph = Graph(self.program, inputs)
         return Apply(self, list(inputs), [graph.variables[i].type() for i in self.program.results])
 
     def get_params(self, node: Apply) -> Any:
-        """Return the context of the arrays."""
+        """Return the context, libgpuarray's handle of the device, of the arrays."""
         return node.outputs[0].type.context
 
     def c_headers(self) -> list[str]:
@@ -70,7 +75,7 @@ class GpuFusedLoops(GpuKernelBase, Op):
         return [*super().c_header_dirs(), gpuarray_helper_inc_dir()]
 
     def c_code_cache_version(self) -> tuple[Any, ...]:
-        """Return the version of this code and of the code of all scalar ops."""
+        """Return the versions of this code and of all scalar ops, or () if an op has no version."""
         versions = [
             step.op.scalar_op.c_code_cache_version()
             for step in self.program.steps
@@ -132,7 +137,7 @@ class GpuFusedLoops(GpuKernelBase, Op):
         return -1;
     }};"""
         writer = HostWriter(graph, dict(self.inplace), inputs, outputs, sub["params"])
-        # The lambda has one exit on errors; each exit of c_code is a jump to a label.
+        # Errors in the lambda return -1, because the code "fail" jumps to a label outside of it.
         return f"""
 auto compute = [&]() -> int {{
 {writer.write(launch)}
@@ -150,7 +155,19 @@ def add_sizes(graph: Graph) -> str:
 
 
 def list_parameters(graph: Graph) -> list[tuple[str, str, str]]:
-    """Return the kernel's parameters: key of PARAMETERS, name, and C expression of the host."""
+    """Return the kernel's parameters: key of PARAMETERS, name, and C expression on the host.
+
+    Names have these forms, where D numbers the domains (Graph.domains), R is a reference, K is an
+    axis, I an input and P the position of a result:
+
+    - zero: 0 (see fused_kernels.ROUND)
+    - only: the position of the only result to write, or -1
+    - nD: the number of elements of a domain; dD_K: its length along an axis
+    - flatD: whether one number can index all arrays of a domain
+    - jR_N: the end of array N in a join
+    - bR_K, eR_K, mR_K: begin and end of the slice that an increment changes, and the array's length
+    - iI, oP: the memory of an input or result, with iI_offset in bytes, and iI_sK for its strides
+    """
     results = graph.program.results
     parameters = [("size", "zero", "0"), ("difference", "only", "only")]
     for number, positions in enumerate(graph.domains):
@@ -176,7 +193,7 @@ def list_parameters(graph: Graph) -> list[tuple[str, str, str]]:
 
 
 class HostWriter:
-    """Write the host's part: shapes and their checks, memory of results, and launches."""
+    """Write the C code that runs on the host: checks of shapes, allocations, and launches."""
 
     def __init__(
         self,
@@ -192,10 +209,11 @@ class HostWriter:
         self.lines: list[str] = []
 
     def write(self, launch: str) -> str:
-        """Return the body of a function that returns -1 on errors.
+        """Return the body of a C++ function that returns -1 on errors.
 
-        ``launch`` defines a lambda, whose parameter is the position of the only result to write,
-        or -1.
+        Args:
+            launch: the definition of a lambda `launch`, which launches the kernel. Its parameter is
+                the position of the only result to write, or -1 for all results.
         """
         graph = self.graph
         for i in graph.arrays:
@@ -221,15 +239,15 @@ class HostWriter:
         self.lines.append("    " + line)
 
     def _add_check(self, call: str) -> None:
-        """Append a call of a function that returns -1 on errors."""
+        """Append a call of a C function, and return -1 if it fails."""
         self._add(f"if ({call})\n        return -1;")
 
     def _add_shape(self, name: str, ndim: int) -> None:
-        """Append a shape of ones."""
+        """Append the definition of a shape whose lengths are 1."""
         self._add(f"size_t {name}[{ndim + 1}] = {{{', '.join(['1'] * (ndim + 1))}}};")
 
     def _format_shape(self, reference: int) -> str:
-        """Return the C array of a shape."""
+        """Return the C expression of a value's shape, an array."""
         if reference < 0:
             return f"l{-1 - reference}"
         if self.graph.get_step(reference) is None:
@@ -237,11 +255,12 @@ class HostWriter:
         return f"s{reference}"
 
     def _format_number(self, reference: int) -> str:
-        """Return a scalar of the host as a C expression."""
+        """Return the C expression of a scalar on the host."""
         literal = self.graph.get_literal(reference)
         return literal.text if literal else self.inputs[reference]
 
     def _write_input(self, i: int) -> None:
+        """Write the check of an input's number of dimensions, and its strides."""
         ndim = self.graph.count_dimensions(i)
         self._add(f"PyGpuArrayObject *a_i{i} = {self.inputs[i]};")
         self._add(f"if (PyGpuArray_NDIM(a_i{i}) != {ndim}) {{")
@@ -253,19 +272,21 @@ class HostWriter:
         self._add(f"ssize_t i{i}_s[{ndim + 1}];\n    fused_strides(i{i}_s, a_i{i});")
 
     def _write_elemwise(self, reference: int, step: Step) -> None:
+        """Write the computation and checks of an elementwise step's shape."""
         ndim = self.graph.count_dimensions(reference)
         for number, argument in enumerate(step.arguments):
             pattern = self.graph.get_pattern(argument)
             mask = sum(1 << k for k, broadcast in enumerate(pattern) if not broadcast)
-            # GpuElemwise checks a repeated input once.
+            # Check a repeated argument once, as GpuElemwise does.
             if mask and argument not in step.arguments[:number]:
                 shape = self._format_shape(argument)
                 self._add_check(f"fused_broadcast(s{reference}, {shape}, {mask}, {ndim}, {number})")
 
     def _write_join(self, reference: int, step: Step) -> None:
+        """Write the computation and checks of a join's shape."""
         ndim = self.graph.count_dimensions(reference)
         axis = self.graph.get_axis(step, ndim)
-        before = "0"
+        begin = "0"
         for number, array in enumerate(step.arguments[1:]):
             shape = self._format_shape(array)
             if number == 0:
@@ -273,11 +294,12 @@ class HostWriter:
             else:
                 self._add_check(f"fused_join(s{reference}, {shape}, {ndim}, {axis})")
             end = f"j{reference}_{number}"
-            self._add(f"ssize_t {end} = {before} + {shape}[{axis}];")
-            before = end
-        self._add(f"s{reference}[{axis}] = {before};")
+            self._add(f"ssize_t {end} = {begin} + {shape}[{axis}];")
+            begin = end
+        self._add(f"s{reference}[{axis}] = {begin};")
 
     def _write_increment(self, reference: int, step: Step) -> None:
+        """Write the computation of an increment's shape and slices, and the checks of them."""
         array, increment, *numbers = step.arguments
         ndim = self.graph.count_dimensions(reference)
         self._add(f"memcpy(s{reference}, {self._format_shape(array)}, {ndim} * sizeof(size_t));")
@@ -307,7 +329,10 @@ class HostWriter:
         self._add_check(f"fused_increment({shape}, t{reference}, {len(lengths)})")
 
     def _write_results(self) -> None:
-        """Compare the shapes of the results of each loop, and provide memory for the results."""
+        """Write the comparison of the shapes in each domain, and the allocation of the results.
+
+        The C variable `together` is 1 if all results of each domain have the same shape.
+        """
         results = self.graph.program.results
         self._add("int together = 1;")
         for number, (first, *others) in enumerate(self.graph.domains):
@@ -330,7 +355,7 @@ class HostWriter:
             self._add(f"fused_strides(o{position}_s, a_o{position});")
 
     def _write_flat(self, number: int, positions: Sequence[int]) -> None:
-        """Index the arrays of a loop by one number, if all of them are contiguous."""
+        """Write code that indexes the arrays of a domain by one number if all are contiguous."""
         ndim = self.graph.count_dimensions(self.graph.program.results[positions[0]])
         if arrays := self._find_flat(number, positions, ndim):
             calls = (f"fused_flat(a_{name}, d{number})" for name in arrays)
@@ -340,24 +365,24 @@ class HostWriter:
             self._add("}")
 
     def _find_flat(self, number: int, positions: Sequence[int], ndim: int) -> list[str]:
-        """Return the arrays that one number can index; none if the loop needs all indices."""
+        """Return the C names of a domain's arrays if one number can index them, otherwise []."""
         if ndim < 2 or number in self.kernel.indexed:
             return []
         identity = tuple(f"x{number}_{axis}" for axis in range(ndim))
         arrays = [f"o{position}" for position in positions]
         for i, reads in self.kernel.reads.items():
-            ways = {
+            index_tuples = {
                 indices for domain, indices in reads if domain == number and set(indices) != {"0"}
             }
-            if not ways - {()}:
+            if not index_tuples - {()}:
                 continue
-            if ways != {identity} or {domain for domain, _ in reads} != {number}:
+            if index_tuples != {identity} or {domain for domain, _ in reads} != {number}:
                 return []
             arrays.append(f"i{i}")
         return arrays
 
     def _write_launches(self) -> None:
-        """Launch the kernel once, or once per result if results of a loop differ in shape."""
+        """Write one launch, or one launch per result if shapes differ within a domain."""
         self._add("if (together)\n        return launch(-1);")
         domains = self.graph.domains
         self._add(" = ".join(f"n{number}" for number in range(len(domains))) + " = 0;")

@@ -1,7 +1,7 @@
 """Optimizations that remove copies from the device to the host inside a function.
 
-The host waits for each of these copies, so a copy costs more than a kernel. Most copies transfer
-little: shapes, indices and error flags.
+The host waits for each of these copies, so a copy takes longer than the launch of a kernel. Most
+copies transfer only shapes, indices and error flags.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ from theano.scan_module.scan_op import Scan
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# Elements of a constant that is copied to the host.
+# The largest number of elements of a constant that is copied to the host.
 MAX_CONSTANT = 4096
-# Ops of integers that wrap around equally on the host and on the device.
+# Scalar ops that have the same results for integers on the host and on the device, also if they
+# overflow.
 EXACT = (
     *(scalar.Add, scalar.Sub, scalar.Mul, scalar.Neg, scalar.Abs, scalar.Sgn),
     *(scalar.Maximum, scalar.Minimum, scalar.Clip, scalar.Switch, scalar.Cast, scalar.Identity),
@@ -50,13 +51,13 @@ EXACT = (
 
 
 def owner_of(variable: Variable, *ops: type) -> Apply | None:
-    """Return the node that computes a variable, if its op is of one of these classes."""
+    """Return the node that computes a variable if its op has one of these classes, else None."""
     node = variable.owner
     return node if node is not None and isinstance(node.op, ops) else None
 
 
 def local_shape_of_transfer(node: Apply) -> list[Variable] | None:
-    """Read a shape without copying the array to the host."""
+    """Replace the length of a copy on the host by the length of the array on the device."""
     if isinstance(node.op, Shape_i) and (transfer := owner_of(node.inputs[0], HostFromGpu)):
         return [node.op(transfer.inputs[0])]
     return None
@@ -68,9 +69,10 @@ def is_integer(variable: Variable) -> bool:
 
 
 def local_integers_on_host(node: Apply) -> list[Variable] | None:
-    """Compute an integer vector or scalar on the host if it depends only on values of the host.
+    """Compute an integer vector or scalar on the host if it depends only on values on the host.
 
-    Theano moves the arithmetic of shapes and indices to the device, because an array depends on it.
+    Theano moved the arithmetic of shapes and indices to the device, because an array on the device
+    depends on it.
     """
     out = node.outputs[0]
     on_host = compute_on_host(node.inputs[0], {}) if is_integer(out) else None
@@ -78,14 +80,14 @@ def local_integers_on_host(node: Apply) -> list[Variable] | None:
 
 
 def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
-    """Return integers of the host with the value of integers of the device.
+    """Return a variable on the host that has the same integers as a variable on the device.
 
-    Return None if the host cannot compute the value, or could compute a value other than the
+    Return None if the host cannot compute the integers, or if its results could differ from the
     device's.
 
     Args:
-        variable: a variable on the device.
-        computed: the results of earlier calls.
+        variable: a variable on the device. A variable on the host is returned unchanged.
+        computed: the results of earlier calls, by variable.
     """
     if not isinstance(variable.type, GpuArrayType):
         return variable
@@ -95,6 +97,7 @@ def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
 
 
 def _compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
+    """Compute a result of compute_on_host that is not in `computed`."""
     node = variable.owner
     if not is_integer(variable):
         return None
@@ -114,7 +117,8 @@ def _compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
 def is_exact(op: Any) -> bool:
     """Return whether a scalar op of integers has the same result on the host and on the device.
 
-    Powers, which are computed with floating-point numbers, and divisions by zero are not exact.
+    Powers are not exact, because they are computed with floating-point numbers. Divisions are not
+    exact, because division by zero may differ.
     """
     if isinstance(op, scalar.Composite):
         return all(
@@ -125,7 +129,7 @@ def is_exact(op: Any) -> bool:
 
 
 def is_movable(op: Any) -> bool:
-    """Return whether ``make_host_op`` supports an op of the device."""
+    """Return whether ``make_host_op`` supports an op on the device."""
     if isinstance(op, GpuElemwise):
         return not op.inplace_pattern and is_exact(op.scalar_op)
     if isinstance(op, GpuIncSubtensor):
@@ -134,7 +138,7 @@ def is_movable(op: Any) -> bool:
 
 
 def make_host_op(op: Any) -> Any:
-    """Return the op of the host for an op of the device."""
+    """Return the op on the host that corresponds to an op on the device."""
     if isinstance(op, GpuContiguous):
         return tensor.tensor_copy
     if isinstance(op, GpuElemwise):
@@ -149,12 +153,12 @@ def make_host_op(op: Any) -> Any:
 
 
 def local_check_on_host(node: Apply) -> list[Variable] | None:
-    """Check indices that are on the host there, instead of reading the device's error flag."""
+    """Check indices on the host if they are there, instead of reading the device's error flag."""
     checked: Any
     if type(node.op) is GpuTakeRows:
         checked = GpuTakeCheckedRows()
     elif type(node.op) is GpuAdvancedIncSubtensor1_dev20 and all(
-        # For other inputs, the op runs in Python.
+        # For other inputs, GpuAdvancedIncSubtensor1_dev20 runs in Python.
         variable.ndim == 2 and variable.dtype in ("float32", "float64")
         for variable in node.inputs[:2]
     ):
@@ -168,9 +172,9 @@ def local_check_on_host(node: Apply) -> list[Variable] | None:
 
 
 class IntegersToScans(opt.Optimizer):
-    """Pass integer vectors and scalars to scans on the host, if they can be computed there.
+    """Pass integer vectors and scalars to scans on the host if the host can compute them.
 
-    The scan's step may need them on the host, as shapes or bounds.
+    The steps of the scan may need the integers on the host, as shapes or bounds of slices.
     """
 
     def add_requirements(self, fgraph: Any) -> None:
@@ -178,18 +182,20 @@ class IntegersToScans(opt.Optimizer):
         fgraph.attach_feature(theano.gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: Any) -> None:
-        """Change the inputs of all scans over arrays of a device."""
+        """Change the inputs of all scans over arrays on a device."""
         for node in fgraph.toposort():
             if isinstance(node.op, Scan) and node.op.info.get("gpua"):
                 self._change(fgraph, node)
 
     @staticmethod
     def _change(fgraph: Any, node: Apply) -> None:
+        """Replace a scan by a scan whose integer inputs are on the host."""
         inner, outputs = gpu_reconstruct_graph(node.op.inputs, node.op.outputs)
         outer = list(node.inputs)
         last_states = 1 + node.op.n_seqs + node.op.n_outs + node.op.n_shared_outs
         replaced = {}
-        # The inputs that are the same in each step come last, inside and outside.
+        # The inputs that are the same in each step are the last inner and outer inputs. Count from
+        # the end.
         for i in range(last_states + node.op.n_nit_sot - len(outer), 0):
             variable = inner[i]
             if not isinstance(variable.type, GpuArrayType) or not is_integer(variable):
@@ -202,8 +208,8 @@ class IntegersToScans(opt.Optimizer):
         if not replaced:
             return
         outputs = theano.clone(outputs, replace=replaced)
-        # Hash the graph as Theano does when it moves a scan to the device: the scan's own hash does
-        # not describe arrays of the device.
+        # Hash the graph as Theano does when it moves a scan to the device, because the scan's own
+        # hash does not describe arrays on the device.
         graph = theano.gof.FunctionGraph(*gpu_reconstruct_graph(inner, outputs), clone=True)
         info = {**node.op.info, "gpu_hash": hash(theano.gof.CLinker().cmodule_key_(graph, []))}
         op = Scan(inner, outputs, info, typeConstructor=_scan_type_infer(node))
@@ -221,7 +227,8 @@ REWRITES = (
 )
 
 theano.compile.optdb.register(
-    # Register it after the transfers to the device, at 48.5, and before the fusion of loops, at 49.
+    # Run it after the transfers to the device, at position 48.5, and before the fusion of loops, at
+    # position 49.
     "gpua_host_round_trips",
     theano.gof.EquilibriumOptimizer(
         [

@@ -1,10 +1,11 @@
 """GpuTakeRows: select rows of a GPU array by a vector of indices.
 
-The op loads its kernel once. Theano's own op calls GpuArray_take1, which compiles and loads a
-kernel in each call. That takes longer than the copy of the rows.
+GpuTakeRows loads its kernel once. Theano's own op calls GpuArray_take1, which compiles and loads a
+kernel in each call. This takes longer than the copy of the rows.
 
-Kernels report indices out of range by a flag, for which the host must wait. If the indices are on
-the host too, GpuTakeCheckedRows and GpuIncrementCheckedRows check them there.
+Kernels report indices out of range by an error flag on the device. The host must wait for the
+kernel to read the flag. If the indices are on the host too, GpuTakeCheckedRows and
+GpuIncrementCheckedRows check them there, and do not read the flag.
 """
 
 from __future__ import annotations
@@ -45,7 +46,13 @@ KERNEL void take(const ga_size n, const ga_size rows, const ga_ssize stride0, {d
 
 
 def write_check(indices: str, array: str, fail: str) -> str:
-    """Return C code that raises IndexError for indices out of the range of an array's rows."""
+    """Return C code that raises IndexError if an index is out of the range of an array's rows.
+
+    Args:
+        indices: the C name of a NumPy vector of int64.
+        array: the C name of a device array.
+        fail: C code that runs after the exception was set.
+    """
     return f"""
 for (npy_intp k = 0; k < PyArray_DIM({indices}, 0); k++) {{
     npy_int64 index = *(npy_int64 *)PyArray_GETPTR1({indices}, k);
@@ -59,12 +66,13 @@ for (npy_intp k = 0; k < PyArray_DIM({indices}, 0); k++) {{
 
 
 class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
-    """Select the rows of the first input that the second input, a vector of int64, lists.
+    """Select rows of the first input; the second input, a vector of int64, has their indices.
 
-    It is a subclass, because programs derive classes from GpuAdvancedSubtensor1 and GpuKernelBase
-    together.
+    GpuAdvancedSubtensor1 itself cannot derive from GpuKernelBase: Python would reject a program's
+    class with the bases (GpuKernelBase, GpuAdvancedSubtensor1). Therefore this op is a subclass.
     """
 
+    # C code that waits for the kernel and reads its error flag.
     READ_FLAG = """
     if (status == GA_NO_ERROR)
         status = gpudata_read(&error, errors, 0, sizeof error);
@@ -83,7 +91,7 @@ class GpuTakeRows(GpuKernelBase, GpuAdvancedSubtensor1):
         return (2,)
 
     def gpu_kernels(self, node: Apply, name: str) -> list[Kernel]:
-        """Return the kernel that copies each element of the rows."""
+        """Return the kernel, which copies the elements of the rows."""
         from pygpu.gpuarray import SIZE, SSIZE, GpuArray  # noqa: PLC0415 (comes with devices)
 
         x = node.inputs[0]
@@ -147,12 +155,12 @@ if (n > 0) {{
 
 
 class GpuTakeCheckedRows(GpuTakeRows):
-    """Select rows by indices of the device, after a check of the same indices on the host."""
+    """Select rows by indices on the device, after a check of equal indices on the host."""
 
     READ_FLAG = ""
 
     def make_node(self, x: Variable, indices: Variable, on_host: Variable) -> Apply:
-        """Return a node; ``on_host`` is a vector of int64."""
+        """Return a node; ``on_host`` is a copy of the indices on the host, a vector of int64."""
         node = super().make_node(x, indices)
         return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
 
@@ -162,22 +170,23 @@ class GpuTakeCheckedRows(GpuTakeRows):
     def c_code(
         self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
     ) -> str:
-        """Return C code that checks the indices, and calls the kernel."""
+        """Return C code that checks the indices on the host and calls the kernel."""
         code = super().c_code(node, name, inputs, outputs, sub)
         return f"{write_check(inputs[2], inputs[0], sub['fail'])} {{ {code} }}"
 
     def infer_shape(self, node: Apply, shapes: list[Any]) -> Any:
-        """Return the shape of the rows, which does not depend on the copy of the indices."""
+        """Return the shape of the selected rows; the copy of the indices does not affect it."""
         return super().infer_shape(node, shapes[:2])
 
 
 class GpuIncrementCheckedRows(GpuAdvancedIncSubtensor1_dev20):
-    """Increment or set rows of a matrix, after a check of the indices on the host."""
+    """Increment or set rows of a matrix, after a check of equal indices on the host."""
 
+    # The base class's C code that waits for the kernel and reads its error flag; it is removed.
     READ = "err = gpudata_read(&kerr, errbuf, 0, sizeof(int));"
 
     def make_node(self, x: Variable, y: Variable, indices: Variable, on_host: Variable) -> Apply:
-        """Return a node; ``on_host`` is a vector of int64."""
+        """Return a node; ``on_host`` is a copy of the indices on the host, a vector of int64."""
         node = super().make_node(x, y, indices)
         return Apply(self, [*node.inputs, on_host], [node.outputs[0].type()])
 
@@ -192,7 +201,7 @@ class GpuIncrementCheckedRows(GpuAdvancedIncSubtensor1_dev20):
     def c_code(
         self, node: Apply, name: str, inputs: list[str], outputs: list[str], sub: dict[str, Any]
     ) -> str:
-        """Return C code that checks the indices, and calls the kernel."""
+        """Return C code that checks the indices on the host and calls the kernel."""
         code = super().c_code(node, name, inputs[:3], outputs, sub)
         return f"{write_check(inputs[3], inputs[0], sub['fail'])} {{ {code} }}"
 

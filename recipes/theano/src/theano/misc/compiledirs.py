@@ -18,7 +18,7 @@ _logger = logging.getLogger("theano.misc.compiledirs")
 
 @functools.cache
 def private() -> str:
-    """Make a directory that is removed when this process ends, and return it.
+    """Make a private directory, once per process; it is removed when this process ends.
 
     Raises:
         OSError: there is no space for temporary files.
@@ -28,31 +28,32 @@ def private() -> str:
     return path
 
 
-# The number of the process that made a private directory, and the directory.
+# Pairs of the number of the process that made a private directory, and the path.
 private_directories: list[tuple[int, str]] = []
 
 
-# Register it early, so that it runs after other exit handlers, which may use the directories.
+# Exit handlers run in reverse order of registration. This handler is registered early, so it runs
+# after handlers that may use the directories.
 @atexit.register
 def remove_private() -> None:
-    """Remove the private directories of this process, not of the process that forked it."""
+    """Remove the private directories of this process, but not its parent's after a fork."""
     for process, path in private_directories:
         if process == os.getpid():
             shutil.rmtree(path, ignore_errors=True)
 
 
 def choose(path: str) -> str:
-    """Return the compiledir: the configured directory if usable, otherwise a private directory.
+    """Return the compiledir: the configured directory if it is usable, else a private directory.
 
     A read-only directory is usable: its modules are loaded.
 
     Args:
-        path: the configured directory; it is created if needed, not writable by others.
+        path: the configured directory. If it does not exist, it is created with the mode 0o755.
 
     Raises:
-        ValueError: a private directory cannot be made either.
+        ValueError: the configured directory is not usable, and a private one cannot be made.
     """
-    # Modules are identified by their paths, and the target of a link can change.
+    # Resolve symlinks, because a module is identified by its path, and a symlink can change.
     directory = Path(path).expanduser().resolve()
     try:
         for ancestor in reversed([directory, *directory.parents]):

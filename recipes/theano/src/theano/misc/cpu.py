@@ -1,8 +1,9 @@
 """Choice of g++'s flags for a processor, by the instructions that it offers.
 
-The name of a processor is not enough. g++ 10 mistakes newer processors for older processors (a Zen
-4 for a Zen 2 with AVX-512) and tunes for these, and a virtual machine or an emulator hides
-instructions. In this module, each level of instructions adds flags, for any name of a processor.
+The name of a processor is not enough to choose flags. g++ 10 mistakes newer processors for older
+processors, such as a Zen 4 for a Zen 2 with AVX-512, and tunes for the older processor. A virtual
+machine or an emulator can hide instructions. Therefore this module ignores the name: each level of
+instructions adds flags.
 """
 
 from __future__ import annotations
@@ -12,32 +13,40 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-# NumPy reads CPUID, and XGETBV for the registers that the system saves. Under QEMU's emulation,
-# /proc/cpuinfo describes the host.
+# NumPy reads the instructions with CPUID, and the registers that the system saves with XGETBV. Do
+# not read /proc/cpuinfo: under QEMU's emulation, it describes the host.
 from numpy.core._multiarray_umath import __cpu_features__
 
 _logger = logging.getLogger(__name__)
 
 
 class Level(NamedTuple):
-    """The instructions that a level adds: their name, NumPy's names of them, and g++'s flags."""
+    """The instructions that a level adds to the previous level.
+
+    Attributes:
+        name: the name of the level.
+        features: NumPy's names of the instructions.
+        flags: g++'s flags for the instructions.
+    """
 
     name: str
     features: frozenset[str]
     flags: tuple[str, ...]
 
 
-# A processor of a level is of all previous levels too. Without -march= and -mtune=, g++ tunes for
-# no processor: the tuning for znver1 and znver2 does not vectorize some loops.
+# A processor that has a level has all previous levels too. The flags contain neither -march= nor
+# -mtune=, so g++ tunes for no special processor: tuned for znver1 or znver2, it does not vectorize
+# some loops.
 LEVELS = (
     Level("sse4.2", frozenset({"SSSE3", "SSE41", "POPCNT", "SSE42"}), ("-msse4.2", "-mpopcnt")),
     Level("avx", frozenset({"AVX"}), ("-mavx",)),
     Level("avx2", frozenset({"AVX2"}), ("-mavx2",)),
-    # libtheano_functions uses AVX2 too: FMA without AVX2 (AMD's Piledriver) does not count.
+    # This level comes after avx2, because libtheano_functions uses FMA and AVX2. Piledriver, which
+    # has FMA without AVX2, does not have the level.
     Level("fma", frozenset({"FMA3"}), ("-mfma",)),
     Level(
         "avx512",
-        # AVX512_SKX means F, CD, BW, DQ and VL.
+        # AVX512_SKX stands for AVX512F, AVX512CD, AVX512BW, AVX512DQ and AVX512VL.
         frozenset({"AVX512F", "AVX512_SKX"}),
         (
             *("-mavx512f", "-mavx512cd", "-mavx512bw", "-mavx512dq", "-mavx512vl"),
@@ -45,12 +54,13 @@ LEVELS = (
         ),
     ),
 )
-# With these flags, g++ itself chooses, and its choice can differ between nodes of a cluster.
+# Flags with which g++ itself chooses the instructions. Its choice can differ between the nodes of a
+# cluster.
 NATIVE = frozenset({"-march=native", "--march=native", "-mtune=native"})
 
 
 def processor_levels(features: Iterable[str]) -> list[Level]:
-    """Return the levels of a processor, by NumPy's names of its features."""
+    """Return the levels that a processor has, from NumPy's names of its features."""
     features = frozenset(features)
     return list(itertools.takewhile(lambda level: level.features <= features, LEVELS))
 
@@ -61,7 +71,7 @@ def join_flags(levels: Iterable[Level]) -> list[str]:
 
 
 def level_flags(name: str) -> list[str]:
-    """Return g++'s flags for a level, by its name, and for all previous levels."""
+    """Return g++'s flags for the level with this name and for all previous levels."""
     names = [level.name for level in LEVELS]
     return join_flags(LEVELS[: names.index(name) + 1])
 
@@ -71,9 +81,10 @@ levels = processor_levels(name for name, offered in __cpu_features__.items() if 
 
 
 def cpu_features() -> str:
-    """Return the name of this processor's highest level.
+    """Return the name of this processor's highest level, or "x86-64" if it has none.
 
-    Modules are compiled with that level's flags: processors of one level may share a compiledir.
+    The path of the compiledir contains the name. Processors with the same highest level can share a
+    compiledir, because they run modules that are compiled with the same flags.
     """
     return levels[-1].name if levels else "x86-64"
 

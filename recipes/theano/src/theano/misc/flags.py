@@ -1,6 +1,6 @@
-"""Flags that Theano 1.0.5 does not have.
+"""Definitions of the flags that this distribution adds to Theano 1.0.5.
 
-`theano.configdefaults` imports this module, before it warns of unknown flags.
+`theano.configdefaults` imports this module before it warns of unknown flags.
 """
 
 from __future__ import annotations
@@ -11,7 +11,13 @@ from theano.configparser import AddConfigVar, BoolParam, IntParam, StrParam
 
 
 def add(name: str, text: str, parameter: Any) -> None:
-    """Add a flag that does not change compiled modules; the modules' keys do not contain it."""
+    """Add a flag that does not change compiled modules, so their cache keys do not contain it.
+
+    Args:
+        name: the name of the flag.
+        text: the help text.
+        parameter: the type and the default value, such as BoolParam(False).
+    """
     AddConfigVar(name, text, parameter, in_c_key=False)
 
 

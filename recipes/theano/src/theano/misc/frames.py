@@ -1,4 +1,4 @@
-"""Extraction of stack frames for the traces of variables and nodes, with a cache of frames."""
+"""Extraction of stack traces for variables and nodes, with a cache of frames."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from types import FrameType
 from typing import Any
 
 Frame = tuple[str, int, str, "str | None"]
-# Maps (file, line number, function) to the frame, and linecache's entry of the file at that time.
+# Maps (file, line number, function) to the frame, and to linecache's entry for the file at the time
+# when the frame was cached.
 _frames: dict[tuple[str, int, str], tuple[Frame, Any]] = {}
 
 
@@ -18,7 +19,8 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
     Args:
         frame: the innermost frame.
         limit: the largest number of frames; None means all.
-        skips: parts of file names. The innermost frames of such files are left out.
+        skips: parts of file names. Innermost frames are omitted while is_skipped returns True for
+            their file.
     """
     if limit == 0:
         return []
@@ -29,7 +31,8 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
         code = frame.f_code
         key = (code.co_filename, frame.f_lineno, code.co_name)
         cached = _frames.get(key)
-        # linecache replaces its entry when a file has changed and a traceback is printed.
+        # If a file has changed, linecache replaces its entry when a traceback is printed. Then read
+        # the line again.
         if cached is None or cached[1] is not linecache.cache.get(key[0]):
             line = linecache.getline(key[0], key[1], frame.f_globals)
             cached = _frames[key] = ((*key, line.strip() or None), linecache.cache.get(key[0]))
@@ -41,12 +44,9 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
 
 @functools.cache
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
-    """Return whether the innermost frames of a file are left out.
+    """Return whether a trace omits innermost frames of a file: its name contains one of `skips`.
 
-    Frames of tests are never left out, because a test inside of Theano would have an empty trace.
-
-    Args:
-        filename: the file of a frame.
-        skips: parts of the names of files to leave out.
+    Files whose names contain "tests" are never omitted. Otherwise a variable that a test inside of
+    Theano creates would have an empty trace.
     """
     return "tests" not in filename and any(part in filename for part in skips)

@@ -1,4 +1,4 @@
-"""Thresholds of the C library's malloc for returning freed memory to the system."""
+"""Thresholds above which the C library's malloc returns freed memory to the system."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ import os
 
 
 def keep_freed(megabytes: int) -> None:
-    """Keep up to `megabytes` MiB of freed memory in the process, unless the user tuned malloc."""
-    tuned = [name for name in os.environ if name.startswith("MALLOC_")]
-    if tuned or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
+    """Let malloc keep up to `megabytes` MiB of freed memory in the process.
+
+    Do nothing if an environment variable (MALLOC_*, GLIBC_TUNABLES) tunes malloc, or if the C
+    library has no mallopt.
+    """
+    variables = [name for name in os.environ if name.startswith("MALLOC_")]
+    if variables or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", ""):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        # The constants of malloc.h; both values are bytes, as an int.
+        # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h. Both take a number of bytes as an int.
         m_trim_threshold, m_mmap_threshold = -1, -3
         n_bytes = min(megabytes << 20, 2**31 - 1)
         mallopt(m_trim_threshold, n_bytes)

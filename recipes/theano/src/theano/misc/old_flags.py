@@ -1,6 +1,6 @@
-"""Translation of flags that were written for another machine or for a Theano before 1.0.
+"""Translation of flags that were set for another machine or for a Theano before 1.0.
 
-Each translation logs one warning, and the program continues.
+Instead of raising an error, each translation logs one warning.
 """
 
 from __future__ import annotations
@@ -23,20 +23,22 @@ TRANSLATE = "theano-fast rc translate FILE prints a theanorc with current flags"
 
 @functools.cache
 def warn_once(message: str, *arguments: str) -> None:
-    """Log a warning, once."""
+    """Log a warning, once for each combination of arguments."""
     _logger.warning(message, *arguments)
 
 
 def device(flag: str, value: str) -> str:
-    """Return the current name of a device of the old GPU back end, with a warning.
+    """Return the current name of a device of the old GPU back end, such as cuda0; log a warning.
 
     Args:
-        flag: the name of the flag: "device", or another flag whose value is a device.
-        value: "gpu", or "gpu" and a number.
+        flag: the name of a flag whose value is a device, such as "device".
+        value: the old name: "gpu", or "gpu" and a number.
     """
-    now = value.replace("gpu", "cuda", 1)
-    warn_once("%s=%s names the old GPU back end; Theano uses %s: %s", flag, value, now, TRANSLATE)
-    return now
+    current = value.replace("gpu", "cuda", 1)
+    warn_once(
+        "%s=%s names the old GPU back end; Theano uses %s: %s", flag, value, current, TRANSLATE
+    )
+    return current
 
 
 def drop(flag: str, value: str, instead: str) -> None:
@@ -44,8 +46,8 @@ def drop(flag: str, value: str, instead: str) -> None:
 
     Args:
         flag: the name of the flag.
-        value: its value.
-        instead: the current flags that replace it.
+        value: the value of the flag.
+        instead: the current flags that replace the flag.
     """
     warn_once("%s=%s has no effect; the current flag is %s: %s", flag, value, instead, TRANSLATE)
 
@@ -53,10 +55,15 @@ def drop(flag: str, value: str, instead: str) -> None:
 def from_theanorc(
     section: str, flag: str, prefixes: tuple[str, ...] = (sys.prefix, sys.base_prefix)
 ) -> tuple[str, str]:
-    """Read a flag from the environment's theanorc.
+    """Read a flag from the environment's file etc/theanorc.
+
+    Args:
+        section: the section of the flag, such as "blas".
+        flag: the name of the flag in the section, such as "ldflags".
+        prefixes: the prefixes to search, in this order.
 
     Returns:
-        The flag's value and the prefix of the theanorc, or two empty strings.
+        The flag's value and the prefix of the file, or two empty strings if no file has the flag.
     """
     parser = configparser.RawConfigParser()
     for prefix in prefixes:
@@ -67,37 +74,40 @@ def from_theanorc(
 
 
 def own_blas() -> str:
-    """Return the link flags of the environment's BLAS, or ""."""
+    """Return the link flags of the environment's BLAS, or "" if the environment sets none."""
     return from_theanorc("blas", "ldflags")[0]
 
 
 def compiler(cxx: str) -> None:
-    """Warn if a compiler's C++ library is newer than the environment's.
+    """Warn if the C++ library (libstdc++) of a compiler is newer than the environment's.
 
-    The process loads the environment's library first; then a module that needs a newer library
-    cannot be loaded.
+    A process loads the environment's library first. Then it cannot load a module that needs an
+    interface of the newer library.
+
+    Args:
+        cxx: the value of the flag `cxx`.
     """
     own, prefix = from_theanorc("global", "cxx")
     if not own or not cxx or Path(cxx).resolve() == Path(own).resolve():
         return
-    done = subprocess.run(
+    query = subprocess.run(
         [cxx, "-print-file-name=libstdc++.so"], capture_output=True, text=True, check=False
     )
-    theirs = _newest_interface(done.stdout.strip())
-    environments = _newest_interface(f"{prefix}/lib/libstdc++.so.6")
-    if theirs > environments:
+    compiler_version = _find_newest_interface(query.stdout.strip())
+    own_version = _find_newest_interface(f"{prefix}/lib/libstdc++.so.6")
+    if compiler_version > own_version:
         warn_once(
             "cxx=%s: its libstdc++ (GLIBCXX_3.4.%s) is newer than this environment's (3.4.%s), and "
             "a module that needs it cannot be loaded; without the flag, cxx is %s",
             cxx,
-            str(theirs),
-            str(environments),
+            str(compiler_version),
+            str(own_version),
             own,
         )
 
 
-def _newest_interface(library: str) -> int:
-    """Return N of the newest interface GLIBCXX_3.4.N of a libstdc++, or 0 if there is none."""
+def _find_newest_interface(library: str) -> int:
+    """Return N of the newest interface GLIBCXX_3.4.N of a libstdc++, or 0 if it has none."""
     try:
         content = Path(library).read_bytes()
     except OSError:
@@ -109,31 +119,31 @@ def _newest_interface(library: str) -> int:
 def blas(value: str, cxx: str) -> str:
     """Return the link flags to use for a value of `blas.ldflags`.
 
-    If the environment has a BLAS, it replaces libraries that are named without a directory: the
-    process must not load a second BLAS, such as the host's. It also replaces a library that is
-    named with its directory but does not link.
+    The environment's BLAS, if there is one, replaces libraries that are named without a directory.
+    Otherwise the process could load a second BLAS, such as the host's. The environment's BLAS also
+    replaces a library that is named with its directory but does not link.
 
     Args:
         value: the value of the flag.
-        cxx: the compiler, or "".
+        cxx: the compiler, or "" if there is none.
     """
     own = own_blas()
     if not own or value in ("", own):
         return value
     if not any(flag.startswith("-L") for flag in shlex.split(value)):
         if not any(name in value and name in own for name in ("mkl", "openblas")):
-            named = " ".join(flag for flag in shlex.split(own) if flag.startswith("-l"))
+            libraries = " ".join(flag for flag in shlex.split(own) if flag.startswith("-l"))
             warn_once(
                 "blas.ldflags=%s: Theano uses this environment's BLAS, %s; to use another BLAS,"
                 " name its directory: -L/DIRECTORY -lopenblas",
                 value,
-                named,
+                libraries,
             )
         return own
     program = 'extern "C" void dgemm_(); int main() { dgemm_(); }'
-    if cxx and (why := _complaint(cxx, program, *shlex.split(value))):
+    if cxx and (reason := _find_error(cxx, program, *shlex.split(value))):
         warn_once(
-            "blas.ldflags=%s does not link (%s): Theano uses this environment's BLAS", value, why
+            "blas.ldflags=%s does not link (%s): Theano uses this environment's BLAS", value, reason
         )
         return own
     return value
@@ -141,25 +151,28 @@ def blas(value: str, cxx: str) -> str:
 
 @functools.cache
 def cxxflags(value: str, cxx: str) -> str:
-    """Return a value of `gcc.cxxflags` without flags that g++ rejects, such as clang's.
+    """Return a value of `gcc.cxxflags` without flags that the compiler rejects, such as clang's.
 
     Args:
         value: the value of the flag.
-        cxx: the compiler, or "".
+        cxx: the compiler, or "" if there is none.
     """
     flags = value.split()
-    if not cxx or not flags or not _complaint(cxx, "", *flags, "-c"):
+    if not cxx or not flags or not _find_error(cxx, "", *flags, "-c"):
         return value
-    accepted = [flag for flag in flags if "unrecognized" not in _complaint(cxx, "", flag, "-c")]
+    accepted = [flag for flag in flags if "unrecognized" not in _find_error(cxx, "", flag, "-c")]
     if rejected := [flag for flag in flags if flag not in accepted]:
         warn_once("gcc.cxxflags: %s does not know %s: the flag is ignored", cxx, " ".join(rejected))
     return " ".join(accepted)
 
 
-def _complaint(cxx: str, program: str, *flags: str) -> str:
-    """Compile a program; return "" or the last line of the errors, without ld's summary."""
+def _find_error(cxx: str, program: str, *flags: str) -> str:
+    """Compile a program; return "" if it compiles, otherwise the last line of the errors.
+
+    The line "error: ld returned" is ignored, because it only repeats that the linker failed.
+    """
     with tempfile.TemporaryDirectory() as location:
-        done = subprocess.run(
+        compilation = subprocess.run(
             [cxx, "-x", "c++", "-", *flags, "-o", f"{location}/program"],
             env={**os.environ, "LC_ALL": "C"},
             input=program,
@@ -167,5 +180,5 @@ def _complaint(cxx: str, program: str, *flags: str) -> str:
             text=True,
             check=False,
         )
-    lines = [line for line in done.stderr.splitlines() if "error: ld returned" not in line]
-    return (lines or ["it failed"])[-1] if done.returncode else ""
+    lines = [line for line in compilation.stderr.splitlines() if "error: ld returned" not in line]
+    return (lines or ["it failed"])[-1] if compilation.returncode else ""

@@ -1,9 +1,9 @@
 """Ownership and permission checks for files that Theano loads, because loading them runs code.
 
-Files are loaded if they belong to this user, to root, or to a user or group of the flag
-`cmodule.trusted`, and if nobody else may write to them. This applies to the compiledir and to its
-files. In addition, base_compiledir must not be writable by everyone. Directories further above are
-not checked: users who may write there can only add their own files.
+Theano loads a file only if it belongs to this user, to root, or to a user or group that the flag
+`cmodule.trusted` names, and if no other user may write to it. The compiledir must meet the same
+conditions. In addition, base_compiledir must not be writable by everyone. Directories above
+base_compiledir are not checked: users who may write to them can only add files of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None
 
 
 def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
-    """Return the numbers of users or groups; skip names that this host does not know."""
+    """Return the numbers of users or groups; skip names that do not exist on this host.
+
+    Args:
+        names: names or numbers.
+        find: returns the number for a name, or raises KeyError.
+    """
     numbers = set()
     for name in names:
         try:
@@ -49,7 +54,7 @@ def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
 
 @functools.cache
 def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the numbers of the users and groups in a value of `cmodule.trusted`."""
+    """Return two sets for a value of `cmodule.trusted`: numbers of users and numbers of groups."""
     names = flag.replace(":", " ").split()
     users = [name for name in names if name[0] != "@"]
     groups = [name[1:] for name in names if name[0] == "@"]
@@ -60,7 +65,8 @@ def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
 
 
 @functools.cache
-def _groups_of(user: int) -> frozenset[int]:
+def _list_groups(user: int) -> frozenset[int]:
+    """Return the numbers of a user's groups."""
     try:
         entry = pwd.getpwuid(user)
         return frozenset(os.getgrouplist(entry.pw_name, entry.pw_gid))
@@ -69,15 +75,16 @@ def _groups_of(user: int) -> frozenset[int]:
 
 
 def _is_trusted(user: int) -> bool:
+    """Return whether a user is this user, root, or trusted by the flag `cmodule.trusted`."""
     users, groups = _parse_trusted(config.cmodule.trusted)
-    return user in {0, os.geteuid(), *users} or not groups.isdisjoint(_groups_of(user))
+    return user in {0, os.geteuid(), *users} or not groups.isdisjoint(_list_groups(user))
 
 
 @functools.cache
 def _is_own_group(group: int, user: int) -> bool:
-    """Return whether a group is a user's private group: same name, and no other member.
+    """Return whether a group is a user's private group: it has the user's name and no other member.
 
-    Systems with such groups set the umask to 002, which lets the group write.
+    Systems with private groups set the umask to 002, so files are writable by the group.
     """
     try:
         entry, owner = grp.getgrgid(group), pwd.getpwuid(user)
@@ -88,7 +95,8 @@ def _is_own_group(group: int, user: int) -> bool:
     }
 
 
-def _name(number: int, find: Callable[[int], str]) -> str:
+def _find_name(number: int, find: Callable[[int], str]) -> str:
+    """Return the name of a user or group, or the number as text if it has no name."""
     try:
         return find(number)
     except KeyError:
@@ -96,15 +104,16 @@ def _name(number: int, find: Callable[[int], str]) -> str:
 
 
 def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) -> str | None:
-    """Return the reason why another user could have written a file, or None if none could.
+    """Return the reason why an untrusted user could have written a file; None if nobody could.
 
     Args:
         path: the path of the file or directory.
-        status: its stat result.
-        closed: whether nobody else may enter its directory.
+        status: the result of stat for the path.
+        closed: whether only the owner of the directory may enter it. Then the permissions of the
+            file are not checked.
     """
     if not _is_trusted(status.st_uid):
-        owner = _name(status.st_uid, lambda number: pwd.getpwuid(number).pw_name)
+        owner = _find_name(status.st_uid, lambda number: pwd.getpwuid(number).pw_name)
         return f"{path} belongs to {owner}"
     if closed:
         return None
@@ -112,15 +121,17 @@ def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) ->
         return f"everyone may write to {path}"
     trusted_groups = _parse_trusted(config.cmodule.trusted)[1]
     if status.st_mode & stat.S_IWGRP and status.st_gid not in trusted_groups:
-        # With an access control list, the group's bits are the mask of all entries of the list.
-        if _is_own_group(status.st_gid, status.st_uid) and not _has_list(path):
+        # If the file has an access control list, its users and groups may write too, because the
+        # group's permission bits are then the mask of the list's entries.
+        if _is_own_group(status.st_gid, status.st_uid) and not _has_acl(path):
             return None
-        group = _name(status.st_gid, lambda number: grp.getgrgid(number).gr_name)
+        group = _find_name(status.st_gid, lambda number: grp.getgrgid(number).gr_name)
         return f"the group {group} may write to {path}"
     return None
 
 
-def _has_list(path: str | Path) -> bool:
+def _has_acl(path: str | Path) -> bool:
+    """Return whether a file has an access control list."""
     try:
         return "system.posix_acl_access" in os.listxattr(path)
     except OSError:
@@ -128,11 +139,11 @@ def _has_list(path: str | Path) -> bool:
 
 
 def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
-    """Return the reason why nothing may be loaded from a compiledir, or None.
+    """Return the reason why files of a compiledir must not be loaded, or None.
 
     Args:
         path: the compiledir.
-        base: the directory that contains the compiledirs; `base_compiledir` by default.
+        base: the directory that contains the compiledir; by default, the flag base_compiledir.
 
     Raises:
         OSError: stat failed.
@@ -140,7 +151,7 @@ def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
     base = base or Path(config.base_compiledir).resolve()
     if base in path.parents:
         status = base.stat()
-        # In a container without a mapping of root, root's files and /proc/sys have the same owner.
+        # Find the number of root, because a container may not map root to 0. root owns /proc/sys.
         root = Path("/proc/sys").stat().st_uid if Path("/proc/sys").exists() else 0
         sticky = status.st_mode & stat.S_ISVTX and (
             status.st_uid == root or _is_trusted(status.st_uid)
@@ -151,7 +162,7 @@ def find_compiledir_risk(path: Path, base: Path | None = None) -> str | None:
 
 
 def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> bool:
-    """Return whether a file may be loaded; log the reason if not, the first time as a warning.
+    """Return whether a file may be loaded. If not, log the reason, the first time as a warning.
 
     Args:
         path: as for find_risk.
@@ -170,11 +181,11 @@ def may_load(path: str | Path, status: os.stat_result, closed: bool = False) -> 
 
 
 def read(path: str | Path) -> bytes:
-    """Read a file to load, after checks of the file and its directory.
+    """Read a file, after checks of the file and its directory.
 
     Raises:
         OSError: the file cannot be read.
-        PermissionError: another user could have written the file.
+        PermissionError: an untrusted user could have written the file.
     """
     path = Path(path)
     with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Replace theano.sandbox.scan, of Theano 0.6 and 0.7, by an error that names theano.scan."""
+"""Placeholder for theano.sandbox.scan of Theano 0.6 and 0.7: calling scan raises an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from typing import Any
 
 
 def scan(*arguments: Any, **options: Any) -> Any:
-    """Raise NotImplementedError: this function stored its outputs in buffers of the caller."""
+    """Raise NotImplementedError, with instructions to call theano.scan instead.
+
+    theano.scan cannot replace this function, which wrote its outputs into the caller's buffers.
+    """
     raise NotImplementedError(
         "theano.sandbox.scan.scan is not in Theano 1.0: write theano.scan, with the initial states"
         " as outputs_info instead of states; its outputs are without the initial states"

@@ -1,7 +1,7 @@
-"""C code of the operands of scalar ops, converted to a type in which C computes right results.
+"""C code that converts the operands of scalar ops to a type in which C computes right results.
 
-C converts operands of two types to a common type. If one operand is unsigned, a negative integer
-may become a large number.
+C converts two operands to a common type. If that type is unsigned, a negative integer becomes a
+large number.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 
 def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> Sequence[str]:
-    """Return C code of operands, converted to a type that holds all of their values.
+    """Return C code that converts operands to a type, if this is the common type of the operands.
 
-    If ``type`` is not the common type of the operands, it is the dtype of a reduction and applies
-    to the result only. Then, and for float16 and complex types, return the names.
+    Otherwise return the names unchanged: ``type`` is then the dtype of a reduction, and applies to
+    the result only. Also return the names for float16 and complex types.
+
+    Args:
+        inputs: the operands.
+        names: the C names of the operands.
+        type: the type of the op's output.
     """
     if (
         type.dtype[:7] in ("float16", "complex")
@@ -34,11 +39,17 @@ def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> S
 
 
 def comparable(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str]:
-    """Return C code of operands, converted to a type that holds all values of both types."""
+    """Return C code that converts operands of a comparison to a type that holds all their values.
+
+    Args:
+        inputs: the operands.
+        names: the C names of the operands.
+    """
     (type,) = basic.upcast_out(*[operand.type for operand in inputs])
     if type in basic.float_types and all(
         operand.type in basic.discrete_types for operand in inputs
     ):
-        # These types are int64 and uint64. x86's long double has 64 bits for the digits.
+        # The operands are int64 and uint64. x86's long double holds all values of both types,
+        # because its significand has 64 bits.
         return [f"((long double)({name}))" for name in names]
     return in_type(inputs, names, type)

@@ -1,4 +1,4 @@
-"""Graphs of Composites: depth, inlining, and merging of equal nodes; attributes made at access."""
+"""Operations on the graphs of Composites: depth, inlining and merging; lazy attributes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Variables = list["Variable"]
 
 
 class Lazy:
-    """Make a Composite's graph and Python implementation at first access.
+    """Mixin of Composite that makes its graph and Python implementation at first access.
 
-    Most Composites are fused into others and never compiled or called.
+    Most Composites are fused into larger Composites, and are never compiled or called.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -30,12 +30,12 @@ class Lazy:
 
 
 def depth(inputs: Variables, outputs: Variables) -> int:
-    """Return the length of the longest chain of ops in a graph; an op counts with its own depth.
+    """Return the depth of a graph: the largest sum of op.depth over a chain of ops.
 
     Raises:
         ValueError: an op is not a ScalarOp.
     """
-    from theano.scalar.basic import ScalarOp  # noqa: PLC0415 (it imports this)
+    from theano.scalar.basic import ScalarOp  # noqa: PLC0415 (it imports this module)
 
     depths: dict[Variable, int] = {}
     for node in io_toposort(inputs, outputs):
@@ -43,8 +43,8 @@ def depth(inputs: Variables, outputs: Variables) -> int:
             raise ValueError(
                 "The fgraph to Composite must be exclusively composed of ScalarOp instances."
             )
-        before = max((depths.get(variable, 0) for variable in node.inputs), default=0)
-        depths.update(dict.fromkeys(node.outputs, before + node.op.depth))
+        input_depth = max((depths.get(variable, 0) for variable in node.inputs), default=0)
+        depths.update(dict.fromkeys(node.outputs, input_depth + node.op.depth))
     return max(depths.get(output, 0) for output in outputs)
 
 
@@ -55,14 +55,14 @@ def apply_inner_ops(op: Any, inputs: Sequence[Variable]) -> Variables:
 
 
 def inline_node(inputs: Variables, node: Apply) -> tuple[Variables, Variables]:
-    """Copy a graph that ends in a Composite's node, with the node replaced by its inner ops.
+    """Copy a graph whose outputs a Composite computes; replace the Composite by its inner ops.
 
     Args:
         inputs: the inputs of the graph.
-        node: the Composite's node.
+        node: the node of the Composite.
 
     Returns:
-        The copies of the inputs, and the outputs.
+        The inputs and the outputs of the copy.
     """
     copies = clone_get_equiv(inputs, node.inputs)
     outputs = apply_inner_ops(node.op, [copies[variable] for variable in node.inputs])
@@ -70,25 +70,25 @@ def inline_node(inputs: Variables, node: Apply) -> tuple[Variables, Variables]:
 
 
 def merge_equal_nodes(inputs: Variables, outputs: Variables) -> FunctionGraph:
-    """Copy a graph, with equal nodes and equal constants merged."""
+    """Copy a graph; merge nodes with equal ops and inputs, and equal constants."""
     copies: dict[Variable, Variable] = {variable: variable.clone() for variable in inputs}
-    # Constants by type and bytes; the outputs of nodes by op and inputs.
-    seen: dict[Any, Variables] = {}
+    # Maps (type, bytes) to a constant in a list, and (op, *inputs) to the outputs of a node.
+    merged: dict[Any, Variables] = {}
 
     def copy(variable: Variable) -> Variable:
         if variable not in copies and isinstance(variable, Constant):
             # Compare bytes, not values, because 0 equals -0.
             key = variable.type, np.asarray(variable.data).tobytes()
-            copies[variable] = seen.setdefault(key, [variable.clone()])[0]
-        # FunctionGraph rejects a variable that is neither computed nor a constant.
+            copies[variable] = merged.setdefault(key, [variable.clone()])[0]
+        # A variable without a copy is neither computed nor a constant: FunctionGraph rejects it.
         return copies.get(variable, variable)
 
     for node in io_toposort(inputs, outputs):
         new_inputs = [copy(variable) for variable in node.inputs]
         key = node.op, *new_inputs
-        if key not in seen:
-            seen[key] = node.clone_with_new_inputs(new_inputs).outputs
-        copies.update(zip(node.outputs, seen[key], strict=True))
+        if key not in merged:
+            merged[key] = node.clone_with_new_inputs(new_inputs).outputs
+        copies.update(zip(node.outputs, merged[key], strict=True))
     return FunctionGraph(
         [copies[variable] for variable in inputs],
         [copy(variable) for variable in outputs],

@@ -1,4 +1,4 @@
-"""Output dtypes of a scalar op, computed without an Apply node if possible."""
+"""Computation of a scalar op's output dtypes, without an Apply node if possible."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ def output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
     """Return the dtypes of a scalar op's outputs for the dtypes of its inputs.
 
     Raises:
-        TypeError: the op does not accept these inputs.
+        TypeError: the op does not accept inputs of these dtypes.
     """
     types = [get_scalar_type(dtype) for dtype in dtypes]
-    # The default make_node calls output_types too.
+    # If the op does not override make_node, output_types determines the types of its outputs.
     if getattr(op.make_node, "__func__", None) is ScalarOp.make_node and op.nin in (-1, len(types)):
         outputs = op.output_types(types)
         if len(outputs) == op.nout:

@@ -1,4 +1,4 @@
-"""Buffers of a scan's outputs: the initial state in them, and reversed slices of them."""
+"""Buffers of a scan's outputs: lookup of the initial state, and reversed slices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ if TYPE_CHECKING:
 
 
 def initial_state(buffer: Variable, n: int) -> Variable | None:
-    """Return the value of a buffer's first n elements if set_subtensor set them, otherwise None."""
+    """Return the initial state in a scan's buffer, if the graph contains it.
+
+    The buffer must be the result of set_subtensor, which sets the first n elements to the state.
+    Otherwise, and if the state has other dimensions than these elements, return None.
+    """
     node = buffer.owner
     if not (
         node
@@ -21,7 +25,8 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
     ):
         return None
     state = node.inputs[1]
-    # Optimizers replace equal elements by fewer elements or by fewer dimensions.
+    # Optimizers replace a state with equal elements by a state with fewer elements or dimensions,
+    # which set_subtensor broadcasts.
     whole = (
         state.ndim == buffer.ndim
         and state.broadcastable[1:] == buffer.broadcastable[1:]
@@ -31,5 +36,5 @@ def initial_state(buffer: Variable, n: int) -> Variable | None:
 
 
 def backwards(buffer: Any, first: int, last: int) -> Any:
-    """Reverse a buffer, without its `first` first and `last` last elements, by one slice."""
+    """Reverse a buffer without its first `first` and its last `last` elements, by one slice."""
     return buffer[-last - 1 if last else None : first - 1 if first else None : -1]

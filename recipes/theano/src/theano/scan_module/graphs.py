@@ -1,4 +1,4 @@
-"""Copies, merging, hashes and shapes of a Scan's graphs."""
+"""Operations on the graphs of Scans: copy, merge, hash, compare, and keep shapes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def copy_graph(
 
     Args:
         variables: the variables to copy.
-        copies: by variable: its copy or replacement. New copies are added.
+        copies: maps a variable to its copy or replacement. New copies are added.
         strict: as for Apply.clone_with_new_inputs.
         share_inputs: if True, a variable without owner is its own copy. A constant that belongs to
-            a FunctionGraph is copied in any case, because it cannot belong to two.
+            a FunctionGraph is always copied, because it cannot belong to two FunctionGraphs.
 
     Returns:
         `copies`.
     """
-    # A loop and not a recursion: scans are cloned often, and graphs are deep.
+    # Use a loop instead of recursion, because scans are cloned often, and graphs are deep.
     stack = list(variables)
     while stack:
         var = stack[-1]
@@ -56,30 +56,30 @@ def copy_graph(
 
 
 def merge_graph(inputs: Iterable[Variable], outputs: Iterable[Variable]) -> list[Variable]:
-    """Return the outputs of a graph with merged nodes.
+    """Merge equal nodes and equal constants of a graph; return the new outputs.
 
-    Nodes with equal ops and the same inputs, and constants with equal signatures, are merged, as
-    MergeOptimizer does in a FunctionGraph.
+    Nodes are equal if they have equal ops and the same inputs. Constants are equal if their
+    signatures are equal. MergeOptimizer does the same in a FunctionGraph.
     """
     merged: dict[Variable, Variable] = {}
-    # Constants by signature, nodes by op and inputs.
-    seen: dict[Any, Any] = {}
+    # Maps the signature of a constant to the constant, and (op, inputs) to a node.
+    unique: dict[Any, Any] = {}
 
     def merge(var: Variable) -> Variable:
         if var in merged:
             return merged[var]
         if isinstance(var, gof.Constant):
-            return seen.setdefault(var.merge_signature(), var)
+            return unique.setdefault(var.merge_signature(), var)
         return var
 
     for node in gof.graph.io_toposort(inputs, outputs):
         new_inputs = [merge(inp) for inp in node.inputs]
         key = (node.op, tuple(new_inputs))
-        if key not in seen:
+        if key not in unique:
             unchanged = new_inputs == node.inputs
-            seen[key] = node if unchanged else node.clone_with_new_inputs(new_inputs)
-        only: Apply = seen[key]
-        merged.update(zip(node.outputs, only.outputs, strict=True))
+            unique[key] = node if unchanged else node.clone_with_new_inputs(new_inputs)
+        merged_node: Apply = unique[key]
+        merged.update(zip(node.outputs, merged_node.outputs, strict=True))
     return [merge(out) for out in outputs]
 
 
@@ -90,18 +90,20 @@ def replace_computations(
 
     Args:
         outputs: the outputs of the graphs.
-        computed: the outputs of the computations to replace. An element without owner is ignored.
+        computed: the outputs of the computations to replace. A variable without owner is not
+            replaced.
         variables: the replacements, one for each computation.
     """
-    both = [*outputs, *computed]
-    merged = merge_graph(gof.graph.inputs(both), both)
-    new, old = merged[: len(outputs)], merged[len(outputs) :]
+    # Merge first, so that equal computations in the graphs are the same variables.
+    all_outputs = [*outputs, *computed]
+    merged = merge_graph(gof.graph.inputs(all_outputs), all_outputs)
+    merged_outputs, computations = merged[: len(outputs)], merged[len(outputs) :]
     copies: dict[Variable, Variable] = {}
-    for computation, variable in zip(old, variables, strict=True):
+    for computation, variable in zip(computations, variables, strict=True):
         if computation.owner is not None:
             copies.setdefault(computation, variable)
-    copy_graph(new, copies, strict=True, share_inputs=True)
-    return [copies[output] for output in new]
+    copy_graph(merged_outputs, copies, strict=True, share_inputs=True)
+    return [copies[output] for output in merged_outputs]
 
 
 def copy_scan(
@@ -114,9 +116,9 @@ def copy_scan(
 
     Args:
         node: the node of the Scan.
-        copies: by inner input or replaced inner variable: its copy.
-        sequences: by new inner input that changes from step to step: its outer sequence.
-        others: by new inner input that is the same in all steps: its outer variable.
+        copies: maps an inner input or a replaced inner variable to its copy.
+        sequences: maps a new inner input that changes from step to step to its outer sequence.
+        others: maps a new inner input that is the same in all steps to its outer variable.
     """
     scan: Any = node.op
     copy_graph(scan.outputs, copies, strict=True, share_inputs=True)
@@ -133,11 +135,11 @@ def copy_scan(
 
 
 def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = ()) -> list[int]:
-    """Hash graphs; graphs that are equal for equal_computations have equal hashes.
+    """Hash graphs: graphs that scan_utils.equal_computations considers equal have equal hashes.
 
     Args:
         outputs: the outputs of the graphs.
-        inputs: the inputs of the graphs; they are hashed by position.
+        inputs: the inputs of the graphs. The hash of an input is the hash of its position.
 
     Returns:
         One hash for each output.
@@ -146,11 +148,12 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
 
     def hash_of(var: Variable) -> int:
         if var not in hashes:
-            # A variable without owner: the loop below hashes all others before they are read.
+            # This is a variable without owner, because the loop below hashes the outputs of nodes
+            # before it reads their hashes.
             try:
                 hashes[var] = hash(var.signature() if isinstance(var, gof.Constant) else var)
             except TypeError:
-                # The value of a constant need not be hashable.
+                # The value of this constant has no hash.
                 hashes[var] = hash(var.type)
         return hashes[var]
 
@@ -164,7 +167,7 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
 class Computations:
     """Comparison of variables by the graphs that compute them.
 
-    Most pairs differ near to the variables. Only if they do not, the graphs are hashed as a whole.
+    Most graphs differ in nodes near the variables. Only if they do not, whole graphs are hashed.
     """
 
     def __init__(self, variables: Sequence[Variable]) -> None:
@@ -172,16 +175,16 @@ class Computations:
 
     @functools.cached_property
     def hashes(self) -> dict[Variable, int]:
-        """The hash of each variable's graph."""
+        """The hashes of the variables' graphs, by variable."""
         return dict(zip(self.variables, hash_computations(self.variables), strict=True))
 
     def may_be_equal(self, x: Variable, y: Variable) -> bool:
-        """Return False only if two of the variables are not equal for equal_computations."""
+        """Return False only if equal_computations would return False for two of the variables."""
         return not differ_nearby(x, y) and self.hashes[x] == self.hashes[y]
 
 
 def differ_nearby(x: Variable, y: Variable, depth: int = 3) -> bool:
-    """Return whether the graphs of two variables differ in the nodes up to a depth."""
+    """Return whether the graphs of two variables differ in the last `depth` levels of nodes."""
     if x is y:
         return False
     if x.owner is None or y.owner is None:
@@ -193,15 +196,21 @@ def differ_nearby(x: Variable, y: Variable, depth: int = 3) -> bool:
         or (
             depth > 1
             and any(
-                differ_nearby(one, other, depth - 1)
-                for one, other in zip(x.owner.inputs, y.owner.inputs, strict=True)
+                differ_nearby(x_input, y_input, depth - 1)
+                for x_input, y_input in zip(x.owner.inputs, y.owner.inputs, strict=True)
             )
         )
     )
 
 
 def keep_shapes(shape_feature: Any, outs: Sequence[Variable], new_outs: Sequence[Variable]) -> None:
-    """Copy the inferred shapes of a Scan's outputs to a new Scan's, because inference is slow."""
+    """Copy the inferred shapes of a Scan's outputs to a new Scan, because inference is slow.
+
+    Args:
+        shape_feature: the ShapeFeature of the graph.
+        outs: the outputs of the old Scan.
+        new_outs: the outputs of the new Scan.
+    """
     for out, new_out in zip(outs, new_outs, strict=True):
         shape = shape_feature.shape_of[out]
         if shape is not None:

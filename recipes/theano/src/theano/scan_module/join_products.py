@@ -1,9 +1,9 @@
 """Optimizer that joins matrix products inside of a Scan's steps.
 
-Several gates or layers multiply one input by their weights, and its gradient is the sum of products
-by these weights. If states are small, the overhead of a BLAS call exceeds its computation. Weights
-are the same in all steps, so the optimizer joins them once, outside of the Scan. Then one product
-replaces several.
+Several gates or layers multiply the same input by their weights. The gradient of the input is the
+sum of products by these weights. If states are small, the overhead of a BLAS call takes longer than
+its computation. Weights are the same in all steps, so the optimizer joins them once, outside of the
+Scan. Then one product per step replaces several products.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Product(NamedTuple):
 
     Attributes:
         value: the factor that changes from step to step, a vector or matrix.
-        weights: the other factor, a matrix.
+        weights: the factor that is the same in all steps, a matrix.
         first: whether the value is the first factor.
     """
 
@@ -61,7 +61,7 @@ class Product(NamedTuple):
 
 
 def product_of(node: Apply, weights: Any) -> Product | None:
-    """Return the product of a value and one of the weights that a node computes, or None."""
+    """Return the Product that a node computes, or None unless one of two factors is a weight."""
     if not isinstance(node.op, tensor.Dot):
         return None
     lhs, rhs = node.inputs
@@ -76,7 +76,7 @@ def multiply(value: Any, weights: Any, first: bool) -> Any:
 
 
 def is_sum(node: Any) -> bool:
-    """Return whether a node is an addition; None is not."""
+    """Return whether a node is an elementwise addition; return False for None."""
     return node is not None and isinstance(node.op, Elemwise) and node.op.scalar_op == scal.add
 
 
@@ -84,16 +84,21 @@ class Steps:
     """The inner graph of a Scan, and a copy of it with joined products.
 
     Attributes:
-        copies: by inner variable: its copy or replacement.
-        new_inputs: by additional inner input of the copy: its outer variable.
-        weights: by inner matrix that is the same in all steps: its outer variable.
+        copies: maps an inner variable to its copy or replacement.
+        new_inputs: maps an additional inner input of the copy to its outer variable.
+        weights: maps an inner matrix that is the same in all steps to its outer variable.
         order: the nodes in topological order.
-        products: by output of a product: the product.
-        clients: by variable: the nodes that read it, and None for each output of the steps.
+        products: maps the output of a product to the product.
+        clients: maps a variable to the nodes that read it, and to None for each output of the
+            steps that it is.
     """
 
     def __init__(self, node: Apply) -> None:
-        """Copy the inputs of the steps, and find the products."""
+        """Copy the inputs of a Scan's inner graph, and find the products.
+
+        Args:
+            node: the node of the Scan.
+        """
         scan = node.op
         inner, outer = scan.inner_non_seqs(scan.inputs), scan.outer_non_seqs(node.inputs)
         self.copies = {x: safe_new(x) for x in scan.inputs}
@@ -125,10 +130,10 @@ class Steps:
         return [self.copies[x] for x in variables]
 
     def join_weights(self, products: Sequence[Product], axis: int) -> list[Any]:
-        """Join the weights of products outside of the Scan.
+        """Join the weights of products along an axis, outside of the Scan.
 
         Returns:
-            Two new inner inputs: the joined weights, and their lengths along the axis.
+            Two new inner inputs: the joined weights, and a vector of their lengths along the axis.
         """
         outers = [self.weights[product.weights] for product in products]
         lengths = tensor.stack([Shape_i(axis)(outer) for outer in outers])
@@ -137,15 +142,21 @@ class Steps:
         return list(inputs)
 
     def replace_products(self, outs: Sequence[Any]) -> None:
-        """Replace several products of one value by the parts of one product."""
-        of_weights = {self.products[out].weights: self.products[out] for out in outs}
-        one = next(iter(of_weights.values()))
-        weights, lengths = self.join_weights(list(of_weights.values()), int(one.first))
-        (value,) = self.copy([one.value])
-        product = multiply(value, weights, one.first)
-        axis = product.ndim - 1 if one.first else 0
-        parts = tensor.split(product, lengths, len(of_weights), axis)
-        part_of = dict(zip(of_weights, parts, strict=True))
+        """Replace several products of one value by the parts of one product.
+
+        Args:
+            outs: the outputs of the products.
+        """
+        # Products by the same weights have the same part.
+        product_by_weights = {self.products[out].weights: self.products[out] for out in outs}
+        products = list(product_by_weights.values())
+        first = products[0].first
+        weights, lengths = self.join_weights(products, int(first))
+        (value,) = self.copy([products[0].value])
+        joined = multiply(value, weights, first)
+        axis = joined.ndim - 1 if first else 0
+        parts = tensor.split(joined, lengths, len(products), axis)
+        part_of = dict(zip(product_by_weights, parts, strict=True))
         self.copies.update((out, part_of[self.products[out].weights]) for out in outs)
 
     def replace_sum(self, total: Any, terms: Sequence[Any], outs: Sequence[Any]) -> None:
@@ -154,37 +165,39 @@ class Steps:
         Args:
             total: the sum.
             terms: all terms of the sum.
-            outs: the terms that are products, with the value on the same side.
+            outs: the terms that are products to replace. In all of them, the value is the first
+                factor, or in all of them, it is the second factor.
         """
         products = [self.products[out] for out in outs]
-        one = products[0]
-        weights, lengths = self.join_weights(products, 1 - one.first)
+        first = products[0].first
+        weights, lengths = self.join_weights(products, 1 - first)
         values = self.copy(product.value for product in products)
-        value = JoinAs(values[0].ndim - 1 if one.first else 0)(lengths, *values)
-        others = self.copy(x for x in terms if x not in outs)
-        self.copies[total] = tensor.add(multiply(value, weights, one.first), *others)
+        value = JoinAs(values[0].ndim - 1 if first else 0)(lengths, *values)
+        other_terms = self.copy(x for x in terms if x not in outs)
+        self.copies[total] = tensor.add(multiply(value, weights, first), *other_terms)
 
     def is_term(self, x: Any, total: Any) -> bool:
-        """Return whether a term of a sum has the sum's type and no other reader."""
+        """Return whether a term of a sum has the sum's type and only the sum reads it."""
         return x.type == total.type and len(self.clients[x]) == 1
 
     def terms(self, total: Any) -> list[Any]:
-        """Return the terms of a sum; a term that is a sum itself is replaced by its terms."""
+        """Return the terms of a sum; replace a term that is itself a sum by its terms."""
         terms: list[Any] = []
         for x in total.owner.inputs:
             terms += self.terms(x) if is_sum(x.owner) and self.is_term(x, total) else [x]
         return terms
 
     def is_part_of_sum(self, total: Any) -> bool:
-        """Return whether a sum is a term of another sum, which terms() would flatten."""
+        """Return whether a sum is a term of another sum, so that terms() of that sum expands it."""
         client = self.clients[total][0]
         return is_sum(client) and self.is_term(total, client.outputs[0])
 
 
 def join_products(fgraph: FunctionGraph, node: Apply) -> None:
-    """Replace a Scan by a Scan with fewer products."""
+    """Replace a Scan by a Scan with fewer matrix products, if products can be joined."""
     steps = Steps(node)
-    # A lazy branch may never be computed; joining would compute its products always.
+    # Do not join in a graph with IfElse: the joined product would always compute the products of a
+    # branch that may not be needed.
     if len(steps.products) < 2 or any(isinstance(x.op, IfElse) for x in steps.order):
         return
     outs_by_value: dict[Any, list[Any]] = defaultdict(list)
@@ -202,13 +215,13 @@ def join_products(fgraph: FunctionGraph, node: Apply) -> None:
         # JoinAs has no implementation on a GPU.
         elif is_sum(inner_node) and not steps.is_part_of_sum(out) and config.device == "cpu":
             terms = steps.terms(out)
-            single = [
+            joinable = [
                 x
                 for x in terms
                 if x in steps.products and x not in steps.copies and steps.is_term(x, out)
             ]
             for first in (True, False):
-                outs = [x for x in single if steps.products[x].first == first]
+                outs = [x for x in joinable if steps.products[x].first == first]
                 if len(outs) > 1:
                     steps.replace_sum(out, terms, outs)
                     break

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def end_together(node: Apply, other: Apply) -> bool:
-    """Return whether two Scans' conditions are equal computations of the same outer variables."""
+    """Return whether two Scans with conditions (scan's `until`) always stop after the same step.
+
+    This is the case if their conditions are equal computations of the same outer variables.
+    """
     if len(node.op.inputs) != len(other.op.inputs):
         return False
     outputs, positions, outer = find_condition_graph(node)
@@ -29,8 +32,8 @@ def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[V
     """Find the variables on which a Scan's condition depends, directly or through states.
 
     Returns:
-        The inner outputs that determine the condition, the condition first; the positions of the
-        inner inputs that these outputs read; and the corresponding outer inputs.
+        The inner outputs that determine the condition, of which the condition is the first; the
+        positions of the inner inputs that these outputs read; and the corresponding outer inputs.
     """
     outer = node.op.var_mappings["outer_inp_from_inner_inp"]
     states = node.op.var_mappings["inner_out_from_inner_inp"]
@@ -51,12 +54,12 @@ def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[V
 def are_dependent(
     first: Apply, second: Apply, before: dict[Apply, set[Apply]] | None = None
 ) -> bool:
-    """Return whether one of two Scans computes an input of the other.
+    """Return whether one of two Scans depends on the other, directly or indirectly.
 
     Args:
         first: the node of a Scan.
         second: the node of another Scan.
-        before: the result of find_scans_before, or None: search the graph.
+        before: the result of find_scans_before. If it is None, the graph is searched.
     """
     if before is None:
         return any(gof.graph.is_in_ancestors(*pair) for pair in ((first, second), (second, first)))
@@ -64,14 +67,14 @@ def are_dependent(
 
 
 def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Apply, set[Apply]]:
-    """Return, by Scan, the Scans on which it depends.
+    """Map each Scan to the Scans on which it depends, directly or indirectly.
 
     Args:
         nodes: the nodes of a graph in topological order.
-        scans: the Scans among them.
+        scans: the nodes of Scans among them.
     """
     numbers = {scan: number for number, scan in enumerate(scans)}
-    # By node: a bit set of the Scans on which its outputs depend, the node itself included.
+    # Maps a node to a bit set of the Scans on which its outputs depend, including the node itself.
     bits: dict[Apply, int] = {}
     before = {}
     for node in nodes:
@@ -87,7 +90,7 @@ def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Ap
 
 
 def independent(nodes: Iterable[Apply]) -> list[Apply]:
-    """Select mutually independent nodes, in order."""
+    """Select nodes in order, but skip a node if it and a selected node depend on each other."""
     selected: list[Apply] = []
     for node in nodes:
         if not any(

@@ -1,10 +1,13 @@
 """Optimizer that moves nodes out of the gradient of a recurrence, to compute all steps at once.
 
-It moves nodes that depend on sequences and constant inputs only. The gradient of a recurrence
-repeats most of the recurrence, whose states are sequences now. Theano moves only elementwise nodes
-out of other Scans, because a Scan may exist to hold the values of one step at a time. A gradient,
-however, stores the states and the factors of weights for all steps anyway. Nodes whose results may
-be larger than these, by broadcasting or as a product of two matrices, stay.
+A recurrence is a Scan that has states. Its gradient is a Scan that repeats most of the recurrence's
+nodes. In the gradient, the states are sequences, so many nodes depend only on sequences and on
+inputs that are the same in all steps. The optimizer moves these nodes out of the Scan.
+
+Theano moves only elementwise nodes out of other Scans, because a Scan may be written to keep the
+values of only one step in memory. A gradient stores the states and the factors of weights for all
+steps anyway. Nodes whose results may need more memory than these values are not moved: results that
+are broadcast, and some products of two matrices.
 """
 
 from __future__ import annotations
@@ -27,21 +30,21 @@ if TYPE_CHECKING:
 
 
 class PushOutOfGradients(gof.Optimizer):
-    """Move nodes that depend on sequences only out of the gradients of recurrences."""
+    """Move nodes that depend on no state out of the gradients of recurrences."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         """Attach validation of replacements."""
         fgraph.attach_feature(gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        """Move nodes out of all gradients of recurrences in a graph."""
+        """Move nodes out of all gradients of recurrences in the graph."""
         for node in fgraph.toposort():
             if is_gradient_of_recurrence(node):
                 push_out(fgraph, node)
 
 
 def register(db: Any) -> None:
-    """Register the optimizer beside Theano's own push-out optimizers."""
+    """Register the optimizer at the position of Theano's own push-out optimizers."""
     db.register("scanOp_pushout_gradients", PushOutOfGradients(), 3, "fast_run", "more_mem", "scan")
 
 
@@ -56,11 +59,11 @@ def is_other_scan(node: Apply) -> bool:
 
 
 class Outside(NamedTuple):
-    """The outer counterpart of a variable of a Scan's steps.
+    """The outer counterpart of an inner variable of a Scan.
 
     Attributes:
-        variable: if `varies`, the values of all steps along the first dimension; otherwise the
-            value.
+        variable: if `varies`, the values of all steps, along the first dimension. Otherwise the
+            value, which is the same in all steps.
         varies: whether the value may differ between steps.
     """
 
@@ -69,7 +72,7 @@ class Outside(NamedTuple):
 
 
 def push_out(fgraph: FunctionGraph, node: Apply) -> None:
-    """Replace a Scan by a Scan that reads values which its steps computed before."""
+    """Replace a Scan by a Scan that reads the results of moved nodes, if any node is moved."""
     scan = node.op
     outside = {
         inner: Outside(outer, varies)
@@ -79,8 +82,10 @@ def push_out(fgraph: FunctionGraph, node: Apply) -> None:
         )
         for inner, outer in zip(inners, outers, strict=True)
     }
+    # `movable` has the nodes that can be computed outside. `fills` has the nodes that need only the
+    # shape of a sequence.
     movable, fills = [], []
-    # The variables that the steps still read.
+    # The variables that the steps must read if all movable nodes are moved.
     read = set(scan.outputs)
     for inner_node in gof.graph.io_toposort(scan.inputs, scan.outputs):
         first_input = inner_node.inputs[0] if inner_node.inputs else None
@@ -92,12 +97,13 @@ def push_out(fgraph: FunctionGraph, node: Apply) -> None:
         else:
             outside[inner_node.outputs[0]] = counterpart
             movable.append(inner_node)
-    # The outputs of movable nodes that the steps compute nevertheless.
+    # The outputs of movable nodes that the steps compute themselves: outputs of the Scan, and cheap
+    # results for which the steps must read at most one more sequence.
     inside = set(scan.outputs)
     for inner_node in reversed(movable):
         out, inputs = inner_node.outputs[0], [x for x in inner_node.inputs if x in outside]
-        new = [x for x in inputs if outside[x].varies and x not in read]
-        if out in inside or (out in read and is_cheap(inner_node) and len(new) < 2):
+        new_sequences = [x for x in inputs if outside[x].varies and x not in read]
+        if out in inside or (out in read and is_cheap(inner_node) and len(new_sequences) < 2):
             inside.add(out)
             read.update(inputs)
     moved = [x.outputs[0] for x in movable if x.outputs[0] in read - inside]
@@ -119,9 +125,9 @@ def replace(
     Args:
         fgraph: the graph of the Scan.
         node: the node of the Scan.
-        moved: by moved variable of the steps: its outer counterpart.
-        shapes: by fill node of the steps, in the order of computation: the outer sequence of its
-            first input, of which the fill needs the shape only.
+        moved: maps a moved inner variable to its outer counterpart.
+        shapes: maps an inner fill node, in the order of computation, to the outer sequence of its
+            first input. The fill needs only the shape of this sequence.
     """
     copies = {x: safe_new(x) for x in [*node.op.inputs, *moved]}
     sequences = {copies[x]: outer.variable for x, outer in moved.items() if outer.varies}
@@ -144,7 +150,7 @@ def replace(
     )
 
 
-# In a fused loop, these operations take less time than reading their results from memory.
+# Scalar ops that, in a fused loop, take less time than reading their results from memory.
 ARITHMETIC = (
     scal.Abs,
     scal.Add,
@@ -167,7 +173,7 @@ ARITHMETIC = (
 
 
 def is_cheap(node: Apply) -> bool:
-    """Return whether computing a node's output takes less time than reading it."""
+    """Return whether computing a node's output takes less time than reading it from memory."""
     return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, ARITHMETIC)
 
 
@@ -177,11 +183,11 @@ def is_fill(node: Apply) -> bool:
 
 
 def find_counterpart(node: Apply, outside: Mapping[Variable, Outside]) -> Outside | None:
-    """Compute a node of the steps outside of the Scan; return None if that is impossible.
+    """Compute an inner node outside of the Scan; return None if that is impossible.
 
     Args:
-        node: the node of the steps.
-        outside: by variable of the steps: its outer counterpart.
+        node: the inner node.
+        outside: maps an inner variable to its outer counterpart.
     """
     if type(node.op) not in RULES or len(node.outputs) > 1:
         return None
@@ -232,10 +238,12 @@ def split_steps(x: Any, like: Any) -> Any:
     return x.reshape([length(like, 0), length(like, 1), *lengths(x, 1)], ndim=x.ndim + 1)
 
 
-# Each rule returns the results of a node in all steps at once, or None.
+# Each rule computes the results of an inner node for all steps at once. Its arguments are the node
+# and the counterparts of the node's inputs. It returns None if it cannot.
 
 
 def _elemwise(node: Apply, *inputs: Outside) -> Any:
+    # Without a varying input of the full shape, the result could need more memory than the inputs.
     pairs = zip(node.inputs, inputs, strict=True)
     if not any(
         varies and x.type.broadcastable == node.outputs[0].broadcastable for x, (_, varies) in pairs
@@ -298,16 +306,16 @@ def _subtensor(node: Apply, x: Outside, *indices: Outside) -> Any:
 
 
 def _reshape(node: Apply, x: Outside, shape: Outside) -> Any:
-    made_of = shape.variable.owner
+    shape_node = shape.variable.owner
     if isinstance(shape.variable, gof.Constant):
         sizes: Iterable[Any] = shape.variable.data.tolist()
-    elif made_of and isinstance(made_of.op, tensor.opt.MakeVector):
-        sizes = made_of.inputs
-    elif made_of and isinstance(made_of.op, Shape):
-        sizes = lengths(made_of.inputs[0])
+    elif shape_node and isinstance(shape_node.op, tensor.opt.MakeVector):
+        sizes = shape_node.inputs
+    elif shape_node and isinstance(shape_node.op, Shape):
+        sizes = lengths(shape_node.inputs[0])
     else:
         return None
-    # reshape cannot compute the length for -1 if there are no steps.
+    # reshape cannot compute the length that replaces -1 if there are no steps.
     if any(tensor.extract_constant(size) == -1 for size in sizes):
         return None
     return x.variable.reshape([length(x.variable, 0), *sizes], ndim=node.op.ndim + 1)
@@ -344,6 +352,7 @@ RULES: dict[type, Any] = {
     subtensor.AdvancedSubtensor1: _take,
     Shape: _shape,
     Shape_i: _shape_i,
-    # For vectors of lengths, which do not vary: find_counterpart copies them without a rule.
+    # MakeVector is listed so that find_counterpart accepts vectors of lengths. They do not vary, so
+    # the rule is not used for them.
     tensor.opt.MakeVector: lambda *_: None,
 }

@@ -1,4 +1,4 @@
-"""Replacement of a sum of products over a Scan's steps by one product outside of the Scan."""
+"""Replacement of a Scan's sum of matrix products by one larger product outside of the Scan."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ def replace_sums(
     outer_of: Mapping[Variable, Any],
     args: Any,
 ) -> None:
-    """Replace the last element of each sum by a product of the matrices of all steps.
+    """Replace the final value of each sum by one product of the matrices of all steps.
 
     Args:
         fgraph: the graph of the Scan.
-        sums: pairs of a number and two inner matrices. The number is the sum's position among the
-            sit_sot outputs; each step adds the product of the matrices.
-        outer_of: by inner matrix: the tensor of its values in all steps.
-        args: the Scan's scan_args.
+        sums: pairs of a number and two inner matrices, whose product each step adds to the sum. The
+            number is the position of the sum among the Scan's sit_sot outputs.
+        outer_of: maps an inner matrix to the tensor of its values in all steps.
+        args: the scan_args of the Scan.
     """
     tensor: Any = theano.tensor
     for number, matrices in sums:
-        # The steps and the summed dimension become one dimension: one large product is faster.
+        # Join the dimension of the steps with the summed dimension, because one large product is
+        # faster than a product in each step.
         lhs, rhs = (outer_of[matrix] for matrix in matrices)
         lhs = tensor.flatten(lhs.dimshuffle(1, 0, 2), ndim=2)
         shape = tensor.shape(rhs)

@@ -1,4 +1,4 @@
-"""Analysis of a Scan's inner function for the replay of its steps (thunks/replay.h)."""
+"""Description of a Scan's inner function for the replay of its steps (thunks/replay.h)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class MemoryUse:
     """The memory that the nodes of a Scan's compiled inner function use.
 
     Attributes:
-        roots: by output of a node, the variables whose memory it may share. A variable that shares
-            no memory is its own root.
-        users: by root, the nodes that use its memory.
+        roots: maps an output of a node to its roots: the variables whose memory it may share. A
+            variable that shares no memory is its own root.
+        users: maps a root to the nodes that use its memory.
         written: the roots whose memory nodes change in-place.
         cleared: the variables whose storages the virtual machine clears before a call.
     """
@@ -30,8 +30,8 @@ class MemoryUse:
         self.roots: dict[Variable, set[Variable]] = {}
         self.users: dict[Variable, set[Apply]] = defaultdict(set)
         self.written: set[Variable] = set()
-        cells = {id(cell) for cell in fn.pre_call_clear}
-        self.cleared = {var for var, cell in fn.storage_map.items() if id(cell) in cells}
+        storages = {id(storage) for storage in fn.pre_call_clear}
+        self.cleared = {var for var, storage in fn.storage_map.items() if id(storage) in storages}
         for node in fn.nodes:
             self._add(node)
 
@@ -40,7 +40,7 @@ class MemoryUse:
         return self.roots.get(var, {var})
 
     def _add(self, node: Apply) -> None:
-        """Add a node; the nodes that compute its inputs were added before."""
+        """Record the memory of a node; call this in topological order."""
         views = getattr(node.op, "view_map", {})
         destroyed = getattr(node.op, "destroy_map", {})
         for i, output in enumerate(node.outputs):
@@ -58,19 +58,20 @@ def find_invariant_nodes(
 ) -> set[Apply]:
     """Return the nodes of the inner function whose results are the same in all steps.
 
-    Most such nodes were pushed out of the inner graph. The optimization of the inner function adds
-    new ones: transposed weights for BLAS, their shapes, and memory for results.
+    Theano's optimizers push most of these nodes out of the inner graph. But the optimization of the
+    inner function adds new nodes of this kind: transposed weights for BLAS, their shapes, and
+    memory for results.
 
     Args:
         scan: the Scan.
-        memory: the memory of its inner function.
+        memory: the memory that the nodes of its inner function use.
         same_dimensions: whether all arrays have the same dimensions in all steps.
 
     Returns:
-        Nodes with the same inputs in all steps, whose outputs keep their values: they are not
-        outputs of the inner function. If a node changes memory in-place, either all nodes that use
-        the memory are returned, or none. Any node may change the memory of AllocEmpty, because its
-        content is undefined.
+        The nodes that have the same inputs in all steps and whose outputs are not replaced: they
+        are neither outputs of the inner function nor cleared. If a node changes memory in-place,
+        either all nodes that use this memory are returned, or none. AllocEmpty is an exception: it
+        is returned even if other nodes change its memory, because its content is undefined.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
     replaced = memory.cleared.union(fgraph.outputs)
@@ -89,20 +90,26 @@ def find_invariant_nodes(
             ):
                 nodes.add(node)
                 invariant.update(node.outputs)
+        # The memory that a node changes in-place and that a node outside of `nodes` uses.
         shared = {root for root in memory.written if not memory.users[root] <= nodes}
-        failures = {
+        rejected = {
             node
             for node in nodes
             if not isinstance(node.op, AllocEmpty)
             and any(memory.roots[var] & shared for var in node.outputs)
         }
-        if not failures:
+        if not rejected:
             return nodes
-        excluded |= failures
+        excluded |= rejected
 
 
 def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, ...]]]:
-    """Return the arguments of thunks_ext.make_replay for a Scan: its variables and nodes."""
+    """Return the arguments of thunks_ext.make_replay for a Scan.
+
+    Returns:
+        The descriptions of the variables and of the nodes of the inner function. The functions
+        describe_variable and describe_node below show the elements of a description.
+    """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
     memory = MemoryUse(scan)
     invariant = find_invariant_nodes(scan, memory)
@@ -110,7 +117,8 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
     constant = {var for node in invariant for var in node.outputs}
     constant.update(scan.inner_non_seqs(fgraph.inputs))
     slots = {*fgraph.inputs, *fgraph.outputs} - constant
-    # Scan replaces random states in each step; the virtual machine replaces cleared variables.
+    # The variables whose objects change in each step: Scan replaces random states, and the virtual
+    # machine clears variables.
     replaced = {
         *memory.cleared,
         *scan.inner_shared(fgraph.inputs),
@@ -120,12 +128,16 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
     numbers = {var: number for number, var in enumerate(variables)}
 
     def describe_variable(var: Variable) -> tuple[object, ...]:
-        root, *others = memory.find_roots(var)
+        root, *other_roots = memory.find_roots(var)
         return (
             fn.storage_map[var],
-            -1 if others else numbers[root],
+            # The number of the variable whose memory it shares; -1 if there are several.
+            -1 if other_roots else numbers[root],
+            # Whether it is a tensor that neither Scan nor the virtual machine replaces.
             isinstance(var.type, TensorType) and var not in replaced,
+            # Whether it has the same value in all steps.
             isinstance(var, Constant) or var in constant,
+            # Whether it is an input or output of the inner function that changes in each step.
             var in slots,
             var in fgraph.outputs,
         )
@@ -136,6 +148,7 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
             tuple(fn.storage_map[var] for var in node.inputs),
             tuple(fn.storage_map[var] for var in node.outputs),
             node in invariant,
+            # Whether its results stay the same while all arrays keep their dimensions.
             node in fixed,
         )
 

@@ -15,30 +15,33 @@ if TYPE_CHECKING:
 
 
 def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
-    """Return a function that runs the steps in C: `run` with the arguments that stay the same.
+    """Return a function that runs the steps of a Scan in C.
 
-    If the virtual machine supports it, it replays steps, and computes nodes whose results are the
-    same in all steps in the first step only.
+    The function is scan_steps.run with the arguments that are the same in each call of the Scan. If
+    the virtual machine supports it, and the flag scan.replay is set, the function replays steps
+    (replay.py). Then it computes nodes whose results are the same in all steps only in the first
+    step.
 
     Returns:
-        The function, or None in a source tree, which has no compiled extension.
+        The function, or None if scan_steps is not compiled, as in a source tree.
     """
     try:
         from .scan_steps import run  # noqa: PLC0415 (not in a source tree)
     except ImportError:
         return None
 
-    # taps: rows (output, tap). written, for mit-mots: rows (output, tap, input); the step
-    # overwrites this inner input with the result, unless it is -1.
+    # The rows of `taps` are (output, tap).
+    # The rows of `written`, for mit-mot outputs, are (output, tap, input): the step overwrites the
+    # inner input of this number with the result, unless the number is -1.
     taps: list[tuple[int, int]] = []
     written: list[tuple[int, int, int]] = []
-    for output, of_output in enumerate(scan.tap_array[: scan.n_outs]):
+    for output, output_taps in enumerate(scan.tap_array[: scan.n_outs]):
         first = scan.n_seqs + len(taps)
         if output < scan.n_mit_mot:
             for tap in scan.mit_mot_out_slices[output]:
                 updated = scan.mitmots_preallocated[len(written)]
-                written.append((output, tap, first + of_output.index(tap) if updated else -1))
-        taps += [(output, tap) for tap in of_output]
+                written.append((output, tap, first + output_taps.index(tap) if updated else -1))
+        taps += [(output, tap) for tap in output_taps]
     fn = scan.fn.fn
     can_replay = hasattr(fn, "replay") and config.scan.replay
     run_in_c = partial(
@@ -62,7 +65,7 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
     fn.replay = thunks_ext.make_replay(*replay.describe(scan))
 
     def run_steps(**arguments: Any) -> int:
-        """Run the steps; afterwards, let the next call compute all nodes again."""
+        """Run the steps. Afterwards, forget the record: the next call must compute all nodes."""
         try:
             n_steps: int = run_in_c(**arguments)
         finally:
@@ -74,10 +77,10 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
 
 
 def address_of(array: Any) -> Any:
-    """Return the memory address of a device array, a GpuArray.
+    """Return a number that is equal for GpuArrays at the same memory address.
 
-    OpenCL has no device addresses. There, the sum of the buffer handle's address and the offset in
-    bytes serves to compare two arrays.
+    With CUDA, it is the device address. OpenCL has no device addresses. There, it is the sum of the
+    address of the buffer's handle and the offset in bytes.
     """
     if array.context.kind == b"cuda":
         return array.gpudata

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-# j numbers the rows (csr) or columns (csc); i is the position within one of them.
+# C code that visits the stored elements of a sparse matrix. j is an element's row in CSR and its
+# column in CSC; i is its column in CSR and its row in CSC; k is its position in the data.
 LOOPS = """
 {{
     const npy_intp N = PyArray_DIMS({indptr})[0] - 1;
@@ -27,14 +28,17 @@ LOOPS = """
 
 
 def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str) -> str:
-    """Return C code of the loops, which follow the strides of each operand.
+    """Return C code that computes the elements of a sparse result.
+
+    The loops follow the strides of each operand.
 
     Args:
-        inputs: the C names of data, indices, indptr and the dense operand.
-        out: the C name of the result's data, which is contiguous.
-        operator: the C operator between a sparse and a dense element.
-        index: the index of the dense operand: "i", "i, j" or "j, i".
-        fail: C code for an error.
+        inputs: the C names of the sparse operand's data, indices and indptr, and of the dense
+            operand.
+        out: the C name of the array of the result's data, which is contiguous.
+        operator: the C operator between a sparse and a dense element, such as "*".
+        index: the index into the dense operand: "i", "i, j" or "j, i".
+        fail: C code that runs after an exception was set.
     """
     data, indices, indptr, dense = inputs
     indices_of_dense = index.split(", ")

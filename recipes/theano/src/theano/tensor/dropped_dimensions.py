@@ -1,4 +1,4 @@
-"""Dimensions that an index with numpy.newaxis does not mention: kept or dropped.
+"""Choice to keep or drop the dimensions after the last index of an index with numpy.newaxis.
 
 NumPy keeps the dimensions after the last index: if x has shape (n, 1), x[:, None] has shape
 (n, 1, 1). If all of these dimensions are broadcastable, Theano 1.0.5 drops them: x[:, None] has
@@ -15,14 +15,14 @@ from theano import config
 
 
 def remaining_dimensions(broadcastable: Sequence[bool], indexed: int) -> Sequence[int]:
-    """Return the dimensions that the result keeps after the last index.
+    """Return the dimensions after the last index that the result keeps.
 
-    Warns, with the line of the caller of TensorVariable.__getitem__, where Theano 1.0.5 and NumPy
-    disagree and the flag is off.
+    Warn if Theano 1.0.5 and NumPy keep different dimensions and the flag numpy_newaxis is
+    False. The warning names the line that calls TensorVariable.__getitem__.
 
     Args:
         broadcastable: the broadcastable pattern of the indexed variable.
-        indexed: the number of its dimensions that the index mentions.
+        indexed: the number of dimensions of the variable that the index mentions.
     """
     remaining = range(indexed, len(broadcastable))
     if not remaining or config.numpy_newaxis or not all(broadcastable[indexed:]):

@@ -1,4 +1,4 @@
-"""Lazy import of SciPy's BLAS functions, by dtype."""
+"""Lazy import of SciPy's BLAS functions, and mappings from dtypes to these functions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "complex64", "c
 
 
 def __getattr__(name: str) -> Any:
-    # Importing scipy.linalg.blas takes a tenth of the time of import theano. C code does not need
-    # these functions.
+    # Import scipy.linalg.blas only now: it takes a tenth of the time of "import theano", and C code
+    # does not need these functions.
     return getattr(importlib.import_module("scipy.linalg.blas"), name)
 
 
 class Functions(Mapping["np.dtype[Any]", Any]):
-    """Mapping from a dtype to a BLAS function, which is imported at access."""
+    """Mapping from a dtype to a BLAS function, which is imported at its first access."""
 
     def __init__(self, *names: str) -> None:
-        """Store the function's names, one for each of DTYPES."""
+        """Store the names of a function, such as "sgemm", one for each of DTYPES."""
         self.names = dict(zip(DTYPES, names, strict=True))
 
     def __getitem__(self, dtype: np.dtype[Any]) -> Any:

@@ -1,7 +1,8 @@
 """Optimizer that makes Elemwise nodes work in-place, with one validation of the whole graph.
 
-A validation takes time proportional to the graph's size. The optimizer tracks the order in which
-nodes must run. It predicts for each change whether the graph stays valid.
+A validation takes time proportional to the size of the graph. Instead of validating the graph after
+each change, the optimizer tracks the order in which nodes must run. Thus it can predict whether a
+change keeps the graph valid.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from theano.gof.graph import Constant, io_toposort
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
-# The identity of a variable that is not a view; it stays valid if the variable's node is replaced.
-# A variable without owner is its own identity. The identity of a node's output is the node's number
-# and the output's index.
+# An identifier of a variable that is not a view. It stays valid if the node of the variable is
+# replaced. For the output of a node, it is the pair of the node's number and the output's index. A
+# variable without owner is its own identifier.
 Root = Any
 
-# Scalars are not computed in place in a graph of more nodes.
+# In a graph with more nodes than this, scalars are not computed in-place.
 LARGE = 500
 
 
@@ -33,7 +34,8 @@ class Waiting:
     """The order of computation in a valid graph, and the overwritten variables.
 
     Attributes:
-        number: maps a node to its number.
+        handler: the DestroyHandler of the graph.
+        number: maps a node to its number. A node that replaces another node gets its number.
         before: maps a node's number to a bit set of the numbers of all nodes that run before it.
         destroyers: maps a root to the number of the node that overwrites it.
         journal: functions that undo the changes since begin().
@@ -60,17 +62,18 @@ class Waiting:
                 self.protected.update(map(self.root, feature.protected))
 
     def _viewed(self, variable: Variable) -> Variable:
+        """Return the variable whose memory a view shares; return other variables unchanged."""
         while variable in self.handler.view_i:
             variable = self.handler.view_i[variable]
         return variable
 
     def root(self, variable: Variable) -> Root:
-        """Return the root of a variable, or of the variable that it views."""
+        """Return the root of a variable; the root of a view is the root of the viewed variable."""
         variable = self._viewed(variable)
         return variable if variable.owner is None else (self.number[variable.owner], variable.index)
 
     def _up_to(self, nodes: Iterable[Apply]) -> int:
-        """Return the bit set of nodes and of all nodes before them."""
+        """Return the bit set of nodes and of all nodes that run before them."""
         bits = 0
         for node in nodes:
             number = self.number[node]
@@ -78,7 +81,7 @@ class Waiting:
         return bits
 
     def begin(self) -> None:
-        """Mark the present state as the state that undo() restores."""
+        """Mark the current state as the state that undo() restores."""
         self.journal.clear()
 
     def undo(self) -> None:
@@ -87,14 +90,15 @@ class Waiting:
             self.journal.pop()()
 
     def _set_before(self, number: int, bits: int) -> None:
+        """Change an element of `before`, and record the change in the journal."""
         self.journal.append(functools.partial(self.before.__setitem__, number, self.before[number]))
         self.before[number] = bits
 
     def overwrite(self, node: Apply, i: int) -> bool:
-        """Record that a node overwrites its input i, if the graph stays valid.
+        """Record that a node overwrites its input i, if the graph would stay valid.
 
         Returns:
-            Whether the graph stays valid. If not, nothing is recorded.
+            Whether the graph would stay valid. If not, nothing is recorded.
         """
         variable = self._viewed(node.inputs[i])
         root, number = self.root(variable), self.number[node]
@@ -119,25 +123,25 @@ class Waiting:
         self.journal.append(functools.partial(self.destroyers.pop, root))
         if bits & ~self.before[number]:
             self._set_before(number, self.before[number] | bits)
-            own = 1 << number
-            for other, before in enumerate(self.before):
-                # `before >= own` is a fast test that most sets without the bit fail.
-                if before >= own and before & own:
-                    self._set_before(other, before | bits)
+            bit = 1 << number
+            for later, before in enumerate(self.before):
+                # `before >= bit` is a fast test, which rejects most sets without the bit.
+                if before >= bit and before & bit:
+                    self._set_before(later, before | bits)
         return True
 
     def is_overwriting(self, node: Apply | None, inputs: Iterable[Variable]) -> bool:
-        """Return whether a node overwrites one of these inputs of the graph."""
+        """Return whether a node overwrites one of the given inputs of the graph."""
         return node is not None and any(
             self.destroyers.get(self.root(x)) == self.number[node] for x in inputs
         )
 
 
 def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
-    """Make Elemwise nodes overwrite inputs, greedily.
+    """Make Elemwise nodes overwrite their inputs, by a greedy search.
 
-    For each node in topological order, each output overwrites the first input for which the graph
-    stays valid.
+    The nodes are changed in topological order. Each output of a node overwrites the first input for
+    which the graph stays valid.
 
     Args:
         op_type: the class of Elemwise whose nodes are replaced.
@@ -147,7 +151,7 @@ def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
         The profile that InplaceElemwiseOptimizer prints.
     """
     start = fgraph.checkpoint()
-    # Features whose validation this module cannot predict.
+    # The features whose validation Waiting cannot predict.
     unpredicted = [
         feature
         for feature in fgraph._features
@@ -158,7 +162,7 @@ def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
         changes.make(lambda: [feature.validate(fgraph) for feature in unpredicted])
         fgraph.validate()
     except InconsistencyError:
-        # A prediction was wrong: start again with a validation after each change.
+        # A prediction was wrong. Start again, and validate the graph after each change.
         fgraph.revert(start)
         changes = Changes(op_type, fgraph)
         changes.make(fgraph.validate)
@@ -191,8 +195,8 @@ class Changes:
         for node in list(io_toposort(self.fgraph.inputs, self.fgraph.outputs)):
             if (
                 type(node.op) is self.op_type
-                # A Composite's C code may write an output before it reads the inputs of another
-                # output.
+                # The C code of a Composite with several outputs may write an output before it reads
+                # the inputs of another output. Subclasses, such as UpdatesComposite, do not.
                 and (len(node.outputs) == 1 or type(node.op.scalar_op) is not scalar.Composite)
                 and not (large and getattr(node.outputs[0].type, "ndim", -1) == 0)
             ):
@@ -214,7 +218,7 @@ class Changes:
             node: the node.
             positions: the indices of the outputs that may overwrite inputs.
             validate: as for make.
-            refused: pairs of an output and an input that validation rejected.
+            refused: pairs of the indices of an output and an input that a validation rejected.
 
         Returns:
             The new node, or the old node if no output can overwrite an input.
@@ -252,8 +256,8 @@ class Changes:
     def _candidates(self, node: Apply, position: int, chosen: Mapping[int, int]) -> list[int]:
         """Return the indices of the inputs that an output may overwrite, best first.
 
-        An update need not be copied if it overwrites the variable that it updates, or the result of
-        a node that overwrites this variable.
+        The best input of an update is the variable that it updates: then the new value need not be
+        copied. The second best input is the result of a node that overwrites this variable.
         """
         output, update_mapping = node.outputs[position], self.fgraph.update_mapping or {}
         updated = [
@@ -262,7 +266,7 @@ class Changes:
             if client == "output" and i in update_mapping
         ]
 
-        def order(i: int) -> int:
+        def rank(i: int) -> int:
             x = node.inputs[i]
             return 0 if x in updated else 2 - self.waiting.is_overwriting(x.owner, updated)
 
@@ -274,7 +278,7 @@ class Changes:
                 and i not in {**node.op.inplace_pattern, **chosen}.values()
                 and self.waiting.root(x) not in self.waiting.protected
             ),
-            key=order,
+            key=rank,
         )
 
     def _make_inplace(self, node: Apply, pattern: Mapping[int, int]) -> Apply:
@@ -292,6 +296,7 @@ class Changes:
         return new
 
     def _substitute(self, node: Apply, new: Apply) -> None:
+        """Replace the outputs of a node by the outputs of a new node."""
         for old_output, new_output in zip(node.outputs, new.outputs, strict=True):
             self.profile["nb_call_replace"] += 1
             self.fgraph.replace(old_output, new_output, reason="inplace_elemwise_optimizer")

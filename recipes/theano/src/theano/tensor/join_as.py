@@ -1,4 +1,4 @@
-"""Op JoinAs: Join with a check of each tensor's length."""
+"""Op JoinAs: Join that checks the length of each tensor."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class JoinAs(gof.Op):
-    """Join tensors along an axis; raise an error if a length differs from its expected value.
+    """Join tensors along an axis; raise ValueError if a length differs from its expected value.
 
-    The first input is the vector of expected lengths. A product of joined tensors only checks the
-    sum of the lengths; the separate products would check each length.
+    The first input is the vector of expected lengths. JoinProducts (scan_module/join_products.py)
+    replaces several matrix products by a product of joined tensors. The separate products would
+    check each length, but the joined product checks only the sum of the lengths.
     """
 
     __props__ = ("axis",)
@@ -27,7 +28,12 @@ class JoinAs(gof.Op):
         self.axis = axis
 
     def make_node(self, lengths: Any, *tensors: Any) -> Apply:
-        """Make a node from a vector of integers and tensors that Join accepts."""
+        """Make a node.
+
+        Args:
+            lengths: the expected lengths, a vector of integers.
+            tensors: the tensors, as for Join.
+        """
         joined = basic.join(self.axis, *tensors)
         return gof.Apply(self, [lengths, *tensors], [joined.type()])
 

@@ -1,6 +1,6 @@
-"""C code of elementwise loops and reductions that g++ vectorizes.
+"""Generation of C code of elementwise loops and reductions that g++ vectorizes.
 
-The loops are functions of C type theano_loops (theano_loops.h).
+The loops are C functions of the type theano_loops (theano_loops.h).
 """
 
 from __future__ import annotations
@@ -9,39 +9,42 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-# Whether an array is broadcast along each of its dimensions.
+# A broadcastable pattern: for each dimension, whether the array is broadcast along it.
 Pattern = Sequence[bool]
 
-# Maps a function that theano_functions.h replaces to the name of the C library's own function.
+# Maps a function that theano_functions.h redefines to the name of the C library's function.
 FUNCTIONS = {name: f"libm_{name}" for name in ("exp", "log", "log1p", "pow", "tanh")}
-# The functions that compile to an instruction.
+# The functions that g++ compiles to an instruction, so they do not prevent vectorization.
 INSTRUCTIONS = {"ceil", "fabs", "floor", "rint", "sqrt", "trunc"}
-# The innermost strides. With "next to", elements are contiguous, or the array is broadcast.
+# The innermost strides that loops support. "any": all strides. "next to": the elements of each
+# array are contiguous, or the array is broadcast. "both": a loop for each of these cases.
 Strides = Literal["any", "next to", "both"]
-# For a task of more statements, g++ spends a third of its time on a vectorized epilogue of the
-# loop. A flag with a vector length that does not exist disables the epilogue.
+# A task is C code that computes one element. For a task with more statements than LONG_TASK, g++
+# spends a third of its time on a vectorized epilogue of the loop. A simdlen that the processor does
+# not have disables the epilogue.
 LONG_TASK = 30
 NO_LENGTH = " simdlen(256)"
-# The number of rows that a reduction accumulates at once.
+# The number of rows that a reduction accumulates at the same time.
 ROWS = 4
+# Matches the names of called functions.
 CALLED = re.compile(r"\b[A-Za-z_]\w*(?=\()")
 
 
 def type_num(dtype: str) -> str:
-    """Return the name of NumPy's type number for a C type."""
+    """Return the C name of NumPy's type number for a C type: NPY_FLOAT32 for npy_float32."""
     return dtype.upper().replace("THEANO_COMPLEX", "NPY_COMPLEX")
 
 
 def pattern_strings(broadcast: Sequence[Pattern]) -> tuple[str, ...]:
-    """Return patterns as strings with a 0 or a 1 for each dimension."""
+    """Return patterns as strings, with a 1 for each dimension that is broadcast, otherwise a 0."""
     return tuple("".join("01"[x] for x in pattern) for pattern in broadcast)
 
 
 def choose_functions(task: str) -> str:
-    """Replace Theano's functions by the C library's in a task that g++ cannot vectorize.
+    """Let a task call the C library's functions instead of Theano's if g++ cannot vectorize it.
 
-    A call of any other function prevents vectorization. For single elements, the C library's
-    functions are faster than Theano's.
+    A call of a function that is neither in FUNCTIONS nor in INSTRUCTIONS prevents vectorization.
+    For single elements, the C library's functions are faster than Theano's.
     """
     if (FUNCTIONS.keys() | INSTRUCTIONS).issuperset(CALLED.findall(task)):
         return task
@@ -55,18 +58,18 @@ def make_loops(
     task: str,
     strides: Strides = "both",
 ) -> str:
-    """Generate the body of a function of C type theano_loops.
+    """Generate the body of a C function of type theano_loops.
 
-    g++ vectorizes a loop whose strides are constants. That is the case for rows of contiguous
-    arrays and of slices of them, and for broadcast arrays.
+    g++ vectorizes a loop only if its strides are constants. The innermost strides are constants for
+    contiguous arrays, for their slices along other dimensions, and for broadcast arrays.
 
     Args:
         names: the C names of the arrays.
         dtypes: the C type of each array's elements.
         broadcast: each array's pattern.
-        task: C code that computes one element; "<name>_i" is the element of an array.
-        strides: the innermost strides that the loops support. Except for "any", no element may
-            depend on another element, and the task cannot fail.
+        task: C code that computes one element; "<name>_i" is the element of the array <name>.
+        strides: the innermost strides that the loops support. Unless it is "any", no element may
+            depend on another element, and the task must not fail.
     """
     n, nd = len(names), len(broadcast[0])
     rows, next_to, contiguous, strided = "", [], "", ""
@@ -113,15 +116,15 @@ def make_loops(
 
 
 def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
-    """Generate the body of a function of C type theano_loops for a reduction.
+    """Generate the body of a C function of type theano_loops for a reduction.
 
     Args:
         dtype: the C type of the array's elements.
         acc_dtype: the C type of the accumulator.
-        task: C code that adds an element "x_i" to the accumulator "acc_i".
+        task: C code that reduces the element "x_i" into the accumulator "acc_i".
     """
 
-    def strided(acc: str) -> str:
+    def make_strided_loop(acc: str) -> str:
         return f"""
                 for (npy_intp i = 0; i < sizes[1]; i++) {{
                     {dtype} &x_i = *({dtype} *)(x + i * strides[2]);
@@ -130,9 +133,11 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
                 }}
     """
 
-    along = strided("")
-    across = strided(f"{acc_dtype} &acc_i = *({acc_dtype} *)(acc + i * strides[3]);")
-    # Each row is accumulated in order. Several rows at once hide the latency of an addition.
+    # The innermost loop runs along a reduced dimension, or across it along another dimension.
+    along = make_strided_loop("")
+    across = make_strided_loop(f"{acc_dtype} &acc_i = *({acc_dtype} *)(acc + i * strides[3]);")
+    # Accumulate several rows at the same time to hide the latency of an addition. The elements of
+    # each row are accumulated in order.
     several = f"""
                     {acc_dtype} accs[{ROWS}];
                     for (int r = 0; r < {ROWS}; r++)
@@ -174,7 +179,7 @@ def make_reduction(dtype: str, acc_dtype: str, task: str) -> str:
     """
 
 
-def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in one call)
+def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise has these parts)
     names: Sequence[str],
     dtypes: Sequence[str],
     broadcast: Sequence[Pattern],
@@ -187,14 +192,14 @@ def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise's own parts, in o
     """Generate the C code of an Elemwise with vectorized loops.
 
     Args:
-        names: the C names of the arrays: inputs, then outputs to allocate.
+        names: the C names of the arrays: first the inputs, then the outputs that must be allocated.
         dtypes: the C type of each array's elements.
         broadcast: each array's pattern.
         n_inputs: the number of inputs.
         like: the number of the array whose order in memory the loops follow.
-        task: C code that computes one element; "<name>_i" is the element of an array.
-        fortran: a C condition: whether outputs are in Fortran order.
-        sub: a mapping with the C code for "fail".
+        task: C code that computes one element; "<name>_i" is the element of the array <name>.
+        fortran: a C expression: whether outputs are allocated in Fortran order.
+        sub: maps "fail" to the C code that runs after an exception was set.
 
     Returns:
         C code of the declarations, checks, allocations and loops.

@@ -1,4 +1,4 @@
-"""Graph rewrites that use proofs about integers: merged slices, and constant comparisons."""
+"""Graph rewrites by proofs about integers: merged slices and simplified comparisons."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from theano.tensor import order
 if TYPE_CHECKING:
     from theano.gof import FunctionGraph, Variable
 
-# The index of one dimension: an integer or a slice of integers; the integers may be Variables.
+# The type of an index of one dimension: an integer, or a slice of integers. The integers may be
+# Variables.
 Index = Any
 
 
 def merge_neighbours(
     sl1: slice, reverse1: int, sl2: slice, reverse2: int, len1: Variable
 ) -> tuple[Variable, Variable, Variable]:
-    """Return start, stop and step of a slice of a slice whose step is 1 or -1.
+    """Return start, stop and step of the slice that equals a slice of a slice with step 1 or -1.
 
     Both slices are in canonical form, with 0 <= start <= stop <= length. Therefore only a stop
     before the first element must be clipped.
 
     Args:
-        sl1: the first slice; its canonical step is 1.
-        reverse1: its direction, 1 or -1.
-        sl2: the slice of the first slice.
-        reverse2: its direction, 1 or -1.
+        sl1: the first slice; its step in canonical form is 1.
+        reverse1: the direction of the first slice, 1 or -1.
+        sl2: the second slice, which slices the result of the first slice.
+        reverse2: the direction of the second slice, 1 or -1.
         len1: the length of the dimension that the first slice indexes.
     """
     if reverse1 > 0:
@@ -52,19 +53,19 @@ def merge_slices(
     u: Variable,
     slices2: Sequence[Index],
 ) -> list[Index]:
-    """Return slices with x[slices] equal to u[slices2], where u is x[slices1].
+    """Return indices such that x[indices] equals u[slices2], where u is x[slices1].
 
     Args:
         fgraph: the graph, with or without a ShapeFeature.
         x: the indexed variable.
-        slices1: its indices.
-        u: x[slices1].
+        slices1: the indices of x in u.
+        u: the variable x[slices1].
         slices2: the indices of u.
     """
-    from theano.tensor.opt import merge_two_slices  # noqa: PLC0415 (it imports this)
+    from theano.tensor.opt import merge_two_slices  # noqa: PLC0415 (it imports this module)
 
     try:
-        # The ShapeFeature's variables add no new shapes to the graph.
+        # Prefer the variables of the ShapeFeature, because they add no new shapes to the graph.
         xshape = fgraph.shape_feature.shape_of[x]
         ushape = fgraph.shape_feature.shape_of[u]
     except AttributeError:
@@ -94,14 +95,14 @@ def merge_slices(
 
 
 class KnownOrder(gof.Optimizer):
-    """Replace comparisons, switches, maxima and minima of integers whose result is provable."""
+    """Replace comparisons, switches, maxima and minima of integers whose results can be proved."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         """Attach validation of replacements."""
         fgraph.attach_feature(gof.toolbox.ReplaceValidate())
 
     def apply(self, fgraph: FunctionGraph) -> None:
-        """Replace provable results in a graph."""
+        """Replace the results that can be proved in a graph."""
         integers = order.Order()
         for node in fgraph.toposort():
             out = node.outputs[0]

@@ -1,7 +1,7 @@
-"""Necessary conditions of local optimizers, which cost less than a try.
+"""Necessary conditions under which local optimizers change a node.
 
-Most tries of local optimizers change nothing. A condition in this module is false only for nodes
-that the optimizer leaves unchanged. These nodes need no try.
+Most tries of local optimizers change nothing. A condition in this module is False only for nodes
+that the optimizer leaves unchanged. Evaluating it takes less time than a try.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from theano.tensor.nnet import nnet
 if TYPE_CHECKING:
     from theano.gof import Apply, Variable
 
+# A function of a node.
 Condition = Callable[["Apply"], bool]
 
 # Maps a local optimizer of Elemwise nodes to the classes of scalar ops that it changes.
@@ -48,18 +49,22 @@ SCALAR_OPS: dict[Any, tuple[type, ...]] = {
     nnet.local_logsoftmax: (scalar.Log,),
 }
 
-# Maps a local optimizer, which Theano tries on all nodes, to the classes of ops that it changes.
+# Maps a local optimizer that Theano would try on all nodes to the classes of ops that it changes.
 OPS: dict[Any, tuple[type, ...]] = {
     opt.local_view_op: (compile.ops.ViewOp,),
     opt.local_track_shape_i: (compile.ops.Shape_i,),
 }
 
+# The scalar ops of sums and of products.
 SUMS = scalar.Add, scalar.Sub, scalar.Neg
 PRODUCTS = scalar.Mul, scalar.TrueDiv, scalar.Inv
 
 
 def find_op_condition(lopt: Any) -> Callable[[Any], bool] | None:
-    """Return a function of an op: False if the optimizer changes no node of this op."""
+    """Return a function that returns False for an op if the optimizer changes no node of the op.
+
+    Return None if the optimizer has no condition on ops.
+    """
     if lopt in SCALAR_OPS:
         scalar_ops = SCALAR_OPS[lopt]
         return lambda op: isinstance(getattr(op, "scalar_op", None), scalar_ops)
@@ -70,7 +75,10 @@ def find_op_condition(lopt: Any) -> Callable[[Any], bool] | None:
 
 
 def find_condition(lopt: Any) -> Condition | None:
-    """Return the function that returns False for nodes that a local optimizer leaves unchanged."""
+    """Return the condition of a local optimizer on nodes, or None if it has none.
+
+    The condition returns False only for nodes that the optimizer leaves unchanged.
+    """
     if type(lopt) is gof.PatternSub:
         return make_pattern_condition(lopt)
     if type(lopt) is opt.Canonizer:
@@ -79,7 +87,10 @@ def find_condition(lopt: Any) -> Condition | None:
 
 
 def make_pattern_condition(lopt: Any) -> Condition | None:
-    """Return the condition that each input has a node if its pattern is an expression."""
+    """Return the condition of a PatternSub, or None if it has none.
+
+    Where the pattern of an input is an expression, the expression's op must compute the input.
+    """
     if lopt.get_nodes is not None or not isinstance(lopt.in_pattern, (list, tuple)):
         return None
     patterns = lopt.in_pattern[1:]
@@ -102,9 +113,11 @@ def make_pattern_condition(lopt: Any) -> Condition | None:
 
 
 def make_canonizer_condition(lopt: Any) -> Condition | None:
-    """Return the condition that a sum has a sum, a constant or a DimShuffle among its inputs.
+    """Return the condition of a Canonizer of sums or products, or None if it has none.
 
-    The same holds for products. Without denominators, the simplifiers do nothing.
+    A Canonizer of sums can simplify a sum only if an input is a constant, or if a DimShuffle, an
+    addition, a subtraction or a negation computes an input. A Canonizer of products is similar.
+    SIMPLIFIERS change only fractions, so they do not need another condition.
     """
     if any(simplifier not in SIMPLIFIERS for _, simplifier in lopt.external_simplifiers):
         return None
@@ -118,6 +131,7 @@ def make_canonizer_condition(lopt: Any) -> Condition | None:
     return can_be_simplified
 
 
+# The external simplifiers for which make_canonizer_condition is right.
 SIMPLIFIERS = opt.check_for_x_over_absX, nnet.softmax_simplifier
 
 
@@ -132,7 +146,12 @@ def is_computed_by(scalar_ops: tuple[type, ...], x: Variable) -> bool:
 
 
 def may_be_constant(x: Variable, depth: int = 10) -> bool:
-    """Return False only if get_scalar_constant_value finds no constant."""
+    """Return False only if basic.get_scalar_constant_value finds no constant value of a variable.
+
+    Args:
+        x: the variable.
+        depth: the number of nodes that are followed; beyond them, the result is True.
+    """
     if isinstance(x, gof.Constant) or depth == 0:
         return True
     if x.owner is None:
@@ -145,6 +164,7 @@ def may_be_constant(x: Variable, depth: int = 10) -> bool:
     return not isinstance(op, basic.Dot)
 
 
+# Maps other local optimizers to their conditions.
 CONDITIONS: dict[Any, Condition] = {
     opt.constant_folding: lambda node: not node.inputs or isinstance(node.inputs[0], gof.Constant),
     opt.local_elemwise_alloc: lambda node: any(

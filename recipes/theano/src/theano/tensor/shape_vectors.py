@@ -1,4 +1,4 @@
-"""Elements of shape vectors, read without a node for each element."""
+"""Access to the elements of shape vectors, without a new node for each element."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 
 
 def elements(vector: Variable) -> Sequence[Any] | Variable:
-    """Return a sequence of a vector's elements, or the vector itself if they have no variables."""
-    from theano.tensor.opt import MakeVector  # noqa: PLC0415 (it imports this)
+    """Return the elements of a vector as a sequence.
+
+    Return the vector itself if it is neither a constant nor the result of MakeVector.
+    """
+    from theano.tensor.opt import MakeVector  # noqa: PLC0415 (it imports this module)
 
     if isinstance(vector, Constant):
         data: Sequence[Any] = vector.data

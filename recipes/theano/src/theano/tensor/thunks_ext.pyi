@@ -1,3 +1,5 @@
+# The extension module of thunks_ext.cpp, which contains precompiled thunks.
+
 from types import ModuleType
 from typing import Any
 

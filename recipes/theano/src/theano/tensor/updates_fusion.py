@@ -1,8 +1,9 @@
 """Fusion of the elementwise nodes of updates into one Elemwise with several outputs.
 
-Theano's own fusion makes Composites of one output, from nodes that no other node reads. But the new
-moments of a gradient and the new value of the parameter read the same arrays, and intermediate
-results of each other. One fused loop reads and writes each array once.
+Theano's own fusion makes Composites with one output, and does not fuse a node that several nodes
+read. In an optimizer such as Adam, the new moments of a gradient and the new value of the parameter
+read the same arrays, and intermediate results of each other. One fused loop reads and writes each
+array once.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from theano.tensor.elemwise import Elemwise
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
 
-# The largest number of operations in a Composite, written out as trees: printing and the Python
-# implementation repeat shared operations. RMSProp with momentum has 42.
+# The largest number of operations of a Composite. An operation counts once per reader, because
+# printing and the Python implementation repeat it for each reader. RMSProp with momentum has 42.
 LARGEST = 500
 
 
 class UpdatesComposite(scalar.Composite):
-    """Composite that reads all inputs before it writes an output, so it can work in-place.
+    """Composite that reads all inputs before it writes an output, so that it can work in-place.
 
-    As in every Composite, g++ may contract a product and a sum into an FMA.
+    As in every Composite, g++ may contract a product and a sum into a fused multiply-add.
     """
 
     def c_code(
@@ -55,7 +56,7 @@ class UpdatesComposite(scalar.Composite):
 
 
 class UpdatesFusion(Optimizer):
-    """Fuse the Elemwise nodes that only updates read and that compute arrays of one shape."""
+    """Fuse Elemwise nodes that compute arrays of one shape and that only updates read."""
 
     def add_requirements(self, fgraph: FunctionGraph) -> None:
         """Attach validation of replacements."""
@@ -78,8 +79,8 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
     No input of a group depends on an output of the same group or of another group.
     """
     order = fgraph.toposort()
-    updated = {fgraph.outputs[i].owner for i in fgraph.update_mapping}
-    chosen = {node for node in order if node in updated and is_fusible(node)}
+    update_nodes = {fgraph.outputs[i].owner for i in fgraph.update_mapping}
+    chosen = {node for node in order if node in update_nodes and is_fusible(node)}
     for node in reversed(order):
         readers = {client for out in node.outputs for client, _ in out.clients} - {"output"}
         if readers and readers <= chosen and is_fusible(node):
@@ -94,9 +95,10 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
     for node in order:
         if node in chosen:
             groups[shapes.of(node.outputs[0])].append(node)
-    # The unchosen nodes that depend on a chosen node; and the shapes of groups that read such a
-    # node or a node of another group.
+    # The nodes that are not chosen and depend on a chosen node.
     dependent: set[Apply] = set()
+    # The shapes of the groups that read a dependent node or a node of another group. Fusing them
+    # could make a cycle.
     excluded = set()
     for node in order:
         for variable in node.inputs:
@@ -112,9 +114,9 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
 
 
 class Shapes:
-    """Sets of variables with the same shape, as a union-find structure.
+    """Sets of variables that have the same shape, as a union-find structure.
 
-    An Elemwise's output has the shape of each input that is broadcast along the same dimensions.
+    The output of an Elemwise has the shape of each input with the same broadcastable pattern.
     """
 
     def __init__(self) -> None:
@@ -122,7 +124,7 @@ class Shapes:
         self.parent: dict[Variable, Variable] = {}
 
     def of(self, variable: Variable) -> Variable:
-        """Return the representative of a variable's set."""
+        """Return the representative of a variable's set, which identifies the shape."""
         root = variable
         while root in self.parent:
             root = self.parent[root]
@@ -162,9 +164,12 @@ def is_fusible(node: Apply) -> bool:
 def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
     """Fuse nodes into one Elemwise.
 
+    Args:
+        nodes: the nodes of a group, in topological order.
+
     Returns:
-        Pairs of an output of the nodes and its replacement; an empty list if the Composite would be
-        too large.
+        Pairs of an output of the nodes and its replacement, or an empty list if the Composite would
+        be too large.
     """
     from theano.tensor.opt import MAX_COMPOSITE_DEPTH  # noqa: PLC0415 (it imports this module)
 
@@ -192,7 +197,7 @@ def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
 
 
 def count_tree_operations(op: scalar.Composite) -> int:
-    """Count the operations of a Composite's outputs; an operation counts for each reader."""
+    """Count the operations of a Composite; an operation counts once per reader."""
     counts: dict[Variable, int] = {}
     for node in op.fgraph.toposort():
         count = 1 + sum(counts.get(variable, 0) for variable in node.inputs)
@@ -201,5 +206,5 @@ def count_tree_operations(op: scalar.Composite) -> int:
 
 
 def apply_inline(op: Any, inputs: Sequence[Any]) -> Any:
-    """Apply a scalar op to inputs; of a Composite, apply the inner ops. Return the output."""
+    """Apply a scalar op, or the inner ops of a Composite, to inputs; return the first output."""
     return apply_inner_ops(op, inputs)[0] if isinstance(op, scalar.Composite) else op(*inputs)

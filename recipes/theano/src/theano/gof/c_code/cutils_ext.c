@@ -11,8 +11,9 @@ static PyObject *return_none(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(argu
     Py_RETURN_NONE;
 }
 
-/* Append the nodes that compute variables to a list, unless a node is sorted or its
- * variable is an input. */
+/* Append to `missing` the nodes that compute `variables`. Omit nodes in `sorted`, and
+ * nodes of variables in `inputs`. owner_name is the interned string "owner". Return 0,
+ * or -1 with an exception set. */
 static int append_missing(PyObject *variables, PyObject *inputs, PyObject *sorted,
                           PyObject *missing, PyObject *owner_name) {
     PyObject *items =
@@ -35,7 +36,11 @@ static int append_missing(PyObject *variables, PyObject *inputs, PyObject *sorte
     return status;
 }
 
-/* Sort the last node of a list, or append the nodes that must run before that node. */
+/* Process the last node of the list `todo`. If nodes that must run before it are not
+ * yet sorted, append them to `todo`. Otherwise append the node to `order`, add it to
+ * the set `sorted`, and remove it from `todo`. A node that is already sorted, or whose
+ * first output is an input of the graph, is only removed. `names` has the interned
+ * strings "owner", "inputs" and "outputs". Return 0, or -1 with an exception set. */
 static int sort_last(PyObject *todo, PyObject *inputs, PyObject *sorted,
                      PyObject *order, PyObject *const *names) {
     Py_ssize_t last = PyList_GET_SIZE(todo) - 1;
@@ -78,7 +83,7 @@ static PyObject *sort_nodes(PyObject *Py_UNUSED(self), PyObject *args) {
         append_missing(outputs, none, none, todo, names[0]) || PyList_Reverse(todo);
     for (unsigned int count = 1; !failed && PyList_GET_SIZE(todo) > 0; count++)
         failed = sort_last(todo, inputs, sorted, order, names) ||
-                 /* A cycle has no end. */
+                 /* If the graph has a cycle, the loop does not end: handle Ctrl-C. */
                  (count % 65536 == 0 && PyErr_CheckSignals());
     for (int i = 0; i < 3; i++)
         Py_XDECREF(names[i]);
@@ -93,10 +98,11 @@ static PyObject *sort_nodes(PyObject *Py_UNUSED(self), PyObject *args) {
 static PyMethodDef methods[] = {
     {"sort_nodes", sort_nodes, METH_VARARGS,
      "Return the nodes between a set of input variables and a list of output "
-     "variables, each after "
-     "the nodes that compute its inputs."},
-    {"return_none", return_none, METH_O, "Return None, as the owner of a constant."},
-    {"run_cthunk", run_cthunk, METH_O, "Run a theano cthunk."},
+     "variables. Each node follows the nodes that compute its inputs."},
+    {"return_none", return_none, METH_O,
+     "Return None: the property `owner` of constants calls this function."},
+    {"run_cthunk", run_cthunk, METH_O,
+     "Call a C thunk, a capsule; return 0, or the number of the block that failed."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,40 +1,40 @@
 #ifndef LAZYLINKER_IN_ORDER_H
 #define LAZYLINKER_IN_ORDER_H
 
-/* The part of lazylinker_c.c, which includes it, that calls thunks without recursion.
- */
+/* Part of lazylinker_c.c, which includes this file: functions that call the thunks of
+ * nodes in a fixed order, without recursion. */
 
 #include "theano_replay.h"
 
 /**
-  Call a thunk whose inputs have been computed.
+  Call the thunk of a node whose inputs have been computed. Return 0, or set an
+  exception and return another value.
   */
 static int call_thunk(CLazyLinker *self, Py_ssize_t owner_idx, int verbose) {
     if (self->thunk_cptr_fn[owner_idx])
         return c_call(self, owner_idx, verbose);
 
     PyObject *rval = pycall(self, owner_idx, verbose);
-    // rval is new ref
-    if (rval == NULL) // pycall returned NULL (internal error)
+    if (rval == NULL)
         return 1;
     if (PyList_Check(rval))
         PyErr_SetString(PyExc_TypeError, "non-lazy thunk should return None, not list");
-    else if (rval != Py_None) // don't know what it returned, but it wasn't right.
+    else if (rval != Py_None)
         PyErr_SetObject(PyExc_TypeError, rval);
     Py_DECREF(rval);
     return PyErr_Occurred() != NULL;
 }
 
 /**
-  Call a thunk for a replay.
+  Call the thunk of a node for a replay (theano_replay.h).
   */
 static int call_for_replay(void *self, Py_ssize_t owner_idx) {
     return call_thunk(self, owner_idx, 0);
 }
 
 /**
-  Call all thunks in the order of the list; return the number of the thunk that fails,
-  or -1.
+  Call the thunks of all nodes in order. Return -1, or the number of the node whose
+  thunk failed.
   */
 static Py_ssize_t call_thunks(CLazyLinker *self) {
     for (Py_ssize_t i = 0; i < self->n_applies; ++i) {
@@ -45,7 +45,8 @@ static Py_ssize_t call_thunks(CLazyLinker *self) {
 }
 
 /**
-  Compute all nodes in the order of the list; none is lazy.
+  Compute all nodes of a function without lazy nodes in order, by its replay if it has
+  one. Return 0, or 1 with an exception set.
   */
 static int call_in_order(CLazyLinker *self) {
     Py_ssize_t failed;

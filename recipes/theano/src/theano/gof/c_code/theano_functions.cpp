@@ -1,9 +1,11 @@
-/* libtheano_functions: vectorized exp, log, log1p, pow and tanh (theano_functions.h).
- * The code computes one element without branches, and g++ generates the variants for
- * several elements. All variants give the same bits, because the compiler uses fused
- * multiply-add only where the code calls fma. Errors are below 1 unit in the last
- * place, tanh's below 2.4. recipes/theano/functions_constants.py prints the
- * constants. */
+/* libtheano_functions: exp, log, log1p, pow and tanh for loops that g++ vectorizes.
+ * theano_functions.h declares the functions.
+ *
+ * The code of a function computes one element without branches. From this code, g++
+ * also generates SIMD variants that compute several elements. All variants give the
+ * same bits, because -ffp-contract=off restricts fused multiply-add to calls of fma.
+ * Errors are below 1 unit in the last place, and below 2.4 units for tanh.
+ * recipes/theano/functions_constants.py prints the constants. */
 
 #include <stdint.h>
 
@@ -14,16 +16,19 @@ template <typename T> struct format;
 template <> struct format<double> {
     typedef uint64_t bits;
     enum { DIGITS = 52, BIAS = 1023 };
-    /* If |x| is larger, e^x is 0 or infinite. */
+    /* If |x| exceeds LARGEST, e^x is 0 or infinite. */
     static constexpr double LARGEST = 800;
+    /* The smallest normal number, and the square root of 1/2. */
     static constexpr double NORMAL = 0x1p-1022, ROOT_HALF = 0x1.6a09e667f3bcdp-1;
-    /* The lowest bits of n + SHIFT are n. If n >= 0, the lowest bits of n + FIRST are n
-       too. */
+    /* Let n be an integer that is small compared with 2^DIGITS. The lowest bits of the
+       number n + SHIFT are n in two's complement. If n >= 0, the lowest bits of the
+       number n + FIRST are n. */
     static constexpr double SHIFT = 0x1.8p52, FIRST = 0x1p52;
     static constexpr double LOG2_E = 0x1.71547652b82fep+0;
+    /* log 2 = LN2 + LN2_LOW, with twice the digits of the type. */
     static constexpr double LN2 = 0x1.62e42fefa39efp-1;
     static constexpr double LN2_LOW = 0x1.abc9e3b39803fp-56;
-    /* LN2 in two parts; the products of LN2_SHORT and exponents are exact. */
+    /* log 2 = LN2_SHORT + LN2_REST. Products of LN2_SHORT and exponents are exact. */
     static constexpr double LN2_SHORT = 0x1.62e42fefa38p-1;
     static constexpr double LN2_REST = 0x1.ef35793c7673p-45;
 };
@@ -80,7 +85,7 @@ INLINE float as_number(uint32_t bits) {
     return x;
 }
 
-/* (e^r - 1 - r) / r^2 */
+/* Return (e^r - 1 - r) / r^2 for |r| <= (log 2) / 2; r2 is r^2. */
 INLINE double exp_series(double r, double r2) {
     const double p0 = fma(r, 0x1.5555555555559p-3, 0.5);
     const double p2 = fma(r, 0x1.111111110f651p-7, 0x1.5555555555557p-5);
@@ -98,7 +103,8 @@ INLINE float exp_series(float r, float r2) {
     return fma(r2, fma(r2, p4, p2), p0);
 }
 
-/* (atanh s / s - 1 - z / 3) / z^2, with z = s^2 */
+/* Return (atanh s / s - 1 - z / 3) / z^2 for z = s^2 and
+ * |s| <= (sqrt 2 - 1) / (sqrt 2 + 1). */
 INLINE double log_series(double z) {
     const double p0 = fma(z, 0x1.249249249242fp-3, 0x1.999999999999ap-3);
     const double p2 = fma(z, 0x1.745d17479031bp-4, 0x1.c71c71c71a94bp-4);
@@ -112,14 +118,14 @@ INLINE float log_series(float z) {
     return fma(z, fma(z, 0x1.c7807cp-4f, 0x1.24b672p-3f), 0x1.999996p-3f);
 }
 
-/* 2^n */
+/* Return 2^n for an integer n; 2^n must be a normal number. */
 template <typename T> INLINE T power_of_2(T n) {
     typedef format<T> f;
     return as_number(as_bits(n + (f::SHIFT + f::BIAS)) << f::DIGITS);
 }
 
-/* Split x + low into n log 2 + r + q' with |r| <= (log 2) / 2. Return r, and q with
- * e^(r + q') = 1 + r + q. */
+/* Write x + low as n log 2 + r + r_low, where n is an integer and |r| <= (log 2) / 2.
+ * Set n and q, and return r; q satisfies e^(r + r_low) = 1 + r + q. */
 template <typename T> INLINE T exp_parts(T x, T low, T &n, T &q) {
     typedef format<T> f;
     n = fma(x, f::LOG2_E, f::SHIFT) - f::SHIFT;
@@ -132,39 +138,41 @@ template <typename T> INLINE T exp_parts(T x, T low, T &n, T &q) {
     return r;
 }
 
-/* e^(x + low) */
+/* Return e^(x + low). */
 template <typename T> INLINE T exp_of(T x, T low) {
     typedef format<T> f;
-    /* The comparisons keep NaN. */
+    /* Both comparisons are false for NaN, so NaN stays NaN. */
     const T below = x > f::LARGEST ? f::LARGEST : x;
     const T inside = below < -f::LARGEST ? -f::LARGEST : below;
     T n, q;
     const T r = exp_parts(inside, low, n, q);
     const T main = 1 + r;
     const T fraction = main + ((1 - main) + r + q);
-    /* Two factors, because n can exceed the range of exponents. */
+    /* Multiply by 2^n in two steps, because n can exceed the range of exponents. */
     const T half = fma(n, (T)0.5, f::SHIFT) - f::SHIFT;
     return fraction * power_of_2(half) * power_of_2(n - half);
 }
 
-/* tanh x = t / (t + 2), with t = e^(2 x) - 1 */
+/* Return tanh x: t / (t + 2) for t = e^(2 |x|) - 1, with the sign of x. */
 template <typename T> INLINE T tanh_of(T x) {
     const T twice = abs(x) + abs(x);
     T n, q;
-    /* tanh x rounds to 1 if 2 x >= 44. */
+    /* The result rounds to 1 if 2 |x| >= 44. */
     const T r = exp_parts(twice > 44 ? (T)44 : twice, (T)0, n, q);
     const T power = power_of_2(n);
     const T t = fma(q + r, power, power - 1);
     return copysign(t / (t + 2), x);
 }
 
-/* Split a positive, finite x into 2^e m, with m from sqrt 1/2 to sqrt 2. Return m. */
+/* Write a positive, finite x as 2^e m, with m from sqrt 1/2 to sqrt 2. Set e, and
+ * return m. */
 template <typename T> INLINE T log_parts(T x, T &e) {
     typedef format<T> f;
     typedef typename f::bits bits;
     const bool subnormal = x < f::NORMAL;
     const T normal = subnormal ? x * f::FIRST : x;
-    /* The bits above the digits are e. Adding `added` makes all of them positive. */
+    /* `above` is e in two's complement, in the bits above the digits: 12 bits for
+       double, 9 bits for float. `above ^ added` is e + added, which is positive. */
     const bits above = (as_bits(normal) - as_bits(f::ROOT_HALF)) >> f::DIGITS;
     const bits added = 2 * (f::BIAS + 1);
     const T shifted = as_number(as_bits(f::FIRST) | (above ^ added));
@@ -172,7 +180,7 @@ template <typename T> INLINE T log_parts(T x, T &e) {
     return as_number(as_bits(normal) - (above << f::DIGITS));
 }
 
-/* log (2^e (1 + g)) + correction. With s = g / (2 + g), z = s^2:
+/* Return log (2^e (1 + g)) + correction. With s = g / (2 + g) and z = s^2:
  * log (1 + g) = 2 atanh s = g - g^2/2 + s (g^2/2 + 2 z/3 + 2 z^2/5 + ...) */
 template <typename T> INLINE T log_of_parts(T e, T g, T correction) {
     typedef format<T> f;
@@ -184,7 +192,8 @@ template <typename T> INLINE T log_of_parts(T e, T g, T correction) {
     return fma(e, f::LN2_SHORT, g - (half - fma(s, half + tail, low)));
 }
 
-/* Return y = log x, or the special value if x is not positive and finite. */
+/* Return y, which must be log x if x is positive and finite. For other x, return -inf
+ * for 0, NaN for negative numbers, and x for infinity and NaN. */
 template <typename T> INLINE T log_or_special(T x, T y) {
     const T inf = __builtin_inf();
     const T finite = x < inf ? y : x;
@@ -204,16 +213,17 @@ template <typename T> INLINE T log1p_of(T x) {
     const T lost = abs(x) < 1 ? x - (u - 1) : 1 - (u - x);
     T e;
     const T main = log_parts(u, e) - 1;
-    /* For larger e, the lost part is negligible. */
+    /* For larger e, the rounding error `lost` of u is negligible. */
     const T more = lost * power_of_2(e < f::BIAS ? -e : (T)(1 - f::BIAS));
     const T g = main + more;
-    /* copysign keeps -0. */
+    /* copysign makes log1p(-0) = -0. */
     return copysign(log_or_special(u, log_of_parts(e, g, (main - g) + more)), x);
 }
 
-/* Compute y log a in two parts, for a positive and finite a; return the larger part.
- * The logarithm's relative error is 2^-66: its parts are exact, or have a second part
- * with the rounding error. */
+/* Compute y log a for a positive, finite a as the sum of two numbers. Set `low` to the
+ * smaller number, and return the larger number. The relative error of log a is 2^-66:
+ * each intermediate value is exact, or has a second variable, with the suffix _low,
+ * for its rounding error. */
 INLINE double times_log(double y, double a, double &low) {
     typedef format<double> f;
     double e;
@@ -248,15 +258,15 @@ INLINE double times_log(double y, double a, double &low) {
     return product;
 }
 
-/* Return x^y from z = |x|^y, with the special cases of the C standard's annex F. */
+/* Return x^y for z = |x|^y, with the special cases of the C standard's annex F. */
 INLINE double pow_or_special(double x, double y, double z) {
     const double inf = __builtin_inf(), a = abs(x);
-    const bool whole = __builtin_rint(y) == y;
-    const bool odd = whole & (2 * __builtin_rint(y / 2) != y);
-    const bool none = (x < 0) & (a < inf) & !whole;
-    const bool one = (y == 0) | (x == 1) | ((a == 1) & (abs(y) == inf));
-    const double real = none ? __builtin_nan("") : copysign(z, odd ? x : 1);
-    return one ? 1 : real;
+    const bool is_integer = __builtin_rint(y) == y;
+    const bool is_odd = is_integer & (2 * __builtin_rint(y / 2) != y);
+    const bool is_undefined = (x < 0) & (a < inf) & !is_integer;
+    const bool is_one = (y == 0) | (x == 1) | ((a == 1) & (abs(y) == inf));
+    const double power = is_undefined ? __builtin_nan("") : copysign(z, is_odd ? x : 1);
+    return is_one ? 1 : power;
 }
 
 INLINE double pow_of(double x, double y) {
@@ -274,35 +284,35 @@ INLINE float pow_of(float x, float y) {
     return pow_or_special(x, y, exp_of(y * log_of(abs((double)x)), 0.));
 }
 
-#define VECTORISED extern "C" __attribute__((simd("notinbranch")))
+#define VECTORIZED extern "C" __attribute__((simd("notinbranch")))
 
-VECTORISED double theano_exp(double x) {
+VECTORIZED double theano_exp(double x) {
     return exp_of(x, 0.);
 }
-VECTORISED float theano_expf(float x) {
+VECTORIZED float theano_expf(float x) {
     return exp_of(x, 0.f);
 }
-VECTORISED double theano_log(double x) {
+VECTORIZED double theano_log(double x) {
     return log_of(x);
 }
-VECTORISED float theano_logf(float x) {
+VECTORIZED float theano_logf(float x) {
     return log_of(x);
 }
-VECTORISED double theano_log1p(double x) {
+VECTORIZED double theano_log1p(double x) {
     return log1p_of(x);
 }
-VECTORISED float theano_log1pf(float x) {
+VECTORIZED float theano_log1pf(float x) {
     return log1p_of(x);
 }
-VECTORISED double theano_pow(double x, double y) {
+VECTORIZED double theano_pow(double x, double y) {
     return pow_of(x, y);
 }
-VECTORISED float theano_powf(float x, float y) {
+VECTORIZED float theano_powf(float x, float y) {
     return pow_of(x, y);
 }
-VECTORISED double theano_tanh(double x) {
+VECTORIZED double theano_tanh(double x) {
     return tanh_of(x);
 }
-VECTORISED float theano_tanhf(float x) {
+VECTORIZED float theano_tanhf(float x) {
     return tanh_of(x);
 }

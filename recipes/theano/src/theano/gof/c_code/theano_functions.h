@@ -1,12 +1,16 @@
 #ifndef THEANO_FUNCTIONS_H
 #define THEANO_FUNCTIONS_H
 
-/* Replace five functions of the C library by functions of libtheano_functions. That
- * library also has variants for several elements, which g++ calls in vectorized loops.
- * The replacements keep the names exp, log and so on: g++ computes both sides of a
- * branch only for built-in functions. The C library's own functions are called libm_exp
- * and so on. Nothing is replaced without fused multiply-add, with amdlibm, or if
- * THEANO_LIBM is defined. */
+/* Replace exp, log, log1p, pow and tanh of the C library by the functions of
+ * libtheano_functions. That library also has SIMD variants, which g++ calls in
+ * vectorized loops.
+ *
+ * The replacements keep their names, because g++ treats functions with these names as
+ * built-in: a conditional that calls another function is not vectorized. The C
+ * library's own functions get the names libm_exp, libm_log and so on.
+ *
+ * Nothing is replaced if g++ may not use fused multiply-add, if amdlibm is used,
+ * or if THEANO_LIBM is defined. */
 
 #if defined(__FMA__) && !defined(REPLACE_WITH_AMDLIBM) && !defined(THEANO_LIBM)
 

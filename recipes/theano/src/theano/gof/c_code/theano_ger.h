@@ -3,8 +3,9 @@
 
 #include <numpy/arrayobject.h>
 
-/* Compute Z = A + a * outer(x, y), where A is Z or does not overlap it. g++ vectorizes
- * the loops over contiguous elements; each element is computed as in the last loop. */
+/* Compute Z = A + a * outer(x, y) for a scalar a. A must be Z, or must not overlap Z.
+ * The first two loops are for contiguous rows or columns, and g++ vectorizes them. All
+ * loops compute an element by the same operations in the same order. */
 template <typename T>
 static void theano_ger(PyArrayObject *A, PyArrayObject *a, PyArrayObject *x,
                        PyArrayObject *y, PyArrayObject *Z) {

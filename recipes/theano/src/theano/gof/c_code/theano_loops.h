@@ -1,9 +1,10 @@
 #ifndef THEANO_LOOPS_H
 #define THEANO_LOOPS_H
 
-/* Header of modules that contain only the loops of an Elemwise or a CAReduce. It
- * replaces Python's and NumPy's headers, because reading these takes g++ longer than
- * compiling most loops. */
+/* Header of modules that contain only the loops of an Elemwise or a CAReduce
+ * (theano/tensor/linkers). It declares the parts of Python and NumPy that loops use:
+ * g++ takes longer to parse Python's and NumPy's own headers than to compile most
+ * loops. */
 
 #ifndef Py_PYTHON_H
 #include <stdint.h>
@@ -31,9 +32,10 @@ void *PyCapsule_Import(const char *name, int no_block);
 #endif
 
 #ifndef _MATH_H
-/* The functions of <math.h> that most loops need. Reading <math.h> takes g++ longer
- * than everything else. Each has variants for float, for double, and for other types,
- * which are converted to double. */
+/* Declare the functions of <math.h> that most loops call. To parse <math.h> itself
+ * would take 72 of the 186 ms in which g++ compiles a small module. Each function has
+ * three overloads: for float, for double, and a template that converts all other types
+ * to double. */
 #define THEANO_MATH_1(name)                                                            \
     extern "C" double name(double) throw();                                            \
     static inline float name(float x) {                                                \
@@ -87,52 +89,63 @@ THEANO_MATH_2(pow)
 #undef THEANO_MATH_2
 #endif
 
-/* The two innermost loops over n arrays: sizes[0] rows of sizes[1] elements. In array
- * i, rows are strides[i] bytes apart and elements strides[n + i] bytes. Returns 0, or
- * another value with an exception set. */
+/* Runs the two innermost loops over n arrays: sizes[0] rows of sizes[1] elements.
+ * data[i] is the address of array i's first element. Its rows are strides[i] bytes
+ * apart, and the elements of a row are strides[n + i] bytes apart. Returns 0 on
+ * success; otherwise sets an exception and returns another value. */
 typedef int (*theano_loops)(char *const *data, const npy_intp *sizes,
                             const npy_intp *strides);
 
-/* Sets n elements to the initial value of a reduction. */
+/* Sets n contiguous elements to the initial value of a reduction: 0 for a sum. */
 typedef void (*theano_fill)(char *data, npy_intp n);
 
-/* Description of an Elemwise or a CAReduce. op_descriptions.py reads the types and
- * names of the fields from here, one per line. A change needs a new version of the ops'
- * code, because modules in compile directories keep the old layout. */
+/* Describes an Elemwise or a CAReduce to thunks_ext.cpp. op_descriptions.py parses the
+ * types and names of the fields from this declaration, so each field needs its own
+ * line. If you change the layout, raise the c_code_cache_version of both ops: compiled
+ * modules in compiledirs contain structs with the old layout. */
 struct theano_elemwise_op {
     int nd;
     int n_inputs;
     int n_outputs;
-    /* The number of storages that instantiate takes. */
+    /* The number of storages that the module's function `instantiate` takes. */
     int n_storages;
-    /* The return value of a thunk that fails. */
+    /* The value that the thunk returns on failure: CLinker's number of the op's block
+     * of code. */
     int failure;
-    /* The loops' arrays are the inputs, then each output that is not one of them.
-     * The loops follow the order in memory of the array with this number. */
+    /* The loops' arrays are the inputs, followed by the outputs that do not overwrite
+     * an input. The loops are nested in the memory order of array number `like`: its
+     * largest stride is the outermost loop. */
     int like;
-    /* For inputs, then outputs: the number of the storage, and NumPy's type number. */
+    /* For the inputs, then for the outputs: the number of the storage among those that
+     * `instantiate` takes. */
     const int *storages;
+    /* For the inputs, then for the outputs: NumPy's type number. */
     const int *types;
-    /* The number of the input that each output overwrites, or -1. */
+    /* For each output: the number of the input that it overwrites, or -1. */
     const int *overwritten;
-    /* For each of the loops' arrays: a '1' for each dimension along which it is
-     * broadcast, otherwise '0'. */
+    /* For each of the loops' arrays: a string with one character for each dimension,
+     * '1' if the array is broadcast along it, otherwise '0'. */
     const char *const *broadcast;
     theano_loops loops;
-    /* Whether the loops ignore the innermost strides: the elements are contiguous, or
-     * the same where an array is broadcast along its last dimension. */
-    int next_to;
-    /* The fields from here on describe a reduction, which has two arrays: the input,
-     * with nd dimensions, and the accumulator. A '1' for each reduced dimension. */
+    /* Whether the loops ignore the innermost strides: they assume contiguous elements,
+     * and a stride of 0 for an array that is broadcast along its last dimension. */
+    int assumes_contiguous;
+    /* The fields from here on describe a reduction; they are 0 or NULL for an Elemwise.
+     * A reduction has two arrays: the input, with nd dimensions, and the accumulator.
+     * `reduced` is a string with one character for each dimension of the input, '1' if
+     * the op reduces it, otherwise '0'. */
     const char *reduced;
     /* NumPy's type number of the accumulator. */
     int type;
     theano_fill fill;
-    /* The op's name if a reduction of no element is an error, otherwise NULL. */
+    /* If a reduction of no elements is an error, the op's name for the error message,
+     * such as "maximum"; otherwise NULL. */
     const char *not_empty;
 };
 
-/* Return the module of an op; thunks_ext.cpp makes it. */
+/* Make the Python module of an op by make_module of thunks_ext.cpp. The name and the
+ * description must live as long as the process. Return NULL and set an exception if
+ * this fails. */
 static inline PyObject *theano_elemwise_module(const char *name,
                                                const theano_elemwise_op *op) {
     typedef PyObject *(*function)(const char *, const theano_elemwise_op *);

@@ -1,22 +1,26 @@
 #ifndef THEANO_REPLAY_H
 #define THEANO_REPLAY_H
 
-/* The interface between the virtual machine (lazylinker_in_order.h) and replays
- * (thunks/replay.h), in C and C++. */
+/* Interface, in C and C++, between Theano's virtual machine (lazylinker_in_order.h) and
+ * the replay of a Scan's steps (thunks/replay.h). */
 
 #include <Python.h>
 
+/* The name of a capsule that contains a theano_replay. */
 #define THEANO_REPLAY "theano.tensor.thunks_ext.replay"
 
-/* The first call computes all nodes; later ones skip nodes that are computed once. A
- * timed call calls the thunks of all other nodes. */
+/* THEANO_FIRST: the first step, which computes all nodes. THEANO_REPEATED: a later
+ * step, which skips the invariant nodes and may replay recorded operations.
+ * THEANO_TIMED: a later step whose thunks are timed; it skips the invariant nodes and
+ * calls the thunks of all others. */
 enum theano_replay_mode { THEANO_FIRST, THEANO_REPEATED, THEANO_TIMED };
 
 typedef struct theano_replay theano_replay;
 struct theano_replay {
-    /* Compute all nodes in order; `call` calls the thunk of a node of the virtual
-     * machine and returns 0, or another value with an exception set. Return -1, or the
-     * number of the node that failed, with an exception set. */
+    /* Computes the nodes of a step in order. Returns -1 on success; otherwise sets an
+     * exception and returns the number of the node that failed. To call the thunk of a
+     * node, it calls call(vm, node), which returns 0, or sets an exception and returns
+     * another value. */
     Py_ssize_t (*run)(theano_replay *self, enum theano_replay_mode mode, void *vm,
                       int (*call)(void *vm, Py_ssize_t node));
 };

@@ -1,8 +1,8 @@
 #ifndef THEANO_TENSOR_H
 #define THEANO_TENSOR_H
 
-/* Functions that the generated code calls for each tensor. They are not inlined, so g++
- * compiles them once in a module and not for each variable. */
+/* Functions that generated code calls for each tensor. Most of them are not inlined, so
+ * g++ compiles them once for a module instead of once for each variable. */
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
@@ -12,18 +12,20 @@
 #define THEANO_RARE static __attribute__((unused, noinline, cold))
 #define THEANO_SHARED static __attribute__((unused, noinline))
 
+/* Return whether an object is an aligned array with a NumPy type number. */
 static inline int theano_is_array(PyObject *object, int type_num) {
     PyArrayObject *array = (PyArrayObject *)object;
     return PyArray_Check(object) && PyArray_ISALIGNED(array) &&
            PyArray_TYPE(array) == type_num;
 }
 
+/* Return the value at position i from the end of nd values, or -1 if nd < i. */
 static long theano_last(npy_intp *values, int nd, int i) {
     return nd >= i ? (long)values[nd - i] : -1;
 }
 
-/* Set the exception for an array that is not aligned; "expected" describes the expected
- * array. */
+/* Set NotImplementedError for an array that is not aligned. The message begins with
+ * `expected`, such as "expected an aligned array of type 12 (NPY_FLOAT64)". */
 THEANO_RARE void theano_not_aligned(PyArrayObject *array, const char *expected) {
     int nd = PyArray_NDIM(array);
     npy_intp *dims = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
@@ -37,7 +39,9 @@ THEANO_RARE void theano_not_aligned(PyArrayObject *array, const char *expected) 
                  theano_last(strides, nd, 2), theano_last(strides, nd, 1));
 }
 
-/* Set the exception for an object for which theano_is_array is false. */
+/* Set the exception for an object that theano_is_array rejects: NotImplementedError if
+ * it is not aligned, TypeError for another type number, ValueError if it is no array.
+ */
 THEANO_RARE void theano_not_array(PyObject *object, int type_num,
                                   const char *type_name) {
     char expected[80];
@@ -50,13 +54,14 @@ THEANO_RARE void theano_not_array(PyObject *object, int type_num,
                       "expected an aligned array of type %d (%s)", type_num, type_name);
         theano_not_aligned((PyArrayObject *)object, expected);
     } else {
-        /* This is a TypeError to be consistent with DEBUG_MODE
-         * Note: DEBUG_MODE also tells the name of the container */
+        /* DebugMode raises TypeError too; its message also names the container. */
         PyErr_Format(PyExc_TypeError, "expected type_num %d (%s) got %d", type_num,
                      type_name, PyArray_TYPE((PyArrayObject *)object));
     }
 }
 
+/* Set ValueError for inputs i and j of an Elemwise: the length of input i along its
+ * dimension i_dim differs from the length of input j along its dimension j_dim. */
 THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size, int j, int j_dim,
                                     npy_intp j_size) {
     PyErr_Format(PyExc_ValueError,
@@ -65,8 +70,10 @@ THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size, int j, in
                  i, i_dim, (long long)i_size, j, j_dim, (long long)j_size);
 }
 
-/* Return an output array with the given dimensions: the old array if it has them (the
- * usual case) or can be resized, otherwise a new array. */
+/* Return an array with the dimensions `dims` for an output. `old` is the output's
+ * previous array or NULL. Return `old` if it has these dimensions (the usual case) or
+ * if NumPy can resize it. Otherwise release it and return a new array, or NULL with an
+ * exception set. `fortran` selects Fortran order, and is used only if `old` is NULL. */
 THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp *dims,
                                            int type_num, int fortran) {
     PyArray_Dims new_dims = {dims, nd};
@@ -78,7 +85,7 @@ THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp 
         return old;
     success = PyArray_Resize(old, &new_dims, 0, NPY_CORDER);
     if (!success) {
-        /* If we can't resize the ndarray we have we can allocate a new one. */
+        /* NumPy cannot resize it, for example because something else refers to it. */
         PyErr_Clear();
         Py_DECREF(old);
         return (PyArrayObject *)PyArray_EMPTY(nd, dims, type_num, 0);
@@ -87,6 +94,8 @@ THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp 
     return old;
 }
 
+/* Set the elements of `to` to the elements of `from`, or add these to them if `add` is
+ * true, in nd nested loops. Strides are in bytes. */
 template <typename T>
 static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
                              const npy_intp *to_strides, const char *from,
@@ -103,7 +112,8 @@ static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
     }
 }
 
-/* Find the bounds of an array's memory: the first byte and the byte after the last. */
+/* Find the bounds of the memory of an array that has elements. Set *first to its first
+ * byte, and *last to the byte after its last byte. */
 static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *strides,
                                  const char *data, int itemsize, const char **first,
                                  const char **last) {
@@ -113,8 +123,10 @@ static inline void theano_extent(int nd, const npy_intp *dims, const npy_intp *s
         *(strides[i] < 0 ? first : last) += (dims[i] - 1) * strides[i];
 }
 
-/* Return whether theano_update_few updates a view of an array. Write the strides of the
- * value, 0 where it is broadcast. */
+/* Return whether theano_update_few can update a view of `array` with a value. The view
+ * has nd dimensions, strides in bytes, and its first element at `data`. It must have 1
+ * to 512 elements; it and the value must have the same float type, be aligned, and not
+ * overlap. Write nd strides of the value to from_strides, 0 where it is broadcast. */
 THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *dims,
                                   const npy_intp *strides, char *data,
                                   PyArrayObject *value, npy_intp *from_strides) {
@@ -142,9 +154,10 @@ THEANO_SHARED bool theano_are_few(PyArrayObject *array, int nd, const npy_intp *
     return last <= from_first || from_last <= first;
 }
 
-/* Set a view of an array to a value, or add the value to it, if both have few elements:
- * for these, NumPy's preparation takes longer than its loops. Returns false without a
- * change in all other cases, errors included, which the caller leaves to NumPy. */
+/* Set a view of an array to a value, or add the value to the view if `add` is true. For
+ * few elements, NumPy's preparation takes longer than its loops. In all cases that
+ * theano_are_few rejects, change nothing and return false: the caller then calls NumPy,
+ * which also reports errors. */
 THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
                                      const npy_intp *dims, const npy_intp *strides,
                                      char *data, PyArrayObject *value) {
@@ -158,14 +171,15 @@ THEANO_SHARED bool theano_update_few(bool add, PyArrayObject *array, int nd,
     return true;
 }
 
-/* The flags of views that are reused; NumPy makes views with other flags, such as a
- * warning on writes. */
+/* The flags that a view may have if its object is reused. NumPy also makes views with
+ * other flags, such as a warning on writes; these objects are not reused. */
 #define THEANO_FLAGS_OF_VIEWS                                                          \
     (NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_F_CONTIGUOUS | NPY_ARRAY_ALIGNED |             \
      NPY_ARRAY_WRITEABLE)
 
-/* Return whether an output's old value can be changed into another view: it is a plain
- * view, and only its thunk and storage, with "references" references, hold it. */
+/* Return whether an output's old value can become another view, of nd dimensions and
+ * type `descr`. It must be a plain view with the same nd and type, to which only its
+ * thunk and its storage refer. `references` is the number of their references. */
 static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
                                    PyArray_Descr *descr) {
     PyArrayObject_fields *fields = (PyArrayObject_fields *)old;
@@ -174,10 +188,10 @@ static inline bool theano_own_view(PyArrayObject *old, int references, int nd,
            !(fields->flags & ~THEANO_FLAGS_OF_VIEWS) && !fields->weakreflist;
 }
 
-/* Set an output to a view of an array. The old value is changed into the new view if
- * possible, because making and freeing an object takes longer than most computations on
- * it. references: the number of references of the thunk and the storage to the old
- * value. */
+/* Set the output *view to a view of the array `of`; return 0, or -1 with an exception
+ * set. If theano_own_view allows it, change the output's old value into the new view:
+ * making and freeing an object takes longer than most computations on it. `references`
+ * is the number of references from the thunk and the storage to the old value. */
 THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObject *of,
                               int nd, const npy_intp *dims, const npy_intp *strides,
                               char *data) {
@@ -207,8 +221,8 @@ THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObjec
     fields->flags = (fields->flags & ~NPY_ARRAY_WRITEABLE) | writeable;
     if (moved)
         PyArray_UpdateFlags(old, NPY_ARRAY_UPDATE_ALL);
-    /* The base of a view of a view is the array that owns the memory, as with
-     * PyArray_SetBaseObject. */
+    /* As in PyArray_SetBaseObject, the base of a view of a view is the array that owns
+     * the memory. */
     PyObject *owner = (PyObject *)of, *base = fields->base;
     while (PyArray_Check(owner) &&
            !(PyArray_FLAGS((PyArrayObject *)owner) & NPY_ARRAY_OWNDATA)) {
@@ -225,8 +239,10 @@ THEANO_SHARED int theano_view(PyArrayObject **view, int references, PyArrayObjec
     return 0;
 }
 
-/* Set an output to an array with its dimensions in another order, where -1 inserts a
- * dimension. The output is a view of the input (inplace) or of a copy. */
+/* Compute a DimShuffle; return 0, or -1 with an exception set. Dimension i of the
+ * output is dimension order[i] of the input, or a new dimension of length 1 if order[i]
+ * is -1. The output is a view of the input if `inplace` is true, otherwise a view of a
+ * copy of the input. theano_view describes `references`. */
 template <typename T>
 static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int references,
                           bool inplace, int nd_in, int nd_out, const T *order) {
@@ -248,8 +264,8 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
             return -1;
     }
 
-    /* Dimensions of one element have the strides of a contiguous array, as from
-     * NumPy's reshape. */
+    /* Dimensions of length 1 get the strides of a contiguous array, as NumPy's reshape
+     * does it. */
     npy_intp next = PyArray_ITEMSIZE(input);
     for (int i = nd_out - 1; i >= 0; --i) {
         const int from = order[i];
@@ -264,9 +280,9 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
     return failure;
 }
 
-/* Compute the common dimensions of an Elemwise's inputs. An input is broadcast along
- * the dimensions for which its string has a '1'. Returns -1 and sets an exception if
- * lengths differ. */
+/* Compute the common dimensions of n inputs of an Elemwise. Input i is broadcast along
+ * dimension d if broadcast[i][d] is '1'. Return 0, or set ValueError and return -1 if
+ * lengths differ or an input has fewer than nd dimensions. */
 THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arrays,
                               const char *const *broadcast) {
     for (int i = 0; i < n; i++) {
@@ -294,13 +310,14 @@ THEANO_SHARED int theano_dims(int nd, npy_intp *dims, int n, PyArrayObject **arr
     return 0;
 }
 
-/* Order the loops over n arrays with nd dimensions by decreasing strides `like`;
- * dimensions with a '1' in in_order keep their order among themselves. Merge nested
- * loops that walk the memory of all arrays evenly. array_strides has nd strides for
- * each array.
+/* Order the loops over n arrays with nd dimensions by the strides `like`, the largest
+ * outermost. Dimensions with a '1' in in_order keep their order among themselves. Merge
+ * two nested loops if, in all arrays, the outer stride is the inner stride times the
+ * inner size. array_strides has nd strides, in bytes, for each array.
  *
  * Return the number of the innermost loop, at least 1, or 0 if there are no elements.
- * Write the sizes of the loops, up to nd + 2, and n strides for each. */
+ * From the outermost loop on, write the size of each loop to `sizes`, and its n
+ * strides, one for each array, to `strides`. Both need room for nd + 2 loops. */
 THEANO_SHARED int theano_order_loops(int nd, const npy_intp *dims, int n,
                                      const npy_intp *array_strides,
                                      const npy_intp *like, const char *in_order,
@@ -324,12 +341,12 @@ THEANO_SHARED int theano_order_loops(int nd, const npy_intp *dims, int n,
     sizes[0] = sizes[1] = 1;
     for (int k = 0; k < loops; k++) {
         npy_intp size = dims[order[k]], *outer = strides + last * n;
-        bool one = true;
+        bool can_merge = true;
         for (int i = 0; i < n; i++) {
             outer[n + i] = array_strides[i * nd + order[k]];
-            one = one && outer[i] == outer[n + i] * size;
+            can_merge = can_merge && outer[i] == outer[n + i] * size;
         }
-        if (one || sizes[last] == 1) {
+        if (can_merge || sizes[last] == 1) {
             sizes[last] *= size;
             memcpy(outer, outer + n, n * sizeof(npy_intp));
         } else {
@@ -339,8 +356,9 @@ THEANO_SHARED int theano_order_loops(int nd, const npy_intp *dims, int n,
     return last;
 }
 
-/* Iterate over n arrays in the loops of theano_order_loops, and call `run`, a
- * theano_loops, for the two innermost loops. Change `data`. */
+/* Run the loops over n arrays that theano_order_loops wrote. Call `run`, a function
+ * like theano_loops, for the two innermost loops in each iteration of the loops around
+ * them. Advance the addresses in `data`. Return 0, or -1 if `run` fails. */
 template <typename Run>
 THEANO_SHARED int theano_walk_loops(int last, const npy_intp *sizes,
                                     const npy_intp *strides, int n, char **data,
@@ -365,7 +383,8 @@ THEANO_SHARED int theano_walk_loops(int last, const npy_intp *sizes,
     }
 }
 
-/* Walks loops in the calling thread. */
+/* Runs loops in the calling thread, as the parameter `walk` of theano_run_loops.
+ * in_threads (thunks/threads.h) runs them in several threads. */
 struct theano_serial {
     template <typename Run>
     int operator()(int last, const npy_intp *sizes, const npy_intp *strides, int n,
@@ -374,7 +393,8 @@ struct theano_serial {
     }
 };
 
-/* Order the loops over n arrays, and iterate by `walk`. */
+/* Order the loops over n arrays by theano_order_loops, and run them by `walk`. Return
+ * 0, or -1 if `run` fails. */
 template <typename Run, typename Walk = theano_serial>
 THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **data,
                                    const npy_intp *array_strides, const npy_intp *like,
@@ -386,8 +406,8 @@ THEANO_SHARED int theano_run_loops(int nd, const npy_intp *dims, int n, char **d
     return last ? walk(last, sizes, strides, n, data, run) : 0;
 }
 
-/* Write the strides of an Elemwise's arrays, nd for each: 0 where an array is
- * broadcast. */
+/* Write nd strides, in bytes, for each of an Elemwise's n arrays: 0 for the dimensions
+ * along which the array is broadcast. */
 static inline void theano_elemwise_strides(int nd, int n, PyArrayObject *const *arrays,
                                            const char *const *broadcast,
                                            npy_intp *strides) {
@@ -397,7 +417,8 @@ static inline void theano_elemwise_strides(int nd, int n, PyArrayObject *const *
                 broadcast[i][d] == '1' ? 0 : PyArray_STRIDE(arrays[i], d);
 }
 
-/* Run an Elemwise's loops over n arrays, in the memory order of arrays[like]. */
+/* Run an Elemwise's loops over n arrays, in the memory order of arrays[like]. Return 0,
+ * or -1 if `run` fails. */
 template <typename Run, typename Walk = theano_serial>
 THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                                   PyArrayObject **arrays, const char *const *broadcast,
@@ -412,7 +433,8 @@ THEANO_SHARED int theano_elemwise(int nd, const npy_intp *dims, int n,
                             run, walk);
 }
 
-/* Sort loops, pairs of a stride and a dimension, in decreasing order. */
+/* Sort n loops by decreasing stride. A loop is a pair of its stride and its dimension.
+ */
 THEANO_SHARED void theano_sort_loops(std::pair<int, int> *loops, int n) {
     for (int i = 1; i < n; i++)
         for (int j = i; j > 0 && loops[j - 1] < loops[j]; j--)

@@ -5,7 +5,7 @@
 
 #include <Python.h>
 
-/* Set an exception if code failed without setting one. */
+/* Set a RuntimeError if an op's code failed but set no exception. */
 __attribute__((unused, noinline, cold)) static void theano_no_exception(void) {
     if (!PyErr_Occurred()) {
         PyErr_SetString(PyExc_RuntimeError, "Unexpected error in an Op's C code. "
@@ -13,7 +13,8 @@ __attribute__((unused, noinline, cold)) static void theano_no_exception(void) {
     }
 }
 
-/* Move the exception into the list in which the thunk's caller looks for it. */
+/* Move the current exception into `error`, the list of its type, value and traceback.
+ * The thunk's caller reads this list and raises the exception. */
 __attribute__((unused, noinline, cold)) static void
 theano_keep_exception(PyObject *error) {
     PyObject *exception[3];
@@ -26,15 +27,17 @@ theano_keep_exception(PyObject *error) {
     }
 }
 
-/* Not inlined, because each inlined call contains the code that frees an object. */
+/* Py_XDECREF as a function that is not inlined. Inlined, each of a module's many calls
+ * would contain the code that frees an object, and g++ would take longer. */
 __attribute__((unused, noinline)) static void theano_xdecref(PyObject *object) {
     Py_XDECREF(object);
 }
 #undef Py_XDECREF
 #define Py_XDECREF(object) theano_xdecref((PyObject *)(object))
 
-/* Return the address of the item of a storage, a list that is never resized. Thunks
- * store it, because the list itself is seldom in a cache during a call. */
+/* Return the address of a storage's item. A storage is a list of one item that is never
+ * resized, so the address stays valid. Thunks keep the address, because the list itself
+ * is seldom in a CPU cache when a function is called. */
 static inline PyObject **theano_item(PyObject *storage) {
     return ((PyListObject *)storage)->ob_item;
 }

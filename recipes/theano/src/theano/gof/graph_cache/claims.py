@@ -1,9 +1,9 @@
 """Claims: byte-range locks by which one process makes a function while others wait for it.
 
 Without claims, all processes of a job array would optimize the same graph and compile the same
-modules at once. A claim is a kernel lock on one byte of a file, so the kernel releases it when its
-process ends. The byte's offset is derived from the graph's cache key. A process with a claim never
-waits for another claim, so there is no deadlock.
+modules at once. A claim is a kernel lock on one byte of a file. The kernel releases the claim when
+its process ends. The byte's offset is derived from the graph's cache key. A process that has a
+claim never waits for another claim, so there is no deadlock.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ from theano.gof import lock_files
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
-# The path is relative to the compiledir. Theano loads no modules from lock_dir.
+# The lock file, relative to the compiledir. It is in lock_dir because Theano searches all other
+# directories of the compiledir for modules.
 FILE = Path("lock_dir", "functions")
-# The value of a graph's byte: the function is in progress (or its process was killed), or is made.
+# The values of a graph's byte. MAKING: a process is making the function, or was killed before it
+# finished. MADE: the function's graph was optimized and its modules were compiled.
 MAKING, MADE = b"\0", b"\1"
-# With less free space, in bytes, nothing can be cached, so processes do not wait.
+# With less free space than this, in bytes, nothing can be cached. Then processes do not wait,
+# because waiting would gain nothing.
 ROOM = 2**23
 
 
@@ -34,7 +37,8 @@ class Claims:
     """The claim of this process: at most one at a time.
 
     Attributes:
-        depth: the number of functions that this process is making, nested inside of each other.
+        depth: the number of nested functions that this process is making. A Scan, for example,
+            makes its inner function.
         path: the cache entry of the claimed graph, or None.
         file: the descriptor of the open lock file, or None.
     """
@@ -46,7 +50,10 @@ class Claims:
 
     @contextlib.contextmanager
     def making(self) -> Iterator[None]:
-        """Count a function that is being made; after the outermost, mark it as made and release."""
+        """Count a function while it is made.
+
+        After the outermost function, mark the claimed graph as made and release the claim.
+        """
         self.depth += 1
         try:
             yield
@@ -61,26 +68,28 @@ class Claims:
     def claim(self, path: Path) -> None:
         """Claim a function that is not made yet, or wait for the process that is making it.
 
+        Do nothing outside of `making`, or if this process already has a claim.
+
         Args:
             path: the cache entry of the function's graph.
         """
         if not self.depth or self.path:
             return
         try:
-            room = os.statvfs(config.compiledir)
-            if room.f_bavail * room.f_frsize >= ROOM:
+            space = os.statvfs(config.compiledir)
+            if space.f_bavail * space.f_frsize >= ROOM:
                 file = Path(config.compiledir, FILE)
                 file.parent.mkdir(0o755, exist_ok=True)
                 self.file = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-                made = is_made(self.file, path) and path.exists()
-                waited = lock_byte(self.file, path, fcntl.LOCK_SH if made else fcntl.LOCK_EX)
-                # After one wait, the function counts as made even if its graph is not cached.
-                made = made or (is_made(self.file, path) and (waited or path.exists()))
-                if not made:
+                is_done = is_made(self.file, path) and path.exists()
+                waited = lock_byte(self.file, path, fcntl.LOCK_SH if is_done else fcntl.LOCK_EX)
+                # After a wait, do not require the cache entry: some graphs are never cached.
+                is_done = is_done or (is_made(self.file, path) and (waited or path.exists()))
+                if not is_done:
                     os.pwrite(self.file, MAKING, byte_offset(path))
                     self.path = path
         except OSError as error:
-            # Without locks, each process makes the function for itself.
+            # If the file system has no locks, each process makes the function for itself.
             _logger.debug("no claim of %s: %s", path, error)
         if not self.path:
             self.release()
@@ -101,13 +110,21 @@ class Claims:
 def byte_offset(path: Path) -> int:
     """Return the offset of a graph's byte in the lock file.
 
-    Two graphs that share a byte wait for each other needlessly, which is harmless.
+    The offset is less than 2**20. If two graphs have the same byte, their processes wait for each
+    other needlessly, which is harmless.
+
+    Args:
+        path: the cache entry of the graph; its name is the cache key, in hexadecimal digits.
     """
     return int(path.name[:5], 16)
 
 
 def is_made(file: int, path: Path) -> bool:
-    """Return whether a graph's byte records that its function and modules were made.
+    """Return whether a graph's byte has the value MADE.
+
+    Args:
+        file: the descriptor of the lock file.
+        path: the cache entry of the graph.
 
     Raises:
         OSError: the file cannot be read.
@@ -117,17 +134,17 @@ def is_made(file: int, path: Path) -> bool:
 
 @functools.cache
 def log_wait() -> None:
-    """Log, once, that this process waits."""
+    """Log that this process waits, once per process."""
     _logger.info("Waiting for another process that makes the same function")
 
 
 def lock_byte(file: int, path: Path, kind: int) -> bool:
-    """Lock the byte of a graph; return whether another process held the lock.
+    """Lock the byte of a graph; return whether this process waited for another process.
 
     Args:
         file: the descriptor of the lock file.
         path: the cache entry of the graph.
-        kind: fcntl.LOCK_SH or fcntl.LOCK_EX.
+        kind: fcntl.LOCK_SH for a shared lock, or fcntl.LOCK_EX for an exclusive lock.
 
     Raises:
         OSError: the file system supports no locks.

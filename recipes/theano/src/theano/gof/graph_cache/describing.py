@@ -1,4 +1,4 @@
-"""Process-independent descriptions of graphs, as text for cache keys."""
+"""Descriptions of graphs as text, equal in all processes, for cache keys."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from theano.misc.ordered_set import OrderedSet
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# The largest size of a constant, in bytes.
+# Graphs with a larger constant are not cached. In bytes.
 MAX_CONSTANT = 2**24
 
+# Classes of objects whose repr is their description.
 PLAIN = {type(None), bool, int, float, complex, str, bytes, type(Ellipsis), type(NotImplemented)}
+# Classes of objects whose description is the name from which they can be imported.
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType)
+# The packages whose classes and functions are identified by their names, see is_trusted.
 TRUSTED = (
     *("theano", "numpy", "scipy"),
     *("builtins", "collections", "copyreg", "operator", "functools"),
@@ -32,11 +35,11 @@ TRUSTED = (
 
 
 class NotDescribable(Exception):
-    """Raised for an object that could change without a change of its description."""
+    """Raised for an object whose behaviour could change without a change of its description."""
 
 
 def digest(text: str) -> str:
-    """Return the hash of a text."""
+    """Return the hash of a text as 40 hexadecimal digits."""
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
 
 
@@ -44,108 +47,111 @@ class Describer:
     """Describe graphs, and collect the stack traces and names that descriptions omit.
 
     Attributes:
+        digests: maps the id of a described object to the object's digest and to the object. The
+            reference to the object keeps the id valid.
         traces: the stack traces of the described variables, in the order of description. Equal
             descriptions have their variables in the same order.
-        names: maps a variable's name to a number, in the order of first occurrence.
+        names: maps a variable's name to its number, in the order of first occurrence.
     """
 
     def __init__(self) -> None:
-        # Maps an id to the object's digest and to the object, so that no other object gets this id.
         self.digests: dict[int, tuple[str, Any]] = {}
         self.traces: list[list[Trace]] = []
         self.names: dict[str, int] = {}
 
-    def describe(self, thing: Any) -> str:
-        """Describe any object.
+    def describe(self, value: Any) -> str:
+        """Describe any object: an object of a built-in class by its content, others by a digest.
 
         Raises:
             NotDescribable: the object has no reliable description.
         """
-        kind = type(thing)
+        kind = type(value)
         if kind in PLAIN:
-            return repr(thing)
+            return repr(value)
         if kind is tuple or kind is list:
-            return f"{kind.__name__}({','.join(map(self.describe, thing))})"
+            return f"{kind.__name__}({','.join(map(self.describe, value))})"
         if kind is dict:
             items = sorted(
-                self.describe(key) + ":" + self.describe(value) for key, value in thing.items()
+                self.describe(key) + ":" + self.describe(item) for key, item in value.items()
             )
             return f"{{{','.join(items)}}}"
         if kind is set or kind is frozenset:
-            return f"{kind.__name__}({','.join(sorted(map(self.describe, thing)))})"
-        if id(thing) not in self.digests:
-            self.digests[id(thing)] = digest(self.describe_object(thing)), thing
-        return self.digests[id(thing)][0]
+            return f"{kind.__name__}({','.join(sorted(map(self.describe, value)))})"
+        if id(value) not in self.digests:
+            self.digests[id(value)] = digest(self.describe_object(value)), value
+        return self.digests[id(value)][0]
 
-    def describe_object(self, thing: Any) -> str:
+    def describe_object(self, value: Any) -> str:
         """Describe an object that is not of a built-in class.
 
-        The description follows pickle, except for objects with an inner graph and for state that
-        differs between processes.
+        The description contains the state that pickle stores. Exceptions are Ops with an inner
+        graph, which is described node by node, and state that differs between processes.
 
         Raises:
             NotDescribable: the object has no reliable description.
         """
-        kind = type(thing)
-        if isinstance(thing, NAMED):
-            return describe_name(thing)
-        if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
-            return describe_array(thing)
-        if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
-            raise NotDescribable(thing)
-        if (arguments := constructor_arguments(thing)) is not None:
-            inputs, outputs, others = arguments
+        kind = type(value)
+        if isinstance(value, NAMED):
+            return describe_name(value)
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            return describe_array(value)
+        if isinstance(value, (graph.Variable, graph.Apply, FunctionGraph)):
+            raise NotDescribable(value)
+        if (arguments := constructor_arguments(value)) is not None:
+            inputs, outputs, other_arguments = arguments
             parts = [describe_name(kind), self.describe_graph(inputs, outputs)]
-            return ",".join([*parts, self.describe(others)])
-        if isinstance(thing, OrderedSet):
-            return describe_name(kind) + self.describe(list(thing))
-        if isinstance(thing, frozendict):
-            return describe_name(kind) + self.describe(dict(thing))
-        return self.describe_reduced(thing)
+            return ",".join([*parts, self.describe(other_arguments)])
+        if isinstance(value, OrderedSet):
+            return describe_name(kind) + self.describe(list(value))
+        if isinstance(value, frozendict):
+            return describe_name(kind) + self.describe(dict(value))
+        return self.describe_reduced(value)
 
-    def describe_reduced(self, thing: Any) -> str:
+    def describe_reduced(self, value: Any) -> str:
         """Describe the state from which pickle would restore an object.
 
         Raises:
             NotDescribable: the object's class is not trusted, or pickle does not support it.
         """
-        if not is_trusted(type(thing)) or isinstance(thing, theano.compile.ops.FromFunctionOp):
-            raise NotDescribable(thing)
+        if not is_trusted(type(value)) or isinstance(value, theano.compile.ops.FromFunctionOp):
+            raise NotDescribable(value)
         try:
-            reduced = thing.__reduce_ex__(2)
+            reduced = value.__reduce_ex__(2)
         except (AttributeError, KeyError, NotImplementedError, TypeError, PicklingError) as error:
-            raise NotDescribable(thing) from error
+            raise NotDescribable(value) from error
         if isinstance(reduced, str):
-            return describe_name(type(thing)) + reduced
+            return describe_name(type(value)) + reduced
         function, arguments, state, items, pairs = (tuple(reduced) + (None,) * 3)[:5]
-        if isinstance(thing, opt.Optimizer) and isinstance(state, dict):
-            # `name` differs each time; `_optimizer_idx` depends on the order of creation.
+        if isinstance(value, opt.Optimizer) and isinstance(state, dict):
+            # Omit state that differs between equal optimizers: `name` may contain the id, and
+            # `_optimizer_idx` counts the optimizers in the order of creation.
             state = {
-                key: value for key, value in state.items() if key not in ("name", "_optimizer_idx")
+                name: part for name, part in state.items() if name not in ("name", "_optimizer_idx")
             }
         described = [arguments, state, list(items or ()), list(pairs or ())]
         return ",".join([describe_name(function), *map(self.describe, described)])
 
-    def describe_tags(self, thing: Variable | Apply) -> str:
-        """Describe the tags that Theano reads.
+    def describe_tags(self, value: Variable | Apply) -> str:
+        """Describe the tags of a variable or node that Theano reads, see tags.TAGS.
 
         Raises:
             NotDescribable: a tag has no reliable description.
         """
-        tags = thing.tag.__dict__
+        tags = value.tag.__dict__
         return str([(tag, self.describe(tags[tag])) for tag in TAGS if tag in tags])
 
     def number_name(self, name: Any) -> str:
         """Return the number of a variable's name, as text.
 
-        Optimization does not read names, but variables that share a name must share it afterwards.
+        Optimization does not read names. But the cached graph has the names of the next program, so
+        variables must have equal names in the next program if they have equal names in this one.
         """
         if type(name) is not str or not name:
             return repr(name)
         return str(self.names.setdefault(name, len(self.names)))
 
     def describe_variable(self, variable: Variable) -> str:
-        """Describe a variable, without the node that computes it.
+        """Describe a variable without the node that computes it; record its stack traces.
 
         Raises:
             NotDescribable: the variable has no reliable description.
@@ -160,8 +166,8 @@ class Describer:
         """Return the hash of a graph's description.
 
         Raises:
-            NotDescribable: a part has no reliable description, or the outputs depend on a variable
-                that is neither an input nor a constant.
+            NotDescribable: a part of the graph has no reliable description, an input occurs twice,
+                or the outputs depend on a variable that is neither an input nor a constant.
         """
         if len(set(inputs)) < len(inputs):
             raise NotDescribable(inputs)
@@ -198,20 +204,22 @@ def describe_array(array: np.ndarray) -> str:
     return f"array({describe_name(type(array))},{array.dtype.descr},{array.shape},{content})"
 
 
-def is_trusted(thing: Any) -> bool:
-    """Return whether the name of a class or function always identifies it.
+def is_trusted(value: Any) -> bool:
+    """Return whether the name of a class or function identifies its code.
 
-    It does outside tests, in Theano and in the packages of `keys.describe_versions`.
+    This is true in Theano, Python, NumPy and SciPy, except in tests: the cache key contains
+    Theano's code without tests and the versions of the others (keys.describe_versions).
     """
-    packages = (thing.__module__ or "").split(".")
+    packages = (value.__module__ or "").split(".")
     return packages[0] in TRUSTED and "tests" not in packages
 
 
 def constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
-    """Return the constructor's arguments for an equal op, or None if the op has no inner graph.
+    """Return the arguments that make an equal op, if the op has an inner graph.
 
     Returns:
-        The inner inputs, the inner outputs and a tuple of the other arguments.
+        The inner inputs, the inner outputs and a tuple of the other arguments; or None if the op is
+        neither a Composite nor a Scan.
     """
     if isinstance(op, theano.scalar.Composite):
         return op.inputs, op.outputs, ()
@@ -220,15 +228,15 @@ def constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
     return None
 
 
-def describe_name(thing: Any) -> str:
+def describe_name(value: Any) -> str:
     """Return the name from which a class or function can be imported.
 
     Raises:
-        NotDescribable: the name leads to another object, or is not trusted.
+        NotDescribable: the name does not lead to this object, or is_trusted returns False.
     """
-    imported: Any = sys.modules.get(thing.__module__)
-    for name in thing.__qualname__.split("."):
+    imported: Any = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
         imported = getattr(imported, name, None)
-    if imported is not thing or not is_trusted(thing):
-        raise NotDescribable(thing)
-    return f"{thing.__module__}.{thing.__qualname__}"
+    if imported is not value or not is_trusted(value):
+        raise NotDescribable(value)
+    return f"{value.__module__}.{value.__qualname__}"

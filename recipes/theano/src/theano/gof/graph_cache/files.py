@@ -1,4 +1,4 @@
-"""Files of the graph cache: reading, writing and removing optimized graphs."""
+"""Files of the graph cache: read, write and remove optimized graphs."""
 
 from __future__ import annotations
 
@@ -28,21 +28,25 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
-# The cache's directory, relative to the compiledir.
+# The directory of the graph cache, relative to the compiledir.
 DIRECTORY = "optimized_graphs"
-# The largest size of all files together, in bytes.
+# The limit of the total size of the files, in bytes.
 MAX_TOTAL = 2**29
 
 
 class WarningCounter(logging.Handler):
-    """Count the warnings and errors that Theano logs inside of a with statement."""
+    """Count the warnings and errors that Theano logs in a context.
+
+    Attributes:
+        count: the number of warnings and errors.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a record."""
+        """Count a warning or error."""
         self.count += 1
 
     def __enter__(self) -> Self:
@@ -54,10 +58,10 @@ class WarningCounter(logging.Handler):
 
 
 class Entry:
-    """A cache entry: the file of one optimized graph, which need not exist yet."""
+    """A cache entry: the file of one optimized graph. The file need not exist yet."""
 
     def __init__(self, name: str, describer: Describer) -> None:
-        """Make the entry; read nothing.
+        """Set the paths of the entry in the compiledir and in the seed caches; read nothing.
 
         Args:
             name: the cache key: the hash of the graph's description.
@@ -70,24 +74,26 @@ class Entry:
     def load(self, inputs: Iterable[Variable]) -> FunctionGraph | None:
         """Read the optimized graph; return None if it is not cached.
 
-        If another process is making the function, wait until its graph and its modules are made.
+        If another process is making the function, wait until it has optimized the graph and
+        compiled the modules.
 
         Args:
-            inputs: the inputs of the function's graph; clones of them become the inputs of the
-                optimized graph.
+            inputs: the inputs of the function's graph. The optimized graph gets clones of them as
+                inputs.
         """
         for path in self.seeds:
             if fgraph := self._load(path, inputs):
                 return fgraph
         claims.claim(self.path)
         if fgraph := self._load(self.path, inputs):
-            find_modules()
+            refresh_module_cache()
         return fgraph
 
     def _load(self, path: Path, inputs: Iterable[Variable]) -> FunctionGraph | None:
+        """Read the graph from a file; return None if the file is missing or damaged."""
         try:
             content = trust.read(path)
-            # Entries are removed by their time of last use.
+            # Record the time of last use, because the least recently used entries are removed.
             with contextlib.suppress(OSError):
                 os.utime(path)
             checksum, pickled = content[:CHECKSUM_SIZE], content[CHECKSUM_SIZE:]
@@ -97,11 +103,12 @@ class Entry:
         except FileNotFoundError as error:
             _logger.debug("no graph: %s", error)
         except Exception as error:
-            # An entry of another version or a damaged entry can raise anything.
+            # Unpickling a damaged entry can raise any exception.
             _logger.debug("%s is ignored: %r", path, error)
         return None
 
     def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
+        """Make the optimized graph, with clones of the inputs, from pickled bytes."""
         destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.describer).load()
         inputs = [variable.clone() for variable in inputs]
         fgraph = FunctionGraph(
@@ -118,7 +125,7 @@ class Entry:
         try:
             flat = pickler.flatten(fgraph.inputs, fgraph.outputs, fgraph.toposort())
             pickler.dump((hasattr(fgraph, "destroyers"), fgraph.update_mapping, flat))
-            # Level 1 leaves a fifth of the bytes; higher levels save little more.
+            # Level 1 compresses to a fifth of the size. Higher levels compress little more.
             pickled = zlib.compress(stream.getvalue(), 1)
             self.path.parent.mkdir(0o755, parents=True, exist_ok=True)
             replace_file(self.path, make_checksum(pickled) + pickled)
@@ -132,11 +139,11 @@ class Entry:
             _logger.info("an optimized graph is not cached: %s", error)
 
 
-# The compiledir's time of modification at the last refresh of the module cache, in nanoseconds.
+# The compiledir's modification time when the module cache was last refreshed, in nanoseconds.
 refreshed_at = 0
 
 
-def find_modules() -> None:
+def refresh_module_cache() -> None:
     """Refresh the module cache if other processes have added modules to the compiledir."""
     global refreshed_at  # noqa: PLW0603 (the module cache is global too)
     # Import it here, because cmodule imports this module.
@@ -149,9 +156,9 @@ def find_modules() -> None:
 
 
 def remove_old(compiledir: str | Path, age: float) -> None:
-    """Remove graphs that no process loaded or stored for `age` seconds.
+    """Remove the graphs that no process has loaded or stored for `age` seconds.
 
-    Then remove the oldest graphs until all graphs together have at most MAX_TOTAL bytes.
+    Also remove the least recently used graphs, so that at most MAX_TOTAL bytes remain.
     """
     files = []
     try:

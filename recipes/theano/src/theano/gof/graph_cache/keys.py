@@ -1,4 +1,4 @@
-"""Cache keys: descriptions of everything that determines the result of optimization."""
+"""Cache keys of optimized graphs: hashes of everything that determines the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.gof.graph_cache")
 
-# Flags that do not affect optimization. A compiledir can move, for example.
+# Flags that do not affect optimization, so the key omits them. For example, a compiledir can move.
 UNRELATED_FLAGS = frozenset(
     [
         *("base_compiledir", "compiledir", "compiledir_format"),
@@ -35,8 +35,8 @@ UNRELATED_FLAGS = frozenset(
     ]
 )
 
-# The values of flags with which optimization has no side effects, and does not depend on a device
-# and its driver. With other values, graphs are not cached.
+# Graphs are cached only if the flags have these values. With other values, optimization has side
+# effects, or depends on a device and its driver.
 REQUIRED_FLAGS = {
     "check_stack_trace": "off",
     "compute_test_value": "off",
@@ -51,9 +51,9 @@ REQUIRED_FLAGS = {
 
 @functools.cache
 def describe_versions() -> str:
-    """Describe the code of Theano and the versions of Python, NumPy and SciPy.
+    """Describe the code of Theano by its hash, and Python, NumPy and SciPy by their versions.
 
-    Read Theano's files, once per process.
+    The hash covers Theano's Python files without tests. They are read once per process.
     """
     import scipy  # noqa: PLC0415 (the import takes long)
 
@@ -76,21 +76,22 @@ def load(
     accept_inplace: bool,
     profile: Any,
 ) -> tuple[Entry | None, FunctionGraph | None, float]:
-    """Search the optimized graph of a function in the cache.
+    """Look up the optimized graph of a function in the cache.
 
     Args:
-        inputs: as for `find`.
-        outputs: as for `find`.
-        mode: as for `find`.
-        accept_inplace: as for `find`.
-        profile: the function's profile, or None. A successful search adds its time to the profile.
+        inputs: as for `make_entry`.
+        outputs: as for `make_entry`.
+        mode: as for `make_entry`.
+        accept_inplace: as for `make_entry`.
+        profile: the function's profile, or None. If the graph is cached, the time of the lookup is
+            added to the profile.
 
     Returns:
-        The cache entry, or None if the graph must not be cached; the graph, or None if the entry
-        does not exist; and the time of the search in seconds.
+        The cache entry, or None if the graph must not be cached; the optimized graph, or None if it
+        is not cached; and the time of the lookup in seconds.
     """
     start = time.time()
-    entry = find(inputs, outputs, mode, accept_inplace)
+    entry = make_entry(inputs, outputs, mode, accept_inplace)
     fgraph = entry.load([symbolic.variable for symbolic in inputs]) if entry else None
     seconds = time.time() - start
     if fgraph is not None:
@@ -101,7 +102,7 @@ def load(
     return entry, fgraph, seconds
 
 
-def find(
+def make_entry(
     inputs: Sequence[SymbolicInput],
     outputs: Sequence[SymbolicOutput],
     mode: Mode,
@@ -119,8 +120,7 @@ def find(
     if (
         not config.cache_optimizations
         or optdb_history.history is None
-        # A subclass of Mode can optimize differently. Other linkers are for inspection, not for
-        # speed.
+        # A subclass of Mode can optimize differently. Other linkers serve inspection, not speed.
         or type(mode) is not theano.compile.mode.Mode
         or not isinstance(mode.linker, theano.gof.vm.VM_Linker)
         or not isinstance(mode.provided_optimizer, optdb.Query)

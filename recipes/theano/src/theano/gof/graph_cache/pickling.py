@@ -1,4 +1,4 @@
-"""Pickling of graphs as flat lists of nodes, without recursion."""
+"""Pickling of graphs as flat lists of nodes, because pickle's own recursion limits the depth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import theano
 from theano.gof import graph
 from theano.gof.fg import FunctionGraph
 from theano.gof.graph_cache.describing import constructor_arguments
-from theano.gof.graph_cache.tags import Trace, get_traces, take_tag
+from theano.gof.graph_cache.tags import Trace, get_traces, select_tags
 
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     # A variable: its class, Type, name and tags.
     VariableParts = tuple[type[Variable], Type, Any, dict[str, Any]]
-    # A graph without its inputs. Constants with their data; for each node its Op, the numbers of
-    # its inputs, its outputs and its tags; the numbers of the graph's outputs.
+    # A graph without its inputs: the constants with their data; for each node its Op, the numbers
+    # of its inputs, its outputs and its tags; the numbers of the graph's outputs.
+    # Pickler.flatten numbers the variables.
     FlatGraph = tuple[
         list[tuple[VariableParts, Any]],
         list[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
@@ -32,17 +33,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Name:
-    """The name of a variable: the number of a name in `Describer.names`, and a suffix."""
+    """The name of a variable: a number in `Describer.names` and a suffix.
+
+    If x has the number 0, the name x[t] has the number 0 and the suffix "[t]".
+    """
 
     number: int
     suffix: str
 
 
 class Pickler(pickle.Pickler):
-    """Pickle graphs of any depth as lists of nodes, also the inner graphs of Ops.
+    """Pickle graphs of any depth as lists of nodes, including the inner graphs of Ops.
 
-    A stack trace is stored as its indices in `Describer.traces`, a name as an index in
-    `Describer.names`, because the next process has its own traces and names.
+    A stack trace is stored as two indices into `Describer.traces`, and a name as a number in
+    `Describer.names`. When another process unpickles the graph, its own traces and names replace
+    them.
     """
 
     def __init__(self, file: IO[bytes], describer: Describer) -> None:
@@ -54,36 +59,39 @@ class Pickler(pickle.Pickler):
             for j, trace in enumerate(traces)
         }
 
-    def persistent_id(self, thing: Any) -> tuple[int, int | str] | None:
-        """Return the indices of a trace or the number and suffix of a Name; else None."""
-        kind = type(thing)
-        if kind is Name:
-            return thing.number, thing.suffix
-        return self.trace_indices.get(id(thing)) if kind is list else None
+    def persistent_id(self, value: Any) -> tuple[int, int | str] | None:
+        """Return the indices of a stack trace, or the number and suffix of a Name.
 
-    def reducer_override(self, thing: Any) -> Any:
-        """Return the reduction of an Op with an inner graph, otherwise NotImplemented.
+        For other objects, return None: pickle stores them as usual.
+        """
+        kind = type(value)
+        if kind is Name:
+            return value.number, value.suffix
+        return self.trace_indices.get(id(value)) if kind is list else None
+
+    def reducer_override(self, value: Any) -> Any:
+        """Return make_op and its arguments for an Op with an inner graph, otherwise NotImplemented.
 
         Raises:
-            pickle.PicklingError: the object is a part of a graph that is not being pickled.
+            pickle.PicklingError: the object is a variable, node or graph, which `flatten` omitted.
         """
-        if isinstance(thing, (graph.Variable, graph.Apply, FunctionGraph)):
-            raise pickle.PicklingError(f"{thing} is not part of the graph")
-        if (arguments := constructor_arguments(thing)) is not None:
-            inputs, outputs, others = arguments
+        if isinstance(value, (graph.Variable, graph.Apply, FunctionGraph)):
+            raise pickle.PicklingError(f"{value} is not part of the graph")
+        if (arguments := constructor_arguments(value)) is not None:
+            inputs, outputs, other_arguments = arguments
             nodes = graph.io_toposort(inputs, outputs)
             return make_op, (
-                type(thing),
+                type(value),
                 [self.split_variable(variable) for variable in inputs],
                 self.flatten(inputs, outputs, nodes),
-                others,
+                other_arguments,
             )
         return NotImplemented
 
     def encode_name(self, name: Any) -> Any:
-        """Return a Name if a name begins with a described name, such as x, x0 or x[t] with x.
+        """Return a Name if a name begins with a described name; otherwise return it unchanged.
 
-        Other names are returned unchanged.
+        For example, x, x0 and x[t] begin with the described name x, but xy does not.
         """
         if type(name) is str:
             for end in range(len(name), 0, -1):
@@ -99,7 +107,7 @@ class Pickler(pickle.Pickler):
         """
         if isinstance(variable, theano.compile.SharedVariable):
             raise pickle.PicklingError(f"{variable} has a value")
-        tag = take_tag(variable)
+        tag = select_tags(variable)
         traces = get_traces(variable)
         tag["trace"] = [trace for trace in traces if id(trace) in self.trace_indices]
         return type(variable), variable.type, self.encode_name(variable.name), tag
@@ -107,9 +115,15 @@ class Pickler(pickle.Pickler):
     def flatten(
         self, inputs: Iterable[Variable], outputs: Iterable[Variable], nodes: Iterable[Apply]
     ) -> FlatGraph:
-        """Return a graph without its inputs as lists.
+        """Return a graph as a FlatGraph.
 
-        Variables are numbered: first the inputs, then the constants, then the outputs of nodes.
+        Variables are numbered: first the inputs, then the constants, then the outputs of nodes in
+        the order of the nodes.
+
+        Args:
+            inputs: the inputs of the graph.
+            outputs: the outputs of the graph.
+            nodes: the nodes of the graph in topological order.
 
         Raises:
             KeyError: no node computes one of the variables.
@@ -133,7 +147,7 @@ class Pickler(pickle.Pickler):
                     node.op,
                     [number[variable] for variable in node.inputs],
                     [self.split_variable(variable) for variable in node.outputs],
-                    take_tag(node),
+                    select_tags(node),
                 )
                 for node in nodes
             ],
@@ -142,7 +156,10 @@ class Pickler(pickle.Pickler):
 
 
 class Unpickler(pickle.Unpickler):
-    """Unpickle a `Pickler`'s graph, with the traces and names of a graph of equal description."""
+    """Unpickle a `Pickler`'s graph; take traces and names from a Describer of this process.
+
+    The Describer must have described a graph whose description equals the pickled graph's.
+    """
 
     def __init__(self, file: IO[bytes], describer: Describer) -> None:
         super().__init__(file)
@@ -155,13 +172,13 @@ class Unpickler(pickle.Unpickler):
         if isinstance(second, str):
             return self.names[first] + second
         traces = self.traces[first]
-        # A variable with an equal description can have fewer traces.
+        # The variable of this process can have fewer traces than the pickled variable.
         return traces[second] if second < len(traces) else []
 
 
 def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any]) -> Variable:
     """Restore a variable from the parts of `Pickler.split_variable`."""
-    # Do not call the constructor of its class: a constant's constructor reads the data.
+    # Do not call the constructor of a constant: it reads the data, which make_graph sets later.
     variable = kind.__new__(kind)
     graph.Variable.__init__(variable, type_, name=name)
     variable.tag.__dict__.update(tag)
@@ -174,7 +191,7 @@ def make_graph(
     nodes: Iterable[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
     outputs: Iterable[int],
 ) -> list[Variable]:
-    """Restore a graph from the lists of `Pickler.flatten`; return its outputs."""
+    """Restore a graph from its inputs and the lists of `Pickler.flatten`; return its outputs."""
     variables = list(inputs)
     for parts, data in constants:
         variables.append(make_variable(*parts))
@@ -191,8 +208,8 @@ def make_graph(
 
 
 def make_op(
-    kind: type[Op], inputs: Sequence[VariableParts], flat: FlatGraph, others: Sequence[Any]
+    kind: type[Op], inputs: Sequence[VariableParts], flat: FlatGraph, other_arguments: Sequence[Any]
 ) -> Op:
     """Restore an Op from its inner graph and the other arguments of its constructor."""
     variables = [make_variable(*parts) for parts in inputs]
-    return kind(variables, make_graph(variables, *flat), *others)
+    return kind(variables, make_graph(variables, *flat), *other_arguments)

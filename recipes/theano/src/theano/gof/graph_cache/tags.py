@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
 
-# A stack trace: the frames of the program that created a variable.
+# A stack trace: the frames of the code that created a variable.
 Trace = list[Any]
 
-# The tags that Theano reads. Users set other tags for their own purposes.
+# The names of the tags that Theano reads. Users may set other tags for their own purposes.
 TAGS = (
     "indestructible",
     "is_rng",
@@ -21,9 +21,9 @@ TAGS = (
 )
 
 
-def take_tag(thing: Variable | Apply) -> dict[str, Any]:
-    """Return the stored tags by name, in the order in which they were set."""
-    return {name: value for name, value in thing.tag.__dict__.items() if name in TAGS}
+def select_tags(owner: Variable | Apply) -> dict[str, Any]:
+    """Return the tags in TAGS of a variable or node, by name, in the order of their creation."""
+    return {name: value for name, value in owner.tag.__dict__.items() if name in TAGS}
 
 
 def get_traces(variable: Variable) -> list[Trace]:

@@ -1,7 +1,8 @@
 #section support_code
 
-/* A call of dropout: enters the device's context in the constructor and exits it in the
- * destructor. The tensors `in` and `out` have the same shape. */
+/* The resources of one call of cuDNN's dropout. The constructor enters the device's
+ * context; the destructor frees the descriptors and exits the context. The tensors that
+ * `in` and `out` describe have the same shape. */
 struct dropout_call {
     gpucontext *ctx;
     cudnnTensorDescriptor_t in, out;
@@ -18,6 +19,8 @@ struct dropout_call {
         cuda_exit(ctx);
     }
 
+    /* Allocate *y in the shape of x and, unless x is empty, create both descriptors.
+     * Return 0, or another value with an exception set. */
     int prepare(PyGpuArrayObject *x, PyGpuArrayObject **y) {
         return theano_prep_output(y, PyGpuArray_NDIM(x), PyGpuArray_DIMS(x),
                                   x->ga.typecode, GA_C_ORDER, x->context) ||

@@ -1,5 +1,8 @@
 #section support_code
 
+/* Compute dx, the gradient with respect to dropout's input, from dy, the gradient with
+ * respect to its output. dnn_dropout_fwd wrote `reserve`: the elements that it dropped.
+ * Return 0, or -1 with an exception set. */
 int dnn_dropout_gi(PyGpuArrayObject *dy, cudnnDropoutDescriptor_t desc,
                    gpudata *reserve, PyGpuArrayObject **dx, cudnnHandle_t _handle) {
     dropout_call call(dy->context);

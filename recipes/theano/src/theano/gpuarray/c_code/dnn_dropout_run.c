@@ -1,5 +1,8 @@
 #section support_code_struct
 
+/* Compute y, dropout of x, with the random states `state`. Set *ostate to the states
+ * after the call, and *reserve to the memory that dnn_dropout_gi reads. Return 0, or -1
+ * with an exception set. */
 int dnn_dropout_fwd(PyGpuArrayObject *x, cudnnDropoutDescriptor_t desc,
                     PyGpuArrayObject *state, PyGpuArrayObject **y,
                     PyGpuArrayObject **ostate, gpudata **reserve, PARAMS_TYPE *params) {
@@ -28,7 +31,8 @@ int dnn_dropout_fwd(PyGpuArrayObject *x, cudnnDropoutDescriptor_t desc,
     if (call.in == NULL)
         return 0;
 
-    /* The states can be at another address than when the descriptor was made. */
+    /* The descriptor contains the address that the states had when it was made. Replace
+     * it by their present address. */
     if (dnn_check(cudnnGetDropoutDescriptor(desc, params->handle, &probability, &memory,
                                             &seed),
                   "read a dropout descriptor") ||

@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-/* Set the input size in a descriptor. RNNBlock does not know it when it makes the
- * descriptor, so each call sets the size of its own input. */
+/* Set the input size in an RNN's descriptor. RNNBlock makes the descriptor before it
+ * knows the input size, so each call of the RNN sets it. */
 static int rnn_set_input_size(cudnnRNNDescriptor_t desc, int size) {
     cudnnRNNAlgo_t algo;
     cudnnRNNMode_t mode;
@@ -27,7 +27,8 @@ static int rnn_set_input_size(cudnnRNNDescriptor_t desc, int size) {
                      "set the input size of an RNN");
 }
 
-/* Describe sequences of equal length; shape is (length, batch, size). */
+/* Create the descriptor of a batch of sequences with equal lengths. `shape` is (length,
+ * size of the batch, elements in a step). Return 0, or -1 with an exception set. */
 static int rnn_make_data(cudnnRNNDataDescriptor_t *desc, cudnnDataType_t type,
                          const size_t *shape) {
     std::vector<int> lengths(shape[1], (int)shape[0]);
@@ -40,6 +41,8 @@ static int rnn_make_data(cudnnRNNDataDescriptor_t *desc, cudnnDataType_t type,
                      "set an RNN data descriptor");
 }
 
+/* Convert libgpuarray's typecode to cuDNN's type. Return 0, or set TypeError and return
+ * -1 for a type that RNNs do not support. */
 static int rnn_data_type(int typecode, cudnnDataType_t *type) {
     switch (typecode) {
     case GA_FLOAT: *type = CUDNN_DATA_FLOAT; return 0;
@@ -51,16 +54,21 @@ static int rnn_data_type(int typecode, cudnnDataType_t *type) {
     }
 }
 
-/* A call of an RNN: its descriptors and workspace. Enters the device's context in the
- * constructor and exits it in the destructor. Sizes are in bytes. */
+/* The resources of one call of an RNN: its descriptors and its workspace. The
+ * constructor enters the device's context. The destructor frees the resources and exits
+ * the context. Sizes are in bytes. */
 struct rnn_call {
     gpucontext *ctx;
     cudnnHandle_t handle;
     cudnnRNNDescriptor_t desc;
     cudnnRNNDataDescriptor_t x, y;
-    cudnnTensorDescriptor_t h; /* For the cells too: they have the same shape. */
+    cudnnTensorDescriptor_t
+        h; /* Of the hidden states and of the cell states: their shapes are equal. */
     size_t weightsize, worksize, ressize;
     gpudata *workspace;
+    /* The memory that the call accesses, and the kinds of access
+     * (GPUARRAY_CUDA_WAIT_*). The destructor records them, so that other streams wait
+     * for the call. */
     std::vector<std::pair<gpudata *, int>> used;
 
     rnn_call(PyGpuContextObject *c, cudnnHandle_t handle, cudnnRNNDescriptor_t desc)
@@ -83,7 +91,9 @@ struct rnn_call {
         cuda_exit(ctx);
     }
 
-    /* Shapes are (length, batch, size); wsize counts the elements of the weights. */
+    /* Create the descriptors and allocate the workspace. Shapes are (length, size of
+     * the batch, elements in a step); wsize is the number of weights. Return 0, or -1
+     * with an exception set. */
     int prepare(const size_t *xshape, const size_t *yshape, PyGpuArrayObject *hx,
                 size_t wsize) {
         cudnnDataType_t type;
@@ -111,19 +121,22 @@ struct rnn_call {
         return 0;
     }
 
-    /* Wait for pending accesses to memory; return its address for cuDNN. */
+    /* Let the call wait for pending accesses to memory that conflict with `access`.
+     * Return the memory's address on the device. */
     void *use(gpudata *data, int access) {
         cuda_wait(data, access);
         used.push_back(std::make_pair(data, access));
         return *(void **)data;
     }
 
+    /* Return the address of an array that cuDNN reads; NULL if `a` is NULL. */
     void *read(PyGpuArrayObject *a) {
         return a == NULL
                    ? NULL
                    : (char *)use(a->ga.data, GPUARRAY_CUDA_WAIT_READ) + a->ga.offset;
     }
 
+    /* Return the address of an array that cuDNN writes; NULL if `a` is NULL. */
     void *write(PyGpuArrayObject **a) {
         return a == NULL ? NULL
                          : (char *)use((*a)->ga.data, GPUARRAY_CUDA_WAIT_WRITE) +
@@ -135,9 +148,9 @@ struct rnn_call {
     }
 };
 
-/* Make views into the weights w, of `size` bytes: the transposed matrix `id` of a layer
- * and its bias. With input_mode 'skip' the inputs have no matrix; then the view has no
- * elements. */
+/* Make two views into the weights w, of `size` bytes: the transpose of matrix number
+ * `id` of a layer, and its bias. With input_mode 'skip', the inputs have no matrix; the
+ * view of the matrix then has no elements. Return 0, or -1 with an exception set. */
 static int rnn_split(cudnnHandle_t handle, cudnnRNNDescriptor_t desc, int layer,
                      size_t size, PyGpuArrayObject *w, int id,
                      PyGpuArrayObject **matrix, PyGpuArrayObject **bias) {

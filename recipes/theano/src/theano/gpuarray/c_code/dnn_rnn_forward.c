@@ -1,5 +1,9 @@
 #section support_code
 
+/* Run an RNN with `numDirs` directions (1 or 2) on the sequences x, from the hidden
+ * states hx and, for an LSTM, the cell states cx. Set the outputs y, the last states hy
+ * and cy, and *reserve, the memory that the gradients read. cx and cy are NULL for
+ * other RNNs. Return 0, or -1 with an exception set. */
 int dnn_rnn_fwd(cudnnRNNDescriptor_t desc, uint32_t numDirs, PyGpuArrayObject *w,
                 PyGpuArrayObject *x, PyGpuArrayObject *hx, PyGpuArrayObject *cx,
                 gpudata **reserve, PyGpuArrayObject **y, PyGpuArrayObject **hy,

@@ -1,5 +1,9 @@
 #section support_code
 
+/* Compute dx, dhx and dcx, the gradients with respect to an RNN's inputs and initial
+ * states, from dy, dhy and dcy. xshp is the number of inputs in a step. `reserve` is
+ * from dnn_rnn_fwd; *oreserve is for dnn_rnn_gw. Return 0, or -1 with an exception
+ * set. */
 int dnn_rnn_gi(cudnnRNNDescriptor_t desc, npy_uint64 xshp, PyGpuArrayObject *y,
                PyGpuArrayObject *dy, PyGpuArrayObject *w, PyGpuArrayObject *hx,
                gpudata *reserve, PyGpuArrayObject *cx, PyGpuArrayObject *dhy,
@@ -17,7 +21,8 @@ int dnn_rnn_gi(cudnnRNNDescriptor_t desc, npy_uint64 xshp, PyGpuArrayObject *y,
                                    GA_C_ORDER, c)))
         return -1;
 
-    /* This call changes the reserve, which the gradient of the weights needs. */
+    /* cudnnRNNBackwardData_v8 changes the reserve, so it gets a copy. The gradient of
+     * the weights needs the changed reserve. */
     *oreserve = gpudata_alloc(c->ctx, call.ressize, NULL, 0, NULL);
     if (*oreserve == NULL) {
         PyErr_SetString(PyExc_MemoryError, "Could not allocate reserve");

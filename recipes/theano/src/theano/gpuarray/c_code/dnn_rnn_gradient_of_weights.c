@@ -1,5 +1,7 @@
 #section support_code
 
+/* Compute dw, the gradient with respect to an RNN's _wsize weights. `reserve` is from
+ * dnn_rnn_gi. Return 0, or -1 with an exception set. */
 int dnn_rnn_gw(cudnnRNNDescriptor_t desc, npy_uint64 _wsize, PyGpuArrayObject *x,
                PyGpuArrayObject *hx, PyGpuArrayObject *y, gpudata *reserve,
                PyGpuArrayObject **dw, cudnnHandle_t _handle) {
@@ -10,7 +12,7 @@ int dnn_rnn_gw(cudnnRNNDescriptor_t desc, npy_uint64 _wsize, PyGpuArrayObject *x
     if (call.prepare(PyGpuArray_DIMS(x), PyGpuArray_DIMS(y), hx, wsize) ||
         theano_prep_output(dw, 1, &wsize, x->ga.typecode, GA_C_ORDER, c))
         return -1;
-    /* cuDNN adds to the memory. */
+    /* cuDNN adds the gradient to dw (CUDNN_WGRAD_MODE_ADD). */
     GpuArray_memset(&(*dw)->ga, 0);
 
     return dnn_check(cudnnRNNBackwardWeights_v8(

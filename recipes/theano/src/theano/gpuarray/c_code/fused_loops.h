@@ -1,10 +1,12 @@
-/* Shapes of GpuFusedLoops: functions of the host. They return -1 and set an exception
- * if shapes do not fit. */
+/* Functions by which the host computes and checks the shapes of a GpuFusedLoops. A
+ * function that can fail returns 0, or sets an exception and returns -1. Shapes and
+ * strides are arrays of nd elements. */
 #ifndef THEANO_FUSED_LOOPS_H
 #define THEANO_FUSED_LOOPS_H
 
 #include <gpuarray_helper.h>
 
+/* Return the number of elements of an array. */
 static inline size_t fused_size(const size_t *dims, unsigned nd) {
     size_t size = 1;
     for (unsigned k = 0; k < nd; k++)
@@ -12,16 +14,19 @@ static inline size_t fused_size(const size_t *dims, unsigned nd) {
     return size;
 }
 
-static inline int fused_equal(const size_t *one, const size_t *other, unsigned nd) {
+/* Return whether two shapes are equal. */
+static inline int fused_equal(const size_t *left, const size_t *right, unsigned nd) {
     for (unsigned k = 0; k < nd; k++)
-        if (one[k] != other[k])
+        if (left[k] != right[k])
             return 0;
     return 1;
 }
 
-/* Broadcast an input of an elementwise operation. Bit k of `mask`: dimension k is not
- * declared broadcastable. As in GpuElemwise, the length 1 of such a dimension is
- * broadcast only if all inputs before have the length 1 too. */
+/* Broadcast the shape `input` of an elementwise operation's input to the operation's
+ * shape `dims`, which starts with ones. Bit k of `mask` is 1 if dimension k of the
+ * input is not declared broadcastable. As in GpuElemwise, a length of 1 in such a
+ * dimension is valid only if all previous inputs have length 1 there too. `number` is
+ * the input's number, for the error message. */
 static inline int fused_broadcast(size_t *dims, const size_t *input, unsigned mask,
                                   unsigned nd, int number) {
     for (unsigned k = 0; k < nd; k++) {
@@ -41,10 +46,12 @@ static inline int fused_broadcast(size_t *dims, const size_t *input, unsigned ma
     return 0;
 }
 
-static inline int fused_join(const size_t *one, const size_t *other, unsigned nd,
+/* Check that arrays of two shapes can be joined along an axis: all other lengths must
+ * be equal. */
+static inline int fused_join(const size_t *left, const size_t *right, unsigned nd,
                              unsigned axis) {
     for (unsigned k = 0; k < nd; k++)
-        if (k != axis && one[k] != other[k]) {
+        if (k != axis && left[k] != right[k]) {
             PyErr_SetString(PyExc_ValueError,
                             "all the input array dimensions except for the "
                             "concatenation axis must match exactly");
@@ -53,7 +60,8 @@ static inline int fused_join(const size_t *one, const size_t *other, unsigned nd
     return 0;
 }
 
-/* Compute the bounds of a slice with step 1. */
+/* Normalize the bounds of a slice with step 1 of a dimension: afterwards,
+ * 0 <= *begin <= *end <= length. */
 static inline void fused_slice(ssize_t length, ssize_t *begin, ssize_t *end) {
     ssize_t *bounds[] = {begin, end};
     for (ssize_t *bound : bounds) {
@@ -68,6 +76,7 @@ static inline void fused_slice(ssize_t length, ssize_t *begin, ssize_t *end) {
         *end = *begin;
 }
 
+/* Normalize the index *begin into a dimension, and set *end to *begin + 1. */
 static inline int fused_index(ssize_t length, ssize_t *begin, ssize_t *end) {
     if (*begin < 0)
         *begin += length;
@@ -78,8 +87,8 @@ static inline int fused_index(ssize_t length, ssize_t *begin, ssize_t *end) {
     return -1;
 }
 
-/* Check an increment's shape. A length of 1 is broadcast, as GpuIncSubtensor does it.
- */
+/* Check that an increment's shape fits a subtensor with the shape `dims`. A length of 1
+ * is broadcast, as in GpuIncSubtensor. */
 static inline int fused_increment(const size_t *increment, const size_t *dims,
                                   unsigned nd) {
     for (unsigned k = 0; k < nd; k++)
@@ -92,19 +101,21 @@ static inline int fused_increment(const size_t *increment, const size_t *dims,
     return 0;
 }
 
-/* A length of 1 is broadcast by a stride of 0. */
+/* Write an array's strides in bytes. A dimension of length 1 gets a stride of 0, which
+ * broadcasts it. */
 static inline void fused_strides(ssize_t *strides, PyGpuArrayObject *array) {
     for (unsigned k = 0; k < PyGpuArray_NDIM(array); k++)
         strides[k] = PyGpuArray_DIM(array, k) == 1 ? 0 : PyGpuArray_STRIDE(array, k);
 }
 
-/* Provide memory for a result. It takes the memory of `input` if that is not NULL,
- * `inplace` is true, and the shapes are equal. */
+/* Set *output to an array for a result with the shape `dims`. This array is `input`
+ * itself if `input` is not NULL, `inplace` is true, and its shape is `dims`. */
 static inline int fused_output(PyGpuArrayObject **output, PyGpuArrayObject *input,
                                int inplace, unsigned nd, const size_t *dims,
                                int typecode, PyGpuContextObject *context) {
     if (input != NULL) {
-        /* The last call's result may have the memory of an input of this call. */
+        /* Do not write into the previous call's result: it may share memory with an
+         * input of this call. */
         Py_CLEAR(*output);
         if (inplace && fused_equal(PyGpuArray_DIMS(input), dims, nd)) {
             Py_INCREF(input);
@@ -117,7 +128,8 @@ static inline int fused_output(PyGpuArrayObject **output, PyGpuArrayObject *inpu
     return theano_prep_output(output, nd, dims, typecode, GA_C_ORDER, context) ? -1 : 0;
 }
 
-/* Return whether a flat index can address an array. */
+/* Return whether one flat index can address the elements of an array: whether it is
+ * C-contiguous and has the shape `dims`. */
 static inline int fused_flat(PyGpuArrayObject *array, const size_t *dims) {
     return GpuArray_IS_C_CONTIGUOUS(&array->ga) &&
            fused_equal(PyGpuArray_DIMS(array), dims, PyGpuArray_NDIM(array));

@@ -1,4 +1,8 @@
-"""Provide the transfers of theano.sandbox.cuda, and its ops, which raise an error when called."""
+"""Placeholders for the ops of theano.sandbox.cuda.basic_ops.
+
+The transfers, such as gpu_from_host, work. A call of another op raises an error that names the
+replacement.
+"""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,7 +1,7 @@
-"""Compute the functions of theano.sandbox.cuda.dnn by theano.tensor.nnet, with or without a GPU.
+"""Functions of theano.sandbox.cuda.dnn, computed by theano.tensor with or without a GPU.
 
-On a device of theano.gpuarray, Theano's optimizers replace these functions by cuDNN's. The ops of
-this module raise an error that names today's ops.
+If theano.gpuarray uses a device, Theano's optimizers replace their ops with cuDNN's. A call of an
+op of the old module, such as GpuDnnConv, raises an error that names the replacement.
 """
 
 from __future__ import annotations
@@ -27,14 +27,18 @@ __all__ = [
 version = dnn_version
 
 
-def _flips(conv_mode: str) -> bool:
-    """Return whether a mode flips the filters; raise ValueError for an unknown mode."""
+def _flips_filters(conv_mode: str) -> bool:
+    """Return whether a conv_mode of dnn_conv flips the filters.
+
+    Raises:
+        ValueError: the mode is neither "conv" nor "cross".
+    """
     if conv_mode not in ("conv", "cross"):
         raise ValueError(f"conv_mode must be 'conv' or 'cross', not {conv_mode!r}")
     return conv_mode == "conv"
 
 
-def dnn_conv(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+def dnn_conv(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
     img: Any,
     kerns: Any,
     border_mode: Any = "valid",
@@ -45,19 +49,26 @@ def dnn_conv(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     algo: str | None = None,
     precision: str | None = None,
 ) -> Any:
-    """Convolve images with filters. Ignore the last four arguments, which chose an algorithm.
+    """Convolve images with filters.
+
+    The last four arguments chose the algorithm of cuDNN. They are ignored.
 
     Args:
-        img: (batch, channels, rows, columns).
-        kerns: (output channels, channels, rows, columns).
+        img: the images, of shape (batch, channels, rows, columns).
+        kerns: the filters, of shape (output channels, channels, rows, columns).
         border_mode: "valid", "full", "half", or the number of zeros added on each side.
+        subsample: the strides of rows and columns.
         conv_mode: "conv" flips the filters, "cross" does not.
+        direction_hint: ignored.
+        workmem: ignored.
+        algo: ignored.
+        precision: ignored.
     """
-    flips = _flips(conv_mode)
-    return conv2d(img, kerns, border_mode=border_mode, subsample=subsample, filter_flip=flips)
+    flip = _flips_filters(conv_mode)
+    return conv2d(img, kerns, border_mode=border_mode, subsample=subsample, filter_flip=flip)
 
 
-def dnn_conv3d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+def dnn_conv3d(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
     img: Any,
     kerns: Any,
     border_mode: Any = "valid",
@@ -68,14 +79,18 @@ def dnn_conv3d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     algo: str | None = None,
     precision: str | None = None,
 ) -> Any:
-    """Convolve like dnn_conv, in three dimensions."""
-    flips = _flips(conv_mode)
+    """Convolve 3-D images with 3-D filters.
+
+    The arguments are those of dnn_conv, except that images and filters have one more dimension at
+    the end, and subsample has three strides.
+    """
+    flip = _flips_filters(conv_mode)
     return abstract_conv.conv3d(
-        img, kerns, border_mode=border_mode, subsample=subsample, filter_flip=flips
+        img, kerns, border_mode=border_mode, subsample=subsample, filter_flip=flip
     )
 
 
-def dnn_gradweight(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+def dnn_gradweight(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
     img: Any,
     topgrad: Any,
     kerns_shp: Any,
@@ -83,18 +98,27 @@ def dnn_gradweight(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     subsample: tuple[int, int] = (1, 1),
     conv_mode: str = "conv",
 ) -> Any:
-    """Compute the gradient of dnn_conv's filters, whose shape is kerns_shp."""
+    """Compute the gradient with respect to the filters of dnn_conv.
+
+    Args:
+        img: the images.
+        topgrad: the gradient with respect to dnn_conv's output.
+        kerns_shp: the shape of the filters, four lengths.
+        border_mode: as for dnn_conv.
+        subsample: as for dnn_conv.
+        conv_mode: as for dnn_conv.
+    """
     return abstract_conv.conv2d_grad_wrt_weights(
         img,
         topgrad,
         tuple(kerns_shp[i] for i in range(4)),
         border_mode=border_mode,
         subsample=subsample,
-        filter_flip=_flips(conv_mode),
+        filter_flip=_flips_filters(conv_mode),
     )
 
 
-def dnn_gradinput(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+def dnn_gradinput(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
     kerns: Any,
     topgrad: Any,
     img_shp: Any,
@@ -102,14 +126,23 @@ def dnn_gradinput(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     subsample: tuple[int, int] = (1, 1),
     conv_mode: str = "conv",
 ) -> Any:
-    """Compute the gradient of dnn_conv's images, whose shape is img_shp."""
+    """Compute the gradient with respect to the images of dnn_conv.
+
+    Args:
+        kerns: the filters.
+        topgrad: the gradient with respect to dnn_conv's output.
+        img_shp: the shape of the images, four lengths.
+        border_mode: as for dnn_conv.
+        subsample: as for dnn_conv.
+        conv_mode: as for dnn_conv.
+    """
     return abstract_conv.conv2d_grad_wrt_inputs(
         topgrad,
         kerns,
         tuple(img_shp[i] for i in range(4)),
         border_mode=border_mode,
         subsample=subsample,
-        filter_flip=_flips(conv_mode),
+        filter_flip=_flips_filters(conv_mode),
     )
 
 
@@ -120,6 +153,14 @@ def dnn_pool(
     mode: str = "max",
     pad: tuple[int, ...] = (0, 0),
 ) -> Any:
-    """Pool images in len(ws) dimensions, 2 or 3; omit windows that the border cuts."""
+    """Pool the last 2 or 3 dimensions of images; omit windows that extend beyond the border.
+
+    Args:
+        img: the images, whose last len(ws) dimensions are pooled.
+        ws: the size of the windows: 2 or 3 lengths.
+        stride: the strides of the windows.
+        mode: "max", "sum", "average_inc_pad" or "average_exc_pad".
+        pad: the number of zeros added on each side.
+    """
     pool = pool_2d if len(ws) == 2 else pool_3d
     return pool(img, ws=ws, ignore_border=True, stride=stride, pad=pad, mode=mode)

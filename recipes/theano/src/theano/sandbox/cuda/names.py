@@ -1,9 +1,10 @@
-"""Provide the names of theano.sandbox.cuda, of Theano 0.6 to 0.9, as on a machine without a GPU.
+"""Placeholders for the names of theano.sandbox.cuda, the old GPU back end of Theano 0.6 to 0.9.
 
-Programs query it for a GPU. They also import types, ops and functions that they do not call on a
-CPU: they derive a class from an op, or test the class of a variable. Theano 1.0 does not have this
-back end. Code that needs it raises OldBackEnd, with one line that names the replacement. A transfer
-returns its variable unchanged, unless a device of theano.gpuarray is in use.
+Theano 1.0 does not have this back end, so the placeholders report that there is no GPU. Old
+programs ask for one. They also import types, ops and functions that they do not call on a CPU: they
+derive classes from ops, or test the class of a variable. A use that needs the back end raises
+OldBackEnd, with a message of one line that names the replacement. The transfers to and from the
+GPU return their variable unchanged, unless theano.gpuarray uses a device.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ cuda_available = False
 cuda_enabled = False
 cuda_initialization_error_message = "Theano 1.0 has no theano.sandbox.cuda back end"
 
-# The replacement of each name that cannot work. An op has the same name in theano.gpuarray.
-INSTEAD: Mapping[str, str] = {
+# Maps a name that cannot work to its replacement. The names of ops are missing, because
+# theano.gpuarray has ops with the same names.
+REPLACEMENTS: Mapping[str, str] = {
     "CURAND_RandomStreams": "theano.sandbox.rng_mrg.MRG_RandomStreams",
     "CudaNdarray": "pygpu.gpuarray.GpuArray, or a NumPy array on the CPU",
     "CudaNdarrayConstant": "theano.tensor.TensorConstant",
@@ -76,41 +78,53 @@ INSTEAD: Mapping[str, str] = {
 
 
 class OldBackEnd(ImportError, SkipTest):
-    """Raised for a missing part of the old GPU back end; programs catch it as an ImportError."""
+    """Raised if a program needs a part of the old GPU back end.
+
+    It is an ImportError, which programs catch to use the CPU, and a SkipTest, with which test
+    runners skip a test.
+    """
 
 
-def refuse(name: str, instead: str = "") -> OldBackEnd:
-    """Return the error for a name of the old back end that cannot work."""
-    if not instead:
-        instead = f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
+def make_error(name: str, replacement: str = "") -> OldBackEnd:
+    """Return the error for a name of the old back end that cannot work.
+
+    Args:
+        name: the name, or a call such as "use('gpu0')".
+        replacement: the code to write instead; by default the op of this name.
+    """
+    if not replacement:
+        replacement = (
+            f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
+        )
     return OldBackEnd(
         f"{name} belongs to theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not"
-        f" have: write {instead}"
+        f" have: write {replacement}"
     )
 
 
 def find_name(name: str) -> Any:
-    """Return an op, a function or a rewrite of the old back end, which raises an error when called.
+    """Return the placeholder for a name of theano.sandbox.cuda; most raise an error when called.
 
-    It is the ``__getattr__`` of the modules of theano.sandbox.cuda.
+    The modules of theano.sandbox.cuda import this function as their ``__getattr__``.
 
     Raises:
-        OldBackEnd: the name is the constructor of a variable on the GPU.
+        OldBackEnd: the name is a constructor of GPU variables, such as fmatrix.
         AttributeError: the old back end had no such name.
     """
     if name in TYPES:
-        raise refuse(name, f"theano.tensor.{name}")
+        raise make_error(name, f"theano.tensor.{name}")
     if name in __all__:
         return globals()[name]
     if name.startswith("Gpu"):
-        return op_class(name)
+        return make_op_class(name)
     if name.startswith("gpu_"):
-        return op_class(name)()
+        return make_op_class(name)()
     if name.startswith("local_gpu_"):
-        return refusing(name)
+        return make_placeholder(name)
     raise AttributeError(f"theano.sandbox.cuda, the old GPU back end, has no name {name}")
 
 
+# The constructors of variables, such as fmatrix.
 TYPES = frozenset(
     prefix + name
     for prefix in ("", "f")
@@ -118,45 +132,45 @@ TYPES = frozenset(
 )
 
 
-def refusing(name: str) -> Callable[..., Any]:
-    """Return a function that raises OldBackEnd if called; importing its name raises nothing."""
+def make_placeholder(name: str) -> Callable[..., Any]:
+    """Return a function of this name that can be imported and raises OldBackEnd when called."""
 
-    def refuse_call(*arguments: Any, **options: Any) -> Any:
-        raise refuse(name, INSTEAD.get(name, ""))
+    def raise_error(*arguments: Any, **options: Any) -> Any:
+        raise make_error(name, REPLACEMENTS.get(name, ""))
 
-    refuse_call.__name__ = name
-    return refuse_call
+    raise_error.__name__ = name
+    return raise_error
 
 
-active_device_name = refusing("active_device_name")
-active_device_number = refusing("active_device_number")
-as_cuda_array = refusing("as_cuda_array")
-as_cuda_ndarray_variable = refusing("as_cuda_ndarray_variable")
-cuda_shared_constructor = refusing("cuda_shared_constructor")
-device_properties = refusing("device_properties")
-float32_shared_constructor = refusing("float32_shared_constructor")
-mem_info = refusing("mem_info")
-shared_constructor = refusing("shared_constructor")
+active_device_name = make_placeholder("active_device_name")
+active_device_number = make_placeholder("active_device_number")
+as_cuda_array = make_placeholder("as_cuda_array")
+as_cuda_ndarray_variable = make_placeholder("as_cuda_ndarray_variable")
+cuda_shared_constructor = make_placeholder("cuda_shared_constructor")
+device_properties = make_placeholder("device_properties")
+float32_shared_constructor = make_placeholder("float32_shared_constructor")
+mem_info = make_placeholder("mem_info")
+shared_constructor = make_placeholder("shared_constructor")
 
 
 class CudaNdarray:
-    """A class without instances, for isinstance."""
+    """Placeholder for isinstance; it has no instances."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CudaNdarray", INSTEAD["CudaNdarray"])
+        raise make_error("CudaNdarray", REPLACEMENTS["CudaNdarray"])
 
 
 class CURAND_RandomStreams:
-    """A class without instances. It drew random numbers on the GPU."""
+    """Placeholder for the generator of random numbers on the GPU; it has no instances."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CURAND_RandomStreams", INSTEAD["CURAND_RandomStreams"])
+        raise make_error("CURAND_RandomStreams", REPLACEMENTS["CURAND_RandomStreams"])
 
 
 class GpuOp(gof.Op):
-    """Base class of the old back end's ops, for derived classes and isinstance."""
+    """Placeholder for the base class of the old back end's ops, for subclasses and isinstance."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Accept the arguments of any op."""
@@ -164,39 +178,39 @@ class GpuOp(gof.Op):
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Raise OldBackEnd."""
         name = type(self).__name__
-        raise refuse(name, INSTEAD.get(name, ""))
+        raise make_error(name, REPLACEMENTS.get(name, ""))
 
 
 @cache
-def op_class(name: str) -> type[GpuOp]:
-    """Return the class of an op; equal names have the same class."""
+def make_op_class(name: str) -> type[GpuOp]:
+    """Make the class of an op; return the same class in each call with the same name."""
     return type(name, (GpuOp,), {})
 
 
 class GpuFromHost(GpuOp):
-    """The class of gpu_from_host."""
+    """Placeholder for the class of gpu_from_host, which works."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
-        """Transfer a variable to theano.gpuarray's device; return it unchanged if none is used."""
+        """Transfer a variable to theano.gpuarray's device; return it unchanged if there is none."""
         if not gpuarray.pygpu_activated:
             return tensor.as_tensor_variable(x)
         return gpuarray.basic_ops.as_gpuarray_variable(x, None)
 
 
 class GpuContiguous(GpuFromHost):
-    """The class of gpu_contiguous."""
+    """Placeholder for the class of gpu_contiguous, which works."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
-        """Make a variable contiguous on the device; return it unchanged if none is used."""
+        """Make a variable contiguous on the device; return it unchanged without a device."""
         x = super().__call__(x)
         return gpuarray.basic_ops.gpu_contiguous(x) if gpuarray.pygpu_activated else x
 
 
 class HostFromGpu(GpuOp):
-    """The class of host_from_gpu."""
+    """Placeholder for the class of host_from_gpu, which works."""
 
     def __call__(self, x: Any, *inputs: Any, **options: Any) -> Any:
-        """Return a variable in the host's memory."""
+        """Transfer a variable to the host's memory."""
         return tensor.as_tensor_variable(x).transfer("cpu")
 
 
@@ -206,50 +220,53 @@ host_from_gpu = HostFromGpu()
 
 
 class CudaNdarrayType(tensor.TensorType):
-    """A class without instances. Unpickling an instance makes a TensorType."""
+    """Placeholder without instances: unpickling an instance of the old class makes a TensorType."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CudaNdarrayType", INSTEAD["CudaNdarrayType"])
+        raise make_error("CudaNdarrayType", REPLACEMENTS["CudaNdarrayType"])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Change this object into a TensorType with the pickle's broadcastable dimensions."""
-        require_reading_on_cpu()
+        """Change this object into a float32 TensorType with the pickled broadcastable pattern."""
+        require_unpickling_on_cpu()
         self.__class__ = tensor.TensorType
         self.__init__("float32", state["broadcastable"], state.get("name"))  # type: ignore[misc]
 
 
 class CudaNdarrayVariable(tensor.TensorVariable):
-    """A class without instances."""
+    """Placeholder for isinstance; it has no instances."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CudaNdarrayVariable", INSTEAD["CudaNdarrayVariable"])
+        raise make_error("CudaNdarrayVariable", REPLACEMENTS["CudaNdarrayVariable"])
 
 
 class CudaNdarrayConstant(tensor.TensorConstant):
-    """A class without instances."""
+    """Placeholder for isinstance; it has no instances."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CudaNdarrayConstant", INSTEAD["CudaNdarrayConstant"])
+        raise make_error("CudaNdarrayConstant", REPLACEMENTS["CudaNdarrayConstant"])
 
 
 class CudaNdarraySharedVariable(tensor.sharedvar.TensorSharedVariable):
-    """A class without instances. Unpickling an instance makes a TensorSharedVariable."""
+    """Placeholder without instances.
+
+    Unpickling an instance of the old class makes a TensorSharedVariable.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         """Raise OldBackEnd."""
-        raise refuse("CudaNdarraySharedVariable", "theano.shared")
+        raise make_error("CudaNdarraySharedVariable", "theano.shared")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Change this object into a shared variable of the CPU."""
-        require_reading_on_cpu()
+        """Change this object into a shared variable on the CPU."""
+        require_unpickling_on_cpu()
         self.__class__ = tensor.sharedvar.TensorSharedVariable
         self.__dict__.update(state)
 
 
-def require_reading_on_cpu() -> None:
+def require_unpickling_on_cpu() -> None:
     """Raise OldBackEnd unless the flag experimental.unpickle_gpu_on_cpu is set."""
     if not theano.config.experimental.unpickle_gpu_on_cpu:
         raise OldBackEnd(
@@ -259,17 +276,21 @@ def require_reading_on_cpu() -> None:
 
 
 def CudaNdarray_unpickler(array: Any) -> Any:
-    """Return the NumPy array of a pickled CudaNdarray; raise OldBackEnd without the flag."""
-    require_reading_on_cpu()
+    """Return the NumPy array of a pickled CudaNdarray.
+
+    Raises:
+        OldBackEnd: the flag experimental.unpickle_gpu_on_cpu is not set.
+    """
+    require_unpickling_on_cpu()
     return array
 
 
 def use(device: str, *arguments: Any, **options: Any) -> None:
-    """Raise OldBackEnd, which names today's device."""
-    now = str(device).replace("gpu", "cuda", 1)
-    raise refuse(
+    """Raise OldBackEnd, whose message names the current device name, such as cuda0 for gpu0."""
+    current_device = str(device).replace("gpu", "cuda", 1)
+    raise make_error(
         f"use({device!r})",
-        f"theano.gpuarray.use({now!r}) or set the flag device={now};"
+        f"theano.gpuarray.use({current_device!r}) or set the flag device={current_device};"
         " on a machine without a GPU, remove the line",
     )
 
@@ -285,11 +306,11 @@ def set_cuda_disabled() -> None:
 def handle_shared_float32(tf: bool) -> None:
     """Raise OldBackEnd if shared variables of float32 should move to the GPU."""
     if tf:
-        raise refuse("handle_shared_float32(True)", "the flag device=cuda")
+        raise make_error("handle_shared_float32(True)", "the flag device=cuda")
 
 
 def dnn_available() -> bool:
-    """Return False: cuDNN is not used by this back end."""
+    """Return False: this placeholder does not use cuDNN."""
     return False
 
 
@@ -298,7 +319,7 @@ dnn_available.msg = cuda_initialization_error_message  # type: ignore[attr-defin
 
 def dnn_version() -> Any:
     """Raise OldBackEnd."""
-    raise refuse("dnn_version()", "theano.gpuarray.dnn.version()")
+    raise make_error("dnn_version()", "theano.gpuarray.dnn.version()")
 
 
 def register_opt(*tags: str, **options: Any) -> Callable[[Any], Any]:
@@ -307,5 +328,8 @@ def register_opt(*tags: str, **options: Any) -> Callable[[Any], Any]:
 
 
 def register_specialize_device(optimizer: Any, *tags: str, **options: Any) -> Any:
-    """Return the optimizer, or a decorator if the argument is a tag; register nothing."""
+    """Return the optimizer unchanged; register nothing.
+
+    If the argument is a tag, return a decorator that does the same.
+    """
     return register_opt() if isinstance(optimizer, str) else optimizer

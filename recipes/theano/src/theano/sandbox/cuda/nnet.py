@@ -1,4 +1,7 @@
-"""Provide the ops of theano.sandbox.cuda.nnet, which raise an error that names today's ops."""
+"""Placeholders for the ops of theano.sandbox.cuda.nnet.
+
+A call of an op raises an error that names the replacement.
+"""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,6 +1,6 @@
-"""Report that theano.sandbox.cuda has no compiler: NVRTC compiles for the GPU today."""
+"""Placeholder for theano.sandbox.cuda.nvcc_compiler: theano.gpuarray compiles with NVRTC."""
 
 
 def is_nvcc_available() -> bool:
-    """Return False."""
+    """Return False: Theano does not use nvcc."""
     return False

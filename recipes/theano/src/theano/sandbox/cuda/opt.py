@@ -1,4 +1,4 @@
-"""Provide the registry of theano.sandbox.cuda's optimizers, which registers nothing."""
+"""Placeholder for theano.sandbox.cuda.opt, whose register_opt registers nothing."""
 
 from theano.gof.opt import local_optimizer
 from theano.sandbox.cuda.names import find_name as __getattr__

@@ -1,4 +1,4 @@
-"""Provide the random streams of theano.sandbox.cuda: errors that name today's streams."""
+"""Placeholder for CURAND_RandomStreams: the constructor raises an error with the replacement."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,4 +1,4 @@
-"""Provide the type of theano.sandbox.cuda, and read pickles that contain it."""
+"""Placeholder for CudaNdarrayType: instances cannot be created, but pickles of them can be read."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

@@ -1,4 +1,4 @@
-"""Provide the variables of theano.sandbox.cuda, which have no instances."""
+"""Placeholders for the classes of variables of theano.sandbox.cuda, for isinstance."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

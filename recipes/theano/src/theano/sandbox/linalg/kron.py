@@ -1,4 +1,4 @@
-"""Provide theano.tensor.slinalg.kron under its name in Theano 0.6."""
+"""Alias of theano.tensor.slinalg.kron for programs that import it from here, as in Theano 0.6."""
 
 from theano.tensor.slinalg import kron
 

@@ -1,10 +1,10 @@
 /*
-  The loop over a Scan's steps, which Scan.execute runs after its preparations,
-  without Python's overhead for each slice.
+  The loop over a Scan's steps in C, without Python's overhead for each slice.
+  Scan.execute prepares the arguments and calls the function run.
 
-  Slices of sequences and outputs are ndarrays in the storage of the inner
-  function. If nothing else refers to a slice, the next step moves it to the
-  next position instead of making another object.
+  Slices of sequences and outputs are ndarrays in the storages of the inner
+  function. If nothing else refers to such an ndarray, the next step changes its
+  address to the next slice instead of making another object.
 */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -12,28 +12,33 @@
 #include <numpy/arrayobject.h>
 #include <string.h>
 
-/* An element of an array along its first axis, in a cell: a list of one object. */
+/* A cell, and the element that this loop put into it: an item of an array along the
+   array's first axis. A cell is the storage of an input or output of the inner
+   function, a list of one object. */
 typedef struct {
     PyObject *cell;
-    PyObject *element; /* the element in the cell: an owned reference */
-    PyObject *array;   /* the array of the element: a borrowed reference */
-    void *data;        /* the element's address, if it is an ndarray */
-    PyObject *address; /* its address as a number, if it is not */
+    PyObject *element; /* the element, or NULL: an owned reference */
+    PyObject *array; /* the element's array if it is an ndarray, else NULL: borrowed */
+    void *data;      /* the element's address if it is an ndarray */
+    PyObject *address; /* the address as a Python number if it is a device array */
 } Slot;
 
-static void put(PyObject *cell, PyObject *value) {
+/* Replace the object in a cell. */
+static void set_cell(PyObject *cell, PyObject *value) {
     PyObject *old = PyList_GET_ITEM(cell, 0);
     Py_INCREF(value);
     PyList_SET_ITEM(cell, 0, value);
     Py_XDECREF(old);
 }
 
-static PyObject *get(PyObject *cell) {
+/* Return the object in a cell, a borrowed reference. */
+static PyObject *get_cell(PyObject *cell) {
     return PyList_GET_ITEM(cell, 0);
 }
 
-/* Return the address of a device array as a number. OpenCL has no addresses: there,
-   the address of the memory object plus the offset identifies the memory. */
+/* Return the address of a device array as a Python number. OpenCL has no addresses, and
+   the attribute gpudata raises TypeError. There, the sum of the memory object's address
+   and the offset identifies the memory. */
 static PyObject *address_of(PyObject *array) {
     PyObject *base, *offset, *sum = PyObject_GetAttrString(array, "gpudata");
     if (sum != NULL || !PyErr_ExceptionMatches(PyExc_TypeError))
@@ -49,16 +54,16 @@ static PyObject *address_of(PyObject *array) {
     return sum;
 }
 
-/* Return whether a cell still has the slot's element at the same address; -1 on
-   error. */
-static int untouched(Slot *slot) {
-    PyObject *now = get(slot->cell), *address;
+/* Return 1 if the cell still contains the slot's element at the same address, 0 if the
+   inner function replaced or moved it, or -1 with an exception set. */
+static int has_kept_element(Slot *slot) {
+    PyObject *current = get_cell(slot->cell), *address;
     int same;
-    if (slot->element == NULL || now != slot->element)
+    if (slot->element == NULL || current != slot->element)
         return 0;
-    if (PyArray_Check(now))
-        return PyArray_DATA((PyArrayObject *)now) == slot->data;
-    address = address_of(now);
+    if (PyArray_Check(current))
+        return PyArray_DATA((PyArrayObject *)current) == slot->data;
+    address = address_of(current);
     if (address == NULL)
         return -1;
     same = PyObject_RichCompareBool(address, slot->address, Py_EQ);
@@ -66,17 +71,18 @@ static int untouched(Slot *slot) {
     return same;
 }
 
-/* Put array[index] into a slot; an element of a vector is a 0-d ndarray. */
-static int show(Slot *slot, PyObject *array, Py_ssize_t index) {
+/* Put array[index] into a slot. The element of a vector is a 0-d ndarray, not a NumPy
+   scalar. Return 0, or -1 with an exception set. */
+static int put_element(Slot *slot, PyObject *array, Py_ssize_t index) {
     PyArrayObject *whole = (PyArrayObject *)array;
     PyObject *element;
     if (PyArray_Check(array) && PyArray_NDIM(whole) > 0 && 0 <= index &&
         index < PyArray_DIM(whole, 0)) {
         char *data = PyArray_BYTES(whole) + index * PyArray_STRIDE(whole, 0);
-        /* Only the storage and this slot refer to the element, so the move is
-           invisible and no view depends on it. */
+        /* Only the cell and this slot refer to the old element, so no other code sees
+           that its address changes, and it is not the base of a view. */
         if (slot->array == array && PyArray_ISALIGNED(whole) &&
-            get(slot->cell) == slot->element && Py_REFCNT(slot->element) == 2) {
+            get_cell(slot->cell) == slot->element && Py_REFCNT(slot->element) == 2) {
             ((PyArrayObject_fields *)slot->element)->data = data;
             slot->data = data;
             return 0;
@@ -109,28 +115,30 @@ static int show(Slot *slot, PyObject *array, Py_ssize_t index) {
         slot->array = NULL;
     }
     Py_XSETREF(slot->element, element);
-    put(slot->cell, element);
+    set_cell(slot->cell, element);
     return 0;
 }
 
-/* Clear a slot and put None into its cell. */
-static void blank(Slot *slot) {
+/* Remove the element of a slot, and put None into its cell. */
+static void clear_slot(Slot *slot) {
     Py_CLEAR(slot->element);
     slot->array = NULL;
-    put(slot->cell, Py_None);
+    set_cell(slot->cell, Py_None);
 }
 
-/* Let the inner function write its next result into the memory of the last one, which
-   was copied, if nothing else refers to it. Otherwise, blank the slot. */
-static void reuse(Slot *slot) {
-    PyObject *value = get(slot->cell);
+/* Prepare the slot of a result that was copied to the output. If only the cell refers
+   to the old result, keep it there: the inner function can write the next result into
+   its memory. Otherwise, clear the slot. */
+static void keep_or_clear(Slot *slot) {
+    PyObject *value = get_cell(slot->cell);
     if (slot->element || Py_TYPE(value) != &PyArray_Type || Py_REFCNT(value) != 1 ||
         !(PyArray_FLAGS((PyArrayObject *)value) & NPY_ARRAY_OWNDATA))
-        blank(slot);
+        clear_slot(slot);
 }
 
-/* Return whether memcpy can copy the value to array[0]. */
-static int same_layout(PyArrayObject *array, PyArrayObject *value) {
+/* Return whether memmove can copy `value` to array[0]: whether both have one dtype
+   without Python objects, equal shapes, and contiguous elements. */
+static int has_same_layout(PyArrayObject *array, PyArrayObject *value) {
     npy_intp stride = PyArray_ITEMSIZE(array);
     int axis;
     if (PyArray_DESCR(array) != PyArray_DESCR(value) ||
@@ -147,28 +155,30 @@ static int same_layout(PyArrayObject *array, PyArrayObject *value) {
     return 1;
 }
 
-/* array[index] = value */
-static int store(PyObject *array, Py_ssize_t index, PyObject *value) {
+/* Assign array[index] = value. Return 0, or -1 with an exception set. */
+static int assign_element(PyObject *array, Py_ssize_t index, PyObject *value) {
     PyArrayObject *whole = (PyArrayObject *)array;
     PyObject *key;
     int status;
     if (PyArray_Check(array) && PyArray_Check(value) && 0 <= index &&
         PyArray_NDIM(whole) > 0 && index < PyArray_DIM(whole, 0) &&
-        same_layout(whole, (PyArrayObject *)value)) {
+        has_same_layout(whole, (PyArrayObject *)value)) {
         memmove(PyArray_BYTES(whole) + index * PyArray_STRIDE(whole, 0),
                 PyArray_BYTES((PyArrayObject *)value),
                 PyArray_NBYTES((PyArrayObject *)value));
         return 0;
     }
-    /* PySequence_SetItem rejects a device array, which is only a mapping. */
+    /* PySequence_SetItem does not work: a device array implements only the mapping
+       protocol. */
     key = PyLong_FromSsize_t(index);
     status = key == NULL ? -1 : PyObject_SetItem(array, key, value);
     Py_XDECREF(key);
     return status;
 }
 
-/* Convert an argument, for PyArg_Parse: return 1 if the object is a contiguous array of
-   intp, otherwise set an exception and return 0. */
+/* Converter for the format O& of PyArg_Parse: set the pointer at `address` to a
+   contiguous array of intp and return 1; for other objects, set TypeError and return
+   0. */
 static int convert_intp_array(PyObject *object, void *address) {
     PyArrayObject *array = (PyArrayObject *)object;
     if (!PyArray_Check(object) || PyArray_TYPE(array) != NPY_INTP ||
@@ -189,6 +199,7 @@ static void free_slots(Slot *slots, Py_ssize_t length) {
     PyMem_Free(slots);
 }
 
+/* Return slots without elements for a list of cells, or NULL with an exception set. */
 static Slot *make_slots(PyObject *cells) {
     Py_ssize_t i, length = PyList_GET_SIZE(cells);
     Slot *slots = PyMem_Calloc(length + 1, sizeof(Slot));
@@ -199,8 +210,9 @@ static Slot *make_slots(PyObject *cells) {
     return slots;
 }
 
-/* Replace the present exception by the error for a changed shape; keep it as cause. */
-static void shape_error(void) {
+/* Replace the current exception by the ValueError for an output that changed its shape.
+   The current exception becomes its __cause__. */
+static void set_shape_error(void) {
     PyObject *type, *cause, *value, *traceback;
     PyErr_Fetch(&type, &cause, &traceback);
     PyErr_NormalizeException(&type, &cause, &traceback);
@@ -222,20 +234,29 @@ static const char run_doc[] =
     "    as_while, taps, written, vectors, args, outs, position, length, n_steps,\n"
     "    allocate)\n"
     "--\n\n"
-    "Run the steps of a Scan; return their number.\n"
+    "Run the steps of a Scan. Return the number of steps that ran, which an until\n"
+    "condition can reduce.\n"
     "\n"
-    "call(): the inner function.\n"
-    "repeating: its virtual machine, whose attribute `repeated` becomes true after\n"
-    "    the first step, or None.\n"
-    "inputs, results: its storage, lists of lists of one object.\n"
-    "taps: rows (output, tap) for the inputs after the sequences.\n"
-    "written: rows (output, tap, input) for the mit_mot outputs; input is the\n"
-    "    index of the input that the inner function updates in-place, or -1.\n"
-    "vectors: for each output before the shared ones, whether it is a vector.\n"
+    "call: a function without arguments that calls the inner function.\n"
+    "repeating: the virtual machine of the inner function, or None. After the first\n"
+    "    step, its attribute `repeated` is set to True.\n"
+    "inputs, results: the storages of the inner function's inputs and outputs: lists\n"
+    "    of lists of one object.\n"
+    "n_seqs, n_mit_mot, n_outs, n_shared: the numbers of sequences, of mit_mot\n"
+    "    outputs, of outputs with an initial state, and of shared outputs.\n"
+    "as_while: whether the inner function returns an until condition.\n"
+    "taps: rows (output, tap), one for each input that follows the sequences.\n"
+    "written: rows (output, tap, input), one for each result of a mit_mot output.\n"
+    "    `input` is the number of the input that the inner function updates in-place,\n"
+    "    or -1.\n"
+    "vectors: for each output except the shared outputs, whether it is a vector.\n"
     "args, outs: the arguments of Scan.execute.\n"
-    "position, length: for each output before the shared ones; position is\n"
-    "    changed.\n"
-    "allocate(j, value): make outs[j] for values like the first one.\n";
+    "position: for each output except the shared outputs, the index at which the next\n"
+    "    step stores its value. The steps update this array.\n"
+    "length: for each output except the shared outputs, the number of stored values.\n"
+    "n_steps: the maximum number of steps.\n"
+    "allocate: called as allocate(j, value) with the first value of an output without\n"
+    "    an initial state; sets outs[j] to an array for such values.\n";
 
 static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
                      PyObject *keywords) {
@@ -251,7 +272,7 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
         n_written, step = 0, i, j;
     npy_intp *tap, *write, *position, *length, *vector;
     Slot *inputs = NULL, *results = NULL, *input, *result;
-    int as_while, going = 1, done;
+    int as_while, continues = 1, done;
 
     if (!PyArg_ParseTupleAndKeywords(
             arguments, keywords, "OOO!O!nnnnpO&O&O&O!O!O&O&nO", names, &call,
@@ -272,8 +293,9 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
 
 #define ARGUMENT(index) PyList_GET_ITEM(args, index)
 #define OUTPUT(index) PyList_GET_ITEM(PyList_GET_ITEM(outs, index), 0)
-/* Whether a step writes a result directly into the output. Not in the first step,
-   before the output exists, and not if a step reads what it overwrites. */
+/* Whether the inner function may write result j directly into output j. In the first
+   step, the output may not exist yet. With a length of 1, the step reads the element
+   that it would overwrite. Values of vectors are scalars, which are copied. */
 #define DIRECT(j) (step > 0 && length[j] != 1 && !vector[j])
 
     zero = PyLong_FromLong(0);
@@ -282,36 +304,36 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
     if (!zero || !inputs || !results)
         goto end;
 
-    for (; step < n_steps && going; ++step) {
-        /* The inputs of the inner function. */
+    for (; step < n_steps && continues; ++step) {
+        /* Set the inputs of the inner function. */
         input = inputs;
         for (i = 0; i < n_seqs; ++i, ++input)
-            if (show(input, ARGUMENT(1 + i), step))
+            if (put_element(input, ARGUMENT(1 + i), step))
                 goto end;
         for (i = 0; i < n_taps; ++i, ++input) {
             j = tap[2 * i];
             Py_ssize_t index = (position[j] + tap[2 * i + 1]) % length[j];
-            if (show(input, OUTPUT(j), index < 0 ? index + length[j] : index))
+            if (put_element(input, OUTPUT(j), index < 0 ? index + length[j] : index))
                 goto end;
         }
         for (i = 0; i < n_shared; ++i, ++input)
-            put(input->cell,
-                step == 0 ? ARGUMENT(1 + n_seqs + n_outs + i) : OUTPUT(n_stored + i));
+            set_cell(input->cell, step == 0 ? ARGUMENT(1 + n_seqs + n_outs + i)
+                                            : OUTPUT(n_stored + i));
 
-        /* The storage for the results. */
+        /* Prepare the storages of the results. */
         result = results;
         for (i = 0; i < n_written; ++i)
             if (write[3 * i + 2] < 0)
-                (step ? reuse : blank)(result++);
+                (step ? keep_or_clear : clear_slot)(result++);
         for (j = n_mit_mot; j < n_stored; ++j, ++result)
             if (!DIRECT(j))
-                (step ? reuse : blank)(result);
-            else if (show(result, OUTPUT(j), position[j]))
+                (step ? keep_or_clear : clear_slot)(result);
+            else if (put_element(result, OUTPUT(j), position[j]))
                 goto end;
         for (i = 0; i < n_shared; ++i)
-            blank(result++);
+            clear_slot(result++);
         if (as_while)
-            (step ? reuse : blank)(result++);
+            (step ? keep_or_clear : clear_slot)(result++);
 
         outcome = PyObject_CallObject(call, NULL);
         if (outcome == NULL)
@@ -321,12 +343,13 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
             PyObject_SetAttrString(repeating, "repeated", Py_True))
             goto end;
         if (as_while) {
-            going = PyObject_RichCompareBool(get(result[-1].cell), zero, Py_EQ);
-            if (going < 0)
+            continues =
+                PyObject_RichCompareBool(get_cell(result[-1].cell), zero, Py_EQ);
+            if (continues < 0)
                 goto end;
         }
 
-        /* Copy the results that it did not write directly. */
+        /* Copy the results that the inner function did not write into the outputs. */
         result = results;
         for (i = 0; i < n_written; ++i, write += 3) {
             PyObject *cell;
@@ -335,40 +358,42 @@ static PyObject *run(PyObject *Py_UNUSED(module), PyObject *arguments,
             else {
                 Slot *updated = &inputs[write[2]];
                 cell = updated->cell;
-                done = untouched(updated);
+                done = has_kept_element(updated);
                 if (done < 0)
                     goto end;
                 if (done)
                     continue;
             }
             j = write[0];
-            if (store(OUTPUT(j), write[1] + position[j], get(cell)))
+            if (assign_element(OUTPUT(j), write[1] + position[j], get_cell(cell)))
                 goto end;
         }
         write -= 3 * n_written;
         for (j = n_mit_mot; j < n_stored; ++j, ++result) {
             if (step == 0 && j >= n_outs) {
-                outcome = PyObject_CallFunction(allocate, "nO", j, get(result->cell));
+                outcome =
+                    PyObject_CallFunction(allocate, "nO", j, get_cell(result->cell));
                 if (outcome == NULL)
                     goto end;
                 Py_CLEAR(outcome);
             }
-            done = DIRECT(j) ? untouched(result) : 0;
+            done = DIRECT(j) ? has_kept_element(result) : 0;
             if (done < 0)
                 goto end;
-            if (!done && store(OUTPUT(j), position[j], get(result->cell))) {
+            if (!done &&
+                assign_element(OUTPUT(j), position[j], get_cell(result->cell))) {
                 if (step > 0 && PyErr_ExceptionMatches(PyExc_ValueError))
-                    shape_error();
+                    set_shape_error();
                 goto end;
             }
         }
         for (i = 0; i < n_shared; ++i, ++result)
-            put(PyList_GET_ITEM(outs, n_stored + i), get(result->cell));
-        /* The last results are the inputs that the step updated in-place. Without these
-           references, the next step can move them. */
+            set_cell(PyList_GET_ITEM(outs, n_stored + i), get_cell(result->cell));
+        /* The last results are the inputs that the step updated in-place. Remove these
+           references, so that the next step can change the addresses of the inputs. */
         for (result += as_while; result < results + PyList_GET_SIZE(result_cells);
              ++result)
-            blank(result);
+            clear_slot(result);
 
         for (j = 0; j < n_stored; ++j)
             position[j] = (position[j] + 1) % length[j];

@@ -1,15 +1,16 @@
 #section support_code
 
-/* The thunk's struct contains these parameters, because the arrays of the Python
- * parameters are seldom in a cache during a call. */
+/* The parameters of a DimShuffle, copied into the thunk's struct: the arrays of the
+ * op's Params object are seldom in a CPU cache when a function is called. */
 struct theano_dimshuffle {
     int nd_in;
     int nd_out;
     bool inplace;
-    /* -1 is an added dimension */
+    /* For each dimension of the output: the input's dimension, or -1 for a new one. */
     signed char order[NPY_MAXDIMS];
 };
 
+/* Copy the parameters of a DimShuffle; return 0, or -1 with an exception set. */
 static int theano_dimshuffle_init(theano_dimshuffle *shuffle,
                                   PyArrayObject *input_broadcastable,
                                   PyArrayObject *new_order, bool inplace) {
@@ -35,6 +36,9 @@ static int theano_dimshuffle_init(theano_dimshuffle *shuffle,
     return 0;
 }
 
+/* Compute a DimShuffle. `stored` is the object in the output's storage. If it is *res,
+ * the thunk and the storage have three references to it: CLinker's variables V and py_V
+ * of the output, and the storage's item. */
 static int theano_dimshuffle_run(PyArrayObject *input, PyArrayObject **res,
                                  PyObject *stored, const theano_dimshuffle *shuffle) {
     return theano_shuffle(input, res, stored == (PyObject *)*res ? 3 : 1,

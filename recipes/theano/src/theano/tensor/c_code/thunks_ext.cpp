@@ -1,5 +1,6 @@
-/* Thunks that are compiled with the package: complete thunks of ops that move elements
- * or read dimensions, and the thunks of Elemwise and CAReduce without their loops. */
+/* Extension module with the thunks that are compiled with the package: complete thunks
+ * of ops that only move elements or read dimensions, and the thunks of Elemwise and
+ * CAReduce without their loops. */
 
 #include <Python.h>
 #include <numpy/arrayobject.h>
@@ -9,6 +10,8 @@
 #include "thunks/shapes.h"
 #include "thunks/subtensor.h"
 
+/* The class names of the ops with complete thunks. precompiled_ops.py encodes their
+ * parameters. */
 static const struct {
     const char *name;
     computation compute;
@@ -34,7 +37,10 @@ static const struct {
 };
 
 /* make_thunk(name, op, types, failure, error, inputs, outputs): return the thunk of a
- * precompiled op. "op" and "types" are buffers of npy_intp and int; they are copied. */
+ * precompiled op, a capsule. `name` is the name of the op's class; `op`, a buffer of
+ * npy_intp, has its parameters. `types`, a buffer of int, and `failure` are fields of
+ * struct thunk. `error` is the list for the exception; `inputs` and `outputs` are
+ * tuples of storages. Both buffers are copied. */
 static PyObject *make_thunk(PyObject *, PyObject *arguments) {
     const char *name;
     PyObject *error, *inputs, *outputs, *capsule = NULL;
@@ -64,10 +70,15 @@ static PyObject *make_thunk(PyObject *, PyObject *arguments) {
 
 static PyMethodDef methods[] = {
     {"make_thunk", make_thunk, METH_VARARGS, "Return the C thunk of a precompiled op."},
-    {"make_replay", make_replay, METH_VARARGS, "Return the replay of a function."},
-    {"forget", forget, METH_O, "Forget the recording of a replay."},
-    {"set_threads", set_threads, METH_O, "Set the number of threads of an op's loops."},
-    {"module_of", module_of, METH_VARARGS, "Return the module of an op at an address."},
+    {"make_replay", make_replay, METH_VARARGS,
+     "Return a replay for the inner function of a Scan."},
+    {"forget", forget, METH_O,
+     "Discard the recording of a replay; return the numbers of replayed steps and of "
+     "thunks that they called."},
+    {"set_threads", set_threads, METH_O,
+     "Set the largest number of threads that run the loops of an op."},
+    {"module_of", module_of, METH_VARARGS,
+     "Return the module of the op whose description is at an address."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,9 +1,10 @@
-"""Linkers of ops whose C code is compiled with the package, in thunks_ext.cpp.
+"""Linkers of ops whose thunks are compiled with the package, completely or without their loops.
 
-The ops of `precompiled_ops` need no compiler. For an Elemwise or a CAReduce, `loops` and
-`reductions` generate C code of the loops alone. It is compiled as a module of `loop_modules`, or
-comes compiled with an environment (`shipped_loops`). `op_descriptions` describes the op to
-thunks_ext.cpp. `threads` sets the number of threads that share large loops.
+thunks_ext.cpp has the thunks. `precompiled_ops` links ops whose complete thunks it contains; they
+need no compiler. For an Elemwise or a CAReduce, `loops` and `reductions` generate only the C code
+of the loops. `loop_modules` makes a module of the loops, or the environment contains the compiled
+loops (`shipped_loops`). `op_descriptions` describes the op to thunks_ext.cpp. `threads` sets how
+many threads share large loops.
 """
 
 from theano.tensor.linkers.loop_modules import Loops, LoopsModule

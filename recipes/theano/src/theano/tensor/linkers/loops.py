@@ -1,4 +1,4 @@
-"""Linker that compiles only the loops of an Elemwise."""
+"""Linker that compiles only the loops of an Elemwise, not the thunk around them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 class LoopsLinker(CLinker):
-    """Compile an Elemwise's loops, if they need neither Python nor NumPy.
+    """Compile only the loops of an Elemwise, if they use neither Python nor NumPy.
 
-    g++ takes a quarter of the time that it needs for a complete module of an Elemwise.
+    Compiling them takes g++ a quarter of the time that a complete module of an Elemwise takes.
     """
 
     def get_dynamic_module(self) -> Any:
-        """Return a LoopsModule, or CLinker's module if the loops need other code."""
+        """Return a LoopsModule, or CLinker's complete module if the loops need Python or NumPy."""
         if not hasattr(self, "_mod"):
             module = self.loops_module()
             if module is None:
@@ -38,17 +38,18 @@ class LoopsLinker(CLinker):
 
     @computed_once
     def cmodule_key(self) -> Any:
-        """Return the module's key; the keys of shipped modules have a separate format."""
+        """Return the module's cache key; for shipped loops, the key of shipped_loops.find_key."""
         return shipped_loops.find_key(self) or super().cmodule_key()
 
     def flags(self) -> list[str]:
         """Return g++'s flags for a module of loops."""
-        # The passes that only -O3 has take time and improve other kinds of loops.
+        # Use -O2 with vectorization: the other passes of -O3 take time, and improve other kinds of
+        # loops only.
         flags = ["-O2" if flag == "-O3" else flag for flag in self.compile_args()]
         return [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
 
     def compile_arguments(self) -> dict[str, Any]:
-        """Return compile_str's arguments; a LoopsModule links with libc, libm and libgcc only."""
+        """Return compile_str's arguments; link a LoopsModule with only libc, libm and libgcc."""
         arguments: dict[str, Any] = super().compile_arguments()
         if isinstance(self.get_dynamic_module(), LoopsModule):
             arguments["preargs"] = self.flags()
@@ -56,18 +57,21 @@ class LoopsLinker(CLinker):
         return arguments
 
     def loops_module(self) -> LoopsModule | None:
-        """Return a LoopsModule, or None if the loops need other code."""
+        """Make a LoopsModule; return None if the loops need Python or NumPy."""
         loops = self.loops()
         return LoopsModule(loops) if loops else None
 
     def loops(self) -> Loops | None:
-        """Return the loops, made once, or None if they need other code."""
+        """Return the result of make_loops, which is called once."""
         if not hasattr(self, "_loops"):
             self._loops = self.make_loops()
         return self._loops
 
     def make_loops(self) -> Loops | None:
-        """Generate the loops; return None if they use Python, NumPy or OpenMP."""
+        """Generate the loops; return None if the op needs a complete module.
+
+        This is the case if the loops use Python, NumPy or OpenMP, or if the op is not Theano's.
+        """
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
         if self.no_recycling or op.openmp or not config.check_input or not is_builtin(scalar_op):
@@ -107,15 +111,16 @@ class LoopsLinker(CLinker):
         task: str,
         can_fail: bool,
     ) -> OpDescription:
-        """Describe an Elemwise.
+        """Return the OpDescription of an Elemwise.
 
         Args:
             node: the node of the Elemwise.
-            inputs: its inputs without duplicates.
-            onames: the names of its outputs in the task.
+            inputs: the inputs of the node, without duplicates.
+            onames: the C names of the outputs in the task.
             task: C code that computes one element of each output.
             can_fail: whether the task can raise an exception.
         """
+        # For each output, the number of the input that it overwrites, or -1.
         overwritten = [
             inputs.index(node.inputs[node.op.inplace_pattern[i]])
             if i in node.op.inplace_pattern
@@ -140,11 +145,11 @@ class LoopsLinker(CLinker):
             inputs,
             node.outputs,
             loops,
-            # The last output that overwrites an input, otherwise the last array.
+            # Follow the memory order of the last overwritten input; without one, of the last array.
             like=([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1],
             overwritten=tuple(overwritten),
             broadcast=cgen.pattern_strings(broadcast),
-            next_to=not can_fail and bool(broadcast[0]),
+            assumes_contiguous=not can_fail and bool(broadcast[0]),
         )
 
     def describe_op(
@@ -154,13 +159,13 @@ class LoopsLinker(CLinker):
         loops: str,
         **fields: Any,
     ) -> OpDescription:
-        """Describe the op of a node.
+        """Return the OpDescription of an op.
 
         Args:
-            inputs: the node's inputs without duplicates.
+            inputs: the node's inputs, without duplicates.
             outputs: the node's outputs.
-            loops: the body of a function of C type theano_loops.
-            fields: the fields that only an Elemwise or only a CAReduce has.
+            loops: the body of a C function of type theano_loops.
+            fields: the values of other fields of the OpDescription.
         """
         variables = [*inputs, *outputs]
         storages = utils.uniq(self.inputs + self.outputs + self.orphans)

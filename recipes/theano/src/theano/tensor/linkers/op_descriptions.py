@@ -1,4 +1,4 @@
-"""Descriptions of ops for thunks_ext.cpp: theano_elemwise_op as C code and as a ctypes struct."""
+"""Descriptions of ops for thunks_ext.cpp: theano_elemwise_op as C code or as a ctypes struct."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from typing import Any
 from theano import gof
 from theano.tensor import thunks_ext
 
-# The header that modules of loops include, and the home of theano_elemwise_op.
+# The header that modules of loops include. It defines theano_elemwise_op.
 LOOPS_H = (Path(gof.__file__).parent / "c_code" / "theano_loops.h").read_text()
 
+# Maps the C types of theano_elemwise_op's fields to ctypes.
 CTYPES: dict[str, Any] = {
     "int": ctypes.c_int,
     "const int *": ctypes.POINTER(ctypes.c_int),
@@ -45,7 +46,10 @@ assert ctypes.sizeof(Struct) == thunks_ext.op_size, "op_descriptions.py and thea
 
 @dataclass(frozen=True)
 class OpDescription:
-    """The fields of a theano_elemwise_op (theano_loops.h), with C code in place of functions."""
+    """The fields of a theano_elemwise_op. theano_loops.h documents them.
+
+    Where theano_elemwise_op has a function, this class has the C code of the function's body.
+    """
 
     nd: int
     n_inputs: int
@@ -55,19 +59,24 @@ class OpDescription:
     like: int
     storages: tuple[int, ...]
     types: tuple[int, ...]
-    # The body of a function of C type theano_loops.
+    # The body of a C function of type theano_loops.
     loops: str
     overwritten: tuple[int, ...] = ()
     broadcast: tuple[str, ...] = ()
-    next_to: bool = False
+    assumes_contiguous: bool = False
     reduced: str = ""
     type: int = 0
-    # The body of a function of C type theano_fill.
+    # The body of a C function of type theano_fill.
     fill: str = ""
     not_empty: str = ""
 
     def functions(self, declaration: str, name: str) -> str:
-        """Return C code of the functions "loops" and "fill", with a suffix of their names."""
+        """Return C code of the functions "loops" and "fill".
+
+        Args:
+            declaration: the beginning of their declarations, such as "static".
+            name: the suffix of their names.
+        """
         code = f"""
 {declaration} int loops{name}(char *const *data, const npy_intp *sizes,
                  const npy_intp *strides) {{{self.loops}}}
@@ -77,7 +86,7 @@ class OpDescription:
         return code
 
     def code(self) -> str:
-        """Return C code that defines the structure "op"."""
+        """Return C code that defines the functions and the struct "op"."""
 
         def array(kind: str, name: str, values: Sequence[object]) -> str:
             return f"static const {kind} {name}[] = {{{', '.join(map(str, values))}}};\n"
@@ -106,11 +115,11 @@ class OpDescription:
 """
 
     def make_module(self, name: str, address: Callable[[str], int]) -> ModuleType:
-        """Make a module of the op from functions in memory.
+        """Make a Python module for the op from compiled functions in memory.
 
         Args:
             name: the name of the module.
-            address: returns the address of "loops" or "fill".
+            address: a function that returns the address of the function "loops" or "fill".
         """
         op = Struct(
             **{name: getattr(self, name) for name in INTEGERS},
@@ -123,16 +132,17 @@ class OpDescription:
             fill=address("fill") if self.fill else None,
             not_empty=self.not_empty.encode() or None,
         )
-        # Thunks read the op, and hold no reference to the module.
+        # Keep the struct alive: thunks read it, but hold no reference to the module.
         live_ops.append((op, name))
         return thunks_ext.module_of(name, ctypes.addressof(op))
 
 
+# The names of the fields of type int.
 INTEGERS = [name for name, kind in Struct._fields_ if kind is ctypes.c_int]
-# The structures and names that thunks point to; they live as long as the process.
+# The structs and names to which thunks point. They live as long as the process.
 live_ops: list[tuple[Struct, str]] = []
 
 
 def integers(values: Sequence[int]) -> ctypes.Array[ctypes.c_int]:
-    """Return integers as a C array of int."""
+    """Copy integers into a C array of int."""
     return (ctypes.c_int * len(values))(*values)

@@ -1,4 +1,4 @@
-"""Linker of ops whose complete thunks are compiled with the package, in thunks_ext.cpp."""
+"""Linker of ops whose complete thunks thunks_ext.cpp contains, compiled with the package."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
 from theano.tensor.join_as import JoinAs
 from theano.tensor.type import TensorType
 
-# The kinds of numbers in an index; thunks/subtensor.h has the same.
+# The kinds of numbers in an encoded index. thunks/subtensor.h defines the same constants.
 NONE, LITERAL, INPUT = range(3)
 
 
@@ -25,8 +25,14 @@ def encode_index(entries: Sequence[Any], first_input: int) -> list[int]:
     """Encode a Subtensor's idx_list as the integers that make_view of thunks_ext.cpp reads.
 
     Args:
-        entries: the idx_list: slices and integers, with a Type for each input.
+        entries: the idx_list: slices and integers. A Type in place of an integer represents an
+            input of the node.
         first_input: the number of the input that the first Type represents.
+
+    Returns:
+        The number of entries. Then, for each entry, 1 and its start, stop and step if it is a
+        slice, or 0 and its index. Each start, stop, step and index is a pair: NONE and 0, LITERAL
+        and the integer, or INPUT and the number of the input.
     """
     numbers = [len(entries)]
     inputs = itertools.count(first_input)
@@ -50,13 +56,13 @@ def encode_index(entries: Sequence[Any], first_input: int) -> list[int]:
 
 
 def encode_broadcast_axes(op: ops.Rebroadcast) -> list[int]:
-    """Return a Rebroadcast's dimensions of required length 1, preceded by their number."""
+    """Return the dimensions that a Rebroadcast requires to have length 1, after their number."""
     axes = [axis for axis, value in op.axis.items() if value]
     return [len(axes), *axes]
 
 
 def encode_text(string: str) -> np.ndarray:
-    """Encode a text as UTF-8 with a final zero byte, in an array of npy_intp."""
+    """Encode a string as UTF-8 with a final zero byte, in an array of npy_intp."""
     encoded = string.encode("utf-8") + b"\0"
     return np.frombuffer(encoded + b"\0" * (-len(encoded) % np.intp().nbytes), "intp")
 
@@ -91,7 +97,7 @@ OP_DATA: dict[Any, Callable[[Any], Any]] = {
     ],
     subtensor.Subtensor: lambda op: encode_index(op.idx_list, 1),
 }
-# The ops that have scalars among their inputs or outputs; all others have arrays only.
+# The ops that can have scalars (theano.scalar) as inputs or outputs. Other ops have only arrays.
 WITH_SCALARS = (basic.ScalarFromTensor, subtensor.IncSubtensor, subtensor.Subtensor)
 
 
@@ -108,7 +114,8 @@ def has_signed_indices(node: Apply) -> bool:
     return dtype != "uint64"
 
 
-# Maps a class of op to the conditions for nodes that the precompiled thunk serves.
+# Maps a class of op to conditions on a node. The precompiled thunk serves a node only if it meets
+# all of them.
 CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
     subtensor.AdvancedIncSubtensor1: (adds_floats, has_signed_indices),
     subtensor.AdvancedSubtensor1: (has_signed_indices,),
@@ -116,10 +123,13 @@ CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
 
 
 class PrecompiledLinker(CLinker):
-    """Use the op's thunk in thunks_ext.cpp instead of compiling a module."""
+    """Use the thunk of an op in thunks_ext.cpp instead of compiling a module."""
 
     def is_precompiled(self) -> bool:
-        """Return whether the precompiled thunk supports the types of the node's variables."""
+        """Return whether the precompiled thunk serves the node.
+
+        It must support the types of the node's variables, and the node must meet CONDITIONS.
+        """
         return (
             not self.no_recycling
             and all(
@@ -136,7 +146,7 @@ class PrecompiledLinker(CLinker):
         )
 
     def add_missing(self, modules: dict[Any, Any]) -> None:
-        """Add a module to the missing modules if the precompiled thunk does not serve the node."""
+        """Add the node's module to `modules`, unless the precompiled thunk serves the node."""
         if not self.is_precompiled():
             super().add_missing(modules)
 
@@ -148,13 +158,14 @@ class PrecompiledLinker(CLinker):
         storage_map: Any = None,
         keep_lock: bool = False,
     ) -> tuple[object, Any]:
-        """Return the thunk, a capsule, and its module."""
+        """Return the thunk, a PyCapsule, and the module that contains it."""
         if not self.is_precompiled():
             thunk_and_module: tuple[object, Any] = super().cthunk_factory(
                 error_storage, in_storage, out_storage, storage_map, keep_lock
             )
             return thunk_and_module
         (node,) = self.node_order
+        # NumPy's type numbers; the bitwise complement marks a scalar.
         types = [
             np.dtype(variable.type.dtype).num
             if type(variable.type) is TensorType

@@ -1,4 +1,4 @@
-"""Linker that compiles only the loops of a CAReduce."""
+"""Linker that compiles only the loops of a CAReduce, not the thunk around them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from theano.tensor.type import TensorType
 
 
 class ReductionLinker(LoopsLinker):
-    """Compile a CAReduce's loops, if they need neither Python nor NumPy."""
+    """Compile only the loops of a CAReduce, if they use neither Python nor NumPy."""
 
     def make_loops(self) -> Loops | None:
-        """Generate the loops; return None if they use Python or NumPy."""
+        """Generate the loops; return None if the op needs a complete module."""
         (node,) = self.node_order
         op, scalar_op = node.op, node.op.scalar_op
         axes = range(node.inputs[0].ndim) if op.axis is None else op.axis
@@ -31,14 +31,14 @@ class ReductionLinker(LoopsLinker):
             return None
         input, output = node.inputs + node.outputs
         acc_dtype = getattr(op, "acc_dtype", None) or output.dtype
-        first = identity(scalar_op, input.dtype)
-        if first is None:
+        initial_value = identity(scalar_op, input.dtype)
+        if initial_value is None:
             return None
         dtype, acc = (TensorType(name, ()).dtype_specs()[1] for name in (input.dtype, acc_dtype))
         task = op.task_code(node, "acc_i", "x_i", {"fail": "{return -1;}"})
         if needs_other_headers([task, dtype, acc]):
             return None
-        number = literal(np.asarray(first).astype(acc_dtype), acc)
+        number = literal(np.asarray(initial_value).astype(acc_dtype), acc)
         reduced = "".join("01"[i in axes] for i in range(input.ndim))
         description = self.describe_op(
             [input],
@@ -72,7 +72,7 @@ def identity(scalar_op: Any, dtype: str) -> Any:
 
 
 def literal(value: np.ndarray, ctype: str) -> str:
-    """Return a C literal of type ctype for a 0-d array."""
+    """Return the value of a 0-d array as a C literal of the type `ctype`."""
     if value.dtype.kind != "f":
         return f"({ctype})0x{int(value) % 2**64:x}ull"
     if np.isinf(value):

@@ -1,8 +1,9 @@
-"""Library of compiled loops of common operations, which an environment contains from the start.
+"""Shipped loops: a library of compiled loops, which an environment contains from the start.
 
-The directory of the flag `cmodule.shipped` has one library for each level of processors. The name
-of a function in it is a hash of the loops' code and of everything else that they depend on, except
-the processor. A match replaces a run of g++ and a search of the module cache.
+The directory that the flag `cmodule.shipped` names has one library for each level of processors.
+The name of a function in the library ends with a hash of the loops' code and of everything else on
+which they depend, except the processor. If the library has the function of an op, Theano neither
+runs g++ nor searches the module cache.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from theano.tensor.linkers.loops import LoopsLinker
     from theano.tensor.linkers.op_descriptions import OpDescription
 
+# The end of the library's name; the beginning is the level of processors.
 LIBRARY = "-loops.so"
 
 
@@ -32,13 +34,16 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def hash_functions(linker: LoopsLinker, description: OpDescription) -> str:
-    """Return the suffix of the names of an op's functions in the library: a hash."""
+    """Return the suffix of the names of an op's functions in the library, which is a hash."""
     code = description.functions("", "")
     return shipped.hash_module(code, linker.flags(), linker.libraries())
 
 
 def find_key(linker: LoopsLinker) -> Any:
-    """Return the key of a linker's module in `shipped_modules`, or None if it is not shipped."""
+    """Return the key of a linker's module in linker_parts.shipped_modules.
+
+    Add the module to shipped_modules if needed. Return None if the loops are not shipped.
+    """
     (node,) = linker.node_order
     library = load_library()
     if library is None or isinstance(node.op.scalar_op, Composite):
@@ -47,7 +52,7 @@ def find_key(linker: LoopsLinker) -> Any:
     if loops is None or not loops.are_self_contained():
         return None
     name = hash_functions(linker, loops.description)
-    # The library was compiled with theano_loops.h as its only header.
+    # The library has no loops that include <math.h>, because `write` omits them.
     if not hasattr(library, f"loops{name}"):
         return None
 
@@ -61,12 +66,13 @@ def find_key(linker: LoopsLinker) -> Any:
 
 
 def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
-    """Compile the self-contained loops of linkers for a level of processors.
+    """Compile the self-contained loops of linkers into the library for a level of processors.
 
     Args:
-        linkers: the linkers of the nodes to ship; loops that need other code are left out.
+        linkers: the linkers of the nodes whose loops are shipped. Loops that need other code are
+            omitted.
         level: one of shipped.LEVELS.
-        directory: the directory of the library.
+        directory: the directory for the library.
 
     Raises:
         RuntimeError: g++ failed.

@@ -1,4 +1,7 @@
-"""The number of threads that share the loops of a large Elemwise (thunks/threads.h)."""
+"""Choice of the number of threads that share large loops (thunks/threads.h).
+
+Importing this module sets the number.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from collections.abc import Mapping
 from theano import config
 from theano.tensor import thunks_ext
 
-# Users limit the threads of a BLAS by these variables.
+# Environment variables with which users limit the threads of a BLAS.
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def count_threads(environ: Mapping[str, str]) -> int:
-    """Return the least limit in the environment, or the number of this process' CPUs."""
-    # OMP_NUM_THREADS may list a number for each level of nested loops.
+    """Return the least limit in VARIABLES, or the number of CPUs that this process may use."""
+    # OMP_NUM_THREADS may be a list, with a number for each level of nested loops. Use the first.
     limits = (environ.get(name, "").partition(",")[0] for name in VARIABLES)
     return min(
         (int(limit) for limit in limits if limit.isdecimal() and int(limit)),

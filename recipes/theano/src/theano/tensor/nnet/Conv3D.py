@@ -1,6 +1,6 @@
-"""Provide the 3-D convolution of Theano 0.6 to 0.9 by theano.tensor.nnet.conv3d.
+"""3-D convolutions of Theano 0.6 to 0.9, computed by theano.tensor.nnet.abstract_conv.
 
-Its tensors have the shape (batch, rows, columns, time, channels).
+Their tensors have the shape (batch, rows, columns, time, channels).
 """
 
 from __future__ import annotations
@@ -14,25 +14,33 @@ from theano.tensor.nnet.abstract_conv import (
     conv3d_grad_wrt_weights,
 )
 
+# Orders of dimensions for dimshuffle: from the old order to abstract_conv's, and back.
 CHANNELS_SECOND = (0, 4, 1, 2, 3)
 CHANNELS_LAST = (0, 2, 3, 4, 1)
 
 
 def strides(d: Any) -> tuple[int, ...]:
-    """Return the strides as integers; raise NotScalarConstantError if they are symbolic."""
+    """Return strides as integers.
+
+    Args:
+        d: integers, or a constant vector.
+
+    Raises:
+        NotScalarConstantError: the vector is not constant.
+    """
     if not isinstance(d, tensor.Variable):
         return tuple(int(stride) for stride in d)
     return tuple(int(tensor.get_scalar_constant_value(d[i])) for i in range(3))
 
 
 def conv3D(V: Any, W: Any, b: Any, d: Any) -> Any:
-    """Convolve without flipping the filters.
+    """Convolve videos with filters, without flipping the filters, and add a bias.
 
     Args:
         V: the input, (batch, rows, columns, time, input channels).
         W: the filters, (output channels, rows, columns, time, input channels).
         b: the bias, (output channels,).
-        d: the strides of rows, columns and time: constants.
+        d: the strides of rows, columns and time; constants.
     """
     V, W = tensor.as_tensor_variable(V), tensor.as_tensor_variable(W)
     output = conv3d(
@@ -45,20 +53,21 @@ def conv3D(V: Any, W: Any, b: Any, d: Any) -> Any:
 
 
 def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
-    """Multiply by the transpose of conv3D's matrix.
+    """Compute a transposed convolution: multiply by the transpose of conv3D's matrix, add a bias.
 
     Args:
         W: the filters of conv3D.
         b: the bias, (input channels,).
         d: the strides of rows, columns and time: constants.
-        H: an output of conv3D.
-        RShape: the result's (rows, columns, time); by default the smallest possible.
+        H: an array of the shape of conv3D's output.
+        RShape: the result's lengths (rows, columns, time). By default, and for lengths of -1, the
+            smallest possible lengths.
     """
     W, H = tensor.as_tensor_variable(W), tensor.as_tensor_variable(H)
     steps = strides(d)
     sizes = [(H.shape[i + 1] - 1) * steps[i] + W.shape[i + 1] for i in range(3)]
     if RShape is not None:
-        # -1 stands for the smallest possible size.
+        # This also handles -1, which stands for the smallest possible length.
         sizes = [tensor.maximum(size, RShape[i]) for i, size in enumerate(sizes)]
     result = conv3d_grad_wrt_inputs(
         H.dimshuffle(*CHANNELS_SECOND),
@@ -71,13 +80,13 @@ def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
 
 
 def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
-    """Compute the gradient of conv3D's filters.
+    """Compute the gradient with respect to conv3D's filters.
 
     Args:
         V: the input of conv3D.
         d: the strides of rows, columns and time: constants.
         WShape: the shape of the filters.
-        dCdH: the gradient of the output.
+        dCdH: the gradient with respect to the output.
     """
     V, dCdH = tensor.as_tensor_variable(V), tensor.as_tensor_variable(dCdH)
     gradient = conv3d_grad_wrt_weights(
@@ -91,5 +100,5 @@ def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
 
 
 def Conv3D() -> Any:
-    """Return conv3D, which was an instance of this op."""
+    """Return conv3D, which was an instance of the op class with this name."""
     return conv3D

@@ -1,4 +1,4 @@
-"""Provide the gradient of the 3-D convolution under its name in Theano 0.6 to 0.9."""
+"""Alias of Conv3D.convGrad3D for programs that import it from here, as in Theano 0.6 to 0.9."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ __all__ = ["ConvGrad3D", "convGrad3D"]
 
 
 def ConvGrad3D() -> Any:
-    """Return convGrad3D, which was an instance of this op."""
+    """Return convGrad3D, which was an instance of the op class with this name."""
     return convGrad3D

@@ -1,4 +1,4 @@
-"""Provide the transposed 3-D convolution under its name in Theano 0.6 to 0.9."""
+"""Alias of Conv3D.convTransp3D for programs that import it from here, as in Theano 0.6 to 0.9."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ __all__ = ["ConvTransp3D", "convTransp3D"]
 
 
 def ConvTransp3D() -> Any:
-    """Return convTransp3D, which was an instance of this op."""
+    """Return convTransp3D, which was an instance of the op class with this name."""
     return convTransp3D

@@ -1,12 +1,12 @@
-"""Symbolic comparison of integers: proofs that hold for all shapes, and simplifications by them.
+"""Proofs about integer variables that hold for all shapes, and simplifications by these proofs.
 
 Graphs compute lengths and ends of slices from shapes, with comparisons. Many comparisons have the
-same outcome for all shapes: n + 1 < 0 is always false. If they are not simplified immediately,
-redundant comparisons nest.
+same outcome for all shapes: n + 1 < 0 is always false. Such comparisons must be simplified
+immediately, because otherwise slices of slices nest them.
 
-`linear_sums` adds linear combinations of terms; `integers` represents integer variables as such
-sums; `proofs` proves that sums are not negative; `length_tables` tabulates integers that depend on
-one length only; `simplification` replaces variables by simpler variables; `slices` makes canonical
+`linear_sums` adds linear combinations of terms. `integers` represents integer variables as linear
+sums. `proofs` proves that sums are not negative. `length_tables` tabulates integers that depend on
+one length only. `simplification` replaces variables by simpler variables. `slices` makes canonical
 slices.
 """
 

@@ -16,17 +16,17 @@ from theano.tensor.order.linear_sums import ONE, Sum, add, times
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# Maps a dtype to its least and its greatest integer. For any two of these dtypes, C compares
-# without converting a negative integer to an unsigned type.
+# Maps a supported dtype to its least and its greatest integer. uint32 and uint64 are not supported,
+# because a comparison in C may convert a negative integer to these types.
 RANGES = {"bool": (0, 1)} | {
     dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
     for dtype in ("int8", "int16", "int32", "int64", "uint8", "uint16")
 }
 
-# The bounds of a dimension's length: x86-64 has 2**48 addresses.
+# The least and the greatest length of a dimension: x86-64 has 2**48 addresses.
 LENGTHS = (0, 2**48)
 
-# Ops whose output is the same integer as the input.
+# Ops that copy an integer.
 SAME = (basic.ScalarFromTensor, basic.TensorFromScalar, DimShuffle)
 
 COMPARISONS = (scalar.LT, scalar.LE, scalar.GT, scalar.GE)
@@ -43,7 +43,11 @@ def scalar_op(x: Variable) -> Any:
 
 
 def arguments(x: Variable) -> list[Variable]:
-    """Return the integers from which a scalar op or a copy computes a variable, or []."""
+    """Return the inputs of the node that computes a variable, if all of them are integers.
+
+    Return [] if an input is not a supported integer, or if the op is neither elementwise nor in
+    SAME.
+    """
     if (
         x.owner
         and (scalar_op(x) or isinstance(x.owner.op, SAME))
@@ -55,7 +59,11 @@ def arguments(x: Variable) -> list[Variable]:
 
 
 def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
-    """Return the Shape_i and the tensor if a computed variable is a tensor's length, or None."""
+    """Return (Shape_i op, tensor) if a variable is the length of a tensor, otherwise None.
+
+    Args:
+        x: a variable that a node computes, as shape(tensor)[i] or by Shape_i.
+    """
     op, inputs = x.owner.op, x.owner.inputs
     if isinstance(op, Shape_i):
         return op, inputs[0]
@@ -73,19 +81,19 @@ def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
 
 
 class Integers:
-    """Integer variables as sums of terms.
+    """Integer variables as linear sums of terms (linear_sums.Sum).
 
-    A variable becomes the sum of others only if the sum is in the range of the dtype for all values
-    of the terms. A variable that can overflow is a separate term.
+    A sum replaces a variable only if it is in the range of the variable's dtype for all values of
+    the terms. A variable that can overflow is a separate term.
 
     Attributes:
-        reach: the maximum length of a chain of variables that is followed.
+        reach: the longest chain of variables that is followed. A variable at its end is a term.
         sums: maps a variable to its sum.
         variables: maps the items of a sum to the first variable with this sum.
-        terms: maps the meaning of a term to the term.
+        terms: maps the meaning of a term (see `term`) to the term.
         bounds: maps a term to its least and its greatest value.
-        cases: maps a term to pairs of facts and a value. Facts and values are sums. If no fact is
-            negative, the term equals the value.
+        cases: maps a term to its cases. A case is a pair: a list of sums, called facts, and a sum,
+            called value. If no fact is negative, the term equals the value.
     """
 
     reach = 50
@@ -116,6 +124,7 @@ class Integers:
         return self.sums[x]
 
     def _sum(self, x: Variable, inputs: list[Variable]) -> Sum:
+        """Return a variable as a sum; the sums of its inputs are known."""
         if isinstance(x, basic.Constant):
             return {ONE: int(x.data)}
         op = scalar_op(x)
@@ -143,15 +152,16 @@ class Integers:
             return times(self.sum(inputs[0]), -1)
         if isinstance(op, scalar.Mul) and len(inputs) == 2:
             sums = [self.sum(x) for x in inputs]
-            for factor, other in (sums, sums[::-1]):
+            for factor, multiplicand in (sums, sums[::-1]):
+                # A sum without other terms is a constant.
                 if list(factor) == [ONE]:
-                    return times(other, factor[ONE])
+                    return times(multiplicand, factor[ONE])
         return None
 
     def _of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
-        """Return a term for the output of an op, with cases for Switch, Maximum and Minimum."""
+        """Return an op's output as a term; record the cases of a Switch, Maximum or Minimum."""
         sums = [self.sum(input) for input in inputs]
-        # The result of an op on equal integers can depend on their dtypes.
+        # The term's meaning contains dtypes, because results of an op can depend on them.
         operands = [
             (input.type.dtype, frozenset(sum.items()))
             for input, sum in zip(inputs, sums, strict=True)
@@ -174,7 +184,11 @@ class Integers:
         return result
 
     def _between(self, sum: Sum, facts: Sequence[Sum]) -> tuple[int, int]:
-        """Return bounds of a sum if facts are not negative: subtracting a fact lowers a sum."""
+        """Return a lower and an upper bound of a sum if facts are not negative.
+
+        If a fact is not negative, the sum minus the fact is at most the sum. Therefore the least
+        value of the difference is a lower bound of the sum.
+        """
         subtrahends = [{ONE: 0}, *facts]
         return (
             max(self.least(add(sum, fact, -1)) for fact in subtrahends),
@@ -198,7 +212,7 @@ class Integers:
 
         Args:
             x: the variable.
-            meaning: a key; variables of equal meaning have the same term.
+            meaning: a hashable value. Variables with equal meanings are the same term.
         """
         term = self.terms.setdefault(meaning, len(self.terms))
         length = isinstance(meaning, tuple) and isinstance(meaning[0], Shape_i)
@@ -206,7 +220,7 @@ class Integers:
         return {ONE: 0, term: 1}, term
 
     def facts(self, condition: Variable, value: bool) -> list[Sum]:
-        """Return sums that are not negative if a condition has the given value."""
+        """Return sums that are not negative if a condition has a value (True or False)."""
         op = scalar_op(condition)
         if op is None:
             return []

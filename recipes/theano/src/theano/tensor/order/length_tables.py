@@ -1,7 +1,8 @@
 """Tables of integers that depend on one length only.
 
-A chain of sums, comparisons and switches of one length is linear from some length on. A table of
-the shorter lengths plus the line is exact, and yields the shortest formula.
+An integer that sums, comparisons and switches compute from one length is a linear function of the
+length, from some length on. A table of the integers for all shorter lengths, with the slope and
+offset of the line, describes the integer exactly. It yields the shortest formula.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from theano.tensor.order.integers import LENGTHS, RANGES, arguments, is_integer,
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# The largest number of tabulated lengths, and the longest chain of variables that is followed.
+# LONGEST: the largest number of lengths in a table. MOST: the longest chain of variables that is
+# followed.
 LONGEST, MOST = 8, 300
 
-# Maps a class of scalar op to the function that computes it.
+# The following dictionaries map a class of scalar op to the function that computes it.
 ARITHMETIC: dict[Any, Callable[..., int]] = {
     scalar.Add: lambda *terms: sum(terms),
     scalar.Sub: operator.sub,
@@ -31,7 +33,8 @@ ARITHMETIC: dict[Any, Callable[..., int]] = {
 }
 SAME: dict[Any, Callable[..., int]] = dict.fromkeys((scalar.Identity, scalar.Cast), operator.index)
 LOGICAL: dict[Any, Callable[..., int]] = {scalar.AND: operator.and_, scalar.OR: operator.or_}
-# The results of these change where the two operands cross.
+# The results of these functions may be linear only from the length on at which the lines of the two
+# operands cross.
 COMPARING: dict[Any, Callable[..., int]] = {
     scalar.Maximum: max,
     scalar.Minimum: min,
@@ -48,9 +51,9 @@ class LengthTable(NamedTuple):
     """An integer as a function of a length.
 
     Attributes:
-        row: the integers for the lengths 0, 1, ...; the last integer is not on the line.
-        slope: the integer for a longer length is slope * length + offset.
-        offset: see slope.
+        row: the integers for the lengths 0, 1, ...; the last of them is not on the line.
+        slope: the slope of the line. The integer for a longer length is slope * length + offset.
+        offset: the offset of the line.
         length: the length, as integers.shape returns it, or None if the integer is constant.
     """
 
@@ -68,21 +71,21 @@ class LengthTable(NamedTuple):
         return self.slope * length + self.offset
 
 
-def choose(condition: int, one: int, other: int) -> int:
-    """Return one of two integers, as a switch does."""
-    return one if condition else other
+def choose(condition: int, if_true: int, if_false: int) -> int:
+    """Compute a switch of integers."""
+    return if_true if condition else if_false
 
 
 def tabulate(
     function: Callable[..., int], tables: Sequence[LengthTable], begin: int, length: Any
 ) -> LengthTable:
-    """Return the table of a function of tables.
+    """Return the table of a function of integers that have tables.
 
     Args:
         function: the function of the tables' integers.
         tables: the tables of the arguments.
-        begin: the length from which on the result is linear.
-        length: the length that the tables share.
+        begin: a length from which on the result is linear.
+        length: the length on which the arguments depend, or None.
     """
     values = [int(function(*(table.at(n) for table in tables))) for n in range(begin + 2)]
     slope = values[-1] - values[-2]
@@ -97,7 +100,7 @@ def tabulate(
 class LengthTables:
     """The tables of integer variables.
 
-    Variables that may overflow, or that depend on several lengths, have no table.
+    A variable has no table if it may overflow or depends on several lengths.
 
     Attributes:
         tables: maps a variable to its table, or to None.
@@ -126,6 +129,7 @@ class LengthTables:
         return tables[x]
 
     def _make_table(self, x: Variable, inputs: Sequence[Variable]) -> LengthTable | None:
+        """Return the table of an integer, from the tables of the inputs of its node."""
         if not inputs:
             return self._make_leaf(x)
         tables = [table for input in inputs if (table := self.tables[input]) is not None]
@@ -136,6 +140,7 @@ class LengthTables:
         begin = max(len(table.row) for table in tables)
         if function in COMPARING.values():
             lhs, rhs = tables
+            # The lines of the operands cross where slope * length + offset is 0.
             slope, offset = lhs.slope - rhs.slope, lhs.offset - rhs.offset
             begin = max(begin, -offset // slope + 1 if slope else 0)
         if function is None or begin > LONGEST:
@@ -161,37 +166,40 @@ class LengthTables:
     def _find_function(
         x: Variable, inputs: Sequence[Variable], tables: Sequence[LengthTable]
     ) -> Callable[..., int] | None:
-        """Return the function that computes x; None if it is not linear and not in COMPARING."""
+        """Return the function of integers that computes x, or None if x can have no table."""
         kind = type(scalar_op(x) or scalar.identity)
-        bits = [input.type.dtype == "bool" for input in inputs]
+        are_bools = [input.type.dtype == "bool" for input in inputs]
         if x.type.dtype not in ("int64", "bool"):
             return None
         if kind in ARITHMETIC:
             linear = kind is not scalar.Mul or sum(table.slope != 0 for table in tables) < 2
             return ARITHMETIC[kind] if linear and x.type.dtype == "int64" else None
         if kind in SAME:
-            return SAME[kind] if x.type.dtype == "int64" or all(bits) else None
+            return SAME[kind] if x.type.dtype == "int64" or all(are_bools) else None
         if kind in LOGICAL:
-            return LOGICAL[kind] if all(bits) else None
+            return LOGICAL[kind] if all(are_bools) else None
         if kind is scalar.Switch:
-            return choose if bits[0] else None
+            return choose if are_bools[0] else None
         return COMPARING.get(kind) if len(inputs) == 2 else None
 
     def formula(self, table: LengthTable) -> Variable | None:
-        """Return an int64 variable that computes a table; None if that needs three comparisons."""
+        """Return an int64 variable that computes a table; None if it needs over two comparisons."""
         row, line = table.row, self._line(table)
         if not row:
             return line
-        # Try the maximum or minimum of the line and of another line through the row.
-        other = table._replace(slope=row[1] - row[0] if row[1:] else 0, offset=row[0])
+        # Try the maximum or minimum of the table's line and of the line through the first two
+        # integers of the row.
+        row_line = table._replace(slope=row[1] - row[0] if row[1:] else 0, offset=row[0])
         low, high = RANGES["int64"]
-        overflows = not low <= other.line(LENGTHS[1]) <= high
+        overflows = not low <= row_line.line(LENGTHS[1]) <= high
         for op, extreme in () if overflows else ((basic.maximum, max), (basic.minimum, min)):
-            # For longer lengths than tested here, the line with the larger slope decides.
-            if (table.slope > other.slope) == (extreme is max) and all(
-                table.at(n) == extreme(table.line(n), other.line(n)) for n in range(len(row) + 1)
+            # The lengths up to len(row) are tested. For longer lengths, the slopes decide which
+            # line is the maximum.
+            if (table.slope > row_line.slope) == (extreme is max) and all(
+                table.at(n) == extreme(table.line(n), row_line.line(n)) for n in range(len(row) + 1)
             ):
-                return op(line, self._line(other))
+                return op(line, self._line(row_line))
+        # Otherwise, return nested switches: one for each run of equal integers in the row.
         ends = [n for n in range(1, len(row) + 1) if row[n - 1 : n] != row[n : n + 1]]
         if len(ends) > 2:
             return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-# {term: factor}. A term is a number that identifies it. ONE is the constant 1; each sum has it.
+# Maps terms to factors. A term is the number of an unknown integer, such as a length. The term ONE
+# stands for the constant 1; each sum has a factor for it. {ONE: 3, 7: 2} is 3 + 2 * (term 7).
 Sum = dict[int, int]
 ONE = 0
 
@@ -25,7 +26,7 @@ def times(sum: Sum, factor: int) -> Sum:
 
 
 def substitute(sum: Sum, term: int, value: Sum) -> Sum:
-    """Return a sum with a term replaced by another sum."""
+    """Return a sum in which the sum `value` replaces a term."""
     if term not in sum:
         return sum
     other_terms = dict(sum)

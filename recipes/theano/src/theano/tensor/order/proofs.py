@@ -11,7 +11,8 @@ from theano.tensor.order.linear_sums import ONE, Sum, add, substitute
 if TYPE_CHECKING:
     from theano.gof import Variable
 
-# The sum -1: facts from which its non-negativity follows are contradictory.
+# The sum -1, which is always negative. If facts prove that it is not negative, they contradict each
+# other.
 FALSE = {ONE: -1}
 
 
@@ -19,11 +20,12 @@ class Proofs(Integers):
     """Prove that sums are not negative.
 
     A sum of non-negative terms, such as lengths, is not negative. If a sum contains a switch, a
-    maximum or a minimum, each of its cases is proved separately, with the facts of the case. Facts
-    are sums that are not negative. A statement without a proof can still be true.
+    maximum or a minimum, each of its cases is proved separately. Facts are sums that are known to
+    be not negative: the facts of the case, and facts that the caller provides. A statement can be
+    true even if the proof fails.
 
     Attributes:
-        budget: the number of sums to examine for one question.
+        budget: the largest number of sums that are examined for one question.
         remaining: the number of sums that may still be examined.
     """
 
@@ -34,9 +36,10 @@ class Proofs(Integers):
         self.remaining = self.budget
 
     def missing(self, sum: Sum) -> int | None:
-        """Return a term that may make a sum negative, or None if the sum is never negative."""
+        """Return None if a sum is never negative by its bounds, otherwise a term that can be."""
         self.remaining -= 1
-        # Repeats `least` in the same pass, because this is the most frequent call.
+        # Compute the lower bound here instead of calling `least`: this method is called most often,
+        # and needs only one pass.
         least, negative, bounds = 0, None, self.bounds
         for term, factor in sum.items():
             low = factor * bounds[term][factor < 0]
@@ -46,7 +49,10 @@ class Proofs(Integers):
         return None if least >= 0 else negative
 
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
-        """Return whether a sum minus at most n of the facts is not negative by its bounds."""
+        """Return whether a sum, minus at most n of the facts, is never negative by its bounds.
+
+        Then the sum is not negative if the facts are not negative.
+        """
         term = self.missing(sum)
         if term is None:
             return True
@@ -59,10 +65,10 @@ class Proofs(Integers):
         return False
 
     def holds(self, sum: Sum, facts: Sequence[Sum] = ()) -> bool:
-        """Return whether it is proved that a sum is not negative."""
+        """Return whether a proof is found that a sum is not negative if the facts are not."""
         if self.remaining < 0:
             return False
-        # Contradictory facts describe a case that cannot occur.
+        # If the facts contradict each other, the case cannot occur, so any statement holds in it.
         if self.follows(sum, facts) or (facts and self.follows(FALSE, facts)):
             return True
         term = self.last([sum, *facts])
@@ -71,24 +77,33 @@ class Proofs(Integers):
         )
 
     def same(self, x: Variable, y: Variable, facts: Sequence[Sum] = ()) -> bool:
-        """Return whether it is proved that two integers are equal."""
+        """Return whether a proof is found that two integers are equal if no fact is negative."""
         return self.holds(self.difference(x, y), facts) and self.holds(self.difference(y, x), facts)
 
     def last(self, sums: Iterable[Sum]) -> int | None:
-        """Return the newest term with cases in some sums, or None; its cases have older terms."""
+        """Return the newest term in some sums that has cases, or None.
+
+        The cases of a term contain only older terms.
+        """
         return max((term for sum in sums for term in sum if term in self.cases), default=None)
 
     def split(self, term: int, sums: Sequence[Sum]) -> list[list[Sum]]:
-        """Return, for each case of a term, the sums with the case's value, then its facts."""
+        """Replace a term in sums by the value of each of its cases.
+
+        Returns:
+            For each case, the new sums, followed by the facts of the case.
+        """
         return [
             [*(substitute(sum, term, value) for sum in sums), *facts]
             for facts, value in self.cases[term]
         ]
 
     def outcomes(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
-        """Split all terms that have cases; return each possible case's sums, then its facts.
+        """Split all terms of sums that have cases, and omit cases that cannot occur.
 
-        The order of the cases follows the switches, maxima and minima in the sums.
+        Returns:
+            For each case, the new sums, followed by the facts of the case. The order of the cases
+            follows the switches, maxima and minima in the sums.
         """
         n = len(sums)
         cases = [[*sums, *facts]]

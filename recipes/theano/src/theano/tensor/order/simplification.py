@@ -1,4 +1,4 @@
-"""Simplification of integer variables by proofs that hold for all shapes."""
+"""Simplification of integer variables, proved for all shapes of the graph's inputs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ if TYPE_CHECKING:
 
 
 class Order(Proofs):
-    """Find simpler variables that equal integers for all values of the graph's inputs."""
+    """Find variables that are simpler than integer variables and always equal to them.
+
+    Attributes:
+        tables: the tables of integers that depend on one length only.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.tables = LengthTables()
 
     def find_equal(self, x: Variable) -> Variable | None:
-        """Return a constant or an operand that provably equals an integer, or None.
+        """Return a constant or an operand that provably always equals an integer, or None.
 
         Args:
-            x: the output of a comparison, a maximum, a minimum or a switch. For other variables,
-                the result is None.
+            x: a variable. The result is None unless a comparison, a maximum, a minimum or a switch
+                computes it.
         """
         op = scalar_op(x)
         if (
@@ -51,7 +55,7 @@ class Order(Proofs):
         return None if value is None else basic.constant(np.bool_(value))
 
     def _find_by_table(self, x: Variable, inputs: Sequence[Variable]) -> Any:
-        """Return a constant or an input whose exact table equals the table of x, or None."""
+        """Return a constant or an input whose LengthTable equals the table of x, or None."""
         table = self.tables.of(x)
         if table and not table.length:
             return basic.constant(np.dtype(x.type.dtype).type(table.offset))
@@ -60,14 +64,19 @@ class Order(Proofs):
     def _resolve_switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Any:
         """Return the branch that a switch always equals, or None."""
         facts = [self.facts(condition, value) for value in (True, False)]
-        for case_facts, other in zip(facts, (if_false, if_true), strict=True):
-            # The case cannot occur, or both branches are equal in it.
+        for case_facts, other_branch in zip(facts, (if_false, if_true), strict=True):
+            # The case cannot occur, or both branches are equal in this case.
             if self.holds(FALSE, case_facts) or self.same(if_true, if_false, case_facts):
-                return other
+                return other_branch
         return None
 
     def _resolve_extreme(self, greater: bool, inputs: Sequence[Variable]) -> Any:
-        """Return the input that a maximum (greater) or a minimum always equals, or None."""
+        """Return the input that a maximum or a minimum always equals, or None.
+
+        Args:
+            greater: True for a maximum, False for a minimum.
+            inputs: the two inputs.
+        """
         for i in range(2):
             if self.holds(self.difference(inputs[i], inputs[1 - i])):
                 return inputs[i if greater else 1 - i]
@@ -90,7 +99,7 @@ class Order(Proofs):
         return None
 
     def switch(self, condition: Variable, if_true: Variable, if_false: Variable) -> Variable:
-        """Make a switch of integers, or return the branch or constant that it always equals."""
+        """Return a switch of integers, or the branch or constant that it always equals."""
         result = basic.switch(condition, if_true, if_false)
         equal = self.find_equal(result)
         return result if equal is None else equal
@@ -99,8 +108,8 @@ class Order(Proofs):
         """Return the simplest formula of an int64: a sum, or a maximum or minimum of two sums.
 
         Args:
-            x: anything that as_tensor_variable accepts. It is returned as a variable if there is no
-                simpler formula or if its type is not int64.
+            x: an argument of as_tensor_variable. If its type is not int64, or if no formula is
+                simpler, the result is as_tensor_variable(x).
         """
         x = basic.as_tensor_variable(x)
         if not is_integer(x) or x.type.dtype != "int64":
@@ -116,19 +125,27 @@ class Order(Proofs):
             return self.variable(sums[0])
         if len(sums) == 2:
             for op, sign in (basic.maximum, 1), (basic.minimum, -1):
-                more = add(times(sums[0], sign), sums[1], -sign)
+                # For a maximum, the difference is not negative in the cases of the first sum, and
+                # not positive in the cases of the second sum. For a minimum, it has the other sign.
+                difference = add(times(sums[0], sign), sums[1], -sign)
                 if all(
-                    self.holds(more if case[0] == sums[0] else times(more, -1), case[1:])
+                    self.holds(
+                        difference if case[0] == sums[0] else times(difference, -1), case[1:]
+                    )
                     for case in cases
                 ):
                     return op(*[self.variable(sum) for sum in sums])
         return x
 
     def slice(self, start: Any, stop: Any) -> tuple[Variable, Variable]:
-        """Return simpler ends of a slice with non-negative ends; the slice has the same elements.
+        """Return simpler ends of a slice; the slice with these ends has the same elements.
 
-        The ends are sums if they equal these sums whenever the slice has an element; otherwise they
-        are returned as variables.
+        If the ends equal two sums whenever the slice has an element, return max(sum, 0) for both
+        sums. Otherwise return the ends unchanged, as variables.
+
+        Args:
+            start: the start of the slice, which is not negative.
+            stop: the end of the slice, which is not negative.
         """
         self.remaining = self.budget
         start, stop = (basic.as_tensor_variable(end) for end in (start, stop))

@@ -12,22 +12,24 @@ from theano.tensor.order.simplification import Order
 def canonical_slice(start: Any, stop: Any, step: int, length: Any) -> tuple[slice, int]:
     """Return a slice with 0 <= start <= stop <= length and a positive step, and its direction.
 
-    Finding the last element needs no division. Indices that are in range are not clipped.
+    With a step that is positive or -1, the ends can be computed without a division. The result
+    contains no comparison for an index that is provably in range.
 
     Args:
         start: an integer, a Variable or None.
-        stop: an integer, a Variable or None. sys.maxsize means the end for a positive step.
+        stop: an integer, a Variable or None. For a positive step, sys.maxsize means the end.
         step: an integer: positive or -1.
         length: the length of the dimension.
 
     Returns:
-        The slice, and 1 or -1.
+        The slice, and its direction: 1, or -1 if its elements must be reversed.
     """
     switch = Order().switch
 
     def clip(end: Any, last: Any) -> Any:
         end = switch(basic.lt(end, 0), end + length, end)
-        # The next index. The greatest integer has no next index.
+        # For a step of -1, the slice begins or stops at the next index. Compare before the
+        # addition, because the greatest integer has no next index.
         end = switch(basic.lt(end, last), end + int(step < 0), last)
         return switch(basic.lt(end, 0), 0, end)
 

@@ -1,4 +1,4 @@
-"""Provide the pooling functions of Theano 0.6 to 0.9, with their argument names."""
+"""Pooling functions and ops of Theano 0.6 to 0.9, with their old names of arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
+def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
     input: Any,
     ds: Sequence[int],
     ignore_border: bool | None = None,
@@ -28,13 +28,14 @@ def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
     padding: Sequence[int] = (0, 0),
     mode: str = "max",
 ) -> Any:
-    """Pool the last two dimensions of a tensor, as pool_2d does.
+    """Pool the last two dimensions of a tensor by calling pool.pool_2d.
 
     Args:
-        ds: the window, (rows, columns).
-        ignore_border: leave out windows that the border cuts.
-        st: the stride; the window by default.
-        padding: zeros added on each side.
+        input: the tensor.
+        ds: the size of the window, (rows, columns).
+        ignore_border: whether to omit windows that extend beyond the border.
+        st: the strides, (rows, columns); by default, the size of the window.
+        padding: the numbers of zeros added on each side, (rows, columns).
         mode: "max", "sum", "average_inc_pad" or "average_exc_pad".
     """
     return pool.pool_2d(
@@ -43,12 +44,15 @@ def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of 0.8
 
 
 def max_pool2D(*arguments: Any, **options: Any) -> Any:
-    """Call max_pool_2d, which had this name in Theano 0.5."""
+    """Call max_pool_2d; this was its name in Theano 0.5."""
     return max_pool_2d(*arguments, **options)
 
 
 class _Pooling:
-    """Base class of Theano 0.8's pooling ops. They store the window, an input of today's ops."""
+    """Base class of the pooling ops of Theano 0.8.
+
+    They store the window, stride and padding, which are inputs of the ops of Theano 1.0.
+    """
 
     def __init__(
         self,
@@ -66,6 +70,7 @@ class _Pooling:
         self.mode = mode
 
     def _apply(self, op: type, *inputs: Any) -> Any:
+        """Apply an op of theano.tensor.signal.pool to inputs, with the stored arguments."""
         make: Any = op
         options = {} if op is pool.MaxPoolGrad else {"mode": self.mode}
         return make(ignore_border=self.ignore_border, **options)(
@@ -84,7 +89,7 @@ class DownsampleFactorMax(_Pooling):
         st: Sequence[int] | None = None,
         padding: Sequence[int] = (0, 0),
     ) -> Any:
-        """Return the shape of the output for an input of this shape."""
+        """Return the shape of the output for an input of the shape `imgshape`."""
         return pool.Pool.out_shape(
             imgshape, ws=ds, ignore_border=ignore_border, stride=st, pad=padding
         )
@@ -98,7 +103,13 @@ class MaxPoolGrad(_Pooling):
     """Compute the gradient of max pooling."""
 
     def __call__(self, x: Any, maxout: Any, gz: Any) -> Any:
-        """Return the gradient of the input x; gz is the gradient of the output maxout."""
+        """Return the gradient with respect to x.
+
+        Args:
+            x: the input of the pooling.
+            maxout: the output of the pooling.
+            gz: the gradient with respect to maxout.
+        """
         return self._apply(pool.MaxPoolGrad, x, maxout, gz)
 
 
@@ -117,7 +128,13 @@ class AveragePoolGrad(_Pooling):
         super().__init__(ds, ignore_border, st, padding, mode)
 
     def __call__(self, x: Any, gz: Any, dummy: Any = None) -> Any:
-        """Return the gradient of the input x; gz is the gradient of the output."""
+        """Return the gradient with respect to the input x; ignore `dummy`.
+
+        Args:
+            x: the input of the pooling.
+            gz: the gradient with respect to the output.
+            dummy: ignored; it stands for the output, which MaxPoolGrad needs.
+        """
         return self._apply(pool.AveragePoolGrad, x, gz)
 
 
@@ -125,7 +142,13 @@ class DownsampleFactorMaxGradGrad(_Pooling):
     """Compute the gradient of MaxPoolGrad."""
 
     def __call__(self, x: Any, maxout: Any, gz: Any) -> Any:
-        """Return the gradient of gz."""
+        """Return the gradient with respect to gz, the third input of MaxPoolGrad.
+
+        Args:
+            x: the first input of MaxPoolGrad.
+            maxout: the second input of MaxPoolGrad.
+            gz: the gradient with respect to the output of MaxPoolGrad.
+        """
         return self._apply(pool.DownsampleFactorMaxGradGrad, x, maxout, gz)
 
 
@@ -136,6 +159,6 @@ def DownsampleFactorMaxGrad(
     padding: Sequence[int] = (0, 0),
     mode: str = "max",
 ) -> MaxPoolGrad | AveragePoolGrad:
-    """Return the op for the gradient of pooling in this mode."""
+    """Return the op that computes the gradient of pooling in a mode; see max_pool_2d."""
     op = MaxPoolGrad if mode == "max" else AveragePoolGrad
     return op(ds, ignore_border, st, padding, mode)

@@ -1,10 +1,11 @@
 #ifndef THEANO_THUNKS_ARRAYS_H
 #define THEANO_THUNKS_ARRAYS_H
 
-/* Precompiled ops that make, copy, join or split arrays. */
+/* Computations of precompiled ops that make, copy, join or split arrays. */
 
 #include "values.h"
 
+/* Compute an AllocEmpty; it has no parameters. */
 static int alloc_empty(const thunk *self, PyArrayObject **inputs,
                        PyArrayObject **outputs) {
     npy_intp dims[NPY_MAXDIMS];
@@ -13,23 +14,26 @@ static int alloc_empty(const thunk *self, PyArrayObject **inputs,
     return put_empty(outputs, self->n_inputs, dims, self->types[self->n_inputs], 0);
 }
 
-/* Fill memory with a value of `size` bytes. */
-static void fill_memory(char *data, npy_intp all, const char *value, npy_intp size) {
+/* Fill n_bytes of memory with copies of a value of `size` bytes. */
+static void fill_memory(char *data, npy_intp n_bytes, const char *value,
+                        npy_intp size) {
     static const char zeros[sizeof(npy_complex128)] = {};
     if (!memcmp(value, zeros, size)) {
-        memset(data, 0, all);
-    } else if (all) {
+        memset(data, 0, n_bytes);
+    } else if (n_bytes) {
         memcpy(data, value, size);
-        for (npy_intp done = size; done < all; done *= 2)
-            memcpy(data + done, data, std::min(done, all - done));
+        for (npy_intp done = size; done < n_bytes; done *= 2)
+            memcpy(data + done, data, std::min(done, n_bytes - done));
     }
 }
 
-/* Return whether fill_memory can set an array to a value. */
+/* Return whether fill_memory can set all elements of an array to a value: whether the
+ * array is plain, and the value is a single element of the same type. */
 static bool can_fill(PyArrayObject *array, PyArrayObject *value) {
     return !PyArray_NDIM(value) && is_plain(array, PyArray_TYPE(value));
 }
 
+/* Compute an Alloc; it has no parameters. */
 static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const int nd = self->n_inputs - 1;
     npy_intp dims[NPY_MAXDIMS];
@@ -48,7 +52,9 @@ static int alloc(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
     return PyArray_CopyInto(outputs[0], inputs[0]);
 }
 
-static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
+/* Convert an axis, which may be negative, to a number of a dimension. Return 0, or set
+ * IndexError and return -1 if an array of nd dimensions has no such axis. */
+static int normalize_axis(npy_intp axis, int nd, const char *op, int *result) {
     if (axis < -nd || axis >= nd) {
         PyErr_Format(PyExc_IndexError, "%s: invalid axis %zd for a %d-D array.", op,
                      axis, nd);
@@ -58,15 +64,17 @@ static int as_axis(npy_intp axis, int nd, const char *op, int *result) {
     return 0;
 }
 
-/* Copy n rows of `size` bytes. */
+/* Copy n rows of `size` bytes. Strides are the distances between rows, in bytes. */
 static void copy_rows(npy_intp n, npy_intp size, char *to, npy_intp to_stride,
                       const char *from, npy_intp from_stride) {
     for (npy_intp i = 0; i < n; i++)
         memcpy(to + i * to_stride, from + i * from_stride, size);
 }
 
-/* A plain array as n consecutive rows. A row contains all elements along an axis and
- * the dimensions after it: `unit` bytes for each index along the axis. */
+/* Splits a plain array into n consecutive rows: one row for each index of the
+ * dimensions before an axis. A row has `unit` bytes for each index along the axis. For
+ * example, a float64 array of shape (2, 3, 4) and axis 1 give 2 rows of 3 units, with
+ * 32 bytes in a unit. */
 struct rows {
     npy_intp n, unit;
 
@@ -75,16 +83,17 @@ struct rows {
             *(d < axis ? &n : &unit) *= d == axis ? 1 : PyArray_DIM(of, d);
     }
 
-    /* Copy `length` units from the start of each row at `from` to the start of each row
-     * at `to`; rows have from_length and to_length units. */
+    /* Copy the first `length` units of each of n rows at `from` to the beginning of the
+     * row at `to`. Rows at `from` have from_length units, rows at `to` to_length. */
     void copy(npy_intp length, char *to, npy_intp to_length, const char *from,
               npy_intp from_length) const {
         copy_rows(n, length * unit, to, to_length * unit, from, from_length * unit);
     }
 };
 
-/* Join plain arrays. Returns false for other arrays and for errors, which the caller
- * leaves to NumPy. */
+/* Join n plain arrays along an axis. Return false without an exception if an array is
+ * not plain or on any error: the caller then calls NumPy, which joins the arrays or
+ * sets the exception. */
 static bool join_plain(PyArrayObject **output, int n, PyArrayObject **arrays,
                        int axis) {
     const int type_num = PyArray_TYPE(arrays[0]), nd = PyArray_NDIM(arrays[0]);
@@ -108,51 +117,56 @@ static bool join_plain(PyArrayObject **output, int n, PyArrayObject **arrays,
         if (!can_copy(*output, arrays[i]))
             return false;
     }
-    const rows all(*output, axis);
+    const rows joined(*output, axis);
     char *to = PyArray_BYTES(*output);
     for (int i = 0; i < n; i++) {
         const npy_intp length = PyArray_DIM(arrays[i], axis);
-        all.copy(length, to, dims[axis], PyArray_BYTES(arrays[i]), length);
-        to += length * all.unit;
+        joined.copy(length, to, dims[axis], PyArray_BYTES(arrays[i]), length);
+        to += length * joined.unit;
     }
     return true;
 }
 
+/* Set an output to n arrays joined along an axis. Return 0, or -1 with an exception
+ * set. */
 static int join_arrays(PyArrayObject **output, int n, PyArrayObject **arrays,
                        int axis) {
     if (join_plain(output, n, arrays, axis))
         return 0;
-    PyObject *all = PyTuple_New(n);
-    if (!all)
+    PyObject *tuple = PyTuple_New(n);
+    if (!tuple)
         return -1;
     for (int i = 0; i < n; i++)
-        PyTuple_SET_ITEM(all, i, Py_NewRef((PyObject *)arrays[i]));
-    int failed = put(output, PyArray_Concatenate(all, axis));
-    Py_DECREF(all);
+        PyTuple_SET_ITEM(tuple, i, Py_NewRef((PyObject *)arrays[i]));
+    int failed = put(output, PyArray_Concatenate(tuple, axis));
+    Py_DECREF(tuple);
     return failed;
 }
 
-/* op: the number of the array that is the result if the others are empty, or -1. */
+/* Compute a Join. op[0]: Join's property `view`: the number of the array that is the
+ * result itself if all other arrays are empty, or -1. */
 static int join(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const npy_intp view = *(const npy_intp *)self->op;
     const int n = self->n_inputs - 1;
     PyArrayObject **arrays = inputs + 1;
     int axis;
-    if (as_axis(integer(self, inputs, 0), PyArray_NDIM(arrays[0]), "Join", &axis))
+    if (normalize_axis(integer(self, inputs, 0), PyArray_NDIM(arrays[0]), "Join",
+                       &axis))
         return -1;
-    npy_intp others = 0;
+    npy_intp other_length = 0;
     for (int i = 0; i < n && view >= 0; i++)
         if (i != view && axis < PyArray_NDIM(arrays[i]))
-            others += PyArray_DIM(arrays[i], axis);
-    if (view >= 0 && others == 0)
+            other_length += PyArray_DIM(arrays[i], axis);
+    if (view >= 0 && other_length == 0)
         return put(outputs, Py_NewRef((PyObject *)arrays[view]));
-    /* The old value may be an input, even one of the user's arrays. */
+    /* Do not write into the old value: it may be an input of an earlier call, even an
+     * array of the user. */
     if (view >= 0)
         Py_CLEAR(outputs[0]);
     return join_arrays(outputs, n, arrays, axis);
 }
 
-/* op: the axis. */
+/* Compute a JoinAs (theano/tensor/join_as.py). op[0]: the axis. */
 static int join_as(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const npy_intp axis = *(const npy_intp *)self->op;
     const int n = self->n_inputs - 1;
@@ -170,6 +184,7 @@ static int join_as(const thunk *self, PyArrayObject **inputs, PyArrayObject **ou
     return join_arrays(outputs, n, inputs + 1, axis);
 }
 
+/* Compute a Split; it has no parameters. */
 static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0], *sizes = inputs[2];
     const int n = self->n_outputs, nd = PyArray_NDIM(from);
@@ -182,7 +197,7 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
                      PyArray_DIM(sizes, 0), n);
         return -1;
     }
-    if (as_axis(integer(self, inputs, 1), nd, "Split", &axis))
+    if (normalize_axis(integer(self, inputs, 1), nd, "Split", &axis))
         return -1;
     for (int i = 0; i < n; i++) {
         size[i] = integer_at(PyArray_GETPTR1(sizes, i), self->types[2]);
@@ -201,14 +216,14 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
         return -1;
     }
     memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
-    const rows all(from, axis);
+    const rows whole(from, axis);
     for (int i = 0; i < n; i++, data += PyArray_STRIDE(from, axis) * size[i - 1]) {
         dims[axis] = size[i];
         if (put_empty(outputs + i, nd, dims, self->types[0],
                       PyArray_IS_F_CONTIGUOUS(from)))
             return -1;
         if (is_plain(from, self->types[0]) && can_copy(outputs[i], from)) {
-            all.copy(size[i], PyArray_BYTES(outputs[i]), size[i], data, sum);
+            whole.copy(size[i], PyArray_BYTES(outputs[i]), size[i], data, sum);
             continue;
         }
         PyArray_Descr *descr = PyArray_DESCR(from);
@@ -224,6 +239,7 @@ static int split(const thunk *self, PyArrayObject **inputs, PyArrayObject **outp
     return 0;
 }
 
+/* Compute a MakeVector; it has no parameters. */
 static int make_vector(const thunk *self, PyArrayObject **inputs,
                        PyArrayObject **outputs) {
     npy_intp n = self->n_inputs;
@@ -235,6 +251,7 @@ static int make_vector(const thunk *self, PyArrayObject **inputs,
     return 0;
 }
 
+/* Compute a DeepCopyOp; it has no parameters. */
 static int deep_copy(const thunk *, PyArrayObject **inputs, PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0];
     if (has_dims(outputs[0], PyArray_NDIM(from), PyArray_DIMS(from)))
@@ -242,6 +259,7 @@ static int deep_copy(const thunk *, PyArrayObject **inputs, PyArrayObject **outp
     return put(outputs, PyArray_NewCopy(from, NPY_ANYORDER));
 }
 
+/* Compute a ScalarFromTensor; it has no parameters. */
 static int scalar_from_tensor(const thunk *, PyArrayObject **inputs,
                               PyArrayObject **outputs) {
     return put(outputs,

@@ -7,9 +7,9 @@
 #include "threads.h"
 #include "thunk.h"
 
-/* Return whether all inputs are in Fortran order; inputs that are broadcast along all
- * dimensions do not count. */
-static int fortran(const theano_elemwise_op *op, PyArrayObject **inputs) {
+/* Return whether all inputs that are not broadcast along all dimensions are in Fortran
+ * order, and at least one such input exists. */
+static int are_in_fortran_order(const theano_elemwise_op *op, PyArrayObject **inputs) {
     int all_fortran = 0;
     for (int i = 0; i < op->n_inputs; i++) {
         if (!strchr(op->broadcast[i], '0'))
@@ -21,6 +21,7 @@ static int fortran(const theano_elemwise_op *op, PyArrayObject **inputs) {
     return all_fortran;
 }
 
+/* Copy n elements of type T. Strides are in bytes. */
 template <typename T>
 static void copy_elements(npy_intp n, char *__restrict to, npy_intp to_stride,
                           const char *__restrict from, npy_intp from_stride) {
@@ -33,7 +34,7 @@ static void copy_elements(npy_intp n, char *__restrict to, npy_intp to_stride,
         *(T *)(to + i * to_stride) = *(const T *)(from + i * from_stride);
 }
 
-/* Copy n elements of `size` bytes each. */
+/* Copy n elements of `size` bytes each: 1, 2, 4 or 8. Strides are in bytes. */
 static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
                           const char *from, npy_intp from_stride) {
     (size == 1   ? copy_elements<npy_int8>
@@ -42,12 +43,15 @@ static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
                  : copy_elements<npy_int64>)(n, to, to_stride, from, from_stride);
 }
 
-/* A theano_loops for arrays with any strides, made from loops that assume contiguous
- * elements: it copies blocks of other arrays, and runs the loops on the copies. */
+/* Runs an op's loops, which assume contiguous elements, on arrays with any strides; the
+ * interface is the same as of theano_loops. From an array that is not contiguous, it
+ * copies blocks of elements into contiguous memory, and runs the loops on the copies.
+ * It copies the blocks of outputs back. */
 struct any_strides {
-    /* AT_ONCE: the largest number of elements in a block. ARRAYS: with more arrays,
-     * blocks are smaller. FEW: an inner loop with fewer iterations is exchanged with a
-     * longer outer loop. */
+    /* AT_ONCE: the largest number of elements in a block. ARRAYS: if more arrays than
+     * this are copied, blocks are smaller, to limit the size of the stack. FEW: an
+     * inner loop with fewer iterations is exchanged with the outer loop if that is
+     * longer. */
     enum { AT_ONCE = 512, ARRAYS = 16, FEW = 16 };
 
     const theano_elemwise_op *op;
@@ -55,15 +59,17 @@ struct any_strides {
     /* For each array: the size of an element in bytes. */
     const int *item_sizes;
 
+    /* Return the size of an element of array i in bytes. */
     int size(int i) const {
         return item_sizes[i];
     }
 
-    /* The innermost stride that the loops assume for an array. */
-    npy_intp step(int i) const {
+    /* Return the innermost stride, in bytes, that the loops assume for array i. */
+    npy_intp assumed_stride(int i) const {
         return op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
     }
 
+    /* Return whether array i is an output or an input that an output overwrites. */
     bool is_output(int i) const {
         return i >= op->n_inputs ||
                std::count(op->overwritten, op->overwritten + op->n_outputs, i);
@@ -75,8 +81,8 @@ struct any_strides {
         int n_copied = 0;
         bool moving = false;
         for (int i = 0; i < n; i++) {
-            n_copied += inner[i] != step(i);
-            moving = moving || (inner[i] && !step(i));
+            n_copied += inner[i] != assumed_stride(i);
+            moving = moving || (inner[i] && !assumed_stride(i));
         }
         if (sizes[1] == 1 || !n_copied)
             return op->loops(data, sizes, strides);
@@ -91,8 +97,8 @@ struct any_strides {
             for (int i = 0; i < n; i++)
                 row[i] = data[i] + k * strides[i];
             if (moving) {
-                /* The loops do not advance this array: run them for one element at a
-                 * time. */
+                /* The loops assume a stride of 0 for an array whose elements differ:
+                 * run them for one element at a time. */
                 const npy_intp rows[] = {sizes[1], 1};
                 op->loops(row, rows, inner);
             } else {
@@ -102,6 +108,8 @@ struct any_strides {
         return 0;
     }
 
+    /* Compute a row of n_elements by copies of n_copied arrays. `row` has the address
+     * of each array's first element, and `inner` each array's stride in bytes. */
     void compute_copies(npy_intp n_elements, char *const *row, const npy_intp *inner,
                         int n_copied) const {
         npy_intp at_once = AT_ONCE;
@@ -113,22 +121,26 @@ struct any_strides {
             char *from[n], *at[n], *copy = (char *)copies;
             for (int i = 0; i < n; i++) {
                 at[i] = from[i] = row[i] + done * inner[i];
-                if (inner[i] == step(i))
+                if (inner[i] == assumed_stride(i))
                     continue;
                 at[i] = copy;
                 copy += at_once * sizeof(*copies);
-                /* An array with stride 0 was copied with the first block. */
+                /* All elements of an array with stride 0 are equal, so its copy for the
+                 * first block serves for all blocks. */
                 if (i < op->n_inputs && (inner[i] || !done))
-                    copy_elements(size(i), sizes[1], at[i], step(i), from[i], inner[i]);
+                    copy_elements(size(i), sizes[1], at[i], assumed_stride(i), from[i],
+                                  inner[i]);
             }
             op->loops(at, sizes, inner);
             for (int i = 0; i < n; i++)
                 if (at[i] != from[i] && is_output(i))
-                    copy_elements(size(i), sizes[1], from[i], inner[i], at[i], step(i));
+                    copy_elements(size(i), sizes[1], from[i], inner[i], at[i],
+                                  assumed_stride(i));
         }
     }
 };
 
+/* Compute an Elemwise. op: a theano_elemwise_op. */
 static int elemwise(const thunk *self, PyArrayObject **inputs,
                     PyArrayObject **outputs) {
     const theano_elemwise_op *op = (const theano_elemwise_op *)self->op;
@@ -145,13 +157,14 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
             Py_XSETREF(outputs[i], input);
             continue;
         }
-        outputs[i] = theano_output(outputs[i], op->nd, dims,
-                                   self->types[op->n_inputs + i], fortran(op, inputs));
+        outputs[i] =
+            theano_output(outputs[i], op->nd, dims, self->types[op->n_inputs + i],
+                          are_in_fortran_order(op, inputs));
         if (!outputs[i])
             return -1;
         arrays[n++] = outputs[i];
     }
-    if (op->next_to) {
+    if (op->assumes_contiguous) {
         int item_sizes[n];
         for (int i = 0; i < n; i++)
             item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);

@@ -1,16 +1,20 @@
 #ifndef THEANO_THUNKS_MODULES_H
 #define THEANO_THUNKS_MODULES_H
 
-/* Python modules for ops that are compiled as loops only. */
+/* Python modules of ops whose modules contain only loops (theano_loops.h). */
 
 #include "elemwise.h"
 #include "reduce.h"
 
+/* The definition of an op's Python module, and the op. `instantiate` converts the
+ * definition's address to the address of this struct. */
 struct elemwise_module {
     PyModuleDef definition;
     const theano_elemwise_op *op;
 };
 
+/* instantiate(error, *storages): return the thunk of the module's op, a capsule.
+ * `error` is the list for the exception. */
 static PyObject *instantiate(PyObject *module, PyObject *arguments) {
     const theano_elemwise_op *op = ((elemwise_module *)PyModule_GetDef(module))->op;
     const int n = op->n_inputs + op->n_outputs;
@@ -28,25 +32,29 @@ static PyObject *instantiate(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef elemwise_methods[] = {
     {"instantiate", instantiate, METH_VARARGS,
-     "Return the C thunk of an op for a list for the error and the storages."},
+     "Return the C thunk of an op; the arguments are the list for the exception and "
+     "the "
+     "storages."},
     {NULL, NULL, 0, NULL},
 };
 
-/* Make the module of an op. The description must live as long as the process. */
+/* Make the module of an op. The name and the description must live as long as the
+ * process. Return NULL and set an exception on failure. */
 static PyObject *make_module(const char *name, const theano_elemwise_op *op) {
-    elemwise_module *made = (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
-    if (!made)
+    elemwise_module *module =
+        (elemwise_module *)PyMem_Calloc(1, sizeof(elemwise_module));
+    if (!module)
         return PyErr_NoMemory();
-    made->definition.m_base = PyModuleDef_HEAD_INIT;
-    made->definition.m_name = name;
-    made->definition.m_size = -1;
-    made->definition.m_methods = elemwise_methods;
-    made->op = op;
-    return PyModule_Create(&made->definition);
+    module->definition.m_base = PyModuleDef_HEAD_INIT;
+    module->definition.m_name = name;
+    module->definition.m_size = -1;
+    module->definition.m_methods = elemwise_methods;
+    module->op = op;
+    return PyModule_Create(&module->definition);
 }
 
-/* module_of(name, op): return the module of an op from the address of its
- * description. */
+/* module_of(name, op): return the module of the op whose theano_elemwise_op is at the
+ * address `op`. */
 static PyObject *module_of(PyObject *, PyObject *arguments) {
     const char *name;
     unsigned long long op;

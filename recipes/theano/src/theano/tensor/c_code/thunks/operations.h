@@ -1,22 +1,24 @@
 #ifndef THEANO_THUNKS_OPERATIONS_H
 #define THEANO_THUNKS_OPERATIONS_H
 
-/* Operations on addresses: the parts of a recorded step (replay.h). */
+/* The operations of a recorded step (replay.h). They work on addresses of elements
+ * instead of arrays. */
 
 #include "elemwise.h"
 #include "reduce.h"
 #include "subtensor.h"
 
-/* An operation. It can be copied as bytes. */
+/* The base of all operations. Operations are plain data, without constructors. */
 struct operation {
-    /* Returns 0, or another value with an exception set. NULL: the node's thunk is
-     * called. */
+    /* Runs the operation. Returns 0, or sets an exception and returns another value. If
+     * `run` is NULL, the replay calls the node's thunk instead. */
     int (*run)(const operation *self);
-    /* The number of its node. */
+    /* The number of the node whose work the operation does. */
     Py_ssize_t node;
 };
 
-/* Run the loops of an Elemwise or of a reduction. */
+/* Runs the loops of an Elemwise or of a reduction. The fields are parameters of
+ * theano_walk_loops and any_strides. */
 struct run_loops : operation {
     const theano_elemwise_op *op;
     const int *item_sizes;
@@ -24,7 +26,7 @@ struct run_loops : operation {
     const npy_intp *sizes, *strides;
     char **data;
 
-    /* The two innermost loops, without a copy of elements. */
+    /* Run loops of which only the two innermost have several iterations. */
     static int run_two(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
         return loops.op->loops(loops.data, loops.sizes, loops.strides);
@@ -37,11 +39,13 @@ struct run_loops : operation {
         return walk(last, sizes, strides, n, at, run);
     }
 
+    /* Run all loops in this thread. */
     static int run_all(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
         return loops.walk_by(theano_serial(), loops.op->loops);
     }
 
+    /* Run all loops by any_strides, in threads if they are large. */
     static int run_any_strides(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
         return loops.walk_by(in_threads{loops.op->like},
@@ -49,7 +53,7 @@ struct run_loops : operation {
     }
 };
 
-/* Set the accumulator of a reduction to its first value. */
+/* Sets the n elements of a reduction's accumulator to their initial value. */
 struct start_reduction : operation {
     theano_fill fill;
     npy_intp n;
@@ -62,7 +66,7 @@ struct start_reduction : operation {
     }
 };
 
-/* Round a contiguous float64 accumulator to float32. */
+/* Rounds a contiguous float64 accumulator of n elements to float32. */
 struct round_to_float : operation {
     npy_intp n;
     const double *from;
@@ -76,7 +80,7 @@ struct round_to_float : operation {
     }
 };
 
-/* Fill contiguous memory with a value. */
+/* Fills n_bytes of contiguous memory with a value of item_size bytes. */
 struct fill_array : operation {
     npy_intp n_bytes, item_size;
     char *to, *value;
@@ -88,7 +92,7 @@ struct fill_array : operation {
     }
 };
 
-/* Call copy_rows. */
+/* Calls copy_rows (arrays.h) with its fields. */
 struct copy_operation : operation {
     npy_intp n, size, to_stride, from_stride;
     char *to, *from;
@@ -101,7 +105,7 @@ struct copy_operation : operation {
     }
 };
 
-/* Call take_rows. */
+/* Calls take_rows (subtensor.h) with its fields. */
 struct take_operation : operation {
     npy_intp n, size;
     const npy_intp *offsets;
@@ -114,7 +118,7 @@ struct take_operation : operation {
     }
 };
 
-/* Call add_numbers. */
+/* Calls add_numbers (subtensor.h) with its fields. */
 template <typename T> struct add_operation : operation {
     npy_intp n, from_stride;
     const npy_intp *offsets;
@@ -127,8 +131,9 @@ template <typename T> struct add_operation : operation {
     }
 };
 
-/* Set elements to others, or add others to them: theano_update_few in loops that are
- * ordered before. */
+/* Sets the elements of array 0 to the elements of array 1, or adds these to them if
+ * `add` is true, as theano_update_few does it. theano_order_loops has ordered the
+ * loops. */
 template <typename T> struct update_elements : operation {
     bool add;
     int last;
@@ -156,17 +161,17 @@ template <typename T> struct update_elements : operation {
 
     void row(char *to, npy_intp to_stride, const char *from, npy_intp from_stride,
              npy_intp n) const {
-        const bool next_to = to_stride == sizeof(T) && from_stride == sizeof(T);
-        if (next_to && add)
+        const bool are_contiguous = to_stride == sizeof(T) && from_stride == sizeof(T);
+        if (are_contiguous && add)
             add_to((T *)to, (const T *)from, n);
-        else if (next_to)
+        else if (are_contiguous)
             memcpy(to, from, n * sizeof(T));
         else
             theano_few_loops<T>(add, 1, &n, to, &to_stride, from, &from_stride);
     }
 };
 
-/* Put an array into a storage. */
+/* Puts an array into a storage. */
 struct put_array : operation {
     PyObject **item;
     PyArrayObject *const *array;

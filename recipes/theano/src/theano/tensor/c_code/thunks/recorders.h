@@ -1,36 +1,42 @@
 #ifndef THEANO_THUNKS_RECORDERS_H
 #define THEANO_THUNKS_RECORDERS_H
 
-/* Recorders: for each precompiled op, a function that adds a node's operations to a
- * recording, after the thunk ran. It returns whether they replace the thunk. */
+/* Recorders. The recorder of a computation (thunk.h) is called after the thunk of a
+ * node ran. It adds the node's operations to a recording, and returns whether they do
+ * the work of the thunk. */
 
 #include "recording.h"
 #include "shapes.h"
 
 typedef bool (*recorder)(recording &to, const node &of);
 
-/* An op whose output is a view that moves with its input, if the inputs after the first
- * are fixed: replay.h moves the view. */
+/* Record an op whose output is a view of its first input. The view is the same in all
+ * steps, relative to the input, if all other inputs are fixed. No operation is needed:
+ * replay.h updates the view's address. */
 static bool record_view(recording &, const node &of) {
     return of.has_fixed_inputs(1);
 }
 
+/* Record a DimShuffle, if it is a view. */
 static bool record_dimshuffle(recording &, const node &of) {
     const bool inplace = of.op()[0];
     return inplace;
 }
 
+/* Record a Reshape, if it is a view. */
 static bool record_reshape(recording &, const node &of) {
     return of.has_fixed_inputs(1) &&
            PyArray_DATA(of.input(0)) == PyArray_DATA(of.output(0));
 }
 
+/* Record an AllocEmpty of fixed lengths; it needs no operation. */
 static bool record_alloc_empty(recording &, const node &of) {
     return of.has_fixed_inputs(0);
 }
 
-/* Add the loops over n arrays (theano_order_loops), without their addresses and the
- * sizes of their elements. Return NULL if there are no elements. */
+/* Add the loops over n arrays; theano_order_loops describes the parameters. The caller
+ * sets the addresses of the arrays and the sizes of their elements. Return NULL if
+ * there are no elements. */
 static run_loops *record_loops(recording &to, const node &of, const npy_intp *dims,
                                int n, const npy_intp *array_strides,
                                const npy_intp *like, const char *in_order) {
@@ -47,7 +53,7 @@ static run_loops *record_loops(recording &to, const node &of, const npy_intp *di
     loops->last = last;
     loops->sizes = to.memory.copy(sizes, last + 1);
     loops->strides = to.memory.copy(strides, (last + 1) * n);
-    loops->data = to.memory.take<char *>(n);
+    loops->data = to.memory.allocate<char *>(n);
     return loops;
 }
 
@@ -76,31 +82,32 @@ static bool record_elemwise(recording &to, const node &of) {
         record_loops(to, of, dims, n, strides, strides + op->like * op->nd, in_order);
     if (!loops)
         return true;
-    int *item_sizes = to.memory.take<int>(n);
+    int *item_sizes = to.memory.allocate<int>(n);
     loops->item_sizes = item_sizes;
     const any_strides run = {op, n, item_sizes};
-    if (op->next_to && are_large(loops->last, loops->sizes))
+    if (op->assumes_contiguous && are_large(loops->last, loops->sizes))
         loops->run = run_loops::run_any_strides;
     for (int i = 0; i < n; i++) {
         item_sizes[i] = PyArray_ITEMSIZE(arrays[i]);
         to.set_address(loops->data + i, variables[i]);
-        if (op->next_to && loops->sizes[loops->last] > 1 &&
-            loops->strides[loops->last * n + i] != run.step(i))
+        if (op->assumes_contiguous && loops->sizes[loops->last] > 1 &&
+            loops->strides[loops->last * n + i] != run.assumed_stride(i))
             loops->run = run_loops::run_any_strides;
     }
     return true;
 }
 
 static bool record_reduce(recording &to, const node &of) {
-    /* The largest number of accumulators that a recording keeps. */
-    enum { MOST = 1024 };
+    /* The largest number of float64 accumulators for which a recording has memory. */
+    enum { MAX_SUMS = 1024 };
     const theano_elemwise_op *op = (const theano_elemwise_op *)of.self->op;
     PyArrayObject *input = of.input(0), *result = of.output(0);
     const int nd = PyArray_NDIM(result);
     const npy_intp n = PyArray_SIZE(result);
     npy_intp sum_strides[nd + 1], strides[2 * op->nd + 1], kept_first[op->nd + 1];
     const bool rounds = op->type != of.self->types[1];
-    if (rounds && (op->type != NPY_DOUBLE || !is_plain(result, NPY_FLOAT) || n > MOST))
+    if (rounds &&
+        (op->type != NPY_DOUBLE || !is_plain(result, NPY_FLOAT) || n > MAX_SUMS))
         return false;
     start_reduction *start = to.add<start_reduction>(of, start_reduction::run_it);
     start->fill = op->fill;
@@ -111,7 +118,7 @@ static bool record_reduce(recording &to, const node &of) {
         reduction_strides(op, input, sum_strides, strides, kept_first);
     run_loops *loops =
         record_loops(to, of, PyArray_DIMS(input), 2, strides, like, op->reduced);
-    double *sums = rounds ? to.memory.take<double>(n) : NULL;
+    double *sums = rounds ? to.memory.allocate<double>(n) : NULL;
     if (rounds)
         start->data = (char *)sums;
     else
@@ -132,7 +139,8 @@ static bool record_reduce(recording &to, const node &of) {
     return true;
 }
 
-/* Set elements of an array to a value, or add the value to them: theano_update_few. */
+/* Record that the elements `part` of an array are set to a value, or that the value is
+ * added to them if `add` is true. from_strides are the value's strides. */
 template <typename T>
 static bool record_elements(recording &to, const node &of, bool add, variable *array,
                             const view &part, variable *value,
@@ -156,6 +164,7 @@ static bool record_elements(recording &to, const node &of, bool add, variable *a
     return true;
 }
 
+/* Record the update of `part` of an array by a value, as theano_update_few does it. */
 static bool record_update(recording &to, const node &of, bool add, variable *array,
                           const view &part, variable *value) {
     npy_intp from_strides[NPY_MAXDIMS];
@@ -174,12 +183,12 @@ static bool record_alloc(recording &to, const node &of) {
     if (!of.has_fixed_inputs(1))
         return false;
     if (!can_fill(result, of.input(0))) {
-        view all;
-        all.nd = PyArray_NDIM(result);
-        all.offset = 0;
-        memcpy(all.dims, PyArray_DIMS(result), all.nd * sizeof(npy_intp));
-        memcpy(all.strides, PyArray_STRIDES(result), all.nd * sizeof(npy_intp));
-        return record_update(to, of, false, of.outputs[0], all, of.inputs[0]);
+        view whole;
+        whole.nd = PyArray_NDIM(result);
+        whole.offset = 0;
+        memcpy(whole.dims, PyArray_DIMS(result), whole.nd * sizeof(npy_intp));
+        memcpy(whole.strides, PyArray_STRIDES(result), whole.nd * sizeof(npy_intp));
+        return record_update(to, of, false, of.outputs[0], whole, of.inputs[0]);
     }
     fill_array *fill = to.add<fill_array>(of, fill_array::run_it);
     fill->n_bytes = PyArray_NBYTES(result);
@@ -189,8 +198,9 @@ static bool record_alloc(recording &to, const node &of) {
     return true;
 }
 
-/* Copy n rows of `length` units; rows have to_length and from_length units of `unit`
- * bytes. */
+/* Record a copy of n rows of `length` units of `unit` bytes, from `source` to `target`.
+ * The rows of these arrays have from_length and to_length units. The copy begins at
+ * unit from_offset and to_offset of a row. */
 static void record_rows(recording &to, const node &of, npy_intp n, npy_intp unit,
                         npy_intp length, variable *target, npy_intp to_offset,
                         npy_intp to_length, variable *source, npy_intp from_offset,
@@ -204,7 +214,7 @@ static void record_rows(recording &to, const node &of, npy_intp n, npy_intp unit
     to.set_address(&copy->from, source, from_offset * unit);
 }
 
-/* Copy a plain array to another one; return false if memcpy cannot. */
+/* Record a copy of input 0 to output 0; return false if memcpy cannot copy it. */
 static bool record_copy(recording &to, const node &of) {
     PyArrayObject *from = of.input(0);
     if (!has_dims(of.output(0), PyArray_NDIM(from), PyArray_DIMS(from)) ||
@@ -231,7 +241,7 @@ static bool record_inc_subtensor(recording &to, const node &of) {
            record_update(to, of, !set, of.outputs[0], part, of.inputs[1]);
 }
 
-/* Record a Join of plain arrays. */
+/* Record a Join of plain arrays along an axis. */
 static bool record_joined(recording &to, const node &of, int axis) {
     PyArrayObject *result = of.output(0);
     const int type_num = of.self->types[of.n_inputs];
@@ -240,18 +250,19 @@ static bool record_joined(recording &to, const node &of, int axis) {
     for (int i = 1; i < of.n_inputs; i++)
         if (!is_plain(of.input(i), type_num) || !can_copy(result, of.input(i)))
             return false;
-    const rows all(result, axis);
+    const rows joined(result, axis);
     npy_intp done = 0;
     for (int i = 1; i < of.n_inputs; i++) {
         const npy_intp length = PyArray_DIM(of.input(i), axis);
-        record_rows(to, of, all.n, all.unit, length, of.outputs[0], done,
+        record_rows(to, of, joined.n, joined.unit, length, of.outputs[0], done,
                     PyArray_DIM(result, axis), of.inputs[i], 0, length);
         done += length;
     }
     return true;
 }
 
-/* Return a fixed axis, or -1. */
+/* Return the axis in an input of a node, or -1 if the input is not fixed. An axis of an
+ * array with nd dimensions can be negative; the result counts from the first. */
 static int fixed_axis(const node &of, int input, int nd) {
     if (!of.inputs[input]->is_fixed || !of.input(input))
         return -1;
@@ -278,23 +289,24 @@ static bool record_split(recording &to, const node &of) {
     for (int i = 0; i < of.n_outputs; i++)
         if (!can_copy(of.output(i), from))
             return false;
-    const rows all(from, axis);
+    const rows whole(from, axis);
     npy_intp done = 0;
     for (int i = 0; i < of.n_outputs; i++) {
         const npy_intp length = PyArray_DIM(of.output(i), axis);
-        record_rows(to, of, all.n, all.unit, length, of.outputs[i], 0, length,
+        record_rows(to, of, whole.n, whole.unit, length, of.outputs[i], 0, length,
                     of.inputs[0], done, PyArray_DIM(from, axis));
         done += length;
     }
     return true;
 }
 
-/* Return the offsets in bytes of the rows that the indices, a fixed input, select. */
+/* Return the offsets, in bytes from an array's first row, of the rows that fixed
+ * indices select. */
 static const npy_intp *record_offsets(recording &to, PyArrayObject *array,
                                       PyArrayObject *indices) {
     const rows_of rows(array, indices);
     const offsets_of offsets = {rows, PyArray_STRIDE(array, 0)};
-    npy_intp *copies = to.memory.take<npy_intp>(rows.count());
+    npy_intp *copies = to.memory.allocate<npy_intp>(rows.count());
     for (npy_intp i = 0; i < rows.count(); i++)
         copies[i] = offsets[i];
     return copies;
@@ -326,7 +338,7 @@ template <typename T> static bool record_add_elements(recording &to, const node 
     return true;
 }
 
-/* Record only increments of vectors. */
+/* Record an AdvancedIncSubtensor1 of a vector by a vector. */
 static bool record_advanced_inc_subtensor1(recording &to, const node &of) {
     const bool inplace = of.op()[0];
     return of.has_fixed_inputs(2) && PyArray_NDIM(of.output(0)) == 1 &&
@@ -335,6 +347,8 @@ static bool record_advanced_inc_subtensor1(recording &to, const node &of) {
                                             : record_add_elements<float>)(to, of);
 }
 
+/* The recorder of each computation. Shape_i has none: replay.h handles it. Other
+ * computations without a recorder are called in each step. */
 static const struct {
     computation compute;
     recorder record;
@@ -358,7 +372,7 @@ static const struct {
     {subtensor, record_view},
 };
 
-/* Add a node's operations; return false if its thunk must compute it. */
+/* Add a node's operations; return false if each step must call its thunk instead. */
 static bool record_node(recording &to, const node &of) {
     const size_t before = to.operations.size();
     for (const auto &recorder : recorders)

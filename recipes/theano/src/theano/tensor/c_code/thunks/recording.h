@@ -1,15 +1,17 @@
 #ifndef THEANO_THUNKS_RECORDING_H
 #define THEANO_THUNKS_RECORDING_H
 
-/* Memory of a recording (replay.h): its operations, and the addresses that move. */
+/* Data structures of the replay (replay.h): the recorded operations, the variables and
+ * nodes of the Scan's inner function, and the memory of a recording. */
 
 #include "operations.h"
 
-/* A list that grows. It ends the process if there is no memory: a list has some kB. It
- * has no destructor, because that needs the C++ library. */
+/* A list that grows. If memory runs out, it ends the process instead of reporting an
+ * error, because it needs only some kB. It has no destructor, which would need the C++
+ * library; its owner calls free(). */
 template <typename T> class list {
     T *items = NULL;
-    size_t length = 0, room = 0;
+    size_t length = 0, capacity = 0;
 
   public:
     list() = default;
@@ -20,9 +22,9 @@ template <typename T> class list {
     }
 
     void add(const T &item) {
-        if (length == room) {
-            room = 2 * room + 8;
-            items = (T *)PyMem_Realloc(items, room * sizeof(T));
+        if (length == capacity) {
+            capacity = 2 * capacity + 8;
+            items = (T *)PyMem_Realloc(items, capacity * sizeof(T));
             if (!items)
                 Py_FatalError("no memory for the recording of a step");
         }
@@ -33,7 +35,7 @@ template <typename T> class list {
         return length;
     }
 
-    /* Remove items from the end, and keep the memory. */
+    /* Remove items from the end until new_size items remain; keep the memory. */
     void shorten(size_t new_size) {
         length = new_size;
     }
@@ -47,14 +49,16 @@ template <typename T> class list {
     }
 };
 
-/* Memory that is freed at once. */
+/* An allocator of objects that are all freed together. */
 class arena {
+    /* The size of a block in bytes; a larger object has a block of its own. */
     enum { BLOCK = 1 << 15 };
 
     list<char *> blocks;
+    /* The number of used bytes in the last block. */
     size_t used = 0;
 
-    /* Free the blocks after the first one, which most recordings need only. */
+    /* Free all blocks except the first n. */
     void shorten(size_t n) {
         while (blocks.size() > n) {
             PyMem_Free(blocks.end()[-1]);
@@ -68,13 +72,14 @@ class arena {
         blocks.free();
     }
 
+    /* Free all objects. Keep the first block: most recordings need only one. */
     void clear() {
         shorten(1);
         used = 0;
     }
 
-    /* Return memory for n objects. */
-    template <typename T> T *take(size_t n) {
+    /* Return uninitialized memory for n objects, aligned to 16 bytes. */
+    template <typename T> T *allocate(size_t n) {
         const size_t size = (n * sizeof(T) + 15) / 16 * 16;
         if (!blocks.size() || used + size > BLOCK) {
             blocks.add((char *)PyMem_Malloc(std::max<size_t>(size, BLOCK)));
@@ -87,48 +92,56 @@ class arena {
         return memory;
     }
 
+    /* Return a copy of n objects. */
     template <typename T> T *copy(const T *from, size_t n) {
-        return (T *)memcpy(take<T>(n), from, n * sizeof(T));
+        return (T *)memcpy(allocate<T>(n), from, n * sizeof(T));
     }
 };
 
-/* A variable of the function. */
+/* A variable of the Scan's inner function, "the function" below. */
 struct variable {
-    /* The storage of its value. */
+    /* The storage of its value, a list of one object. */
     PyObject *storage;
-    /* The variable that owns the value's memory: itself, or the variable of which it is
-     * a view; NULL if there can be several. */
+    /* The variable that owns the value's memory: this variable, or the variable of
+     * which it is a view. NULL if the value can be a view of several variables. */
     variable *root;
+    /* Whether it is a tensor whose array a recording may use. */
     bool is_tensor;
-    /* Whether the value is the same in all steps: always, or while arrays keep their
-     * dimensions. */
-    bool is_invariant, is_fixed;
-    /* Whether it is an input or output of the function: Scan sets its storage before
-     * each step. */
+    /* Whether the value is the same in all steps of a call. */
+    bool is_invariant;
+    /* Whether the value is the same in all steps in which arrays have the recorded
+     * dimensions: a length, for example. */
+    bool is_fixed;
+    /* Whether Scan sets its storage before each step: it is an input or output of the
+     * function, and its value is not invariant. */
     bool is_slot;
     /* Whether it is an output of the function. */
     bool is_output;
-    /* Whether a step found an array that differs from the recorded array. */
+    /* Whether an array differed from the recorded array in any step. If so, later
+     * recordings do not use the variable's array. */
     bool has_changed;
-    /* The array in the storage, borrowed; NULL if the recording cannot rely on it. */
+    /* The recorded array in the storage, a borrowed reference. NULL if the recording
+     * cannot assume that later steps have the same array. */
     PyArrayObject *array;
-    /* Whether the array is the root's own array, which is a slot's. Scan may put
-     * another array into the slot before a step. */
+    /* Whether the root is a slot, and the array is the same object as the root's array.
+     * Then the array changes when Scan puts another array into the slot. */
     bool is_slot_array;
-    /* The address of the array's data in this step. */
+    /* The address of the array's data in the current step. */
     char *data;
-    /* The array's properties; `layout` has its dimensions, then its strides. */
+    /* The array's properties. `layout` has its nd dimensions, then its nd strides. */
     PyArray_Descr *descr;
     int nd, flags;
     const npy_intp *layout;
-    /* For a root: the addresses that move with it. */
+    /* For a root that is a slot: pointers to all recorded addresses in its memory. They
+     * are updated when the slot's array has another address. */
     list<char **> addresses;
 
+    /* Return the address of the object in the storage. */
     PyObject **item() const {
         return theano_item(storage);
     }
 
-    /* Record the array in the storage. */
+    /* Record the array in the storage, and its properties. */
     void record(arena &memory) {
         PyObject *value = *item();
         array = NULL;
@@ -140,10 +153,10 @@ struct variable {
         descr = PyArray_DESCR(array);
         nd = PyArray_NDIM(array);
         flags = PyArray_FLAGS(array);
-        npy_intp *both = memory.take<npy_intp>(2 * nd);
-        memcpy(both, PyArray_DIMS(array), nd * sizeof(npy_intp));
-        memcpy(both + nd, PyArray_STRIDES(array), nd * sizeof(npy_intp));
-        layout = both;
+        npy_intp *dims_and_strides = memory.allocate<npy_intp>(2 * nd);
+        memcpy(dims_and_strides, PyArray_DIMS(array), nd * sizeof(npy_intp));
+        memcpy(dims_and_strides + nd, PyArray_STRIDES(array), nd * sizeof(npy_intp));
+        layout = dims_and_strides;
     }
 
     /* Return whether an array has the properties of the recorded array. */
@@ -155,40 +168,46 @@ struct variable {
                !memcmp(PyArray_STRIDES(other), layout + nd, size);
     }
 
-    /* Return whether the thunk put the array into the storage that the recording
-     * expects. */
+    /* Return whether the storage contains the array that the recording expects, with
+     * the expected properties and address. */
     bool is_expected() const {
-        PyArrayObject *now = (PyArrayObject *)*item();
-        return now == (is_slot_array ? root->array : array) && is_like(now) &&
-               PyArray_BYTES(now) == data;
+        PyArrayObject *current = (PyArrayObject *)*item();
+        return current == (is_slot_array ? root->array : array) && is_like(current) &&
+               PyArray_BYTES(current) == data;
     }
 };
 
-/* A node of the function. */
+/* A node of the Scan's inner function. */
 struct node {
-    /* The thunk if it is precompiled, otherwise NULL. */
+    /* The node's thunk if it is a struct thunk (thunk.h), otherwise NULL. */
     const thunk *self;
     Py_ssize_t number;
     int n_inputs, n_outputs;
-    /* In the order of the thunk's storages if there is one. */
+    /* If `self` is not NULL, in the order of the thunk's storages. */
     variable **inputs, **outputs;
-    /* Whether its results are the same in all steps: always, or while arrays keep their
-     * dimensions. Only the first step computes an invariant node. */
-    bool is_invariant, is_fixed;
+    /* Whether its results are the same in all steps of a call. Only the first step
+     * computes such a node. */
+    bool is_invariant;
+    /* Whether its results are the same in all steps in which arrays have the recorded
+     * dimensions. */
+    bool is_fixed;
 
+    /* Return the op's parameters. */
     const npy_intp *op() const {
         return (const npy_intp *)self->op;
     }
 
+    /* Return the recorded array of input i. */
     PyArrayObject *input(int i) const {
         return inputs[i]->array;
     }
 
+    /* Return the recorded array of output i. */
     PyArrayObject *output(int i) const {
         return outputs[i]->array;
     }
 
-    /* Return whether the inputs from number `first` on are the same in all steps. */
+    /* Return whether all inputs from number `first` on are fixed. */
     bool has_fixed_inputs(int first) const {
         for (int i = first; i < n_inputs; i++)
             if (!inputs[i]->is_fixed)
@@ -197,7 +216,7 @@ struct node {
     }
 };
 
-/* The operations of a step. */
+/* The recorded operations of a step, and the memory for them. */
 struct recording {
     arena memory;
     list<operation *> operations;
@@ -212,22 +231,23 @@ struct recording {
         operations.free();
     }
 
-    /* Add an operation of a node. */
+    /* Add an operation of a node; the caller sets the fields of its type T. */
     template <typename T> T *add(const node &of, int (*run)(const operation *)) {
-        T *added = memory.take<T>(1);
+        T *added = memory.allocate<T>(1);
         added->run = run;
         added->node = of.number;
         operations.add(added);
         return added;
     }
 
-    /* Set an address to an array's, and let it move with the array. */
+    /* Set *address to the address of a variable's array plus an offset in bytes, and
+     * update it whenever the array has another address. */
     void set_address(char **address, variable *of, npy_intp offset = 0) {
         *address = PyArray_BYTES(of->array) + offset;
         follow(address, of);
     }
 
-    /* Let an address move with an array. */
+    /* Update *address whenever the array of the variable's root has another address. */
     void follow(char **address, variable *of) {
         if (of->root && of->root->is_slot && of->root->array)
             of->root->addresses.add(address);

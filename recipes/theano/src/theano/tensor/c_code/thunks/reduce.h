@@ -6,14 +6,17 @@
 #include "threads.h"
 #include "thunk.h"
 
-/* With at least this many contiguous elements, adding rows to the accumulator is faster
- * than accumulating each output element by itself. */
-enum { ACROSS = 8 };
+/* The loops follow the input's memory order, and so add whole rows to a row of
+ * accumulators, if the input's innermost dimension is not reduced and has at least this
+ * length. With fewer elements, accumulating one output element after another is faster.
+ */
+enum { MIN_ROW_LENGTH = 8 };
 
-/* Write the strides of an input, then the strides of the accumulator along the input's
- * dimensions; to_strides has one stride for each dimension that is kept. Return the
- * strides whose order the loops follow: the input's, or kept_first, which has nd
- * elements. */
+/* Write nd strides of the input, then nd strides of the accumulator along the input's
+ * dimensions, 0 for reduced dimensions. to_strides has the accumulator's strides for
+ * the dimensions that are not reduced. Return the nd values by which theano_order_loops
+ * orders the loops: the input's strides, or kept_first. This function sets kept_first
+ * to 1 for dimensions that are not reduced and to 0 for others. */
 static const npy_intp *reduction_strides(const theano_elemwise_op *op,
                                          PyArrayObject *input,
                                          const npy_intp *to_strides, npy_intp *strides,
@@ -29,11 +32,12 @@ static const npy_intp *reduction_strides(const theano_elemwise_op *op,
         if (dims[d] > 1 && (last < 0 || labs(like[d]) <= labs(like[last])))
             last = d;
     }
-    const bool across = last >= 0 && op->reduced[last] == '0' && dims[last] < ACROSS;
-    return across ? kept_first : like;
+    const bool has_short_rows =
+        last >= 0 && op->reduced[last] == '0' && dims[last] < MIN_ROW_LENGTH;
+    return has_short_rows ? kept_first : like;
 }
 
-/* The loops of a reduction, for in_threads. */
+/* The loops of a reduction, with the constants that in_threads needs. */
 struct reduction_loops {
     enum { AT_ONCE = 512, FEW = 0 };
 
@@ -45,8 +49,8 @@ struct reduction_loops {
     }
 };
 
-/* Reduce an input into `to`. Each element of `to` accumulates its elements in C
- * order. */
+/* Reduce an input into `to`, an array of the accumulator's type. Each element of `to`
+ * accumulates its elements of the input in C order. Return 0, or -1 on failure. */
 static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
                       PyArrayObject *to) {
     npy_intp strides[2 * op->nd], kept_first[op->nd];
@@ -58,6 +62,7 @@ static int accumulate(const theano_elemwise_op *op, PyArrayObject *input,
                             op->reduced, reduction_loops{op->loops}, in_threads{1});
 }
 
+/* Compute a CAReduce. op: a theano_elemwise_op. */
 static int reduce(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const theano_elemwise_op *op = (const theano_elemwise_op *)self->op;
     npy_intp dims[op->nd];

@@ -3,36 +3,40 @@
 
 /* Replay of the steps of a Scan.
  *
- * All steps compute the same nodes, on arrays of the same dimensions. Most arrays keep
- * their addresses; elements of sequences and outputs move. Checking a small node's
- * arrays and preparing its loops takes longer than running the loops. Therefore, the
- * second step is recorded: after each thunk, the op's recorder (recorders.h) adds
- * operations on addresses that do the thunk's work. A later step moves the addresses
- * and runs the operations.
+ * All steps compute the same nodes, usually on arrays of the same dimensions. To check
+ * a small node's arrays and to prepare its loops takes longer than the loops.
+ * Therefore, the second step is recorded. After each thunk, the recorder of its op
+ * (recorders.h) adds operations on addresses that do the thunk's work. From step to
+ * step, the addresses of most arrays stay the same; only the elements of sequences and
+ * outputs change. A later step updates their addresses and runs the operations.
  *
- * A step calls the thunks of ops without a recorder. If such a thunk outputs an array
- * that differs from the recorded array, the step calls the remaining thunks, and the
- * next step is recorded. */
+ * Ops without a recorder are not replayed: each step calls their thunks. If such a
+ * thunk outputs an array that differs from the recorded array, the step calls the
+ * thunks of all remaining nodes, and the next step is recorded again. */
 
 #include <new>
 #include "recorders.h"
 #include "theano_replay.h"
 
+/* The replay of one Scan's inner function. A step that fails, and each call of
+ * `forget`, discards the recording. */
 class replay : public theano_replay {
     Py_ssize_t n_variables = 0, n_nodes = 0;
     variable *variables = NULL;
     node *nodes = NULL;
     bool is_recorded = false;
     recording recorded;
-    /* The numbers of steps and of called thunks since the first step. */
+    /* Since the first step: the number of replayed steps, and the number of thunks that
+     * these steps called. */
     Py_ssize_t n_replayed = 0, n_called = 0;
-    /* Views in the storages of outputs, kept because Scan clears these storages. */
+    /* References to the views that operations put into the storages of outputs. Scan
+     * clears these storages after a step, which would free the views. */
     list<PyObject *> views;
-    /* By storage: the number of the variable. */
+    /* Maps the address of a storage to the number of its variable. */
     PyObject *numbers = NULL;
 
   public:
-    /* Forget the recording. */
+    /* Discard the recording. */
     void forget() {
         is_recorded = false;
         recorded.clear();
@@ -46,15 +50,16 @@ class replay : public theano_replay {
     }
 
   private:
-    /* Return whether the recording can rely on the arrays of variables. */
-    static bool can_rely(variable *const *on, int n) {
+    /* Return whether each of n variables is fixed or has a recorded array. */
+    static bool are_recorded(variable *const *variables, int n) {
         for (int i = 0; i < n; i++)
-            if (!on[i]->is_fixed && !on[i]->array)
+            if (!variables[i]->is_fixed && !variables[i]->array)
                 return false;
         return true;
     }
 
-    /* Return whether operations can use a node's arrays. */
+    /* Return whether a recorder can use a node's arrays: all tensors must have recorded
+     * arrays, and other inputs must be fixed. */
     static bool has_arrays(const node &of) {
         for (int i = 0; i < of.n_inputs; i++)
             if (of.inputs[i]->is_tensor ? !of.inputs[i]->array
@@ -66,33 +71,36 @@ class replay : public theano_replay {
         return true;
     }
 
-    /* Return whether a node's results are the same as long as arrays keep their
-     * dimensions. */
+    /* Return whether a node's results are the same in all steps in which arrays have
+     * the recorded dimensions. A Shape_i of an array is fixed even if its elements
+     * change. */
     static bool has_fixed_results(const node &of) {
         if (of.is_fixed && of.self && of.self->compute == shape_i)
-            return can_rely(of.inputs, of.n_inputs);
+            return are_recorded(of.inputs, of.n_inputs);
         return of.is_fixed && of.has_fixed_inputs(0);
     }
 
-    /* Record the outputs of a node that its thunk computed. */
+    /* Record the arrays that a node's thunk just computed. The array of a view is
+     * usable only if the inputs and the root of the view have recorded arrays. */
     void record_outputs(const node &of) {
-        const bool is_view_reliable = can_rely(of.inputs, of.n_inputs);
+        const bool has_recorded_inputs = are_recorded(of.inputs, of.n_inputs);
         for (int i = 0; i < of.n_outputs; i++) {
             variable &output = *of.outputs[i];
             const variable *root = output.root;
             output.record(recorded.memory);
             if (&output == root)
                 continue;
-            if (!is_view_reliable || !root || !root->array)
+            if (!has_recorded_inputs || !root || !root->array)
                 output.array = NULL;
             output.is_slot_array =
                 output.array && root->is_slot && output.array == root->array;
         }
     }
 
-    /* Move the views that a node outputs with their roots, and put arrays into the
-     * storages that Scan or another operation changes, as the node's thunk does. */
-    void move_outputs(const node &of) {
+    /* Record the effects of a node on its output views, whose thunk is not called any
+     * more: update a view's address when its root moves, and put the view into its
+     * storage if Scan replaces the storage's content between steps. */
+    void record_views(const node &of) {
         for (int i = 0; i < of.n_outputs; i++) {
             variable &output = *of.outputs[i];
             if (&output == output.root || !output.array)
@@ -112,8 +120,8 @@ class replay : public theano_replay {
         }
     }
 
-    /* Call the thunks from a node on; return -1, or the number of the node that
-     * fails. */
+    /* Call the thunks of the nodes from number `first` on, without invariant nodes
+     * unless `all` is true. Return -1, or the number of the node that fails. */
     Py_ssize_t call_thunks(Py_ssize_t first, bool all, void *vm,
                            int (*call)(void *, Py_ssize_t)) const {
         for (Py_ssize_t i = first; i < n_nodes; i++)
@@ -122,7 +130,8 @@ class replay : public theano_replay {
         return -1;
     }
 
-    /* Call the thunks of a step and record their operations; return as call_thunks. */
+    /* Call the thunks of a step, and record operations that do their work. Return -1,
+     * or the number of the node that fails. */
     Py_ssize_t record(void *vm, int (*call)(void *, Py_ssize_t)) {
         forget();
         for (Py_ssize_t i = 0; i < n_variables; i++) {
@@ -140,7 +149,7 @@ class replay : public theano_replay {
             for (int j = 0; j < current.n_outputs; j++)
                 current.outputs[j]->is_fixed = is_fixed;
             if (is_fixed || (has_arrays(current) && record_node(recorded, current))) {
-                move_outputs(current);
+                record_views(current);
                 continue;
             }
             recorded.add<operation>(current, NULL);
@@ -154,22 +163,22 @@ class replay : public theano_replay {
         return -1;
     }
 
-    /* Move the addresses to the present arrays of the slots. Return false if one of
-     * them is not like the recorded array. */
-    bool move() {
+    /* Update all recorded addresses for the arrays that the slots contain in this step.
+     * Return false if a slot's array has other properties than the recorded array. */
+    bool update_addresses() {
         bool is_like = true;
         for (Py_ssize_t i = 0; i < n_variables; i++) {
             variable &slot = variables[i];
             if (!slot.is_slot || !slot.array || slot.root != &slot)
                 continue;
-            PyArrayObject *now = (PyArrayObject *)*slot.item();
-            if (now != slot.array && !slot.is_like(now)) {
+            PyArrayObject *current = (PyArrayObject *)*slot.item();
+            if (current != slot.array && !slot.is_like(current)) {
                 slot.has_changed = true;
                 is_like = false;
                 continue;
             }
-            slot.array = now;
-            const npy_intp distance = PyArray_BYTES(now) - slot.data;
+            slot.array = current;
+            const npy_intp distance = PyArray_BYTES(current) - slot.data;
             slot.data += distance;
             for (char **address : slot.addresses)
                 *address += distance;
@@ -177,7 +186,7 @@ class replay : public theano_replay {
         return is_like;
     }
 
-    /* Return whether a thunk put the expected arrays into the storages of a node. */
+    /* Return whether the storages of a node's outputs contain the recorded arrays. */
     static bool is_expected(const node &of) {
         bool all = true;
         for (int i = 0; i < of.n_outputs; i++) {
@@ -190,9 +199,9 @@ class replay : public theano_replay {
         return all;
     }
 
-    /* Run the recorded operations; return as call_thunks. */
-    Py_ssize_t play(void *vm, int (*call)(void *, Py_ssize_t)) {
-        if (!move()) {
+    /* Run the recorded operations. Return -1, or the number of the node that fails. */
+    Py_ssize_t run_operations(void *vm, int (*call)(void *, Py_ssize_t)) {
+        if (!update_addresses()) {
             forget();
             return call_thunks(0, false, vm, call);
         }
@@ -212,11 +221,13 @@ class replay : public theano_replay {
         return -1;
     }
 
+    /* The function `run` of theano_replay. */
     static Py_ssize_t run_step(theano_replay *base, theano_replay_mode mode, void *vm,
                                int (*call)(void *, Py_ssize_t)) {
         replay *self = static_cast<replay *>(base);
         if (mode == THEANO_REPEATED)
-            return self->is_recorded ? self->play(vm, call) : self->record(vm, call);
+            return self->is_recorded ? self->run_operations(vm, call)
+                                     : self->record(vm, call);
         self->forget();
         self->n_replayed = self->n_called = 0;
         return self->call_thunks(0, mode == THEANO_FIRST, vm, call);
@@ -232,8 +243,10 @@ class replay : public theano_replay {
         return number ? variables + PyLong_AsSsize_t(number) : NULL;
     }
 
-    /* Add variables, tuples of a storage, the root's number or -1, and four truth
-     * values: is_tensor, is_invariant, is_slot and is_output. */
+    /* Add the variables from a list of tuples. A tuple has a storage, the number of the
+     * root or -1, and four truth values: is_tensor, is_invariant, is_slot and is_output
+     * (struct variable). Return false on failure; without an exception, memory is
+     * missing. */
     bool add_variables(PyObject *tuples) {
         const Py_ssize_t n = PyList_GET_SIZE(tuples);
         numbers = PyDict_New();
@@ -267,7 +280,8 @@ class replay : public theano_replay {
         return true;
     }
 
-    /* Find the variables of n storages. */
+    /* Set *result to a new array of the variables of n storages. Return false on
+     * failure; without an exception, memory is missing. */
     bool find_variables(PyObject *const *storages, int n, variable ***result) const {
         *result = (variable **)PyMem_Calloc(n + 1, sizeof(variable *));
         for (int i = 0; i < n && *result; i++) {
@@ -278,8 +292,10 @@ class replay : public theano_replay {
         return *result;
     }
 
-    /* Add nodes, tuples of a C thunk or None, the tuples of the storages of inputs and
-     * outputs, and two truth values: is_invariant and is_fixed. */
+    /* Add the nodes from a list of tuples. A tuple has a C thunk or None, the tuples of
+     * the storages of the inputs and of the outputs, and two truth values: is_invariant
+     * and is_fixed (struct node). Return false on failure; without an exception, memory
+     * is missing. */
     bool add_nodes(PyObject *tuples) {
         const Py_ssize_t n = PyList_GET_SIZE(tuples);
         nodes = (node *)PyMem_Calloc(n + 1, sizeof(node));
@@ -319,7 +335,7 @@ class replay : public theano_replay {
         from(capsule)->free();
     }
 
-    /* Free the object. */
+    /* Free this object and its memory. */
     void free() {
         forget();
         for (Py_ssize_t i = 0; i < n_nodes; i++) {
@@ -339,18 +355,20 @@ class replay : public theano_replay {
     }
 
   public:
-    /* Return the replay in a capsule, or NULL with an exception set. */
+    /* Return the replay that a capsule contains, or NULL with an exception set. */
     static replay *from(PyObject *capsule) {
         theano_replay *base =
             (theano_replay *)PyCapsule_GetPointer(capsule, THEANO_REPLAY);
         return static_cast<replay *>(base);
     }
 
+    /* Return n_replayed and n_called as a Python tuple. */
     PyObject *counts() const {
         return Py_BuildValue("nn", n_replayed, n_called);
     }
 
-    /* Make a replay of a function in a capsule; see add_variables and add_nodes. */
+    /* Make a capsule with a replay; add_variables and add_nodes describe the tuples.
+     * Return NULL and set an exception on failure. */
     static PyObject *make(PyObject *tuples_of_variables, PyObject *tuples_of_nodes) {
         void *memory = PyMem_Malloc(sizeof(replay));
         if (!memory)
@@ -371,7 +389,8 @@ class replay : public theano_replay {
     }
 };
 
-/* make_replay(variables, nodes): return the replay of a function, a capsule. */
+/* make_replay(variables, nodes): return the replay of a Scan's inner function, a
+ * capsule. describe() of theano/scan_module/replay.py makes the arguments. */
 static PyObject *make_replay(PyObject *, PyObject *arguments) {
     PyObject *variables, *nodes;
     if (!PyArg_ParseTuple(arguments, "O!O!", &PyList_Type, &variables, &PyList_Type,
@@ -380,14 +399,15 @@ static PyObject *make_replay(PyObject *, PyObject *arguments) {
     return replay::make(variables, nodes);
 }
 
-/* forget(capsule): forget the recording of a replay, which refers to arrays. Return the
- * numbers of steps that were replayed since the first step, and of their thunks. */
+/* forget(capsule): discard the recording of a replay, because it refers to arrays.
+ * Return two numbers: of the steps that were replayed since the first step, and of the
+ * thunks that these steps called. */
 static PyObject *forget(PyObject *, PyObject *capsule) {
-    replay *forgetful = replay::from(capsule);
-    if (!forgetful)
+    replay *self = replay::from(capsule);
+    if (!self)
         return NULL;
-    forgetful->forget();
-    return forgetful->counts();
+    self->forget();
+    return self->counts();
 }
 
 #endif

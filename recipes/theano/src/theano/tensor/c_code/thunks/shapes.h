@@ -1,11 +1,12 @@
 #ifndef THEANO_THUNKS_SHAPES_H
 #define THEANO_THUNKS_SHAPES_H
 
-/* Precompiled ops that change or read an array's dimensions, or check an array. */
+/* Computations of precompiled ops that change or read an array's dimensions, or that
+ * check an array. */
 
 #include "values.h"
 
-/* op: the number of dimensions. */
+/* Compute a Reshape. op[0]: the output's number of dimensions. */
 static int reshape(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const int nd = *(const npy_intp *)self->op;
     npy_intp values[NPY_MAXDIMS];
@@ -26,7 +27,8 @@ static int reshape(const thunk *self, PyArrayObject **inputs, PyArrayObject **ou
         strides[i] = size * PyArray_ITEMSIZE(inputs[0]);
         size *= values[i];
     }
-    /* In other cases, and for arrays without elements, NumPy computes strides. */
+    /* NumPy handles all other cases: a length of -1, a wrong size, an array that is not
+     * C-contiguous, and an array without elements, for which NumPy chooses strides. */
     if (size == 0 || size != PyArray_SIZE(inputs[0]) ||
         !PyArray_IS_C_CONTIGUOUS(inputs[0]))
         return put(outputs, PyArray_Newshape(inputs[0], &dims, NPY_CORDER));
@@ -34,14 +36,16 @@ static int reshape(const thunk *self, PyArrayObject **inputs, PyArrayObject **ou
                        PyArray_BYTES(inputs[0]));
 }
 
-/* op: whether in place, the numbers of dimensions, the order. */
+/* Compute a DimShuffle. op[0]: whether it works in-place. op[1], op[2]: the numbers of
+ * dimensions of the input and the output. op + 3: the order (theano_shuffle). */
 static int dimshuffle(const thunk *self, PyArrayObject **inputs,
                       PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;
     return theano_shuffle(inputs[0], outputs, IN_STORAGE, op[0], op[1], op[2], op + 3);
 }
 
-/* op: the number of dimensions that must have length 1, then these dimensions. */
+/* Compute a Rebroadcast. op[0]: how many dimensions must have length 1. op + 1: these
+ * dimensions. */
 static int rebroadcast(const thunk *self, PyArrayObject **inputs,
                        PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;
@@ -57,7 +61,7 @@ static int rebroadcast(const thunk *self, PyArrayObject **inputs,
     return put(outputs, Py_NewRef((PyObject *)inputs[0]));
 }
 
-/* op: the dimension. */
+/* Compute a Shape_i. op[0]: the dimension. */
 static int shape_i(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
     const npy_intp i = *(const npy_intp *)self->op;
     if (i >= PyArray_NDIM(inputs[0])) {
@@ -70,6 +74,7 @@ static int shape_i(const thunk *self, PyArrayObject **inputs, PyArrayObject **ou
     return 0;
 }
 
+/* Compute a SpecifyShape; it has no parameters. */
 static int specify_shape(const thunk *self, PyArrayObject **inputs,
                          PyArrayObject **outputs) {
     const int nd = PyArray_NDIM(inputs[0]);
@@ -93,7 +98,8 @@ static int specify_shape(const thunk *self, PyArrayObject **inputs,
     return put(outputs, Py_NewRef((PyObject *)inputs[0]));
 }
 
-/* op: the text of the error. */
+/* Compute an Assert. op: the message of the AssertionError, in UTF-8 with a final zero
+ * byte. */
 static int assertion(const thunk *self, PyArrayObject **inputs,
                      PyArrayObject **outputs) {
     for (int i = 1; i < self->n_inputs; i++) {

@@ -1,38 +1,46 @@
 #ifndef THEANO_THUNKS_SUBTENSOR_H
 #define THEANO_THUNKS_SUBTENSOR_H
 
-/* Precompiled ops that index an array. */
+/* Computations of precompiled ops that index an array. */
 
 #include "arrays.h"
 
+/* A view of an array. Strides are in bytes; `offset` is the distance in bytes from the
+ * array's first element to the view's. */
 struct view {
     int nd;
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset;
 };
 
+/* The kinds of numbers in an encoded index: a missing number (None), an integer, and
+ * the value of an input. encode_index of precompiled_ops.py writes them. */
 enum { NONE, LITERAL, INPUT };
 
-/* Read a number of an index from op: its kind, then the number itself or the number of
- * an input. Returns false if there is no number. */
-static bool read(const thunk *self, PyArrayObject **inputs, const npy_intp *&op,
-                 npy_intp *value) {
+/* Read a number of an encoded index at `op` and advance `op` by two elements. The first
+ * element is the kind; the second is the number itself (LITERAL) or the position of the
+ * input (INPUT). Set *value, or return false for a missing number. */
+static bool read_number(const thunk *self, PyArrayObject **inputs, const npy_intp *&op,
+                        npy_intp *value) {
     const npy_intp kind = *op++, number = *op++;
     if (kind != NONE)
         *value = kind == INPUT ? integer(self, inputs, number) : number;
     return kind != NONE;
 }
 
-/* Clip an end of a slice to the array, as PySlice_AdjustIndices does. */
-static npy_intp end_of_slice(npy_intp end, npy_intp length, npy_intp step) {
-    if (end < 0)
-        end += length;
-    if (end < 0)
+/* Limit the start or stop of a slice to a dimension's length, as PySlice_AdjustIndices
+ * does it. */
+static npy_intp limit_bound(npy_intp bound, npy_intp length, npy_intp step) {
+    if (bound < 0)
+        bound += length;
+    if (bound < 0)
         return step < 0 ? -1 : 0;
-    return end < length ? end : step < 0 ? length - 1 : length;
+    return bound < length ? bound : step < 0 ? length - 1 : length;
 }
 
-/* Compute the view that an index selects. "op" has the number of indexed dimensions;
- * then, for each, whether the index is a slice, and one or three numbers. */
+/* Compute the view of the array `of` that an encoded index selects. op[0] is the number
+ * of indexed dimensions. For each of them, the next element is 1 for a slice or 0 for
+ * an integer. Then follow the start, stop and step of the slice, or the integer, as
+ * read_number reads them. Return 0, or -1 with an exception set. */
 static int make_view(const thunk *self, PyArrayObject **inputs, const npy_intp *op,
                      PyArrayObject *of, struct view *view) {
     const int indexed = *op++;
@@ -48,21 +56,21 @@ static int make_view(const thunk *self, PyArrayObject **inputs, const npy_intp *
         if (d >= indexed) {
             step = 1;
         } else if (*op++) {
-            const npy_intp *first = op;
+            const npy_intp *bounds = op;
             op += 4;
-            if (!read(self, inputs, op, &step))
+            if (!read_number(self, inputs, op, &step))
                 step = 1;
-            op = first;
+            op = bounds;
             if (step == 0) {
                 PyErr_SetString(PyExc_ValueError, "slice step cannot be zero");
                 return -1;
             }
-            if (read(self, inputs, op, &start))
-                start = end_of_slice(start, length, step);
+            if (read_number(self, inputs, op, &start))
+                start = limit_bound(start, length, step);
             else
                 start = step < 0 ? length - 1 : 0;
-            if (read(self, inputs, op, &stop))
-                stop = end_of_slice(stop, length, step);
+            if (read_number(self, inputs, op, &stop))
+                stop = limit_bound(stop, length, step);
             else
                 stop = step < 0 ? -1 : length;
             op += 2;
@@ -70,7 +78,7 @@ static int make_view(const thunk *self, PyArrayObject **inputs, const npy_intp *
                             : (start < stop ? (stop - start - 1) / step + 1 : 0);
             view->offset += stride * start;
         } else {
-            read(self, inputs, op, &start);
+            read_number(self, inputs, op, &start);
             if (start < 0)
                 start += length;
             if (start < 0 || start >= length) {
@@ -86,7 +94,7 @@ static int make_view(const thunk *self, PyArrayObject **inputs, const npy_intp *
     return 0;
 }
 
-/* op: see make_view. */
+/* Compute a Subtensor. op: the encoded index (make_view). */
 static int subtensor(const thunk *self, PyArrayObject **inputs,
                      PyArrayObject **outputs) {
     struct view view;
@@ -96,14 +104,15 @@ static int subtensor(const thunk *self, PyArrayObject **inputs,
                        PyArray_BYTES(inputs[0]) + view.offset);
 }
 
-/* Set an output to the array to change (inplace) or to a copy of it. */
+/* Set an output to an array that the op then changes: to `array` itself if `inplace` is
+ * true, otherwise to a copy. Return 0, or -1 with an exception set. */
 static int put_changed(PyArrayObject **output, PyArrayObject *array, bool inplace) {
     return inplace ? put(output, Py_NewRef((PyObject *)array))
                    : put_copy(output, array);
 }
 
-/* op: whether to work in-place, whether to set instead of add, then as for
- * make_view. */
+/* Compute an IncSubtensor. op[0]: whether it works in-place. op[1]: whether it sets
+ * elements instead of adding to them. op + 2: the encoded index (make_view). */
 static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
                          PyArrayObject **outputs) {
     const npy_intp *op = (const npy_intp *)self->op;
@@ -135,7 +144,8 @@ static int inc_subtensor(const thunk *self, PyArrayObject **inputs,
     return failed;
 }
 
-/* The row numbers that a vector of indices selects from an array. */
+/* The numbers of the rows that a vector of indices selects from an array. A negative
+ * index counts from the end. */
 class rows_of {
     PyArrayObject *indices;
     const int type_num;
@@ -160,6 +170,7 @@ class rows_of {
         return row < 0 ? row + length : row;
     }
 
+    /* Return 0, or set IndexError and return -1 if an index is out of bounds. */
     int check() const {
         for (npy_intp i = 0; i < count(); i++) {
             const npy_intp row = (*this)[i];
@@ -174,7 +185,7 @@ class rows_of {
     }
 };
 
-/* The distances in bytes of rows that indices select from the first row. */
+/* The offsets, in bytes from the array's first row, of the rows that indices select. */
 struct offsets_of {
     const rows_of &rows;
     const npy_intp stride;
@@ -184,7 +195,7 @@ struct offsets_of {
     }
 };
 
-/* Copy n rows of `size` bytes; row i is offsets[i] bytes after `from`. */
+/* Copy n rows of `size` bytes to consecutive memory; row i is at from + offsets[i]. */
 template <typename Offsets>
 static void take_rows(npy_intp n, npy_intp size, char *to, const char *from,
                       const Offsets &offsets) {
@@ -200,27 +211,30 @@ static void take_rows(npy_intp n, npy_intp size, char *to, const char *from,
     }
 }
 
+/* Compute an AdvancedSubtensor1: take the rows that a vector of indices selects. It has
+ * no parameters. */
 static int advanced_subtensor1(const thunk *self, PyArrayObject **inputs,
                                PyArrayObject **outputs) {
     PyArrayObject *from = inputs[0];
     const int nd = PyArray_NDIM(from);
-    const rows_of named(from, inputs[1]);
+    const rows_of selected(from, inputs[1]);
     npy_intp dims[NPY_MAXDIMS];
     memcpy(dims, PyArray_DIMS(from), nd * sizeof(npy_intp));
-    dims[0] = named.count();
-    if (named.check() || put_empty(outputs, nd, dims, self->types[0], 0))
+    dims[0] = selected.count();
+    if (selected.check() || put_empty(outputs, nd, dims, self->types[0], 0))
         return -1;
     if (!is_plain(from, self->types[0]) || !can_copy(outputs[0], from))
         return put(outputs,
                    PyArray_TakeFrom(from, (PyObject *)inputs[1], 0, NULL, NPY_RAISE));
-    /* Not the stride, which is arbitrary if there is one row. */
+    /* The distance between rows. The stride is not usable: it is arbitrary if the array
+     * has one row. */
     const npy_intp size = rows(from, 0).unit;
     take_rows(dims[0], size, PyArray_BYTES(outputs[0]), PyArray_BYTES(from),
-              offsets_of{named, size});
+              offsets_of{selected, size});
     return 0;
 }
 
-/* Add n numbers, in this order; number i is added offsets[i] bytes after `to`. */
+/* Add n numbers one after another: number i to the element at to + offsets[i]. */
 template <typename T, typename Offsets>
 static void add_numbers(npy_intp n, char *to, const Offsets &offsets, const char *from,
                         npy_intp from_stride) {
@@ -228,7 +242,8 @@ static void add_numbers(npy_intp n, char *to, const Offsets &offsets, const char
         *(T *)(to + offsets[i]) += *(const T *)(from + i * from_stride);
 }
 
-/* Add values to rows of an array; both have nd dimensions and strides. */
+/* Add values at `from` to rows of an array at `to`. dims has the nd dimensions of the
+ * values; strides are in bytes. */
 template <typename T>
 static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char *to,
                         const npy_intp *to_strides, const char *from,
@@ -241,7 +256,8 @@ static void add_to_rows(const rows_of &rows, int nd, const npy_intp *dims, char 
                             from, from_strides + 1);
 }
 
-/* Add to rows of an array, in the order of indices. op: whether to work in-place. */
+/* Compute an AdvancedIncSubtensor1: add values to the rows that a vector of indices
+ * selects, in the order of the indices. op[0]: whether it works in-place. */
 static int advanced_inc_subtensor1(const thunk *self, PyArrayObject **inputs,
                                    PyArrayObject **outputs) {
     PyArrayObject *value = inputs[1];

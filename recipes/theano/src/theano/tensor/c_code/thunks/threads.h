@@ -3,10 +3,11 @@
 
 /* Threads that share the loops of a large Elemwise or reduction.
  *
- * The calling thread divides the loops into parts, and runs the first one. If the
- * others would take long, it wakes helper threads, and each thread runs the next part
- * until none is left. If other processes use the CPUs of the helpers, the calling
- * thread runs the parts itself. */
+ * The calling thread divides the loops into parts, and measures the time of the first
+ * part. If the remaining parts would take long, it wakes helper threads. Then each
+ * thread, including the calling thread, repeatedly takes the next part and runs it. If
+ * other processes occupy the helpers' CPUs, the calling thread runs all parts itself.
+ */
 
 #include <algorithm>
 #include <pthread.h>
@@ -14,16 +15,19 @@
 #include <time.h>
 #include "theano_tensor.h"
 
-/* Loops in parts, which can run in any order and at the same time. */
+/* Loops divided into parts, which can run in any order and at the same time. */
 struct divided_loops {
+    /* Runs the parts from number `part` to number end - 1. */
     void (*run)(const divided_loops *self, npy_intp part, npy_intp end);
     npy_intp n_parts;
+    /* The number of the next part to run. */
     npy_intp next = 0;
 
     divided_loops(void (*run)(const divided_loops *, npy_intp, npy_intp),
                   npy_intp n_parts)
         : run(run), n_parts(n_parts) {}
 
+    /* Repeatedly take the next part and run it, until no part remains. */
     void run_parts() {
         npy_intp part;
         while ((part = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < n_parts)
@@ -31,17 +35,23 @@ struct divided_loops {
     }
 };
 
+/* The helper threads of the process. They run the loops of one op at a time. */
 static class helper_threads {
-    /* SPINS: at 40 to 140 cycles each, about 50 us. STACK: the size of a helper's stack
-     * in bytes; any_strides uses 64 kB. */
+    /* SPINS: the pause instructions for which a thread waits for the helpers before it
+     * sleeps: about 50 us, at 40 to 140 cycles for each. STACK: the size of a helper's
+     * stack in bytes, of which any_strides uses 64 kB. */
     enum { SPINS = 1000, STACK = 1 << 19 };
 
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t added = PTHREAD_COND_INITIALIZER,
                    finished = PTHREAD_COND_INITIALIZER;
+    /* The numbers of helpers that exist, that should still join the present loops, and
+     * that run parts of them. */
     int n_started = 0, n_wanted = 0, n_running = 0;
+    /* The loops that the helpers run, or NULL. */
     divided_loops *loops = NULL;
 
+    /* The main loop of a helper: wait for loops and run parts of them. */
     void help() {
         pthread_mutex_lock(&mutex);
         for (;;) {
@@ -63,9 +73,9 @@ static class helper_threads {
         return NULL;
     }
 
-    /* Start helpers until there are n. They handle no signals: Python's handlers run in
-     * the thread that the user's program expects. If the system refuses a thread, start
-     * no more. */
+    /* Start helpers until n exist. They block all signals, so that the system delivers
+     * signals to the threads of the user's program. If the system refuses to start a
+     * thread, limit max_helpers to the number of existing helpers. */
     void start_until(int n) {
         sigset_t all, before;
         pthread_attr_t attributes;
@@ -86,7 +96,9 @@ static class helper_threads {
   public:
     int max_helpers = 0;
 
-    /* Run the parts from number `next` on, with n helpers. */
+    /* Run the parts from number shared->next on in this thread and in up to n helpers.
+     * If the helpers run loops of another thread, run all parts in this thread. Return
+     * when all parts are complete. */
     void run(divided_loops *shared, int n) {
         pthread_mutex_lock(&mutex);
         if (!loops) {
@@ -98,7 +110,8 @@ static class helper_threads {
         }
         pthread_mutex_unlock(&mutex);
         shared->run_parts();
-        /* The helpers run their last parts. To sleep takes longer than most parts. */
+        /* The helpers may still run their last parts. Spin before this thread sleeps,
+         * because sleeping takes longer than most parts. */
         for (int i = 0; i < SPINS && __atomic_load_n(&n_running, __ATOMIC_RELAXED); i++)
             __builtin_ia32_pause();
         pthread_mutex_lock(&mutex);
@@ -111,7 +124,7 @@ static class helper_threads {
         pthread_mutex_unlock(&mutex);
     }
 
-    /* Forget the helpers: a forked process does not have them. */
+    /* Reset the state in a forked process, in which the helper threads do not exist. */
     static void forget();
 } helpers;
 
@@ -121,18 +134,21 @@ void helper_threads::forget() {
     helpers.max_helpers = max_helpers;
 }
 
-/* The loops of theano_walk_loops in parts: dimension d is divided. */
+/* The loops of theano_walk_loops, divided into parts along loop number d. The
+ * parameters of theano_walk_loops are fields; `walk` is its parameter `run`. */
 template <typename Run> struct divided_walk : divided_loops {
     int last, n, d;
     const npy_intp *sizes, *strides;
     char *const *data;
     const Run &walk;
-    /* All parts but the last one have a multiple of `unit` iterations. */
+    /* Loop d has n_units units of `unit` iterations; the last unit may be shorter. A
+     * part consists of whole units. */
     npy_intp n_units, unit;
 
     divided_walk(npy_intp n_parts, const Run &walk)
         : divided_loops(run_parts, n_parts), walk(walk) {}
 
+    /* Return the number of a part's first iteration of loop d. */
     npy_intp start(npy_intp part) const {
         return std::min(sizes[d], part * n_units / n_parts * unit);
     }
@@ -150,13 +166,15 @@ template <typename Run> struct divided_walk : divided_loops {
     }
 };
 
+/* Return the time of the monotonic clock in nanoseconds. */
 static npy_int64 read_nanoseconds() {
-    timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000000LL + now.tv_nsec;
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* Return whether loops have so many elements that threads may compute them faster. */
+/* Return whether helpers are allowed, and loops have so many elements that several
+ * threads may be faster than one thread. */
 static bool are_large(int last, const npy_intp *sizes) {
     enum { FEW_ELEMENTS = 1 << 13 };
     npy_intp n_elements = 1;
@@ -165,16 +183,21 @@ static bool are_large(int last, const npy_intp *sizes) {
     return helpers.max_helpers && n_elements >= FEW_ELEMENTS;
 }
 
-/* Walks loops in threads, which compute different elements of array number `output`.
- * `run` must not fail or use Python. If vectors of elements are computed by other
- * functions than the remaining elements, the results must not depend on the number of
- * threads: the innermost iterations of parts are multiples of Run::AT_ONCE. If there
- * are fewer than Run::FEW, this also applies to the next loop. */
+/* Runs loops in several threads, as the parameter `walk` of theano_run_loops. Each
+ * thread computes different elements of array number `output`. `run` must neither fail
+ * nor use Python.
+ *
+ * The results do not depend on the number of threads, although a SIMD function and the
+ * scalar function for the remaining elements may round differently. For this purpose, a
+ * part of the innermost loop has a multiple of Run::AT_ONCE iterations, except for the
+ * last part. If the innermost loop has fewer than Run::FEW iterations, `run` may
+ * exchange it with the loop around it, so the same holds for parts of that loop. */
 struct in_threads {
     int output;
 
-    /* HELPER_NANOSECONDS: a helper is woken for at least this remaining time. To wake
-     * one takes the calling thread 5 to 10 us on a virtual machine. */
+    /* HELPER_NANOSECONDS: one helper is woken for each such period of the remaining
+     * time. To wake a helper takes the calling thread 5 to 10 us on a virtual machine.
+     */
     enum { PARTS_PER_THREAD = 8, MAX_PARTS = 128, HELPER_NANOSECONDS = 25000 };
 
     template <typename Run>
@@ -182,7 +205,9 @@ struct in_threads {
                    char **data, const Run &run) const {
         if (!are_large(last, sizes))
             return theano_walk_loops(last, sizes, strides, n, data, run);
-        /* Divide the outermost dimension with enough units, otherwise the largest. */
+        /* Divide the outermost loop that has enough units for all parts, or else the
+         * loop with the most units. Loops along which the output does not move cannot
+         * be divided. */
         const npy_intp max_parts =
             std::min<npy_intp>(MAX_PARTS, PARTS_PER_THREAD * (1 + helpers.max_helpers));
         int divided = last;
@@ -223,7 +248,8 @@ struct in_threads {
     }
 };
 
-/* set_threads(n): set the largest number of threads that run the loops of an op. */
+/* set_threads(n): set the largest number of threads that run the loops of an op,
+ * including the calling thread. At most 1024 threads are used. */
 static PyObject *set_threads(PyObject *, PyObject *number) {
     const long n_threads = PyLong_AsLong(number);
     if (n_threads == -1 && PyErr_Occurred())

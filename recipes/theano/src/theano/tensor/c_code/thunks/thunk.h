@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_THUNK_H
 #define THEANO_THUNKS_THUNK_H
 
-/* The structure of precompiled thunks, and how they run. */
+/* The struct of a precompiled thunk, and the functions that make and run a thunk. */
 
 #include <algorithm>
 #include <utility>
@@ -11,23 +11,32 @@
 
 struct thunk;
 
-/* Compute outputs. Before the call, an output is NULL or an earlier result, with any
- * dimensions. The caller owns the outputs after the call, also after an error, -1. */
+/* Computes an op's outputs. Before the call, each output is NULL or an earlier result
+ * with any dimensions. After the call, also after a failure, the caller owns the
+ * outputs. Returns 0, or -1 with an exception set. */
 typedef int (*computation)(const thunk *self, PyArrayObject **inputs,
                            PyArrayObject **outputs);
 
 struct thunk {
-    /* The first field: the list in which the caller finds the exception. */
+    /* The list for the exception. It must be the first field, because the virtual
+     * machine reads it there. */
     PyObject *error;
     computation compute;
+    /* The op's parameters: for `elemwise` and `reduce`, a theano_elemwise_op; for other
+     * computations, an array of npy_intp. A comment "op[i]: ..." at the computation
+     * describes the elements; precompiled_ops.py writes them. */
     const void *op;
-    int n_inputs, n_outputs, failure;
-    /* For inputs, then outputs: NumPy's type number (~number for a scalar), and the
-     * storage. */
+    int n_inputs, n_outputs;
+    /* The value that the thunk returns on failure. */
+    int failure;
+    /* For the inputs, then for the outputs: NumPy's type number of an array, or ~number
+     * for a NumPy scalar. */
     const int *types;
+    /* For the inputs, then for the outputs: the storage, a list of one object. */
     PyObject *storages[];
 };
 
+/* Return the name of a type number for error messages: "NPY_FLOAT64" for 12. */
 static const char *type_name(int type_num) {
 #define NAME(name)                                                                     \
     if (type_num == name)                                                              \
@@ -50,7 +59,7 @@ static const char *type_name(int type_num) {
     return "another";
 }
 
-/* Return whether an object is a NumPy scalar of a type. */
+/* Return whether an object is a NumPy scalar with a type number. */
 static bool is_scalar(PyObject *object, int type_num) {
     PyArray_Descr *descr = PyArray_DescrFromType(type_num);
     const bool result = PyObject_TypeCheck(object, descr->typeobj);
@@ -58,7 +67,8 @@ static bool is_scalar(PyObject *object, int type_num) {
     return result;
 }
 
-static int check(PyObject *value, int type) {
+/* Return 0 if a value has a type (struct thunk), or -1 with an exception set. */
+static int check_type(PyObject *value, int type) {
     if (type < 0) {
         if (is_scalar(value, ~type))
             return 0;
@@ -71,13 +81,16 @@ static int check(PyObject *value, int type) {
     return -1;
 }
 
-static int call(const thunk *self, PyArrayObject **inputs, PyArrayObject **outputs) {
+/* Check the values in the storages, compute the outputs, and check their alignment.
+ * Return 0, or -1 with an exception set. */
+static int compute_outputs(const thunk *self, PyArrayObject **inputs,
+                           PyArrayObject **outputs) {
     for (int i = 0; i < self->n_inputs + self->n_outputs; i++) {
         PyObject *value = *theano_item(self->storages[i]);
         const bool is_output = i >= self->n_inputs;
         if (is_output && (value == Py_None || self->types[i] < 0))
             continue;
-        if (check(value, self->types[i]))
+        if (check_type(value, self->types[i]))
             return -1;
         if (is_output)
             outputs[i - self->n_inputs] = (PyArrayObject *)Py_NewRef(value);
@@ -95,16 +108,18 @@ static int call(const thunk *self, PyArrayObject **inputs, PyArrayObject **outpu
     return 0;
 }
 
+/* Run a thunk; this is the function in its capsule. On success, store the outputs and
+ * return 0. Otherwise move the exception into self->error and return self->failure. */
 static int run(void *context) {
     const thunk *self = (const thunk *)context;
     PyArrayObject *inputs[self->n_inputs], *outputs[self->n_outputs];
     memset(outputs, 0, sizeof(outputs));
-    const int failed = call(self, inputs, outputs);
+    const int failed = compute_outputs(self, inputs, outputs);
     for (int i = 0; i < self->n_outputs; i++) {
-        PyObject *unused = (PyObject *)outputs[i];
+        PyObject *released = (PyObject *)outputs[i];
         if (!failed)
-            std::swap(unused, *theano_item(self->storages[self->n_inputs + i]));
-        Py_XDECREF(unused);
+            std::swap(released, *theano_item(self->storages[self->n_inputs + i]));
+        Py_XDECREF(released);
     }
     if (!failed)
         return 0;
@@ -121,8 +136,9 @@ static void destroy(PyObject *capsule) {
     PyMem_Free(self);
 }
 
-/* Make a capsule with a copy of a thunk. "op" and "types" are copied if their sizes, in
- * bytes, are not 0; otherwise they must outlive the capsule. */
+/* Make a capsule with a copy of the thunk `like` and with `storages`. Sizes are in
+ * bytes. If op_size or types_size is not 0, copy like.op or like.types too; otherwise
+ * it must outlive the capsule. Return NULL and set an exception on failure. */
 static PyObject *new_thunk(const thunk &like, PyObject *const *storages, size_t op_size,
                            size_t types_size) {
     const int n = like.n_inputs + like.n_outputs;

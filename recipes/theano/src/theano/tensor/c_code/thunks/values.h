@@ -5,11 +5,11 @@
 
 #include "thunk.h"
 
-/* The number of references to the old value of an output: the storage and
- * outputs[i]. */
+/* The number of references to an output's old value before a computation: from the
+ * storage and from outputs[i]. */
 enum { IN_STORAGE = 2 };
 
-/* Return an integer of any supported type as npy_intp. */
+/* Return the integer at `data`, whose NumPy type number is type_num, as npy_intp. */
 static npy_intp integer_at(const void *data, int type_num) {
     switch (type_num) {
     case NPY_BOOL:
@@ -23,6 +23,7 @@ static npy_intp integer_at(const void *data, int type_num) {
     }
 }
 
+/* Return input i, an array of one integer or a NumPy scalar, as npy_intp. */
 static npy_intp integer(const thunk *self, PyArrayObject **inputs, int i) {
     if (self->types[i] >= 0)
         return integer_at(PyArray_DATA(inputs[i]), self->types[i]);
@@ -31,17 +32,21 @@ static npy_intp integer(const thunk *self, PyArrayObject **inputs, int i) {
     return integer_at(&value, ~self->types[i]);
 }
 
-/* Set an output to an array and steal the reference; NULL means an error. */
+/* Set an output to an array, and steal the reference to the array. Return 0, or -1 if
+ * the array is NULL, after a failure. */
 static int put(PyArrayObject **output, PyObject *array) {
     Py_XSETREF(*output, (PyArrayObject *)array);
     return array ? 0 : -1;
 }
 
+/* Return whether an array exists and has the dimensions `dims`. */
 static bool has_dims(PyArrayObject *array, int nd, const npy_intp *dims) {
     return array && PyArray_NDIM(array) == nd &&
            PyArray_CompareLists(PyArray_DIMS(array), dims, nd);
 }
 
+/* Set an output to an uninitialized array, unless it has the dimensions `dims` already.
+ * Return 0, or -1 with an exception set. */
 static int put_empty(PyArrayObject **output, int nd, npy_intp *dims, int type_num,
                      int in_fortran_order) {
     if (has_dims(*output, nd, dims))
@@ -49,20 +54,24 @@ static int put_empty(PyArrayObject **output, int nd, npy_intp *dims, int type_nu
     return put(output, PyArray_EMPTY(nd, dims, type_num, in_fortran_order));
 }
 
-/* Return whether an array is plain: of the type, C-contiguous, aligned and in native
+/* Return whether an array has a type and is plain: C-contiguous, aligned, and in native
  * byte order. */
 static bool is_plain(PyArrayObject *array, int type_num) {
     return PyArray_TYPE(array) == type_num && PyArray_IS_C_CONTIGUOUS(array) &&
            PyArray_ISBEHAVED_RO(array);
 }
 
-/* Return whether a plain array can be copied to another array by memcpy. */
+/* Return whether memcpy can copy elements of the plain array `from` to `to`: whether
+ * `to` is plain, has the same type, and does not overlap `from`. */
 static bool can_copy(PyArrayObject *to, PyArrayObject *from) {
-    const char *first = PyArray_BYTES(to), *other = PyArray_BYTES(from);
-    return is_plain(to, PyArray_TYPE(from)) && (first + PyArray_NBYTES(to) <= other ||
-                                                other + PyArray_NBYTES(from) <= first);
+    const char *target = PyArray_BYTES(to), *source = PyArray_BYTES(from);
+    return is_plain(to, PyArray_TYPE(from)) &&
+           (target + PyArray_NBYTES(to) <= source ||
+            source + PyArray_NBYTES(from) <= target);
 }
 
+/* Set an output to a copy of an array; reuse the output's memory if memcpy can copy the
+ * array to it. Return 0, or -1 with an exception set. */
 static int put_copy(PyArrayObject **output, PyArrayObject *from) {
     if (!has_dims(*output, PyArray_NDIM(from), PyArray_DIMS(from)) ||
         !is_plain(from, PyArray_TYPE(from)) || !can_copy(*output, from))
