@@ -1,4 +1,4 @@
-"""Configure Sphinx for Theano's manual: the sdist has the text, but no configuration."""
+"""Configure Sphinx for Theano's manual: the sdist has the text but no Sphinx configuration."""
 
 import sys
 from pathlib import Path
@@ -19,7 +19,7 @@ extensions = [
     *("sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx.ext.napoleon", "sphinx.ext.todo"),
     "mathml",
 ]
-# Theano's own configuration defined these roles.
+# The manual uses these roles, which Theano's own configuration defined.
 rst_prolog = "\n".join(f".. role:: {name}" for name in ("red", "pink", "blue"))
 html_theme = "furo"
 html_copy_source = False
@@ -27,19 +27,19 @@ html_show_sourcelink = False
 
 
 def mend(app: Any, document: nodes.document) -> None:
-    """Replace missing pictures by text, and remove remote pictures and error markers."""
+    """Replace images, which the sdist lacks, by text; remove remote images and error markers."""
     for raw in list(document.findall(nodes.raw)):
         if "src=" in raw.astext():
             raw.parent.remove(raw)
-    for marked in list(document.findall(nodes.problematic)):
-        marked.parent.replace(marked, nodes.Text(marked.astext()))
+    for problem in list(document.findall(nodes.problematic)):
+        problem.parent.replace(problem, nodes.Text(problem.astext()))
     for image in list(document.findall(nodes.image)):
         name = Path(image["uri"]).name
         text = nodes.emphasis("", f"(picture {name}, not in the sdist)")
-        within = isinstance(image.parent, nodes.TextElement)
-        image.replace_self(text if within else nodes.paragraph("", "", text))
+        inline = isinstance(image.parent, nodes.TextElement)
+        image.replace_self(text if inline else nodes.paragraph("", "", text))
 
 
 def setup(app: Any) -> None:
-    """Connect to Sphinx before it collects pictures, at priority 500."""
+    """Call ``mend`` at priority 100: before Sphinx collects the images, at priority 500."""
     app.connect("doctree-read", mend, priority=100)

@@ -8,14 +8,15 @@ from docutils import nodes
 from latex2mathml import converter
 
 
-def renderer(display: str) -> Callable[[Any, Any], None]:
-    """Make the function that writes a formula, with ``display`` "inline" or "block"."""
+def make_renderer(display: str) -> Callable[[Any, Any], None]:
+    """Return the function that writes a formula; ``display`` is "inline" or "block"."""
 
     def render(writer: Any, node: Any) -> None:
         text = node.astext()
         try:
             writer.body.append(converter.convert(text, display=display))
-        except Exception:  # the errors share no class; invalid LaTeX stays as text
+        # The errors of latex2mathml have no common base class. Write invalid LaTeX as text.
+        except Exception:
             writer.body.append(f"<code>{html.escape(text)}</code>")
         raise nodes.SkipNode
 
@@ -23,6 +24,8 @@ def renderer(display: str) -> Callable[[Any, Any], None]:
 
 
 def setup(app: Any) -> None:
-    """Register the renderer with Sphinx."""
-    app.add_html_math_renderer("mathml", (renderer("inline"), None), (renderer("block"), None))
+    """Register the MathML renderer with Sphinx and select it."""
+    app.add_html_math_renderer(
+        "mathml", (make_renderer("inline"), None), (make_renderer("block"), None)
+    )
     app.config.html_math_renderer = "mathml"
