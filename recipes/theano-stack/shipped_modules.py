@@ -64,7 +64,8 @@ def make_products(dtype):
     for alpha in make_constant(1, dtype), scalar():
         for ger in blas_c.cger_inplace, blas_c.cger_no_inplace:
             yield ger(matrix(), alpha, vector(), vector())
-    yield blas.batched_dot(make_variable(3, dtype), make_variable(3, dtype))
+    for ndims in (3, 3), (3, 2), (2, 3):
+        yield blas.batched_dot(*(make_variable(ndim, dtype) for ndim in ndims))
 
 
 def make_network_ops(dtype):
@@ -172,6 +173,22 @@ def make_float_operations(dtype):
         yield from make_elementwise(getattr(s, f"convert_to_{dtype}"), converted_dtype)
 
 
+def make_vector_operations(dtype):
+    """Yield operations on vectors that chains (``theano/tensor/linkers/chains.py``) compute.
+
+    Chains need only operands that are not broadcast.
+    """
+    s = scalar
+    operations = [
+        (s.clip, dtype, dtype, dtype),
+        *((op, dtype) for op in (s.ceil, s.floor, s.expm1, s.round_half_away_from_zero)),
+        *((getattr(s, f"convert_to_{dtype}"), name) for name in ("int16", "int32", "uint8")),
+        *((getattr(s, f"convert_to_{name}"), dtype) for name in ("int8", "int16", "int32", "int64")),
+    ]
+    for op, *dtypes in operations:
+        yield elemwise.Elemwise(op)(*(make_variable(1, name) for name in dtypes))
+
+
 def make_integer_operations(dtype):
     """Yield elementwise operations on integers of the dtype.
 
@@ -195,6 +212,8 @@ def make_integer_operations(dtype):
         ):
             yield from make_elementwise(op, dtype, second_dtype)
     yield from make_elementwise(s.switch, "bool", dtype, dtype)
+    for converted_dtype in "bool", "int8", "int16", "int32", "uint8", "float32", "float64":
+        yield from make_elementwise(getattr(s, f"convert_to_{dtype}"), converted_dtype)
 
 
 def make_reductions(dtype):
@@ -243,7 +262,7 @@ def write_level(level, directory):
     """Compile the modules and loops for a level of processors, such as "avx512"."""
     shipped.write(make_module_linkers(), level, directory)
     loops = itertools.chain(
-        make_linkers([make_float_operations, make_reductions]),
+        make_linkers([make_float_operations, make_vector_operations, make_reductions]),
         make_linkers([make_integer_operations], ["int64"]),
     )
     shipped_loops.write(loops, level, directory)

@@ -31,7 +31,7 @@ def prefix() -> Path:
 
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """Start the cluster with up.sh; yield the command prefix that runs a command on its head."""
+    """Start the cluster with up.sh; yield the command prefix that runs a command on node head."""
     if os.geteuid() != 0:
         pytest.skip("the daemons of the cluster need root")
     if missing := [program for program in PROGRAMS if not shutil.which(program)]:

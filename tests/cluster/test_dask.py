@@ -67,7 +67,7 @@ def packages(run: Run) -> str:
 
 @pytest.fixture
 def example() -> tuple[str, str]:
-    """Return two parts of the example: the code of the function, and the code that uses Slurm."""
+    """Return code of docs/clusters.md: the function's code, and the code that uses Slurm."""
     page = (paths.ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
     section = page.partition("\n## Many tasks of one program\n")[2]
     joblib, _, slurm = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)

@@ -46,7 +46,14 @@ def run_python(base_environ, compiledir):
     """
 
     def run(code, *options, flags="", **environ):
-        """Run code with options of Python, Theano flags and more environment variables."""
+        """Run code; return the finished process.
+
+        Args:
+            code: the source code.
+            options: command-line options of Python.
+            flags: THEANO_FLAGS, in addition to the compile cache's directory.
+            environ: environment variables, in addition to ``base_environ``.
+        """
         environ = {
             **base_environ,
             "THEANO_FLAGS": f"base_compiledir={compiledir},cmodule.shipped=,{flags}",
@@ -83,9 +90,10 @@ def vectorized_lines(run_python, tmp_path):
 
 @pytest.fixture
 def start_python(base_environ):
-    """Return a function that starts code in a new interpreter, without shipped modules.
+    """Return a function that starts a new interpreter with code, and returns the running process.
 
-    Pipes connect the test to the process. The process is killed when the test ends.
+    The process uses no shipped modules. Pipes connect the test to the process. The process is
+    killed when the test ends.
     """
     processes = []
 

@@ -42,7 +42,7 @@ def test_functions_of_deep_graphs(layers):
 
 
 def test_gradients_are_computed_in_the_order_of_recursion():
-    """theano.grad calls the ops' grad methods in the order of the recursion that it replaced."""
+    """theano.grad calls the ops' grad methods in the order of stock Theano's recursive function."""
     names = []
 
     class Step(theano.Op):

@@ -293,7 +293,10 @@ def test_chains_of_slices_select_numpys_elements(seed):
 
 @pytest.mark.parametrize("ends", [(slice(1, None),), (slice(1, None), slice(None, -1))])
 def test_a_long_chain_of_slices_has_few_operations(ends):
-    """A chain of 200 slices needs few operations; without the patch, 1,001, or an error."""
+    """A chain of 200 slices needs fewer than 7 operations.
+
+    Without the patch, it needs 1,001 operations, or theano.function raises an error.
+    """
     x = tt.lvector()
     function = theano.function([x], apply_slices(x, ends * (200 // len(ends))))
     assert len(function.maker.fgraph.apply_nodes) < 7
@@ -377,7 +380,7 @@ def test_two_outputs_of_an_op_are_not_equal():
     assert Order().find_equal(tt.eq(total, op(ANY, N)[0])).data
 
 
-# The largest length of a dimension that Order assumes.
+# Order assumes that no dimension is longer than this.
 LONGEST = 2**48
 
 

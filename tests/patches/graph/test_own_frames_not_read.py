@@ -15,7 +15,7 @@ from theano.misc import frames
 
 @pytest.fixture
 def read_files(monkeypatch):
-    """Return a list; the name of each file of which a line is read is appended to it."""
+    """Return a list to which each call of linecache.getline appends its file."""
     files = []
     getline = linecache.getline
     monkeypatch.setattr(

@@ -113,7 +113,8 @@ GATES = {
 def test_gates_of_one_product(run_python, gates):
     """Gradients are right for gates that are slices of one product.
 
-    One factor of the gradient's product is an output of the scan; the other becomes an output.
+    A gradient sums a product of two factors over the steps. One factor is already an output of the
+    scan; the optimizer makes the other factor an output too.
     """
     result = run_python(
         f"""

@@ -36,7 +36,10 @@ def test_maximum_and_minimum_of_a_vector(dtype):
     "types", [p for p in itertools.product(INTEGERS, repeat=2) if np.result_type(*p).kind in "iu"]
 )
 def test_maximum_and_minimum_of_two_numbers(types):
-    """Results equal Python's for any pair of types, where C would compare -1 as unsigned."""
+    """Results equal Python's for all pairs of types that have a common integer type.
+
+    In C, a comparison of int32 and uint32 converts negative numbers to uint32.
+    """
     x, y = (tt.vector(dtype=dtype) for dtype in types)
     function = theano.function([x, y], [tt.maximum(x, y), tt.minimum(x, y)])
     pairs = list(itertools.product(*map(extremes, types)))

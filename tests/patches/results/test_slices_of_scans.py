@@ -95,8 +95,8 @@ def test_equal_initial_values_are_all_kept(initial):
     with theano.configparser.change_flags(on_opt_error="raise"):
         function = theano.function(inputs, states[-1])
     arguments = [np.ones((1, 2), variable.dtype) for variable in inputs]
-    # The three initial values are zeros without an input, and ones with an input of ones. Each step
-    # adds 1 to the sum of the last value and the value three steps ago.
+    # The three initial values are ones if the initial state has an input, otherwise zeros. Each
+    # step adds 1 to the sum of the last value and the value three steps ago.
     first = len(inputs)
     values = [first] * 3
     for _ in range(4):

@@ -9,7 +9,7 @@ from builder.maintenance import patches, theano_changes
 
 
 def test_page_has_each_patch_once():
-    names = re.findall(r"patches/(\S+)`: \d+ lines added", theano_changes.render())
+    names = re.findall(r"patches/(\S+)`: \d+ lines? added", theano_changes.render())
     assert sorted(names) == sorted(patches.list_patches(theano_changes.RECIPE))
 
 

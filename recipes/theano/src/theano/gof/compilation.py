@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from io import StringIO
 from typing import Any, Self, TextIO
 
@@ -188,18 +188,30 @@ class CompilationPool:
     Leaving the context cancels the runs that have not started.
 
     Attributes:
+        nice: the number that is added to the nice value of g++; more lowers its priority.
         jobs: the largest number of parallel runs.
         names: the names of the modules whose compilation was requested.
+        runs: all runs of the pool.
     """
 
     # With more modules per run, g++ reads the headers less often. But Theano waits for a whole run
     # as soon as it needs one of the run's modules.
     modules_per_run = 32
 
+    def __init__(self, nice: int = 0) -> None:
+        self.nice = nice
+
     def __enter__(self) -> Self:
         self.jobs: int = config.cmodule.jobs or len(os.sched_getaffinity(0))
         self.names: set[str] = set()
+        self.runs: list[Compilation] = []
         return self
+
+    def wait_for_run(self) -> None:
+        """Wait until a run ends; return at once if all runs have ended."""
+        running = [run.future for run in self.runs if not run.future.done()]
+        if running:
+            wait(running, return_when=FIRST_COMPLETED)
 
     def compile(self, modules: Iterable[tuple[ModuleParts, Arguments]]) -> None:
         """Start to compile modules.
@@ -208,7 +220,11 @@ class CompilationPool:
             modules: pairs of a DynamicModule and compile_str's arguments for it.
         """
         if not self.names:
-            self.executor = ThreadPoolExecutor(self.jobs)
+            # On Linux, each thread has its own nice value, which the processes that it starts
+            # inherit.
+            self.executor = ThreadPoolExecutor(
+                self.jobs, initializer=os.nice, initargs=(self.nice,)
+            )
             self.directory = tempfile.TemporaryDirectory(prefix="theano-")
         groups: dict[Any, list[tuple[ModuleParts, Arguments]]] = {}
         for module, arguments in modules:
@@ -272,9 +288,14 @@ class CompilationPool:
         arguments["preargs"] = [*self.compiler_flags(arguments), *linker_flags]
         cmd, lib_filename = cmodule.GCC_compiler.write_source(location=location, **arguments)
         compilation = Compilation(self.executor, cmd, lib_filename)
+        self.runs.append(compilation)
         compilations.update((name, compilation) for name in names)
 
     def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel the runs that have not started, wait for the others, and remove all files."""
         if self.names:
             for name in self.names:
                 compilations.pop(name, None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import theano
 from theano import config
-from theano.gof import graph
+from theano.gof import background_compilation, graph
 from theano.gof.compilation import Arguments, CompilationPool, ModuleParts
 
 if TYPE_CHECKING:
@@ -20,6 +20,34 @@ if TYPE_CHECKING:
 linkers: dict[Apply, CLinker] = {}
 # Maps a node with an inner graph to the inner function, which is optimized but not linked yet.
 inner_functions: dict[Apply, Any] = {}
+
+
+class UnlinkedFunction:
+    """Callable that makes the thunks of an optimized graph and returns its Function.
+
+    Attributes:
+        maker: the FunctionMaker, whose graph is optimized.
+        defaults: the initial values of the function's inputs.
+        profile: the profile to which the time is added, or None.
+        seconds: the time that optimization took.
+    """
+
+    def __init__(self, maker: Any, defaults: Sequence[Any], profile: Any, start: float) -> None:
+        """Store the parts of a function whose optimization started at the time ``start``."""
+        self.maker = maker
+        self.defaults = defaults
+        self.profile = profile
+        self.seconds = time.time() - start
+
+    def __call__(self) -> Any:
+        """Make the thunks and return the Function."""
+        start = time.time()
+        with theano.change_flags(compute_test_value="off"):
+            function = self.maker.create(self.defaults)
+        if self.profile:
+            self.profile.compile_time += self.seconds + time.time() - start
+            self.profile.nb_nodes = len(function.maker.fgraph.apply_nodes)
+        return function
 
 
 def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
@@ -145,6 +173,7 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
             for node in started_nodes:
                 linkers.pop(node, None)
                 inner_functions.pop(node, None)
+    background_compilation.compiler.start()
 
 
 def make_thunks(

@@ -203,8 +203,8 @@ def acquire(path: str) -> IO[str] | LockFile | NoLock:
     """Acquire a record lock on a file; create the file and its directory if needed.
 
     The kernel releases the lock when the process ends for any reason. The lock also excludes
-    processes on other hosts that share the directory. If the file system refuses the lock, a lock
-    file is the fallback.
+    processes on other hosts that share the directory. If the file cannot be created or locked, a
+    lock file is the fallback.
 
     Returns:
         The lock; its method close() releases it.
@@ -244,11 +244,12 @@ def _is_at(file: IO[str], path: str) -> bool:
 
 
 def fall_back(path: str, error: OSError) -> LockFile | NoLock:
-    """Acquire a lock file after the kernel refused to lock a file.
+    """Create the lock file `path`.held, because the file at `path` cannot be locked.
 
     Args:
-        path: the path of the file; the lock file is `path`.held.
-        error: the kernel's error.
+        path: the path of the file.
+        error: the reason: the directory or the file could not be created, or the kernel refused the
+            lock.
 
     Returns:
         The lock, or a NoLock if the lock file cannot be created.
@@ -256,7 +257,8 @@ def fall_back(path: str, error: OSError) -> LockFile | NoLock:
     try:
         lock = LockFile(f"{path}.held")
     except OSError as refused:
-        # This process cannot write to the directory, so it needs no lock.
+        # This process cannot create files in the directory. So it cannot change the cache that the
+        # lock protects, and needs no lock.
         _logger.debug("%s: no lock: %s", path, refused)
         return NoLock()
     _warn_of_refusal(path, error.strerror)

@@ -27,6 +27,12 @@ def is_natural(number: int) -> bool:
 
 
 add(
+    "cmodule.background",
+    "Compile fused loops in the background, at low priority. Until they are compiled, compute the"
+    " same results by shipped loops.",
+    BoolParam(True),
+)
+add(
     "cmodule.jobs",
     "The number of parallel runs of g++. 0: one for each CPU that this process may use.",
     IntParam(0, is_natural),

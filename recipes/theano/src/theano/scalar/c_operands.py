@@ -38,6 +38,22 @@ def in_type(inputs: Sequence[Variable], names: Sequence[str], type: Scalar) -> S
     ]
 
 
+def in_integer_type(
+    inputs: Sequence[Variable], names: Sequence[str], type: Scalar
+) -> Sequence[str]:
+    """Return C code that converts operands of a bitwise op to a type, if this is an integer type.
+
+    Otherwise return the names unchanged, because C has no bitwise operations of floats. For
+    example, the type of the result is float64 if the operands are int64 and uint64.
+
+    Args:
+        inputs: the operands.
+        names: the C names of the operands.
+        type: the type of the op's output.
+    """
+    return in_type(inputs, names, type) if type in basic.discrete_types else names
+
+
 def comparable(inputs: Sequence[Variable], names: Sequence[str]) -> Sequence[str]:
     """Return C code that converts operands of a comparison to a type that holds all their values.
 

@@ -1,13 +1,15 @@
-"""Preparation of the C loop that runs a Scan's steps."""
+"""Preparation of the loops in C and in Python that run a Scan's steps."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from theano import config
+from theano.gof import link
 from theano.scan_module import replay
 
 if TYPE_CHECKING:
@@ -74,6 +76,66 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
         return n_steps
 
     return run_steps
+
+
+def make_call(function: Any, seconds: list[float]) -> Callable[[], None]:
+    """Return a function without arguments that computes the outputs of a step.
+
+    It calls a Scan's inner function. If the virtual machine leaves updates to its caller, it copies
+    the last outputs to the inputs that have an update.
+
+    Args:
+        function: the inner function.
+        seconds: a list of one number, to which each call adds its time.
+    """
+    fn = function.fn
+    updates = []
+    if getattr(fn, "need_update_inputs", True):
+        updated = [
+            storage
+            for inp, storage in zip(
+                function.maker.expanded_inputs, function.input_storage, strict=False
+            )
+            if inp.update is not None
+        ]
+        updates = list(zip(updated[::-1], function.output_storage[::-1], strict=False))
+
+    def call() -> None:
+        start = time.time()
+        try:
+            fn()
+        except Exception:
+            # Linkers in Python add the node to the exception, linkers in C do not.
+            if not hasattr(fn, "position_of_error"):
+                raise
+            # The C linker has no thunks, so the message has no shapes and strides.
+            thunks = getattr(fn, "thunks", None)
+            node = fn.nodes[fn.position_of_error]
+            link.raise_with_op(node, thunks and thunks[fn.position_of_error])
+        seconds[0] += time.time() - start
+        for storage, output in updates:
+            storage.data = output.data
+
+    return call
+
+
+def make_room(array: Any, type: Any, length: int, value: Any) -> Any:
+    """Return an array for all values of an output, whose first dimension is the step.
+
+    Args:
+        array: an array of an earlier call, which is reused if its size and type fit, or None.
+        type: the type of the output.
+        length: the number of values.
+        value: the first value.
+    """
+    if (
+        array is None
+        or array.shape[0] < length
+        or array.shape[1:] != value.shape
+        or array.dtype != value.dtype
+    ):
+        return type.value_zeros((length, *value.shape))
+    return array if array.shape[0] == length else array[:length]
 
 
 def address_of(array: Any) -> Any:

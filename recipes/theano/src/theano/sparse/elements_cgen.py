@@ -48,3 +48,31 @@ def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str)
         ndim=len(indices_of_dense),
         axis=indices_of_dense.index("i"),
     )
+
+
+def add_to_dense(inputs: Sequence[str], out: str, format: str) -> str:
+    """Return C code that adds the stored elements of a sparse matrix to a dense matrix.
+
+    The loops follow the strides of each array.
+
+    Args:
+        inputs: the C names of the sparse matrix's data, indices and indptr.
+        out: the C name of the dense matrix.
+        format: the format of the sparse matrix: "csc" or "csr".
+    """
+    data, indices, indptr = inputs
+    row, col = {"csc": ("inner", "outer"), "csr": ("outer", "inner")}[format]
+    return f"""
+{{
+    const npy_intp N = PyArray_DIMS({indptr})[0] - 1;
+
+    for (npy_intp outer = 0; outer < N; ++outer) {{
+        const npy_intp end = *(dtype_{indptr}*)PyArray_GETPTR1({indptr}, outer + 1);
+        for (npy_intp k = *(dtype_{indptr}*)PyArray_GETPTR1({indptr}, outer); k < end; ++k) {{
+            const npy_intp inner = *(dtype_{indices}*)PyArray_GETPTR1({indices}, k);
+            dtype_{out}& sum = *(dtype_{out}*)PyArray_GETPTR2({out}, {row}, {col});
+            sum = sum + *(dtype_{data}*)PyArray_GETPTR1({data}, k);
+        }}
+    }}
+}}
+"""

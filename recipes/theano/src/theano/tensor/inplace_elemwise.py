@@ -31,12 +31,15 @@ LARGE = 500
 
 
 class Waiting:
-    """The order of computation in a valid graph, and the overwritten variables.
+    """The order constraints between the nodes of a valid graph, and the overwritten variables.
+
+    A node waits for all nodes that must run before it.
 
     Attributes:
         handler: the DestroyHandler of the graph.
-        number: maps a node to its number. A node that replaces another node gets its number.
-        before: maps a node's number to a bit set of the numbers of all nodes that run before it.
+        number: maps a node to its number. A new node gets the number of the node that it replaces.
+        before: maps a node's number to a bit set of the numbers of all nodes that must run before
+            the node.
         destroyers: maps a root to the number of the node that overwrites it.
         journal: functions that undo the changes since begin().
         protected: the roots that no node may overwrite.

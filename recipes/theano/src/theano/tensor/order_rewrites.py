@@ -20,10 +20,11 @@ Index = Any
 def merge_neighbours(
     sl1: slice, reverse1: int, sl2: slice, reverse2: int, len1: Variable
 ) -> tuple[Variable, Variable, Variable]:
-    """Return start, stop and step of the slice that equals a slice of a slice with step 1 or -1.
+    """Merge two slices, the first of which has step 1 or -1; return start, stop and step.
 
-    Both slices are in canonical form, with 0 <= start <= stop <= length. Therefore only a stop
-    before the first element must be clipped.
+    Both slices are in canonical form, with 0 <= start <= stop <= length and a positive step. In a
+    merged slice with a negative step, a stop before the first element would be -1, which Python
+    reads as the last element. Therefore -len1 - 1 replaces such a stop.
 
     Args:
         sl1: the first slice; its step in canonical form is 1.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from theano import compile, gof, scalar
+from theano.scalar import inverses
 from theano.tensor import basic, elemwise, opt
 from theano.tensor.nnet import nnet
 
@@ -41,7 +42,7 @@ SCALAR_OPS: dict[Any, tuple[type, ...]] = {
         scalar.XOR,
     ),
     opt.local_expm1: (scalar.Sub,),
-    opt.local_func_inv: opt.INVERTIBLE,
+    opt.local_func_inv: inverses.INVERTIBLE,
     opt.local_cast_cast: (scalar.Cast,),
     opt.local_elemwise_sub_zeros: (scalar.Sub,),
     opt.local_useless_composite: (scalar.Composite,),

@@ -28,10 +28,7 @@ LARGEST = 500
 
 
 class UpdatesComposite(scalar.Composite):
-    """Composite that reads all inputs before it writes an output, so that it can work in-place.
-
-    As in every Composite, g++ may contract a product and a sum into a fused multiply-add.
-    """
+    """Composite that reads all inputs before it writes an output, so that it can work in-place."""
 
     def c_code(
         self,

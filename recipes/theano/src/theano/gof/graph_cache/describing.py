@@ -143,8 +143,9 @@ class Describer:
     def number_name(self, name: Any) -> str:
         """Return the number of a variable's name, as text.
 
-        Optimization does not read names. But the cached graph has the names of the next program, so
-        variables must have equal names in the next program if they have equal names in this one.
+        Optimization does not read names, so two programs with different names can share a cached
+        graph. A program that loads the graph gives its own names to the graph's variables.
+        Therefore variables that share a name in one program must share a name in the other program.
         """
         if type(name) is not str or not name:
             return repr(name)

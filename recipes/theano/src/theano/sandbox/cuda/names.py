@@ -1,10 +1,10 @@
 """Placeholders for the names of theano.sandbox.cuda, the old GPU back end of Theano 0.6 to 0.9.
 
-Theano 1.0 does not have this back end, so the placeholders report that there is no GPU. Old
-programs ask for one. They also import types, ops and functions that they do not call on a CPU: they
-derive classes from ops, or test the class of a variable. A use that needs the back end raises
-OldBackEnd, with a message of one line that names the replacement. The transfers to and from the
-GPU return their variable unchanged, unless theano.gpuarray uses a device.
+Theano 1.0 does not have this back end. Old programs test whether it has a GPU: the placeholders
+report that it has none. Old programs also import types, ops and functions that they do not call on
+a CPU: they derive classes from ops, or test the class of a variable. A use that needs the back end
+raises OldBackEnd, with a message of one line that names the next step. The transfers to and from
+the GPU return their variable unchanged, unless theano.gpuarray uses a device.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ cuda_available = False
 cuda_enabled = False
 cuda_initialization_error_message = "Theano 1.0 has no theano.sandbox.cuda back end"
 
-# Maps a name that cannot work to its replacement. The names of ops are missing, because
-# theano.gpuarray has ops with the same names.
+# Maps a name that cannot work to its replacement. The names of ops need no entry: by default,
+# make_error suggests theano.gpuarray's op of the same name.
 REPLACEMENTS: Mapping[str, str] = {
     "CURAND_RandomStreams": "theano.sandbox.rng_mrg.MRG_RandomStreams",
     "CudaNdarray": "pygpu.gpuarray.GpuArray, or a NumPy array on the CPU",
@@ -75,6 +75,8 @@ REPLACEMENTS: Mapping[str, str] = {
     "mem_info": "theano.gpuarray.type.get_context(None).free_gmem",
     "shared_constructor": "theano.shared",
 }
+# Names without a replacement. The names local_gpu_* have no replacement either.
+WITHOUT_REPLACEMENT = frozenset(("active_device_name", "active_device_number", "device_properties"))
 
 
 class OldBackEnd(ImportError, SkipTest):
@@ -85,21 +87,25 @@ class OldBackEnd(ImportError, SkipTest):
     """
 
 
-def make_error(name: str, replacement: str = "") -> OldBackEnd:
+def make_error(name: str, replacement: str = "", *, advice: str = "") -> OldBackEnd:
     """Return the error for a name of the old back end that cannot work.
 
     Args:
         name: the name, or a call such as "use('gpu0')".
         replacement: the code to write instead; by default the op of this name.
+        advice: what to do instead, if it is not to write a replacement.
     """
+    problem = (
+        f"{name} belongs to theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not"
+        " have"
+    )
+    if name in WITHOUT_REPLACEMENT or name.startswith("local_gpu_"):
+        return OldBackEnd(f"{problem}. It has no replacement: remove the call.")
     if not replacement:
         replacement = (
             f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
         )
-    return OldBackEnd(
-        f"{name} belongs to theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not"
-        f" have: write {replacement}"
-    )
+    return OldBackEnd(f"{problem}: {advice or f'write {replacement}'}")
 
 
 def find_name(name: str) -> Any:
@@ -286,7 +292,7 @@ def CudaNdarray_unpickler(array: Any) -> Any:
 
 
 def use(device: str, *arguments: Any, **options: Any) -> None:
-    """Raise OldBackEnd, whose message names the current device name, such as cuda0 for gpu0."""
+    """Raise OldBackEnd; its message has the current name of the device, such as cuda0 for gpu0."""
     current_device = str(device).replace("gpu", "cuda", 1)
     raise make_error(
         f"use({device!r})",
@@ -306,7 +312,7 @@ def set_cuda_disabled() -> None:
 def handle_shared_float32(tf: bool) -> None:
     """Raise OldBackEnd if shared variables of float32 should move to the GPU."""
     if tf:
-        raise make_error("handle_shared_float32(True)", "the flag device=cuda")
+        raise make_error("handle_shared_float32(True)", advice="set the flag device=cuda")
 
 
 def dnn_available() -> bool:

@@ -1,4 +1,4 @@
-"""Placeholders for the classes of variables of theano.sandbox.cuda, for isinstance."""
+"""Placeholders for theano.sandbox.cuda's classes of variables, for calls of isinstance."""
 
 from theano.sandbox.cuda.names import find_name as __getattr__
 

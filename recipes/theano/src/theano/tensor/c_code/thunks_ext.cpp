@@ -77,6 +77,8 @@ static PyMethodDef methods[] = {
      "thunks that they called."},
     {"set_threads", set_threads, METH_O,
      "Set the largest number of threads that run the loops of an op."},
+    {"set_loops", set_loops, METH_VARARGS,
+     "Let an op with a chain use the compiled loops of a module."},
     {"module_of", module_of, METH_VARARGS,
      "Return the module of the op whose description is at an address."},
     {NULL, NULL, 0, NULL},

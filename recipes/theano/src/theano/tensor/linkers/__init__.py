@@ -2,9 +2,10 @@
 
 thunks_ext.cpp has the thunks. `precompiled_ops` links ops whose complete thunks it contains; they
 need no compiler. For an Elemwise or a CAReduce, `loops` and `reductions` generate only the C code
-of the loops. `loop_modules` makes a module of the loops, or the environment contains the compiled
-loops (`shipped_loops`). `op_descriptions` describes the op to thunks_ext.cpp. `threads` sets how
-many threads share large loops.
+of the loops. `headers` declares the headers that the loops need. `loop_modules` makes a module of
+the loops, or the environment contains the compiled loops (`shipped_loops`). While g++ compiles the
+loops of an Elemwise, `chains` computes it by shipped loops. `op_descriptions` describes the op to
+thunks_ext.cpp. `threads` sets how many threads share large loops.
 """
 
 from theano.tensor.linkers.loop_modules import Loops, LoopsModule

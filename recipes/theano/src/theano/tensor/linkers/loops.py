@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from theano import config
-from theano.gof import utils
+from theano.gof import background_compilation, linker_parts, utils
 from theano.gof.cc import CLinker
+from theano.gof.compilation import Arguments, ModuleParts
 from theano.gof.linker_parts import computed_once, is_builtin, linker_types
-from theano.tensor import elemwise
+from theano.tensor import elemwise, thunks_ext
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers import shipped_loops
-from theano.tensor.linkers.loop_modules import Loops, LoopsModule, needs_other_headers
+from theano.tensor.linkers import chains, shipped_loops
+from theano.tensor.linkers.headers import MATH, PYTHON, get_dtypes, needed_headers
+from theano.tensor.linkers.loop_modules import Loops, LoopsModule
 from theano.tensor.linkers.op_descriptions import OpDescription
 
 if TYPE_CHECKING:
@@ -41,12 +44,36 @@ class LoopsLinker(CLinker):
         """Return the module's cache key; for shipped loops, the key of shipped_loops.find_key."""
         return shipped_loops.find_key(self) or super().cmodule_key()
 
+    def add_missing(self, modules: dict[Any, tuple[ModuleParts, Arguments]]) -> None:
+        """Add the module to `modules` if it must be compiled before the node can be computed.
+
+        If a chain can compute the node, request the module's compilation in the background instead.
+        """
+        n_modules = len(modules)
+        super().add_missing(modules)
+        if len(modules) == n_modules or not config.cmodule.background:
+            return
+        chain = chains.make_module(self)
+        if chain is None:
+            return
+        key, (module, arguments) = modules.popitem()
+        linker_parts.shipped_modules[key], address = chain
+
+        def install(compiled: ModuleType) -> None:
+            thunks_ext.set_loops(address, compiled)
+            linker_parts.shipped_modules[key] = compiled
+
+        background_compilation.compiler.request(
+            key, background_compilation.Request(module, arguments, install)
+        )
+
     def flags(self) -> list[str]:
         """Return g++'s flags for a module of loops."""
         # Use -O2 with vectorization: the other passes of -O3 take time, and improve other kinds of
         # loops only.
         flags = ["-O2" if flag == "-O3" else flag for flag in self.compile_args()]
-        return [*flags, "-ftree-vectorize", "-pipe", "-nodefaultlibs"]
+        # Round after each scalar op, so that a fused loop computes the bits of separate loops.
+        return [*flags, "-ftree-vectorize", "-ffp-contract=off", "-pipe", "-nodefaultlibs"]
 
     def compile_arguments(self) -> dict[str, Any]:
         """Return compile_str's arguments; link a LoopsModule with only libc, libm and libgcc."""
@@ -93,12 +120,17 @@ class LoopsLinker(CLinker):
         with contextlib.suppress(utils.MethodNotDefined):
             support_code.append(op.c_support_code_apply(node, name))
         task = cgen.choose_functions(op.task_code(node, name, inames, onames, sub, fail))
-        if needs_other_headers([task, *support_code, *map(ctype, inputs + node.outputs)]):
+        needed = needed_headers(
+            scalar_op, get_dtypes(node.inputs), get_dtypes(node.inputs + node.outputs)
+        )
+        if PYTHON in needed:
             return None
         headers = [
             header
             for header in self.headers()
-            if "numpy" not in header and "theano_tensor" not in header
+            if "numpy" not in header
+            and "theano_tensor" not in header
+            and (header != MATH or MATH in needed)
         ]
         description = self.describe_elemwise(node, inputs, onames, task, fail in task)
         return Loops(headers, support_code, description)

@@ -114,14 +114,13 @@ class OpDescription:
     {", ".join(values[name] for name, _ in Struct._fields_)}}};
 """
 
-    def make_module(self, name: str, address: Callable[[str], int]) -> ModuleType:
-        """Make a Python module for the op from compiled functions in memory.
+    def make_struct(self, address: Callable[[str], int]) -> Struct:
+        """Make the struct of the op from compiled functions in memory.
 
         Args:
-            name: the name of the module.
             address: a function that returns the address of the function "loops" or "fill".
         """
-        op = Struct(
+        return Struct(
             **{name: getattr(self, name) for name in INTEGERS},
             storages=integers(self.storages),
             types=integers(self.types),
@@ -132,6 +131,15 @@ class OpDescription:
             fill=address("fill") if self.fill else None,
             not_empty=self.not_empty.encode() or None,
         )
+
+    def make_module(self, name: str, address: Callable[[str], int]) -> ModuleType:
+        """Make a Python module for the op from compiled functions in memory.
+
+        Args:
+            name: the name of the module.
+            address: see make_struct.
+        """
+        op = self.make_struct(address)
         # Keep the struct alive: thunks read it, but hold no reference to the module.
         live_ops.append((op, name))
         return thunks_ext.module_of(name, ctypes.addressof(op))

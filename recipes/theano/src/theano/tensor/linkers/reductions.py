@@ -9,7 +9,8 @@ from theano import config, scalar
 from theano.gof.linker_parts import is_builtin, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers.loop_modules import MATH, Loops, needs_other_headers
+from theano.tensor.linkers.headers import PYTHON, needed_headers
+from theano.tensor.linkers.loop_modules import Loops
 from theano.tensor.linkers.loops import LoopsLinker
 from theano.tensor.type import TensorType
 
@@ -36,7 +37,9 @@ class ReductionLinker(LoopsLinker):
             return None
         dtype, acc = (TensorType(name, ()).dtype_specs()[1] for name in (input.dtype, acc_dtype))
         task = op.task_code(node, "acc_i", "x_i", {"fail": "{return -1;}"})
-        if needs_other_headers([task, dtype, acc]):
+        dtypes = (acc_dtype, input.dtype)
+        headers = needed_headers(scalar_op, dtypes, dtypes)
+        if PYTHON in headers:
             return None
         number = literal(np.asarray(initial_value).astype(acc_dtype), acc)
         reduced = "".join("01"[i in axes] for i in range(input.ndim))
@@ -53,7 +56,7 @@ class ReductionLinker(LoopsLinker):
 """,
             not_empty="" if hasattr(scalar_op, "identity") else type(scalar_op).__name__.lower(),
         )
-        return Loops([MATH], [], description)
+        return Loops(sorted(headers), [], description)
 
 
 def identity(scalar_op: Any, dtype: str) -> Any:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from theano.gof import linker_parts, shipped
 from theano.scalar import Composite
-from theano.tensor.linkers.loop_modules import HEADER
+from theano.tensor.linkers.loop_modules import HEADER, Loops
 
 if TYPE_CHECKING:
     from theano.tensor.linkers.loops import LoopsLinker
-    from theano.tensor.linkers.op_descriptions import OpDescription
 
 # The end of the library's name; the beginning is the level of processors.
 LIBRARY = "-loops.so"
@@ -33,9 +32,9 @@ def load_library() -> ctypes.CDLL | None:
     return ctypes.CDLL(str(path)) if path else None
 
 
-def hash_functions(linker: LoopsLinker, description: OpDescription) -> str:
+def hash_functions(linker: LoopsLinker, loops: Loops) -> str:
     """Return the suffix of the names of an op's functions in the library, which is a hash."""
-    code = description.functions("", "")
+    code = "\n".join([*filter(None, loops.support_code), loops.description.functions("", "")])
     return shipped.hash_module(code, linker.flags(), linker.libraries())
 
 
@@ -51,8 +50,7 @@ def find_key(linker: LoopsLinker) -> Any:
     loops = linker.loops()
     if loops is None or not loops.are_self_contained():
         return None
-    name = hash_functions(linker, loops.description)
-    # The library has no loops that include <math.h>, because `write` omits them.
+    name = hash_functions(linker, loops)
     if not hasattr(library, f"loops{name}"):
         return None
 
@@ -79,13 +77,15 @@ def write(linkers: Iterable[LoopsLinker], level: str, directory: str) -> None:
     """
     shipped.select_level(level)
     functions: dict[str, str] = {}
+    macros: dict[str, None] = {}
     for linker in linkers:
         loops = linker.loops()
-        if loops and loops.are_self_contained() and loops.includes() == [HEADER]:
-            name = hash_functions(linker, loops.description)
+        if loops and loops.are_self_contained():
+            name = hash_functions(linker, loops)
             functions[name] = loops.description.functions(
                 'extern "C" __attribute__((visibility("default")))', name
             )
+            macros.update(dict.fromkeys(loops.support_code))
             arguments = linker.compile_arguments()
-    arguments["src_code"] = "\n".join([f"#include {HEADER}", *functions.values()])
+    arguments["src_code"] = "\n".join([f"#include {HEADER}", *macros, *functions.values()])
     shipped.compile_library(arguments, Path(directory, level + LIBRARY))

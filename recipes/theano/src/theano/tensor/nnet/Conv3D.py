@@ -58,7 +58,7 @@ def convTransp3D(W: Any, b: Any, d: Any, H: Any, RShape: Any = None) -> Any:
     Args:
         W: the filters of conv3D.
         b: the bias, (input channels,).
-        d: the strides of rows, columns and time: constants.
+        d: the strides of rows, columns and time; constants.
         H: an array of the shape of conv3D's output.
         RShape: the result's lengths (rows, columns, time). By default, and for lengths of -1, the
             smallest possible lengths.
@@ -84,7 +84,7 @@ def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
 
     Args:
         V: the input of conv3D.
-        d: the strides of rows, columns and time: constants.
+        d: the strides of rows, columns and time; constants.
         WShape: the shape of the filters.
         dCdH: the gradient with respect to the output.
     """

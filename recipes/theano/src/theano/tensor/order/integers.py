@@ -208,11 +208,11 @@ class Integers:
         return self.least(sum) >= low and -self.least(times(sum, -1)) <= high
 
     def term(self, x: Variable, meaning: Any) -> tuple[Sum, int]:
-        """Return a variable as a sum of one term, and the term.
+        """Return a variable as a sum of one term, and the number of this term.
 
         Args:
             x: the variable.
-            meaning: a hashable value. Variables with equal meanings are the same term.
+            meaning: a hashable value. Variables with equal meanings have the same term.
         """
         term = self.terms.setdefault(meaning, len(self.terms))
         length = isinstance(meaning, tuple) and isinstance(meaning[0], Shape_i)

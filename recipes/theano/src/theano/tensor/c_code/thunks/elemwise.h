@@ -4,6 +4,7 @@
 /* The thunk of an Elemwise, without its loops. */
 
 #include <algorithm>
+#include "chain.h"
 #include "threads.h"
 #include "thunk.h"
 
@@ -64,9 +65,11 @@ struct any_strides {
         return item_sizes[i];
     }
 
-    /* Return the innermost stride, in bytes, that the loops assume for array i. */
+    const run_op run = {op};
+
+    /* Return the innermost stride, in bytes, that `run` assumes for array i. */
     npy_intp assumed_stride(int i) const {
-        return op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
+        return run.loops && op->broadcast[i][op->nd - 1] == '1' ? 0 : size(i);
     }
 
     /* Return whether array i is an output or an input that an output overwrites. */
@@ -85,7 +88,7 @@ struct any_strides {
             moving = moving || (inner[i] && !assumed_stride(i));
         }
         if (sizes[1] == 1 || !n_copied)
-            return op->loops(data, sizes, strides);
+            return run(data, sizes, strides);
         if (sizes[1] < sizes[0] && sizes[1] < FEW) {
             const npy_intp exchanged[] = {sizes[1], sizes[0]};
             npy_intp outer[2 * n];
@@ -100,7 +103,7 @@ struct any_strides {
                 /* The loops assume a stride of 0 for an array whose elements differ:
                  * run them for one element at a time. */
                 const npy_intp rows[] = {sizes[1], 1};
-                op->loops(row, rows, inner);
+                run(row, rows, inner);
             } else {
                 compute_copies(sizes[1], row, inner, n_copied);
             }
@@ -131,7 +134,7 @@ struct any_strides {
                     copy_elements(size(i), sizes[1], at[i], assumed_stride(i), from[i],
                                   inner[i]);
             }
-            op->loops(at, sizes, inner);
+            run(at, sizes, inner);
             for (int i = 0; i < n; i++)
                 if (at[i] != from[i] && is_output(i))
                     copy_elements(size(i), sizes[1], from[i], inner[i], at[i],
@@ -171,7 +174,8 @@ static int elemwise(const thunk *self, PyArrayObject **inputs,
         return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
                                any_strides{op, n, item_sizes}, in_threads{op->like});
     }
-    return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like, op->loops);
+    return theano_elemwise(op->nd, dims, n, arrays, op->broadcast, op->like,
+                           run_op{op});
 }
 
 #endif

@@ -29,7 +29,7 @@ struct run_loops : operation {
     /* Run loops of which only the two innermost have several iterations. */
     static int run_two(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        return loops.op->loops(loops.data, loops.sizes, loops.strides);
+        return run_op{loops.op}(loops.data, loops.sizes, loops.strides);
     }
 
     template <typename Run, typename Walk>
@@ -42,7 +42,7 @@ struct run_loops : operation {
     /* Run all loops in this thread. */
     static int run_all(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
-        return loops.walk_by(theano_serial(), loops.op->loops);
+        return loops.walk_by(theano_serial(), run_op{loops.op});
     }
 
     /* Run all loops by any_strides, in threads if they are large. */

@@ -18,8 +18,9 @@ typedef int (*computation)(const thunk *self, PyArrayObject **inputs,
                            PyArrayObject **outputs);
 
 struct thunk {
-    /* The list for the exception. It must be the first field, because the virtual
-     * machine reads it there. */
+    /* A list of three items. On failure, `run` stores the exception in it: type, value
+     * and traceback. It must be the first field, because the virtual machine reads it
+     * there. */
     PyObject *error;
     computation compute;
     /* The op's parameters: for `elemwise` and `reduce`, a theano_elemwise_op; for other

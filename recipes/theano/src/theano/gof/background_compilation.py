@@ -1,0 +1,211 @@
+"""Compile modules at low priority while the program runs, and install them when g++ has finished.
+
+A linker that can compute its node in another way for some time requests the compilation of its
+module (`request`). `start` starts g++. A thread waits for g++, adds the modules to the module cache
+and installs them. It holds the lock of `theano.compile.threads`, so no function is compiled
+meanwhile. The thread also ends before the process ends, and before a fork.
+
+One process per compiledir compiles in the background, so that the tasks of a job array do not all
+compile the same modules. The other processes look for the modules in the cache from time to time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from theano import config
+from theano.gof import cmodule, compilelock, module_files
+from theano.gof.compilation import Arguments, CompilationPool, ModuleParts, compilations
+
+_logger = logging.getLogger("theano.gof.cmodule")
+
+# The lock file, relative to the compiledir. The process that holds the lock compiles.
+LOCK = Path("lock_dir", "background")
+# The seconds after which a process without the lock tries to acquire it again.
+RETRY = 1.0
+# The seconds for which a thread that forks waits for a thread that compiles.
+PATIENCE = 1.0
+# The number that is added to the nice value of g++.
+NICE = 5
+
+
+def compile_lock() -> threading.RLock:
+    """Return the lock that a thread holds while it compiles. It is another one after a fork."""
+    # Theano imports theano.compile after this module.
+    from theano.compile import threads  # noqa: PLC0415
+
+    return threads.lock
+
+
+@dataclass
+class Request:
+    """A module to compile. ModuleCache.module_from_key uses it as a linker.
+
+    Attributes:
+        module: the DynamicModule.
+        arguments: compile_str's arguments for the module.
+        install: a function that puts the compiled module into use.
+    """
+
+    module: ModuleParts
+    arguments: Arguments
+    install: Callable[[ModuleType], None]
+
+    def get_src_code(self) -> str:
+        """Return the source of the module."""
+        source: str = self.arguments["src_code"]
+        return source
+
+    def compile_cmodule(self, location: str) -> ModuleType:
+        """Compile the module in a directory and load it."""
+        module: ModuleType = cmodule.GCC_compiler.compile_str(location=location, **self.arguments)
+        return module
+
+
+class BackgroundCompiler:
+    """The requests of this process, and the runs of g++ for them.
+
+    A thread that uses the attributes holds the lock of `theano.compile.threads`.
+
+    Attributes:
+        requests: maps the key of a module to its request, until the module is installed.
+        pool: the runs of g++, or None.
+        keys: the keys of the modules that the pool compiles.
+        timer: the timer of the next attempt to start, or None.
+    """
+
+    def __init__(self) -> None:
+        self.requests: dict[Any, Request] = {}
+        self.pool: CompilationPool | None = None
+        self.keys: list[Any] = []
+        self.timer: threading.Timer | None = None
+        self._file: int | None = None
+
+    def request(self, key: Any, request: Request) -> None:
+        """Request the compilation of a module; `start` starts it."""
+        self.requests[key] = request
+
+    def start(self) -> None:
+        """Start to compile the requested modules, unless another process compiles."""
+        with compile_lock():
+            if self.timer or len(self.requests) == len(self.keys):
+                return
+            if not self.pool:
+                if not self._acquire():
+                    self.timer = threading.Timer(RETRY, self._retry)
+                    self.timer.daemon = True
+                    self.timer.start()
+                    return
+                self.pool = CompilationPool(NICE)
+                self.pool.__enter__()
+                threading.Thread(target=self._wait, args=[self.pool]).start()
+            cache = cmodule.get_module_cache(config.compiledir)
+            keys = [key for key in self.requests if key not in self.keys]
+            self.keys += keys
+            try:
+                self.pool.compile(
+                    (self.requests[key].module, self.requests[key].arguments)
+                    for key in keys
+                    if key not in cache.entry_from_key
+                )
+            except OSError as error:
+                # No directory has space for the sources. The functions work without the modules.
+                _logger.warning("Modules are not compiled in the background: %s", error)
+                for key in keys:
+                    self.keys.remove(key)
+                    del self.requests[key]
+
+    def _retry(self) -> None:
+        """Try again to start. Another process may have added the modules to the cache."""
+        # At the end of the process, Python raises RuntimeError instead of starting a thread.
+        with compile_lock(), contextlib.suppress(RuntimeError):
+            self.timer = None
+            with compilelock.lock_ctx():
+                module_files.refresh(cmodule.get_module_cache(config.compiledir))
+            self.start()
+
+    def _wait(self, pool: CompilationPool) -> None:
+        """Wait for the runs of g++ in a pool; install the modules of each run when it has ended."""
+        # Wait until `start` has filled the pool.
+        with compile_lock():
+            pass
+        while self.pool is pool:
+            pool.wait_for_run()
+            with compile_lock():
+                self._install(pool)
+
+    def finish(self) -> None:
+        """Wait until all requested modules are compiled, and install them.
+
+        If another process holds the lock of the compiledir, leave the compilation to it. Do nothing
+        if another thread compiles a function for longer than PATIENCE seconds.
+        """
+        lock = compile_lock()
+        if self.pool and lock.acquire(timeout=PATIENCE):
+            try:
+                while self.pool:
+                    self.pool.wait_for_run()
+                    self._install(self.pool)
+            finally:
+                lock.release()
+
+    def _install(self, pool: CompilationPool) -> None:
+        """Add the modules of the ended runs to the cache, and install them. Close an idle pool."""
+        if self.pool is not pool:
+            return
+        cache = cmodule.get_module_cache(config.compiledir)
+        for key in [*self.keys]:
+            run = compilations.get(self.requests[key].module.code_hash)
+            if run and not run.future.done():
+                continue
+            self.keys.remove(key)
+            request = self.requests.pop(key)
+            try:
+                request.install(cache.module_from_key(key=key, lnk=request))
+            except Exception as error:
+                # The function computes the same results without the module, but slower.
+                _logger.warning("A module could not be compiled in the background: %s", error)
+        if not self.keys:
+            pool.close()
+            self.pool = None
+            self._release()
+
+    def _acquire(self) -> bool:
+        """Acquire the lock of the compiledir, unless another process holds it."""
+        path = Path(config.compiledir, LOCK)
+        # In a read-only compiledir, or without locks, each process compiles for itself.
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(0o755, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    self._release()
+                    return False
+        return True
+
+    def _release(self) -> None:
+        """Release the lock of the compiledir."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def forget(self) -> None:
+        """Reset the state in a forked process, which has no other threads."""
+        self._release()
+        self.requests, self.pool, self.keys, self.timer = {}, None, [], None
+
+
+compiler = BackgroundCompiler()
+os.register_at_fork(before=compiler.finish, after_in_child=compiler.forget)

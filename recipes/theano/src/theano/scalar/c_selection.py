@@ -1,0 +1,76 @@
+"""C code of scalar ops that select one of several values: maximum, minimum, clip and sgn.
+
+The conditionals are in sequence: g++ does not vectorize nested conditionals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from theano.scalar import basic
+from theano.scalar.c_operands import comparable, in_type
+
+if TYPE_CHECKING:
+    from theano.gof import Apply
+
+
+def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
+    """Return C code that computes the maximum or the minimum of two operands.
+
+    The result is nan if an operand is nan.
+
+    Args:
+        node: the node of the op. Its operands are not complex.
+        inputs: the C names of the operands.
+        z: the C name of the result.
+        sign: ">" for the maximum, "<" for the minimum.
+    """
+    type = node.outputs[0].type
+    x, y = in_type(node.inputs, inputs, type)
+    if type in basic.discrete_types:
+        # Compute in the integer type: nan's type does not hold all of int64.
+        return f"{z} = {y} {sign} {x} ? {y} : {x};"
+    if z in (x, y):
+        # In a reduction, this form has the shortest dependency chain.
+        return f'{z} = (({y}){sign}({x})? ({y}): (({x}){sign}=({y})? ({x}): nan("")));'
+    return (
+        f'{{ {type.dtype_specs()[1]} other = {x} {sign}= {y} ? {x} : nan("");'
+        f" {z} = {y} {sign} {x} ? {y} : other; }}"
+    )
+
+
+def clip(node: Apply, inputs: Sequence[str], z: str) -> str:
+    """Return C code that limits an operand to the range between two bounds.
+
+    An operand below the lower bound becomes the lower bound, also if this exceeds the upper bound.
+
+    Args:
+        node: the node of the op. Its inputs are the operand, the lower bound and the upper bound.
+        inputs: the C names of the inputs.
+        z: the C name of the result.
+    """
+    x, lower, upper = inputs
+    below = " < ".join(comparable(node.inputs[:2], (x, lower)))
+    above = " > ".join(comparable(node.inputs[::2], (x, upper)))
+    type = node.outputs[0].type
+    x, lower, upper = in_type(node.inputs, inputs, type)
+    return (
+        f"{{ {type.dtype_specs()[1]} clipped = {above} ? {upper} : {x};"
+        f" {z} = {below} ? {lower} : clipped; }}"
+    )
+
+
+def sgn(node: Apply, x: str, z: str) -> str:
+    """Return C code that computes the sign of a real float: 1, 0, -0, -1 or nan.
+
+    Args:
+        node: the node of the op.
+        x: the C name of the operand.
+        z: the C name of the result.
+    """
+    ctype = node.outputs[0].type.dtype_specs()[1]
+    return (
+        f"{{ {ctype} sign = {x} == 0 ? 0 : {x}; sign = {x} > 0 ? 1 : sign;"
+        f" {z} = {x} < 0 ? -1 : sign; }}"
+    )
