@@ -475,8 +475,8 @@ def references_(_: Context, options: Options, peers: str) -> None:
         "graphs": "with --what=compile: the graphs, separated by commas: ntm, ntm1, lstm, mlp, "
         "conv, tiny, transformer, vae; a number sets another size: mlp200",
         "runs": "with --what=compile: number of runs; the report has all times and their medians",
-        "quick": "omit the graphs that take 20 minutes to compile; with --what=2017: train a small"
-        " Neural Turing Machine",
+        "quick": "omit the measurements that take 10 minutes or more; with --what=2017: train a"
+        " small Neural Turing Machine",
         "tables": "measure nothing; write the tables of README and docs/ from bench/results",
     },
 )

@@ -1,9 +1,10 @@
 """Run one file of Theano 0.8.2's tests with nose; record the same events as theano_events.py.
 
-    nose_events.py DIRECTORY FILE --events FILE --part FIRST:STEP
+    nose_events.py DIRECTORY FILE --events EVENTS --part FIRST:STEP
 
-runs FILE of DIRECTORY in Python 2.7. nose collects the tests of a generator only when it runs them,
-so the list of all tests is the last event. Tests have pytest's names.
+runs the tests [FIRST::STEP] of FILE in DIRECTORY, in Python 2.7, and appends the events to the file
+EVENTS. nose collects the tests of a generator only when it runs them, so the list of all tests is
+the last event. The id of a test has pytest's form, such as FILE::CLASS::METHOD.
 """
 
 import inspect

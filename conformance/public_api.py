@@ -92,7 +92,7 @@ def format_signature(function):
 
 
 def describe(module, name, value):
-    """Yield the lines of a module's name."""
+    """Yield the record's lines about a name in a module: its type, and a class's methods."""
     home = getattr(value, "__module__", None)
     if isinstance(value, types.ModuleType):
         # Whether tests are installed depends on the distribution.

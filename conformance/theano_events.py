@@ -25,7 +25,7 @@ CALLER = os.dup(0)
 
 
 def pytest_addoption(parser):
-    """Add --events FILE, and --part FIRST:STEP: a slice of the collected tests to run."""
+    """Add --events FILE, and --part FIRST:STEP: run the collected tests [FIRST::STEP]."""
     parser.addoption("--events", type=Path, required=True)
     parser.addoption("--part", default="0:1")
 
@@ -81,7 +81,7 @@ class Recorder:
         self.reports.append(report)
 
     def pytest_runtest_logfinish(self, nodeid):
-        """Record the end of a test: failed or skipped if one of its phases was."""
+        """Record the end of a test, with the worst outcome of its setup, call and teardown."""
         worst = min(self.reports, key=lambda report: ORDER.index(report.outcome))
         self.write(
             id=nodeid,

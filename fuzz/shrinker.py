@@ -18,7 +18,7 @@ Condition = Callable[[Program], bool]
 
 
 class Exhausted(Exception):
-    """The maximum number of attempts was reached. An argument is the smallest program so far."""
+    """The maximum number of attempts was reached. The argument is the smallest program so far."""
 
 
 def shrink(program: Program, holds: Condition, attempts: int) -> Program:
@@ -91,7 +91,7 @@ def drop_calls(program: Program) -> Iterator[Program]:
 
 
 def simplify_function(program: Program) -> Iterator[Program]:
-    """Yield programs without a situation, the mode, an update, a given or an option."""
+    """Yield programs without a situation, mode, option, alias, update or given."""
     if program.situations:
         yield replace(program, situations=())
         for situation in program.situations:
@@ -259,7 +259,7 @@ def _compute_offset(index: tuple[int, ...], shape: tuple[int, ...]) -> int:
 
 
 def _replace_value(program: Program, call: int, position: int, value: Value) -> Program:
-    """Return the program with another argument at a position of a call."""
+    """Return a copy of the program in which ``value`` replaces one argument of one call."""
     calls = [list(values) for values in program.calls]
     calls[call][position] = value
     return replace(program, calls=tuple(map(tuple, calls)))
@@ -334,7 +334,11 @@ def _yield_operands(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _drop_argument(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield the node without an argument, an element, or a bound of a slice."""
+    """Yield the node without one of its parts.
+
+    A part is a keyword argument of a call, an element of a list or tuple, or the start, stop or
+    step of a slice.
+    """
     if isinstance(node, ast.Call):
         for position in range(len(node.keywords)):
             keywords = node.keywords[:position] + node.keywords[position + 1 :]

@@ -1,7 +1,7 @@
 """Unpack all Debian packages in the working directory into the directory ``debian``.
 
 A .deb is an ar archive that contains a tar archive of the package's files. This script needs only
-Python, which each host has. It cannot use ar, because the build gets ar from such a package.
+Python, which each host has. It cannot use ar, because recipes/binutils runs this script to package ar.
 """
 
 import io

@@ -28,7 +28,7 @@ PROPERTY_NOTE, ISA_NEEDED = b"\x05\0\0\0GNU\0", b"\x02\x80\0\xc0\x04\0\0\0"
 
 
 class ElfError(ValueError):
-    """The file is not a library or program for x86-64, or ends before the data in its headers."""
+    """The file is not a library or program for x86-64, or it is truncated."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,11 @@ class Requirements:
     Attributes:
         soname: the name by which other files require this file (DT_SONAME); "" if it has none.
         libraries: the names of the libraries to load (DT_NEEDED).
-        search_paths: the directories to search for them first (DT_RPATH, DT_RUNPATH).
+        search_paths: the directories that the dynamic linker searches for these libraries before
+            the system's (DT_RPATH, DT_RUNPATH).
         versions: the symbol versions that the libraries must define. The values are the symbols
-            that need the version, as far as the file names them. Weak versions are omitted.
+            that need the version; they are empty if the file has no section headers. Weak versions
+            are omitted.
         isa_levels: a bit for each required level of x86-64, the baseline's first; 0 if the file
             does not declare levels.
     """
@@ -66,7 +68,7 @@ class _Segment(NamedTuple):
 
 
 def is_x86_64(image: bytes) -> bool:
-    """Whether a file, of which the first 20 bytes suffice, is a library or program for x86-64."""
+    """Return whether a file is a library or program for x86-64; its first 20 bytes suffice."""
     return image.startswith(IDENTIFICATION) and image[KIND_OFFSET : KIND_OFFSET + 4] in KINDS
 
 
@@ -74,16 +76,18 @@ def read_requirements(image: bytes) -> Requirements:
     """Read the requirements of a library or program for x86-64.
 
     Raises:
-        ElfError: see there.
+        ElfError: the file is not such a library or program, or it is truncated.
     """
     return _parse(image, _read_requirements)
 
 
 def read_undefined_symbols(image: bytes) -> frozenset[str]:
-    """Read the names of a file's undefined dynamic symbols; none without section headers.
+    """Read the names of a file's undefined dynamic symbols.
+
+    The result is empty if the file has no section headers.
 
     Raises:
-        ElfError: see there.
+        ElfError: the file is not a library or program for x86-64, or it is truncated.
     """
     return _parse(image, _read_undefined_symbols)
 
@@ -183,7 +187,7 @@ def _read_version_needs(image: bytes, offset: int, count: int) -> Iterator[tuple
 
 
 def _read_versioned_symbols(image: bytes, indices: Mapping[int, object]) -> dict[int, list[str]]:
-    """Read the names of the dynamic symbols by version index; none without section headers."""
+    """Read the names of the dynamic symbols of each version; no names without section headers."""
     names: dict[int, list[str]] = {index: [] for index in indices}
     sections = _read_sections(image)
     for _, kind, _, _, start, length, link in sections:
@@ -217,7 +221,7 @@ def _read_sections(image: bytes) -> list[tuple[int, ...]]:
 
 
 def _read_isa_levels(image: bytes, segments: list[_Segment]) -> int:
-    """Read the levels of x86-64 from the property note; 0 if it declares none."""
+    """Read the required levels of x86-64 from the property note; return 0 if it has none."""
     for part in segments:
         note = image[part.offset : part.offset + part.length] if part.kind == PT_NOTE else b""
         if PROPERTY_NOTE in note and ISA_NEEDED in note:

@@ -68,10 +68,14 @@ def create_base(docker: DockerClient) -> str:
         try:
             debian.bootstrap(tarball, OMITTED_FILES, SOURCE_DATE_EPOCH)
         except LookupError as error:
-            raise HostToolMissing(f"{reference} cannot be made: {error}", BASE_HINT) from error
+            raise HostToolMissing(
+                f"base image {reference} cannot be created: {error}", BASE_HINT
+            ) from error
         except CommandFailed as error:
-            raise daemon.translate_error(f"{reference} cannot be made", str(error)) from error
-        with daemon.translate_errors(f"{reference} cannot be imported"):
+            raise daemon.translate_error(
+                f"base image {reference} cannot be created", str(error)
+            ) from error
+        with daemon.translate_errors(f"base image {reference} cannot be imported"):
             docker.import_(tarball, tag=reference)
     return reference
 

@@ -24,7 +24,8 @@ from builder.image.oci import MANIFEST
 INDEX = "application/vnd.oci.image.index.v1+json"
 # A request fails after this number of seconds without data from the registry.
 TIMEOUT = 60
-# The media type of {}, which replaces the configuration in the manifest of an attached document.
+# The media type of OCI's empty blob, whose content is the JSON object {}. The manifest of an
+# attached document names this blob as the configuration.
 EMPTY = "application/vnd.oci.empty.v1+json"
 
 

@@ -46,7 +46,11 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether the index keeps the file: Python indexes and ``debian.STABLE_SUITES`` do."""
+        """Whether no index that has the file will delete it.
+
+        Indexes of Python packages delete no files. Of Debian's suites, only
+        ``debian.STABLE_SUITES`` delete no files.
+        """
         return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 
 
@@ -111,7 +115,7 @@ def audit(name: str = "") -> None:
 
 
 def list_recipes(names: Iterable[str]) -> list[Recipe]:
-    """Return the recipes of all given stacks; a recipe of several stacks occurs several times."""
+    """Return the recipes of stacks; a recipe that several stacks have occurs several times."""
     options = Options()
     return [recipe for name in names for recipe in Build.of_stack(name, options).plan.recipes]
 

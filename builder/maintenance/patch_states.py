@@ -1,9 +1,9 @@
 """Check each state of Theano's patch series: the source after a patch and all patches before it.
 
-`check_statically` takes seconds. It finds syntax errors, undefined names and functions that lack
-their return. `check` runs a small program in each state: Theano must import, compile C code and
-compute the right numbers. The program runs in the interpreter of the openblas environment, with
-extension modules that are compiled from the state's source.
+`check_statically` takes seconds. It finds syntax errors, undefined names and functions without a
+return statement. `check` runs a small program in each state. The program imports Theano, compiles C
+code and compares results. It runs in the interpreter of the openblas environment, with extension
+modules that are compiled from the state's source.
 """
 
 from __future__ import annotations
@@ -296,7 +296,7 @@ def compile_extensions(source: Path) -> None:
 
 
 def check_statically(offline: bool = False) -> None:
-    """Find syntax errors, undefined names and functions that lack a return, in all states.
+    """Find syntax errors, undefined names and functions without a return, in all states.
 
     Ignore errors that the first state after ``port/`` has too: Theano 1.0.5 contains them.
 

@@ -78,8 +78,8 @@ def write_profile(counts: Path, file: Path) -> None:
     count_files = sorted(counts.rglob("*.gcda"))
     if not count_files:
         raise BuildFailed(
-            f"the interpreter wrote no counts to {counts}",
-            "check in build/logs/python.log that it was compiled with -fprofile-generate",
+            f"the interpreter wrote no profile counts (*.gcda) to {counts}",
+            "check in build/logs/python.log that gcc was called with -fprofile-generate",
         )
     part = file.with_name(f".{file.name}.part")
     with tarfile.open(part, "w:xz", format=tarfile.PAX_FORMAT, preset=9) as tar:

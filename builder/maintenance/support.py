@@ -90,7 +90,11 @@ def look_up(recipe: Recipe, document: Mapping[str, Any]) -> Support:
 
 
 def format_row(support: Support) -> list[str]:
-    """Return the cells of a table row: the package, and the dates of its support."""
+    """Return the cells of a table row.
+
+    The cells are the package, its version, the end of upstream support, the end of Debian's fixes,
+    and the source of the first date.
+    """
     return [
         support.package,
         support.version,

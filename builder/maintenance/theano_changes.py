@@ -79,14 +79,15 @@ def _render_patch(patch: patches.Patch) -> str:
     # Patches without test files: tests/cuda tests the patches of cuda/. Theano's own tests test the
     # patches of tests/, which change them.
     default = "`tests/cuda`" if patch.name.startswith("cuda/") else "Theano's own"
-    size = f"`recipes/theano/patches/{patch.name}`: {added} lines added, {removed} removed."
+    lines = "line" if added == 1 else "lines"
+    size = f"`recipes/theano/patches/{patch.name}`: {added} {lines} added, {removed} removed."
     return (
         f"\n### {escape(title)}\n\n{escape(message.strip())}\n\n{size} Tests: {tests or default}.\n"
     )
 
 
 def find_tests(patch: str) -> Iterator[Path]:
-    """Yield the test files whose file name or first docstring contains a patch's name.
+    """Yield the test files whose file name or module docstring contains a patch's name.
 
     Args:
         patch: the patch file below ``patches``, such as ``results/integer-maxima.patch``.

@@ -37,8 +37,8 @@ MEASURED_IN_2017 = {
         "Elemwise": 9.02, "Dot22": 2.96, "Split": 5.76,
     },
 }  # fmt: skip
-# The number of rounds after the first round, by size. The first round compiles. A round of the full
-# size takes hours.
+# Maps a size to the number of rounds after the first round. The first round compiles. A round of
+# the full size takes hours.
 ROUNDS = {"small": 3, "full": 0}
 # The keys of a row that a later, faster round replaces.
 REPEATED = ("calls", "grad_of_scan", "ops", "check_blas")
@@ -118,7 +118,7 @@ def measure_one(environment: str, size: str, calls: int, *, empty: bool) -> Row:
 
 
 def collect_seconds(row: Row) -> dict[str, float]:
-    """Collect the seconds of a row in one table: the TIMES and the ops, by name."""
+    """Return all seconds of a row: TIMES and the seconds of ops, by name."""
     times = {name: row[name] for name in TIMES}
     return times | {op: spent for op, (spent, _) in row["ops"].items()}
 

@@ -45,7 +45,7 @@ class GlibcNeed(NamedTuple):
 
 
 def find_newest_glibc(binaries: Mapping[str, Requirements]) -> GlibcNeed | None:
-    """Find the newest version of glibc that binaries require; None if they require no version."""
+    """Find the newest version of glibc that binaries require; return None if they require none."""
     needs = (
         need for file, required in binaries.items() for need in _list_glibc_needs(file, required)
     )
@@ -53,7 +53,7 @@ def find_newest_glibc(binaries: Mapping[str, Requirements]) -> GlibcNeed | None:
 
 
 def make_glibc_specs(binaries: Mapping[str, Requirements]) -> list[str]:
-    """Make the match spec on ``__glibc`` for a package with these binaries; none if not needed."""
+    """Make the match spec on ``__glibc`` for a package; no spec if its binaries need no version."""
     need = find_newest_glibc(binaries)
     return [f"__glibc >={'.'.join(map(str, need.version))},<3.0.a0"] if need else []
 
@@ -101,7 +101,7 @@ def _parse_version(name: str) -> Version:
 
 
 def _is_below_prefix(file: str, path: str) -> bool:
-    """Whether a file's search path is relative to the file, and below the prefix."""
+    """Return whether a file's search path begins with $ORIGIN and stays below the prefix."""
     origin, _, relative = path.partition("/")
     directory = posixpath.normpath(posixpath.join(posixpath.dirname(file), relative.lstrip("/")))
     return origin in ("$ORIGIN", "${ORIGIN}") and directory.split("/")[0] != ".."

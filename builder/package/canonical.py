@@ -52,10 +52,10 @@ def canonicalize(
         directory: the engine's build directory.
         epoch: the modification time of all files in the package, in seconds since 1970.
         relinked: whether the engine set the search paths of the binaries. If not, they are a
-            vendor's and are not changed.
+            vendor's binaries, and this function keeps their build IDs.
 
     Raises:
-        BuildFailed: a file contains ``directory`` other than in the prefix, or a binary is
+        BuildFailed: a file contains ``directory`` outside the prefix placeholder, or a binary is
             truncated.
     """
     part = package.with_suffix(".part")
@@ -78,7 +78,7 @@ def canonicalize(
                 yield member, content
 
         def rewrite_metadata() -> Iterator[Member]:
-            # After the payload, whose digests it contains.
+            # Runs after rewrite_payload, because paths.json contains the payload's digests.
             for member, original in metadata:
                 content = original.replace(placeholder, PLACEHOLDER)
                 yield member, _rewrite_json(member.name, content, digests, requirements, epoch)
@@ -135,7 +135,7 @@ def _read_archive(package: zipfile.ZipFile, archive: str) -> Iterator[Member]:
 
 
 def _find_placeholder(metadata: Iterable[Member]) -> bytes:
-    """Find the prefix placeholder of a package; the canonical one if no file contains it."""
+    """Find the prefix placeholder of a package; return PLACEHOLDER if no file contains one."""
     paths = next(content for member, content in metadata if member.name == "info/paths.json")
     entries = json.loads(paths)["paths"]
     recorded = {entry["prefix_placeholder"] for entry in entries if "prefix_placeholder" in entry}

@@ -1,4 +1,4 @@
-"""Build one recipe with py-rattler-build in this process, or with a conda-build command.
+"""Build one recipe, with py-rattler-build or with conda-build, and test its packages.
 
 The builder runs ``python -m builder.package.engine REQUEST`` for each recipe, because
 py-rattler-build holds the interpreter lock during a build.
@@ -34,7 +34,7 @@ ENGINES = ("rattler-build", "conda-build")
 SOURCE_DATE_EPOCH = 1595894400
 # The variables that select a .condarc outside the home directory.
 CONDARC_VARIABLES = ("CONDARC", "XDG_CONFIG_HOME")
-# The modules that change packages. They are in every cache key.
+# The modules that change or check packages. Each cache key contains their hashes.
 FILES = tuple(map(Path, (elf.__file__, binaries.__file__, canonical.__file__, __file__)))
 HINT = "correct the recipe; for a vendor's file, add the message to `extra: tolerated:`"
 
@@ -76,7 +76,7 @@ def get_version(engine: str) -> str:
     """Return the version of py-rattler-build that an engine, one of ENGINES, uses.
 
     Raises:
-        CommandFailed: conda-build's Python has no py-rattler-build: it is older than 26.5.
+        CommandFailed: conda-build is older than 26.5, so its Python has no py-rattler-build.
     """
     conda_build = shutil.which("conda-build") if engine == "conda-build" else None
     if conda_build is None:
@@ -88,7 +88,7 @@ def get_version(engine: str) -> str:
 
 
 def _hide_condarc(directory: Path) -> dict[str, str]:
-    """Return this environment with an empty home in ``directory``.
+    """Create an empty home in ``directory``; return environment variables that select it.
 
     Settings in a user's .condarc can make conda-build reject a recipe.
     """
@@ -187,10 +187,10 @@ def _check_binaries(
     request: Request,
     read_metadata: Callable[[Path], dict[str, Any]],
 ) -> None:
-    """Check that glibc, the dependencies or the recipe allow all that a package's binaries need.
+    """Check the requirements of a package's binaries; ignore violations that the recipe tolerates.
 
     Raises:
-        BuildFailed: a binary needs more.
+        BuildFailed: a binary has another violation.
     """
     depends = read_metadata(package)["index.json"]["depends"]
     names = {canonical.package_name(package), *(spec.split()[0] for spec in depends)}
@@ -214,7 +214,7 @@ def _check_binaries(
 
 
 def _test(packages: Sequence[Path], request: Request) -> None:
-    """Run the tests of packages, in environments of these packages and the channel's."""
+    """Run the packages' tests in environments of these packages and of the channel's packages."""
     import rattler_build as engine  # noqa: PLC0415
 
     solver.call("index", channel=request.output)
@@ -231,7 +231,7 @@ def _test(packages: Sequence[Path], request: Request) -> None:
 
 
 def _build_and_exit(request: Request) -> None:
-    """Build, then exit without the interpreter's shutdown: the engine's threads can crash it."""
+    """Build, then exit without the interpreter's shutdown, which the engine's threads can crash."""
     status = 0
     try:
         build(request)

@@ -100,10 +100,12 @@ def judge(name: str, selection: Selection, jobs: int) -> None:
 
     Raises:
         CommandFailed: another process runs the same tests in this stack.
-        ConformanceFailed: an unlisted test failed, or a listed test passed.
-        UsageError: the stack cannot use a GPU, has several programs, or its program has no
-            conformance.toml.
-        HostToolMissing: the host lacks the device.
+        ConformanceFailed: an unlisted test failed, a listed test passed or does not exist, or a
+            test listed with ``stock = true`` did not fail on stock Theano.
+        UsageError: ``selection.gpu`` is set for a stack that cannot use a GPU; the stack has
+            several programs; or its program has no conformance.toml.
+        HostToolMissing: the stack's device is cuda, and the host has no usable GPU (with
+            ``selection.gpu``), or no OpenCL device that works (without it).
     """
     device = _choose_device(name, selection)
     file = find_table(name)

@@ -42,7 +42,8 @@ class Failure:
         configurations: the names of the configurations in which the tests fail.
         reason: the reason of the failures.
         evidence: the proof of the reason.
-        stock: whether the tests fail on stock Theano too. If not, the tests themselves are wrong.
+        stock: whether the tests also fail on stock Theano. If not, the tests themselves are wrong,
+            or the device lacks a feature.
     """
 
     tests: tuple[str, ...]

@@ -32,9 +32,9 @@ else:
 
 # The list of known differences.
 KNOWN = paths.ROOT / "fuzz" / "known.toml"
-# A program that differs is reduced: at most this number of smaller programs is tried.
+# To shrink a program whose results differ, the run tries at most this number of smaller programs.
 ATTEMPTS = 250
-# Seconds to reduce a program that differs. The second number applies if the last FREQUENT
+# Seconds to shrink a program whose results differ. The second number applies if the last FREQUENT
 # differences in the program's category were of the same kind.
 SHRINK_SECONDS, FREQUENT_SHRINK_SECONDS, FREQUENT = 12, 3, 2
 # A run ends after this number of unlisted differences.
@@ -164,7 +164,7 @@ def _start_workers(stack: str, counts: Counter[str]) -> Iterator[Workers]:
 
     Args:
         stack: the name of the stack.
-        counts: the keys "numpy asked" and "numpy told" are counted, see :func:`_count_numpy`.
+        counts: the counts to which :func:`_count_numpy` adds "numpy asked" and "numpy told".
     """
     with contextlib.ExitStack() as started:
 

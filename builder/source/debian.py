@@ -67,7 +67,10 @@ def format_sources_list(targets: str, kind: str = "deb-src") -> str:
 
 
 def list_entries(targets: str, release: str) -> list[str]:
-    """List apt's entries for the binary packages of one release, on apt's configured mirrors.
+    """Format the entries of a sources.list that name the binary packages of one release.
+
+    The entries use the mirrors that apt's configuration names for this release, its updates and its
+    security fixes.
 
     Args:
         targets: the output of ``apt-get update --print-uris``, which names the configured mirrors.
@@ -139,7 +142,7 @@ def download(file: str, destination: Path, state: Path) -> None:
 
 
 def list_suites(files: Iterable[str], state: Path) -> dict[str, frozenset[str]]:
-    """Return the suites of each file that the mirrors have for the packages of ``files``.
+    """Query apt's mirrors for the packages of ``files``; return the suites of each package's files.
 
     Args:
         files: names of files; names that are not of Debian's files are ignored.

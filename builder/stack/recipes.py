@@ -190,13 +190,13 @@ def collect_dependencies(recipes: Mapping[str, Recipe], *specs: str) -> dict[str
         its dependencies.
 
     Raises:
-        ConfigurationError: no recipe provides a requirement, or recipes depend on each other.
+        ConfigurationError: no recipe provides a requirement, or dependencies are cyclic.
     """
     dependencies: dict[str, frozenset[str]] = {}
 
     def visit(name: str, trail: tuple[str, ...]) -> None:
         if name in trail:
-            raise ConfigurationError(f"recipes depend on each other: {' -> '.join((*trail, name))}")
+            raise ConfigurationError(f"cyclic dependency: recipes {' -> '.join((*trail, name))}")
         if name in dependencies:
             return
         direct = find_dependencies(recipes[name], recipes.values())

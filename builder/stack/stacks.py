@@ -24,7 +24,7 @@ WITH = "+"
 
 @dataclass(frozen=True)
 class Stack:
-    """A value on each axis, under a name.
+    """A stack: a name, and a value on each axis.
 
     Attributes:
         amdlibm_archive: the SHA-256 of the release archive of AOCL-LibM; empty if the stack uses

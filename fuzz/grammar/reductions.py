@@ -24,7 +24,7 @@ def write(writer: Writer) -> Variable:
     if x.dtype in types.COMPLEX and name not in ("sum", "prod", "mean"):
         name = "sum"
     if name in ("max", "min", "argmax", "argmin", "ptp", "max_and_argmax") and not x.exact:
-        # The result would depend on rounding: it selects one of two nearly equal elements.
+        # Rounding would decide which of two nearly equal elements the reduction selects.
         name = "sum"
     if name in ("any", "all") and not x.discrete:
         name = "max" if x.exact else "sum"

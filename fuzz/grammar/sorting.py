@@ -1,4 +1,4 @@
-"""Write sort, argsort, topk and argtopk."""
+"""Write statements with sort, argsort, topk and argtopk."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fuzz.grammar.writer import Variable, Writer
 
 
 def write(writer: Writer) -> Variable:
-    """Write sorted elements, the positions of sorted elements, or the k largest elements."""
+    """Write a statement that sorts elements, or selects the k largest or smallest elements."""
     x = writer.choose_variable(types.REAL, (1, 2, 2, 3), lambda variable: variable.exact)
     if not x.exact or x.dtype == "bool":
         x = writer.add_input(writer.choose_dtype(types.INTEGERS), writer.choose_dims(2))
@@ -29,7 +29,8 @@ def write(writer: Writer) -> Variable:
         text = f"T.sort(T.topk({x.name}, {k}, axis={axis}), axis={axis})"
         return writer.add(text, x.dtype, topk_dims, x, exact=True)
     if form in ("argtopk", "both") and x.ndim == 1:
-        # Write the selected elements, because the positions of equal elements are undefined.
+        # Compute the selected elements, not their positions: topk does not define the order of
+        # equal elements.
         text = f"T.sort({x.name}[T.argtopk({x.name}, {k})])"
         return writer.add(text, x.dtype, topk_dims, x, exact=True)
     text = f"T.sort({x.name}, axis={axis})"

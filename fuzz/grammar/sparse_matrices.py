@@ -1,4 +1,8 @@
-"""Write operations on sparse matrices, which are converted from dense matrices and back."""
+"""Write operations on sparse matrices.
+
+The operands are dense variables, which an operation converts to sparse matrices. A sparse result is
+converted to a dense variable.
+"""
 
 from __future__ import annotations
 
@@ -66,6 +70,6 @@ def write(writer: Writer) -> Variable:
     result_dtype = "int32" if "nnz" in text else result_dtype
     exact = "sigmoid" not in text
     operands = [variable for variable in (x, y, z, w, row) if variable.name in text]
-    # Give an unknown length a name of its own.
+    # Give each unknown length a unique text, because equal texts mean equal lengths.
     dims = tuple(f"?{text}{axis}" if dim == "?" else dim for axis, dim in enumerate(dims))
     return writer.add(text, result_dtype, dims, *operands, exact=exact)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzz.grammar import types
 from fuzz.grammar.writer import Variable, Writer
 
-# Constant indices, repeated by their frequency. Most are in the range of short arrays.
+# Constant indices. A repeated index is chosen more often. Most are in the range of short arrays.
 NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 
@@ -61,7 +61,7 @@ def write_index(writer: Writer, x: Variable) -> tuple[str, list[str]]:
 
 
 def write(writer: Writer) -> Variable:
-    """Write a subtensor, a chain of subtensors, or a variable of which a part is changed."""
+    """Write a subtensor, a chain of subtensors, an update, or a function of lengths."""
     return writer.choose(
         (
             write_subtensor,
@@ -77,7 +77,7 @@ def write(writer: Writer) -> Variable:
 
 
 def write_subtensor(writer: Writer, x: Variable | None = None) -> Variable:
-    """Write a subtensor of x, or of a variable that is chosen."""
+    """Write a subtensor of ``x``, or of a random variable if ``x`` is None."""
     x = x or writer.choose_variable(types.ALL, (1, 1, 2, 2, 3))
     text, dims = write_index(writer, x)
     return writer.add(f"{x.name}[{text}]", x.dtype, dims, x, exact=True)

@@ -207,10 +207,10 @@ class Writer:
         return Value(dtype, shape, tuple(self.make_element(dtype, bounds) for _ in range(size)))
 
     def make_element(self, dtype: str, bounds: tuple[int, int] | None = None) -> Any:
-        """Make a random element of an array of a type.
+        """Make a random element of an array.
 
-        Without bounds and ``extreme``, floats are multiples of 1/4 between -3 and 3, and integers
-        are between -5 and 5.
+        If ``bounds`` is None and ``self.extreme`` is False, floats are multiples of 1/4 between -3
+        and 3, and integers are between -5 and 5.
         """
         pick = self.random
         if bounds:
@@ -246,9 +246,14 @@ class Writer:
         )
 
     def make_program(self, category: str, calls: int) -> Program:
-        """Return the program with a number of random calls.
+        """Return the written program, with calls on random arguments.
 
-        Without ``outputs``, the outputs are variables that no statement reads, and a few others.
+        If ``self.outputs`` is empty, choose outputs: variables that no statement reads, and a few
+        other computed variables. If there are none, choose the variable of the greatest depth.
+
+        Args:
+            category: the category of the program.
+            calls: the number of calls.
         """
         outputs = self.outputs or self._choose_outputs()
         last = max(

@@ -15,7 +15,8 @@ sources=(amdlibm.c exp_log.c powf.c libmvec.c)
 mkdir -p "$PREFIX/lib" "$PREFIX/include"
 
 # Test AMD's functions on this processor, natively and at each level that the library can select.
-# Write the right ones to proved.s, which aocl.c includes, and all results to the record.
+# Write the functions without failures to proved.s, which aocl.c includes. Write all results to the
+# record.
 survey() {
     local level record=$PREFIX/share/theano-fast/amdlibm.tsv
     gcc -O2 -DCOUNT='(1 << 18)' survey.c -o survey -ldl -lm

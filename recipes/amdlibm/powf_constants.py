@@ -1,8 +1,10 @@
 """Print the constants of src/powf.c; needs mpmath.
 
+The first comment of src/powf.c explains the algorithm and the variables x, m, e, c, r, n and f.
+
 ``fit`` fits a polynomial by least squares at Chebyshev nodes, which nearly minimizes its greatest error.
-It rounds the coefficients to floats one after another, and fits the remaining ones again after each
-rounding.
+It rounds the coefficients to floats one after another. After each rounding, it fits the coefficients that
+are not rounded yet again.
 """
 
 import struct
@@ -11,9 +13,9 @@ from mpmath import cos, expm1, frexp, ldexp, linspace, log, log1p, mp, mpf, nint
 from mpmath import lu_solve, matrix
 
 mp.prec = 200
-# The edges of the parts are 1/16 apart between FIRST and 1, and 1/8 apart between 1 and 2 FIRST. Only
-# few values of FIRST allow reciprocals of 5 bits with |r| < 2^-4 at all edges. With 5 bits, r needs at
-# most 24 bits and is exact.
+# The interval of m, [FIRST, 2 FIRST), is divided into 8 parts. Part i has the reciprocal RECIPROCALS[i].
+# The edges of the parts are 1/16 apart below 1, and 1/8 apart above 1. Only for few values of FIRST can
+# reciprocals of 5 bits have |r| < 2^-4 at all edges. With 5 bits, r needs at most 24 bits and is exact.
 FIRST = 1 - mpf(4.6875) / 16
 RECIPROCALS = (1.375, 1.25, 1.1875, 1.0625, 1, 0.90625, 0.8125, 0.75)
 STEP = log(2) / 8
@@ -43,7 +45,7 @@ def main():
     define("STEP_HIGH", STEP)
     define("STEP_LOW", STEP - rounded(STEP))
     # The code adds n 2^20 to the bits of a root. This adds n >> 3 to the exponent, and (n & 7) 2^20 to
-    # the mantissa. Subtract the latter here.
+    # the mantissa. Subtract (n & 7) 2^20 here.
     define("ROOTS", *(subtract_from_bits(rounded(exact), j) for j, exact in enumerate(roots)))
     define("ROOTS_LOW", *(exact / rounded(exact) - 1 for exact in roots))
     for i, value in enumerate(q):
@@ -54,8 +56,9 @@ def main():
 def fit(function, weight, degree, max_r, digits=24):
     """Return the coefficients of a polynomial, and log2 of its greatest weighted error.
 
-    The polynomial approximates the function on [-max_r, max_r]. Its coefficients have the number of
-    binary digits.
+    The polynomial of this degree approximates the function on [-max_r, max_r]. The weight is a function
+    that returns the factor of the error at a number. ``digits`` is the number of binary digits of the
+    coefficients.
     """
     nodes = [max_r * cos(pi * (2 * i + 1) / (2 * NODES)) for i in range(NODES)]
     coefficients = []
@@ -72,7 +75,7 @@ def fit(function, weight, degree, max_r, digits=24):
 
 
 def rounded(x, digits=24):
-    """Return the number nearest to x that has the number of binary digits."""
+    """Return the number with this number of binary digits that is nearest to x."""
     fraction, exponent = frexp(x)
     return ldexp(nint(ldexp(fraction, digits)), exponent - digits)
 
@@ -83,7 +86,7 @@ def round_to_grid(x):
 
 
 def subtract_from_bits(x, j):
-    """Return the float whose bits, as an integer, are j 2^20 less than those of x."""
+    """Return the float whose bits, as an integer, are j 2^20 less than the bits of x."""
     [bits] = struct.unpack("i", struct.pack("f", float(x)))
     return struct.unpack("f", struct.pack("i", bits - (j << 20)))[0]
 

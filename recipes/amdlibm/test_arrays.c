@@ -1,5 +1,6 @@
-/* The array functions: every length and alignment, in place and not, special
-   values between others, and more elements than an int counts. */
+/* Test the array functions: all lengths up to LONGEST, all alignments, in-place and
+   separate results, special values in single elements, and more elements than an int can
+   count. */
 #define _GNU_SOURCE
 #include <amdlibm.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static void check(int right, const char *name, ptrdiff_t n)
         printf("%s is wrong on %td elements\n", name, n);
 }
 
-/* Whether x and y are neighbours or one value, the sign of zeros included, or both NaN. */
+/* Return whether x and y are equal, or differ by less than 2^-22 of y, or are both NaN.
+   Zeros are equal only if they have the same sign. */
 static int near(float x, float y)
 {
     if (isnan(x))
@@ -23,7 +25,7 @@ static int near(float x, float y)
     return (x == y && !signbit(x) == !signbit(y)) || fabsf(x - y) < 0x1p-22f * fabsf(y);
 }
 
-/* Make a test of functions (n, x, z) of one type, whose rounding is unit. */
+/* Define a test of functions (n, x, z) of a type; unit is the type's epsilon. */
 #define TEST(type, unit)                                                                \
     static void test_##type(const char *name,                                           \
                             void (*function)(ptrdiff_t, const type *, type *),          \
@@ -71,7 +73,8 @@ static long double power_cubed(long double x)
     return x * x * x;
 }
 
-/* Special values of powf wherever they are, and the other elements as without. */
+/* Test powf with each pair of special values in each lane of a vector. The other lanes
+   must have the same results as without special values. */
 static void test_powf_special(void)
 {
     static const float special[] = {
@@ -79,30 +82,31 @@ static void test_powf_special(void)
         0x1.fffffep127f, -0x1.fffffep127f, 0x1p24f, 200, -200,
     };
     enum { SPECIAL = sizeof special / sizeof *special, LANES = 16 };
-    float x[LANES], y[LANES], z[LANES], one[LANES];
+    float x[LANES], y[LANES], z[LANES], zx[LANES];
 
     for (int pair = 0; pair < SPECIAL * SPECIAL; pair++)
-        for (int at = 0; at < LANES; at++) {
+        for (int lane = 0; lane < LANES; lane++) {
             const float xs = special[pair / SPECIAL], ys = special[pair % SPECIAL];
-            const float right = powf(xs, ys);
+            const float expected = powf(xs, ys);
 
             for (int i = 0; i < LANES; i++) {
-                x[i] = i == at ? xs : 2;
-                y[i] = i == at ? ys : i - 8;
+                x[i] = i == lane ? xs : 2;
+                y[i] = i == lane ? ys : i - 8;
             }
             amd_vrsa_powf(LANES, x, y, z);
-            amd_vrsa_powxf(LANES, x, ys, one);
-            check(near(z[at], right), "amd_vrsa_powf", LANES);
-            check(near(one[at], right), "amd_vrsa_powxf", LANES);
+            amd_vrsa_powxf(LANES, x, ys, zx);
+            check(near(z[lane], expected), "amd_vrsa_powf", LANES);
+            check(near(zx[lane], expected), "amd_vrsa_powxf", LANES);
             for (int i = 0; i < LANES; i++) {
-                check(i == at || z[i] == ldexpf(1, i - 8), "amd_vrsa_powf", LANES);
-                check(i == at || near(one[i], powf(2, ys)), "amd_vrsa_powxf", LANES);
+                check(i == lane || z[i] == ldexpf(1, i - 8), "amd_vrsa_powf", LANES);
+                check(i == lane || near(zx[i], powf(2, ys)), "amd_vrsa_powxf", LANES);
             }
         }
 }
 
-/* Zeros, 2^31 and a page of them, in little memory: all but the last page are
-   one block of a file over and over. NULL if there is no address space. */
+/* Map 2^31 floats and one page more, which are all 0. To need little memory, map the same
+   block of a file repeatedly; only the last page is separate. Return NULL if a system call
+   fails. */
 static float *map(void)
 {
     const size_t block = 1 << 26, size = (sizeof(float) << 31) + 4096;
@@ -112,9 +116,9 @@ static float *map(void)
 
     if (file < 0 || ftruncate(file, block) != 0 || start == MAP_FAILED)
         return NULL;
-    for (size_t at = 0; at + block <= size; at += block)
-        if (mmap(start + at, block, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
-            MAP_FAILED)
+    for (size_t offset = 0; offset + block <= size; offset += block)
+        if (mmap(start + offset, block, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 0) == MAP_FAILED)
             return NULL;
     return (float *)start;
 }

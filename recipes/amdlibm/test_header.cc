@@ -1,5 +1,5 @@
-// The header in C++, after the standard library's: std::exp compiles for every
-// type, and a loop calls the vector variant even where the call is in a branch.
+// Test amdlibm.h in C++, after the standard library's headers: std::exp compiles for
+// all types, and g++ vectorizes a loop whose call of std::exp is in a branch.
 #include <cmath>
 #include <complex>
 #include <random>

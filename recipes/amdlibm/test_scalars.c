@@ -1,6 +1,8 @@
-/* In loops for the processor that this is compiled for, the C library's
-   functions are amdlibm's: they err by 4 units in the last place at most, powf by
-   POWF_BOUND, and treat special values as the C library does. */
+/* Test the scalar functions of amdlibm in loops, under the C library's names. The
+   compiler's flags select the vector variants that the loops call. The long double
+   functions compute the exact results. The error must be at most 4 units in the last
+   place, and at most POWF_BOUND units in test_large_powers. NaN, infinities and signed
+   zeros must be equal to the exact results. */
 #define REPLACE_WITH_AMDLIBM
 #include <amdlibm.h>
 #include <float.h>
@@ -24,8 +26,9 @@ static double xd[N], yd[N], zd[N];
 static float xf[N], yf[N], zf[N];
 static int failures;
 
-/* Whether got errs by at most bound units in the last place of exact, which is
-   rounded to the type. digits and least are the type's, as in float.h. */
+/* Return whether got differs from exact by at most bound units in the last place.
+   rounded is exact, rounded to the type. digits and least are the type's MANT_DIG and
+   MIN_EXP in float.h. */
 static int good(double got, long double exact, double rounded, int digits, int least, int bound)
 {
     int exponent;
@@ -55,8 +58,9 @@ static uint64_t draw(void)
     return state ^= state << 17;
 }
 
-/* The special values in all pairs, then any bits at all, numbers of ordinary
-   size, and numbers near 1. */
+/* Fill an operand with the special values, then with numbers from -30 to 30, random
+   bits, and numbers from 0.9 to 1.1. The operand changes to the next special value after
+   period elements, so that operands with the periods 1 and SPECIAL have all pairs. */
 static void fill(double *operandd, float *operandf, int period)
 {
     for (int i = 0; i < N; i++) {
@@ -75,7 +79,7 @@ static void fill(double *operandd, float *operandf, int period)
     }
 }
 
-/* Call a function of doubles x (and y) and its namesake of floats. */
+/* Define a test of a function for double, and of its variant for float. */
 #define TEST(name, arguments_d, arguments_f)                                                \
     static void test_##name(void)                                                           \
     {                                                                                       \
@@ -100,9 +104,10 @@ AMDLIBM_SCALARS(UNARY, BINARY)
 static const double powers[] = {2, 3, -1, -2, 0.5, -0.5, 1.5, 1 / 3.0, 0.25, 10, 0, 1};
 enum { POWERS = sizeof powers / sizeof *powers };
 
-/* What rounding does to a logarithm shows in its largest multiples: results over
-   the whole range and beyond, of any positive x, and of x at any distance from 1.
-   And powers as they are mostly used. */
+/* Test powf where the rounding error of log x has the largest effect: with y log2 x from
+   -151 to 129, which is more than the range of a float's exponent. x is any positive
+   float, or a number near 1 at a random distance. A third of the elements have
+   exponents that programs often use. */
 static void test_large_powers(void)
 {
     for (int round = 0; round < 16; round++) {

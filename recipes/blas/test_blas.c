@@ -1,4 +1,5 @@
-/* A library as gfortran's code and a forking program use it: the file is the first argument. */
+/* Call a BLAS library as gfortran's code does, and in a forked child. The argument is the
+   library's file. The exit status has a bit for each wrong result. */
 #include <complex.h>
 #include <dlfcn.h>
 #include <math.h>

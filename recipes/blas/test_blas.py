@@ -1,4 +1,4 @@
-"""numpy and scipy use the BLAS implementation in the first argument, and load no other."""
+"""Check that numpy and scipy load only the BLAS implementation that the first argument names."""
 
 import os
 import pathlib
@@ -23,13 +23,13 @@ a = rng.standard_normal((300, 300))
 z = a[0] + 1j * a[1]
 
 assert numpy.allclose(numpy.linalg.inv(a) @ a, numpy.eye(300))
-# How Fortran returns a complex number differs between implementations.
+# BLAS implementations differ in how Fortran functions return complex numbers.
 assert numpy.isclose(scipy.linalg.blas.zdotc(z, z), numpy.vdot(z, z))
 t, q = scipy.linalg.schur(a, output="complex")
 assert numpy.allclose(q @ t @ q.conj().T, a)
 
 files = {pathlib.Path(word) for word in pathlib.Path("/proc/self/maps").read_text().split()}
-# With MKL, libblas.so.3 is a library that wraps MKL, and not a link to it.
+# With MKL, libblas.so.3 is a library that wraps MKL. With other implementations, it is a link.
 loaded = {file.name for file in files if re.match("lib.*(blas|lapack|mkl)", file.name)}
 loaded -= {"libblas.so.3"}
 assert loaded, "no BLAS"

@@ -1,10 +1,10 @@
-"""Make binaries use the exp, log and pow of each glibc, not only those of glibc 2.29 and newer.
+"""Make binaries call the old versions of exp, log and pow, which each glibc has.
 
 ``older_libm.py FILE...`` edits the files in place. glibc 2.29 added new versions of these functions,
-without matherr, an old interface for error handling, and keeps the old versions too. A binary lists the
+without matherr, an old interface for error handling. It keeps the old versions. A binary lists the
 versions that it needs in its section .gnu.version_r. An entry of this list has 16 bytes: the version's
-hash in bytes 0 to 3, the offset of its name in bytes 8 to 11 (gABI, "Symbol Versioning"). The script
-replaces the new version by the old one in this entry.
+hash in bytes 0 to 3, and the offset of its name in bytes 8 to 11 (gABI, "Symbol Versioning"). The script
+replaces the new version by the old version in the entry.
 """
 
 import struct

@@ -14,16 +14,16 @@ parts() {
     cp -r "${@/#/debian/usr/$gcc_lib/}" "$PREFIX/$gcc_lib"
 }
 
-# Link a library's development name, which `-l` looks for in the compiler's directory, to its soname
-# in the environment's lib directory.
+# Link a library's development name in the compiler's directory, where `-l` searches for it, to the
+# library's soname in the environment's lib directory.
 library() {
     ln -s "../../../lib$1" "$PREFIX/$gcc_lib/lib${1%.*}"
 }
 
 # Print the compiler's built-in specs (its rules for calling its parts) with two changes. First, paths
 # relative to the compiler: headers are in the sysroot, libraries in the environment and the sysroot.
-# Second, unaligned AVX loads and stores are not split. gcc 10 splits them for Sandy Bridge, gcc 11 no
-# longer does; with the split, additions of arrays took 1.15 to 1.6 times as long.
+# Second, unaligned AVX loads and stores are not split. gcc 10 splits them for Sandy Bridge; gcc 11 does
+# not. With the split, additions of arrays took 1.15 to 1.6 times as long.
 specs() {
     local compiler=%:getenv\(GCC_EXEC_PREFIX lib=lib/x86_64-linux-gnu sysroot avx_options
     sysroot="--sysroot=$compiler ../../x86_64-linux-gnu/sysroot)"
@@ -47,7 +47,8 @@ case $PKG_NAME in
         for object in {,S,g}crt1.o crt{i,n}.o; do
             ln -s "../../../../x86_64-linux-gnu/sysroot/usr/lib/x86_64-linux-gnu/$object" "$PREFIX/$gcc_lib"
         done
-        # The compiler's own libraries are apart from libraries of the same names in the environment.
+        # Keep the compiler's own libraries in a separate directory: the environment has libraries of the
+        # same names.
         mkdir "$PREFIX/lib/gcc/lib"
         for soname in libgmp.so.10 libisl.so.23 libmpc.so.3 libmpfr.so.6 libz.so.1 libzstd.so.1; do
             cp "$(find debian -name "$soname")" "$PREFIX/lib/gcc/lib"

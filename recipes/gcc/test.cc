@@ -1,4 +1,4 @@
-// Exceptions, threads, functions of which glibc has several versions, a variable of several names.
+// Test exceptions, threads, functions with several versions in glibc, and a variable with several names.
 #include <cmath>
 #include <cstdlib>
 #include <stdexcept>

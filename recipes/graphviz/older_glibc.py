@@ -1,4 +1,4 @@
-"""Make a library use the exp and log2 of each glibc, not only those of glibc 2.29 and newer.
+"""Make a library call the old versions of exp and log2, which each glibc has.
 
 ``older_glibc.py FILE`` edits the file in place. The old and the new versions of these functions differ
 in how they set errno. A binary lists the versions that it needs in entries of 16 bytes (elf(5)). Bytes 0

@@ -1,6 +1,6 @@
-/* Solve and multiply with the kernels of the processor type in the first
-   argument: in one thread, in two, and in two of a forked child, which share a
-   processor. */
+/* Solve equations and multiply matrices in one thread, in two threads, and in two threads
+   of a forked child that share a processor. The optional argument is the name of the
+   expected kernels. */
 #define _GNU_SOURCE
 #include <cblas.h>
 #include <math.h>
@@ -17,7 +17,7 @@ enum { N = 300 };
 void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivots,
             double *b, const int *ldb, int *info);
 
-/* The largest entry of inv(A) A - I, for an A that is far from singular. */
+/* Return the largest absolute entry of inv(A) A - I, for an A that is far from singular. */
 static double error(int threads)
 {
     static double a[N * N], lu[N * N], inverse[N * N], product[N * N];
@@ -40,22 +40,23 @@ static double error(int threads)
     return worst;
 }
 
-/* Seconds of processor time that small products take. */
+/* Return the processor time of 200 small products in seconds. */
 static double seconds(int threads)
 {
     static double a[N * N], product[N * N];
-    clock_t begun;
+    clock_t start;
 
     openblas_set_num_threads(threads);
-    begun = clock();
+    start = clock();
     for (int i = 0; i < 200; i++)
         cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 100, 100, 100, 1.0, a, N, a, N, 0.0,
                     product, N);
-    return (double)(clock() - begun) / CLOCKS_PER_SEC;
+    return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
-/* Whether two threads of this process are right where there is a processor for one, and do not keep
-   it from each other: one that waits for the other until its time slice ends takes 50 times as long. */
+/* Return whether two threads of this process on one processor compute right results, in
+   less than 10 times the processor time of one thread. If a waiting thread kept the other
+   thread from the processor until its time slice ended, they would take 50 times as long. */
 static int share_a_processor(double limit)
 {
     cpu_set_t one;
@@ -64,7 +65,7 @@ static int share_a_processor(double limit)
 
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    /* OpenBLAS starts its threads anew in a child, where this one may run. */
+    /* OpenBLAS starts new threads in a child, and they inherit this thread's affinity. */
     if (sched_setaffinity(0, sizeof one, &one) != 0 || !(error(2) < limit))
         return 0;
     alone = seconds(1), together = seconds(2);

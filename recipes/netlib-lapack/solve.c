@@ -1,4 +1,4 @@
-/* Solve A x = b by LAPACK, then compute A x - b by CBLAS. */
+/* Solve A x = b with LAPACK, and check A x - b with CBLAS. */
 #include <cblas.h>
 
 void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivots,

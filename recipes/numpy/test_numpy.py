@@ -1,4 +1,4 @@
-"""numpy computes what it should."""
+"""Check results of numpy, and the BLAS and LAPACK that it uses."""
 
 import pathlib
 

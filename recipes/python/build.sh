@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
-# sys.version contains this date: the release's, not the build's.
+# sys.version contains this date. Set the date of the release, so that it does not depend on the build.
 SOURCE_DATE_EPOCH=$(stat -c %Y README.rst)
 export SOURCE_DATE_EPOCH
 
@@ -9,7 +9,7 @@ export SOURCE_DATE_EPOCH
 expat=()
 if [ -f "$RECIPE_DIR/fixes" ]; then
     bash apply-fixes.sh
-    # CPython's copy of expat has no security fixes; recipes/libexpat has.
+    # CPython's copy of expat has no security fixes; the package libexpat has them.
     expat=(--with-system-expat)
     # The patch for CVE-2026-4224 requires that pyexpat is a part of the interpreter, as in Debian.
     sed -i '1i #define Py_BUILD_CORE_MODULE 1' Modules/pyexpat.c
@@ -31,12 +31,13 @@ LIST
 sed -i "s|self.add_multiarch_paths()|pass|
     s|add_dir_to_list(.*, '/usr/local/.*')|pass|" setup.py
 
-# sysconfig records these settings, and extension modules are built with them later. Hence the plain
-# names of compilers, and paths below $PREFIX only. Flags in _NODIST variables apply to this build
+# sysconfig records these settings, and extension modules are built with them later. So use the plain
+# names of compilers, and only paths below $PREFIX. Flags in _NODIST variables apply to this build
 # only: -fno-semantic-interposition makes a shared libpython about as fast as a static one; with -O3
 # and LTO, pure Python takes 12 % less time. -s removes LTO's temporary names from the symbol table.
-# pkg-config would record the host's libraries. ac_cv_file__dev_ptmx is exported, because sysconfig
-# would record an argument; without it, the record would depend on the host's terminals.
+# With pkg-config, sysconfig would record the host's libraries. ac_cv_file__dev_ptmx is an environment
+# variable, because sysconfig would record an argument; without it, the record would depend on the
+# host's terminals.
 export ac_cv_file__dev_ptmx=yes
 ./configure --prefix="$PREFIX" --enable-shared --without-static-libpython --enable-ipv6 \
     --with-openssl="$PREFIX" --with-pkg-config=no --with-ensurepip=no --disable-test-modules \
@@ -54,9 +55,9 @@ if grep -q '^_bootstrap_python:' Makefile; then
     find . -name '*.o' -delete
     make+=("${programs[@]/#/--old-file=}")
 fi
-# Compile the interpreter with the recipe's profile (PGO). A profile that the build recorded itself
-# would differ from run to run, because the interpreter hashes addresses. gcc rejects a profile of
-# other sources or of another gcc.
+# Compile the interpreter with the recipe's profile (PGO). If each build recorded a profile, the
+# profiles would differ, because the interpreter hashes addresses. gcc rejects a profile of other
+# sources or of another gcc.
 case ${PYTHON_PROFILE-} in
     use) profile="-fprofile-use -fprofile-correction -fprofile-partial-training -Werror=missing-profile" ;;
     record)
@@ -65,9 +66,9 @@ case ${PYTHON_PROFILE-} in
         ;;
     *) profile= ;;
 esac
-# Build the library first, because sysconfig would record the arguments of this make. Then write
-# sysconfig's record (pybuilddir.txt), before CC gets a flag that hides the absolute paths by which
-# extension modules are compiled.
+# Build the library in a separate call of make: sysconfig would record the call's arguments. The target
+# pybuilddir.txt writes sysconfig's record. Only then give CC a flag that hides the absolute paths by
+# which extension modules are compiled.
 "${make[@]}" -j"$CPU_COUNT" "libpython${PKG_VERSION%.*}.so" CFLAGS_NODIST="$profile" LDFLAGS_NODIST="$profile"
 "${make[@]}" -j"$CPU_COUNT" pybuilddir.txt
 "${make[@]}" -j"$CPU_COUNT" CC="gcc -ffile-prefix-map=$SRC_DIR=/usr/src/python"
@@ -91,8 +92,9 @@ sed -i "1c #!/bin/sh\n'''exec' \"$PREFIX/bin/python\" \"\$0\" \"\$@\"\n' '''" "$
 
 sed -i "s|$SRC_DIR|/usr/src/python|g" "$library"/_sysconfigdata_*.py "$library"/config-*/Makefile
 
-# Bytecode that is validated by its source's hash contains no time, and with -s no path. Sources that
-# contain the prefix are compiled at their first import.
+# Bytecode that Python checks by the hash of its source contains no time, and with -s no path of the
+# build. Leave out modules that contain the prefix, which changes at installation; Python compiles them
+# at first import.
 find "$library" -name __pycache__ -prune -exec rm -r {} +
 "$PREFIX/bin/python" -B -m compileall -q -j"$CPU_COUNT" --invalidation-mode checked-hash \
     -s "$PREFIX" -x '/_sysconfigdata_|/config-3' "$library"

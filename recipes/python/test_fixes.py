@@ -1,4 +1,4 @@
-"""Some fixes that the list `fixes` names are effective."""
+"""Check that fixes in the list `fixes` are effective, and that pyexpat uses the package libexpat."""
 
 import http.cookies
 import io
@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 from xml.parsers import expat
 
-# The package libexpat, not CPython's copy, which has no fixes.
+# CPython's copy of expat has no fixes.
 assert "/libexpat.so." in Path("/proc/self/maps").read_text()
 
 # CVE-2023-24329
@@ -20,7 +20,7 @@ assert os.path.normpath("/a\0b") == "/a\0b"
 
 
 def refused(error, call, *arguments):
-    """Whether a call raises an error."""
+    """Return whether a call raises an error."""
     try:
         call(*arguments)
     except error:

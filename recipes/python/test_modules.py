@@ -1,4 +1,4 @@
-"""Import every extension module; only the environment and glibc may be loaded."""
+"""Import every extension module; all loaded libraries must be the environment's or glibc's."""
 
 import ctypes
 import importlib
@@ -23,8 +23,8 @@ assert EXPECTED <= modules, EXPECTED - modules
 for module in modules:
     importlib.import_module(module)
 
-# A library without a search path of its own, as Theano compiles them, must
-# find the environment's libstdc++ by that of the interpreter.
+# Theano compiles libraries without a search path. They must find the environment's libstdc++ through
+# the interpreter's search path.
 source = '#include <iostream>\nextern "C" void probe() { std::cout << std::flush; }\n'
 subprocess.run(
     ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", "probe.so"],

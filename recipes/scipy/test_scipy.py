@@ -1,4 +1,4 @@
-"""Results of scipy's main modules are right."""
+"""Check results of scipy's main modules."""
 
 import operator
 
@@ -14,7 +14,7 @@ a = rng.standard_normal((200, 200))
 b = rng.standard_normal(200)
 z = a[0] + 1j * a[1]
 
-# Fortran compilers differ in how functions return complex numbers.
+# BLAS implementations differ in how Fortran functions return complex numbers.
 for dtype in "FD":
     dotu, dotc = scipy.linalg.get_blas_funcs(("dotu", "dotc"), dtype=dtype)
     assert numpy.allclose(dotu(z, z), (z * z).sum(), rtol=1e-4)

@@ -73,7 +73,7 @@ def is_interface(blas: Blas) -> bool:
 
 
 def read_version(blas: Blas) -> str:
-    """Return the version text of OpenBLAS or MKL, the family of another BLAS; raises BlasError."""
+    """Return the version of OpenBLAS or MKL, or the family of another BLAS; raises BlasError."""
     if blas.family == "openblas":
         config = _find_function(blas, "openblas_get_config", ctypes.c_char_p)
         return f"{config().decode()} on {read_kernels(blas)}"

@@ -236,8 +236,8 @@ def _judge_ldflags(value: str) -> str:
 
 DEVICE_FLAGS = ("contexts", "device", "init_gpu_device", "lib.cnmem")
 NOT_SHIPPED = "no shipped module can be used: g++ compiles all modules"
-# By flag, a function that describes the effect of a value other than the stack's. It returns "" if
-# the value disables nothing. Other flags disable nothing.
+# Maps a flag to a function that describes the effect of a value other than the stack's. The
+# function returns "" if the value disables nothing. Other flags disable nothing.
 EFFECTS: Mapping[str, Callable[[str], str]] = {
     "blas.ldflags": _judge_ldflags,
     "cache_optimizations": lambda _: "each process optimizes its graphs again",
@@ -250,7 +250,9 @@ EFFECTS: Mapping[str, Callable[[str], str]] = {
 
 
 def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
-    """Return the problems that no flag causes.
+    """Return the problems of the compiler, the cache, the libraries and the device.
+
+    Some of them are caused by flags, such as ``cxx`` or ``device``.
 
     Args:
         probed: the JSON of probe.py.

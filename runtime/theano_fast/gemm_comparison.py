@@ -14,11 +14,11 @@ ROUNDS = 3
 
 
 class ComparisonError(Exception):
-    """The products of a stack's environment could not be measured."""
+    """The speed of matrix products in an environment could not be measured."""
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure environments by turns; return the output of ``theano_fast.gemm`` by stack.
+    """Measure environments alternately; return the output of ``theano_fast.gemm`` by stack.
 
     Keep the best rate of all rounds, because other programs can only slow a round down.
 

@@ -94,7 +94,7 @@ def list_special(function: Function, dtype: str) -> list[Any]:
 
 
 def compute_exact(function: Function, arguments: Sequence[Any]) -> Any:
-    """Return mpmath's results of ordinary arguments as long doubles."""
+    """Compute the results of ordinary arguments with mpmath; return them as long doubles."""
     with mpmath.workprec(PRECISION):
         rows = [map(mpmath.mpf, map(float, row)) for row in zip(*arguments, strict=True)]
         return np.array([_to_longdouble(function.exact(*row)) for row in rows])

@@ -77,7 +77,7 @@ class RNN:
                 f"input_mode 'skip' needs inputs = units, not {self.inputs} and {self.units}"
             )
         self._directions = ("forward", "backward")[: 2 if self.bidirectional else 1]
-        # By name: the slice of an array in the weights, and the array's shape.
+        # Maps the name of an array to its slice of the vector of weights, and to its shape.
         self._slices = {}
         for name, shape in self._list_shapes():
             start, self.size = self.size, self.size + math.prod(shape)
@@ -105,7 +105,7 @@ class RNN:
                             yield f"{layer}.{direction}.{kind}", shape
 
     def _split_weights(self, weights: Any) -> dict[str, Any]:
-        """Return views of a vector of all weights: a matrix or bias by each name of split."""
+        """Divide the vector of all weights into views; return them by the names of ``split``."""
         return {
             f"{name}_{gate}": part.T
             for name, (indices, shape) in self._slices.items()
@@ -136,7 +136,7 @@ class RNN:
         weights = np.empty(self.size, self.dtype)
         views = self._split_weights(weights)
         if missing := sorted(set(views) - set(parts)):
-            raise ValueError(f"parts are missing: {', '.join(missing)}")
+            raise ValueError(f"parts of this layer are missing: {', '.join(missing)}")
         if unknown := sorted(set(parts) - set(views)):
             raise ValueError(f"parts are not of this layer: {', '.join(unknown)}")
         for name, view in views.items():
@@ -258,7 +258,9 @@ class RNN:
         return steps if isinstance(steps, list) else [steps]
 
     def _get_rows(self, name: str) -> Any:
-        """Return an array of the weights, with a row or a number for each unit of each gate.
+        """Return an array of the weights: a row of a matrix, or an element of a bias, per unit.
+
+        The units of all gates follow each other.
 
         Args:
             name: a name of _list_shapes, such as "0.forward.W".

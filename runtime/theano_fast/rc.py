@@ -15,7 +15,8 @@ from pathlib import Path
 FAST_CXXFLAGS = "-O3 -ffast-math -ftree-loop-distribution -funroll-loops -ftracer"
 PRESETS = ("fastest", "development", "multi-gpu")
 
-# By flag from before Theano 1.0: the current flags with the same meaning, () if there are none.
+# Maps a flag from before Theano 1.0 to the current flags with the same meaning; to () if there are
+# none.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "cublas.lib": (),
     "dnn.conv.algo_bwd": ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data"),
@@ -81,7 +82,7 @@ def make_preset(name: str, gpus: int) -> dict[str, str]:
 
 
 def translate(flags: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Translate flags to Theano 1.0.5; return them, and a message for each changed flag."""
+    """Translate flags to Theano 1.0.5; return the flags, and a message for each changed flag."""
     translated: dict[str, str] = {}
     messages = []
     for flag, value in flags.items():

@@ -76,7 +76,7 @@ def parse(text: str) -> Stack:
     if not isinstance(name, str) or not isinstance(axes, dict):
         raise ValueError("'stack' must be a string and 'axes' a table")
     if missing := AXES - set(axes):
-        raise ValueError(f"the axes {sorted(missing)} are missing")
+        raise ValueError(f"the keys {sorted(missing)} are missing in the table 'axes'")
     if wrong := sorted(axis for axis, value in axes.items() if not isinstance(value, str)):
         raise ValueError(f"the axes {wrong} must be strings")
     return Stack(name, axes)

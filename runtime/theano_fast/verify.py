@@ -22,7 +22,7 @@ LAST_LINES = 15
 
 
 def select(names: Sequence[str], without: Sequence[str] = ()) -> tuple[Check, ...]:
-    """Return the checks with these names, or all checks without names, except ``without``.
+    """Return the checks with these names (all checks if there are no names), except ``without``.
 
     Raises:
         ValueError: a name is unknown; the message lists all checks.

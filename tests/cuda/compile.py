@@ -46,7 +46,7 @@ def start(name="cuda0"):
 
 
 def compile_outputs(outputs):
-    """Compile a function of each output, without optimizations.
+    """Compile one function for each output, without optimizations.
 
     Return the set of the classes of compiled ops and scalar ops, and a list of error messages.
     """

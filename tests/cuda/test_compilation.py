@@ -36,7 +36,7 @@ NEED_LIBRARIES = {
     "GpuMagmaSVD",
 }
 
-# This project's op does not fuse nodes in float16: they keep a kernel each.
+# This project's op. It does not fuse operations in float16: each keeps its own kernel.
 FUSED = {"GpuFusedLoops"}
 # Ops that refuse float64 and float16, in stock Theano too.
 FLOAT32_ONLY = {"GPUAChoiceFromUniform", "GpuCumOp"}
@@ -66,9 +66,9 @@ WITHOUT_FLOAT16 = {
     "GpuSparseBlockOuter",
     "_RNNSplitParams",
 }
-# Ops whose `_f16_ok` is true, but whose compilation for float16 fails, in stock Theano too. Their C
-# code calculates with ga_half, which is a struct, or libgpuarray's reduction refuses float16. A
-# convolution in float16 needs cuDNN.
+# Ops whose `_f16_ok` is true, although their compilation for float16 fails, also in stock Theano.
+# The C code of some ops calculates with ga_half, which is a struct. libgpuarray's reduction refuses
+# float16. For convolutions in float16, use cuDNN.
 FAILING_FLOAT16 = {
     "GpuCAReduceCPY",
     "GpuCorr3dMM",

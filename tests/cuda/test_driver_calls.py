@@ -1,7 +1,7 @@
 """Compare the driver calls of training steps with driver_calls.toml.
 
-From the third step on, a step loads no module and allocates no memory. The host waits only for
-results, and for the operands of ops that have no kernel.
+From the third step on, a step loads no module and allocates no memory. The host waits only while it
+copies results, and operands of ops that have no kernel, from the device.
 """
 
 import json
@@ -26,7 +26,7 @@ GRAPHS = [
 
 @pytest.fixture
 def train(emulate, tmp_path):
-    """Return a function that trains a graph and returns driver_calls.py's JSON output."""
+    """Return a function that runs driver_calls.py on a graph, and returns the parsed output."""
 
     def start(graph, flags=""):
         compiler = f"{sys.prefix}/bin/{driver_calls.COMPILER}"

@@ -13,8 +13,8 @@ import sys
 import numpy as np
 import pytest
 
-# Compute functions of several results, which the optimization fuses. Tests run the program on the
-# emulated device and on the CPU.
+# Compute functions with several results, whose operations the optimization fuses. Tests run the
+# program on the emulated device and on the CPU.
 PROGRAM = """
 import json, sys
 import numpy as np
@@ -69,7 +69,8 @@ for function in (gates, broadcast, views, numbers, shapes, grow):
             results[key] = out.ravel().tolist()
 print(json.dumps(results))
 """
-# Update two shared variables in one kernel; print how many results overwrite inputs, and values.
+# Update two shared variables in one kernel. Print the number of results that overwrite inputs, the
+# outputs, and the values of the shared variables.
 UPDATES = """
 import numpy as np
 import theano
@@ -84,7 +85,8 @@ for _ in range(3):
     print(step(np.ones((2, 3))).tolist())
 print(a.get_value().tolist(), b.get_value().tolist())
 """
-# Print the errors of shapes that do not fit and of indices out of range, then shapes of results.
+# Print the errors for shapes that cannot be broadcast and for indices out of range, then the shapes
+# of correct results.
 ERRORS = """
 import numpy as np
 import theano
@@ -115,11 +117,11 @@ graphs = [T.tanh(x) + 1, ifelse(condition, T.exp(x).sum(), T.tanh(T.exp(x) - 1).
 function = theano.function([x, condition], graphs)
 print(any(isinstance(n.op, GpuFusedLoops) for n in function.maker.fgraph.toposort()))
 """
-# The arrays have 0 to 5 rows. Theano's own kernels broadcast an array with 1 row, although its type
-# does not declare the dimension as broadcastable, if no previous input is longer. `compare` prints
-# the shapes or the error of a fused function, and whether Theano's own kernels have equal bits or
-# the same error. Theano's kernels do not work in place here, because they would fail if the array
-# to overwrite is shorter than the result.
+# Combine arrays of 0 to 5 rows. Their types do not declare the dimension as broadcastable, but
+# Theano's own kernels broadcast an array with 1 row if no previous input is longer. `compare`
+# prints the shapes or the error of a fused function, and whether Theano's own kernels give the same
+# bits or the same error. The optimization "inplace" is excluded for Theano's own kernels, because
+# they would fail if the array to overwrite is shorter than the result.
 LENGTHS = """
 import numpy as np
 import theano
@@ -184,7 +186,7 @@ step = theano.function([x], T.exp(a), updates=[(a, a * 0.5 + x)])
 for rows in (1, 2, 2, 2):
     print(step(np.ones((rows, 3))).shape, a.get_value()[:, 0].tolist())
 """
-# Print a kernel with two results: a product, and a sum that adds to this product.
+# Print the code of a kernel with two results: a product, and the sum of this product and an input.
 PRODUCT = """
 import graphs
 from theano import scalar
@@ -236,7 +238,7 @@ def test_results_equal_the_cpus_results(emulate, dtype, tolerance):
 def test_updates_overwrite_old_values(emulate):
     *_, inplace, first, second, third, values = compute(emulate, UPDATES)
     # Three results overwrite an input: the new values overwrite a and b, and the root overwrites x.
-    # This is safe because a thread reads only those elements of a and b that it overwrites.
+    # This is safe because each thread reads only the elements of a and b that it overwrites.
     assert inplace == "[3]"
     assert [first, second, third, values] == compute(emulate, UPDATES, flags=CPU)[-4:]
 

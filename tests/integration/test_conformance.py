@@ -167,7 +167,7 @@ def _wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-# A conformance.toml with two of Theano's test files: one with a compiler, one without.
+# A conformance.toml that runs one of Theano's test files with a C compiler, another without.
 SMALL_TABLE = """quick_seconds = 8
 seconds = {}
 failures = [FAILURES]

@@ -22,7 +22,7 @@ cnmem = 0.8
 
 @pytest.fixture
 def doctor(prefix: Path, run: Any) -> Any:
-    """Return a function that runs ``theano-fast doctor``; it returns exit status and report."""
+    """Return a function that runs ``theano-fast doctor`` and returns its exit status and report."""
 
     def run_doctor(*arguments: str, **env: str) -> tuple[int, dict[str, Any]]:
         result: Result = run(prefix / "bin" / "theano-fast", "doctor", "--json", *arguments, **env)
@@ -32,7 +32,7 @@ def doctor(prefix: Path, run: Any) -> Any:
 
 
 def find_disabling_flags(report: dict[str, Any]) -> set[str]:
-    """Return the Theano flags that disable a property of the stack, according to the report."""
+    """Return the Theano flags that disable a part of the stack, according to the report."""
     return {
         finding["setting"]["flag"] for finding in report["findings"] if finding["verdict"]["undoes"]
     }
@@ -76,7 +76,7 @@ def test_a_compilers_path_may_have_a_space(doctor: Any, prefix: Path, tmp_path: 
     own = prefix / "bin" / "x86_64-conda-linux-gnu-g++"
     compiler.write_text(f'#!/bin/sh\nexec "{own}" "$@"\n')
     compiler.chmod(0o755)
-    # With gcc.cxxflags, `import theano` calls the compiler too.
+    # If gcc.cxxflags is set, `import theano` already calls the compiler.
     _, report = doctor("--quick", THEANO_FLAGS=f"cxx={compiler},gcc.cxxflags=-O1")
     assert report["compiler"]["version"], report["problems"]
     assert not report["compiler"]["error"]

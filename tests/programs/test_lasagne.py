@@ -124,7 +124,7 @@ def compute_address(weighting, memory, head):
     Args:
         weighting: the previous weighting.
         memory: (batch, CELLS, WIDTH).
-        head: the head's outputs: key, shift, strength, gate and sharpness.
+        head: the outputs of the head's layers: key, shift, strength, gate and sharpness.
     """
     key, shift, *columns = head
     strength, gate, sharpness = (tensor.addbroadcast(column, 1) for column in columns)
@@ -153,7 +153,8 @@ def build_turing_machine(inputs):
         (1, nonlinear.sigmoid),
         (1, tensor.nnet.softplus),
     ]
-    # The outputs of the read head, of the write head, and the vectors to erase and to add.
+    # The sizes and nonlinearities of the layers: five layers of the read head, five layers of the
+    # write head, and the layers that compute the vectors to erase and to add.
     sizes = [*head, *head, (WIDTH, nonlinear.sigmoid), (WIDTH, nonlinear.tanh)]
     heads = [layers.DenseLayer(controller, size, nonlinearity=f) for size, f in sizes]
     memory_layer = layers.InputLayer((None, UNITS + WIDTH))

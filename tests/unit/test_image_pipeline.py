@@ -1,3 +1,5 @@
+"""Test which stacks' images are built."""
+
 from __future__ import annotations
 
 import pytest

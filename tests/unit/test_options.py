@@ -1,3 +1,5 @@
+"""Test that an option is refused if its value is a path that does not exist."""
+
 from __future__ import annotations
 
 from pathlib import Path

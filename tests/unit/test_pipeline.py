@@ -1,3 +1,5 @@
+"""Test builds: the engine, lock files, printed lines and the report of timings."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the reading and atomic writing of JSON reports."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test that a second build gets AMD's archive and writes its report."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the tasks of `./invoke`: flags, help, suggestions and refusals."""
+
 from __future__ import annotations
 
 import ast

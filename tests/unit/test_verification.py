@@ -1,3 +1,5 @@
+"""Test `./invoke verify`: missing environments, failed checks and the user's flags."""
+
 from __future__ import annotations
 
 from pathlib import Path

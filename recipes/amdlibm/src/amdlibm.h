@@ -1,17 +1,17 @@
-/* Vector mathematics under the names of AMD's library, for what Theano calls.
+/* Vectorized mathematical functions for Theano, under the names of AMD's library.
 
    Arrays: amd_vrsa_* (float) and amd_vrda_* (double) set z[i] = f(x[i]) for
-   0 <= i < n. Any alignment will do, and z may be x. Unlike AMD's, n is as wide
-   as npy_intp.
+   0 <= i < n. The arrays may have any alignment, and z may be x. n has the
+   width of npy_intp; in AMD's library it is an int.
 
-   Scalars: amd_* and amd_*f are declared with vector variants (GCC's attribute
-   simd), so that g++ vectorises loops that call them.
+   Scalars: the declarations of amd_* and amd_*f have GCC's attribute simd, so
+   that g++ vectorizes loops that call them.
 
-   With REPLACE_WITH_AMDLIBM, the C library's functions are bound to the
-   scalars. That is done by their symbols and not by macros: std::exp goes on
-   working, its overload for float is amd_expf, and to g++ they stay the
-   built-in functions which it may call for all elements of a loop, whatever
-   branch they are in. */
+   REPLACE_WITH_AMDLIBM binds the C library's names to the scalars. It renames
+   the symbols and defines no macros. So std::exp still works, its overload for
+   float calls amd_expf, and the functions are still built-in functions of g++:
+   g++ may call them for all elements of a loop, even if the call is in a
+   branch. */
 #ifndef AMDLIBM_H
 #define AMDLIBM_H
 
@@ -60,7 +60,7 @@ void amd_vrsa_log10f(ptrdiff_t n, const float *x, float *z);
 void amd_vrsa_log2f(ptrdiff_t n, const float *x, float *z);
 void amd_vrsa_logf(ptrdiff_t n, const float *x, float *z);
 void amd_vrsa_sinf(ptrdiff_t n, const float *x, float *z);
-/* z[i] = x[i] to the power y[i], or to the one power y; z may also be y. */
+/* Set z[i] to x[i]^y[i], or to x[i]^y; z may also be y. */
 void amd_vrsa_powf(ptrdiff_t n, const float *x, const float *y, float *z);
 void amd_vrsa_powxf(ptrdiff_t n, const float *x, float y, float *z);
 

@@ -1,10 +1,10 @@
-/* Forwards from the scalars of amdlibm.h and their vector variants to AMD's AOCL-LibM.
+/* Forward the scalars of amdlibm.h and their vector variants to AMD's AOCL-LibM.
 
    AMD's library is unchanged. It is loaded with RTLD_LOCAL, so that programs linked with
    this library cannot see its symbols: its array functions have the same names as this
-   library's, but an int as length. If a release lacks a function, or the test at build
-   time did not prove it right, the forward leads to glibc's function, or to the one of
-   powf.c or exp_log.c, as in builds without AMD's library. */
+   library's, but take an int as length. If a release lacks a function, or the survey at
+   build time found wrong results, the forward jumps to the function that builds without
+   AMD's library use: glibc's, or the one in powf.c or exp_log.c. */
 #include "amdlibm.h"
 
 #include <dlfcn.h>
@@ -36,9 +36,9 @@ __asm__(".include \"proved.s\"\n"
 #define FORWARD(name, amd, fallback) __asm__("forward " #name ", " #amd ", " #fallback);
 
 /* Forward the scalar and all vector variants of a function, for double and for float. AMD's
-   names contain the number of lanes, the names of the vector function ABI a letter for the
-   instruction set. AMD has no variants for AVX without AVX2. namef is the name of the
-   fallback for float. */
+   names contain the number of lanes. The names of the vector function ABI also contain a
+   letter for the instruction set. AMD has no variants for AVX without AVX2. namef is the
+   name of the fallback for float. */
 #define FORWARDS(name, v, namef)                                                     \
     FORWARD(amd_##name, amd_##name, name)                                            \
     FORWARD(_ZGVbN2##v##_amd_##name, amd_vrd2_##name, _ZGVbN2##v##_##name)           \

@@ -4,7 +4,8 @@
    exp: x = n (log 2) / 16 + r, and e^x = 2^(n / 16) (1 + r + r^2 P(r)). Registers contain
    the 16 powers 2^(j / 16). The instruction scalef multiplies by the integer part of
    2^(n / 16); it rounds subnormal results, and handles infinities and NaN. The rounding of
-   the power and of the result causes an error of 1 unit in the last place, all else 0.1.
+   the power and of the result causes an error of 1 unit in the last place. The other errors
+   are 0.1 unit.
 
    log: x = 2^e m, with m in [0.75, 1.5). This interval is divided into 16 parts, each with
    a reciprocal c. r = c m - 1, and log x = e log 2 - log c + (r + r^2 Q(r)). Near 1, e and

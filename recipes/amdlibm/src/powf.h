@@ -1,10 +1,10 @@
-/* powf of LANES floats at once: POWF, for TARGET.
+/* Define POWF, which computes powf of LANES floats with the instructions TARGET.
 
-   powf.c includes this file once for each number of lanes. Before, it defines these
-   macros: NAME(name), a name that is unique to this inclusion; MM(name), the intrinsic
-   for vectors of this size; TABLE(values), the 8 values, repeated until they fill a
-   vector; GREATER(a, b), a mask with one bit for each lane, set where the signed integer
-   in a is above the one in b. This file undefines them at its end. */
+   powf.c includes this file once for each number of lanes. Before, it defines LANES,
+   TARGET, POWF and these macros: NAME(name), a name that is unique to this inclusion;
+   MM(name), the intrinsic for vectors of this size; TABLE(values), the 8 values, repeated
+   until they fill a vector; GREATER(a, b), a mask with one bit for each lane, set where the
+   signed integer in a is above the one in b. This file undefines them at its end. */
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int NAME(ints) __attribute__((vector_size(4 * LANES)));
 /* Unsigned integers, because the sums below overflow. */
@@ -39,21 +39,21 @@ __attribute__((target(TARGET))) FLOATS POWF(FLOATS x, FLOATS y)
     const FLOATS m = (FLOATS)((BITS)x - scale);
     const FLOATS e = __builtin_convertvector((NAME(ints))scale, FLOATS);
 
-    /* log(1 + r) = main + rest. main is r - r^2 / 2 rounded to float; rest contains the exact
+    /* log(1 + r) = main + tail. main is r - r^2 / 2 rounded to float; tail contains the exact
        rounding error. */
     const FLOATS r = FMA(m, LOOK_UP(RECIPROCALS, part), ALL(-1));
     const FLOATS half = -0.5f * r;
     const FLOATS main = FMA(half, r, r);
     const FLOATS p2 = FMA(r, FMA(r, ALL(P4), ALL(P3)), ALL(P2));
     const FLOATS p = FMA(r, FMA(r, p2, ALL(P1)), ALL(P0));
-    const FLOATS rest = FMA(half * r, p * r, FMA(half, r, r - main));
+    const FLOATS tail = FMA(half * r, p * r, FMA(half, r, r - main));
 
     /* log x = high + low. base is exact. Where it is not 0, it is larger than main, so that
        (base - high) + main is the exact rounding error of high = base + main. */
     const FLOATS base = FMA(e, ALL(LN2_HIGH), LOOK_UP(LOGS_HIGH, part));
     const FLOATS high = base + main;
     const FLOATS base_low = FMA(e, ALL(LN2_LOW), LOOK_UP(LOGS_LOW, part));
-    const FLOATS low = ((base - high) + main) + rest + base_low;
+    const FLOATS low = ((base - high) + main) + tail + base_low;
 
     /* y log x = product + error = n (log 2) / 8 + f; the lowest bits of shifted contain n. */
     const FLOATS product = y * high;

@@ -89,7 +89,7 @@ def blas(full):
 
 
 def numerics(full):
-    """Compare products with extended precision, within the error bound of Higham, section 3.5."""
+    """Compare products with extended precision; the error bound is in Higham, section 3.5."""
     failures, worst, count = [], 0.0, 0
     draw = np.random.RandomState(7).uniform
     for dtype in ("float32", "float64"):
@@ -118,7 +118,7 @@ def numerics(full):
 
 
 def libm(full):
-    """Compare the functions of one argument with extended precision."""
+    """Compare functions of one argument with their values in extended precision."""
     amdlibm = libraries.stack()["libm"] == "amdlibm"
     values = np.concatenate([np.linspace(-20, 20, 4001), np.linspace(0.5, 1, 1001)])
     failures, worst = [], 0.0
@@ -131,7 +131,7 @@ def libm(full):
             got = theano.function([x], getattr(T, name)(x))(arguments)
             error = abs(got - exact) / np.spacing(abs(exact).astype(dtype))
             worst = max(worst, float(error.max()))
-            # The error of amdlibm is at most 4 units in the last place, and that of glibc is lower.
+            # amdlibm's error is at most 4 units in the last place. glibc's error is lower.
             if not error.max() <= 4:
                 message = "%s of %s: the error is %.1f units in the last place"
                 failures.append(message % (name, dtype, error.max()))
@@ -143,7 +143,7 @@ def libm(full):
 
 
 def scan(full):
-    """Train a Neural Turing Machine; its losses must be the same as on each other stack."""
+    """Train a Neural Turing Machine, and compare its last loss with the other stacks' loss."""
     summaries, failures = [], []
     for name in ["small", "full"] if full else ["small"]:
         machine = ntm.build(SIZES[name])

@@ -1,4 +1,4 @@
-"""Run one check: ``-m theano_fast.checks NAME FILE`` writes the record of check NAME as JSON."""
+"""Run one check: ``-m theano_fast.checks NAME FILE`` writes the record of check NAME to FILE."""
 
 import argparse
 import dataclasses
@@ -15,7 +15,7 @@ from theano_fast.checks.result import Options, Record, Result, record
 
 
 def main() -> None:
-    """Run the check that the command line names, and write its record."""
+    """Run the check that the command line names, and write its record as JSON."""
     parser = argparse.ArgumentParser(prog="python -m theano_fast.checks", description=__doc__)
     parser.add_argument("name", choices=[check.name for check in CHECKS])
     parser.add_argument("file", type=Path)

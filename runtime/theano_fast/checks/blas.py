@@ -20,7 +20,7 @@ EMPTY = (
 
 
 def run(options: Options) -> Result:
-    """Run the BLAS ops and a parallel Elemwise, and check the loaded libraries."""
+    """Run the BLAS ops and an Elemwise that uses OpenMP, and check the loaded libraries."""
     family = options.stack.axes["blas"]
     ldflags = theano.config.blas.ldflags
     failures = [] if ldflags else [EMPTY.format(prefix=sys.base_prefix)]
@@ -80,7 +80,7 @@ def check_binding(name: str, nodes: tuple[thunks.Thunk, ...], family: str) -> li
 
 
 def is_linked(module: str, family: str) -> bool:
-    """Return whether a compiled module links to a BLAS family, also through libblas.so.3."""
+    """Return whether a compiled module links to a BLAS, directly or through libblas.so.3."""
     needed = libraries.read_requirements(module).libraries
     interface = Path(sys.base_prefix, "lib", "libblas.so.3")
     if interface.name in needed:

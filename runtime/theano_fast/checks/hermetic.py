@@ -78,7 +78,7 @@ def load(module: Path) -> str:
 
 
 def run_theano() -> None:
-    """Run modules that Theano compiles: BLAS ops, a parallel Elemwise and a scan."""
+    """Run modules that Theano compiles: BLAS ops, an Elemwise that uses OpenMP, and a scan."""
     a, x = T.dmatrix("a"), T.dvector("x")
     powers, _ = theano.scan(lambda value: T.dot(a, value), outputs_info=[x], n_steps=2)
     theano.function([a, x], [powers, T.dot(a, a), T.exp(a)])(np.eye(2), np.ones(2))

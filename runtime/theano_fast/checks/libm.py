@@ -291,7 +291,7 @@ def find_uncalled(function: Any, dtype: str) -> list[str]:
 
 
 def find_debug_failures(dtype: str) -> list[str]:
-    """Return a failure if DebugMode finds that C and Python differ for special arguments."""
+    """List the difference between C and Python that DebugMode finds for special values."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))

@@ -34,7 +34,7 @@ FUNCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 # The timed expression of FUNCTIONS.
 TIMED = "tanh(x) * sigmoid(x) + exp(x)"
 SIZE = 100_000
-# A part of the summary on processors without FMA3.
+# The end of this check's summary on processors without FMA3.
 SLOW = "without fused multiply-add, exp, log, log1p, pow and tanh are not vectorized"
 VECTORIZED = re.compile(r"optimized: +loop vectorized using (\d+) byte vectors")
 

@@ -53,7 +53,7 @@ class Record:
 
 
 def record(name: str, seconds: float, result: Result, traceback: str = "") -> Record:
-    """Convert a result to a record; failures count more than the reason of a skipped check."""
+    """Convert a result to a record; a result with failures is failed, even if also skipped."""
     if result.failures:
         more = f"; and {len(result.failures) - SHOWN} more" if result.failures[SHOWN:] else ""
         status, message = "failed", "; ".join(result.failures[:SHOWN]) + more

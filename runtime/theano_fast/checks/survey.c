@@ -8,15 +8,17 @@
 
        SYMBOL  FUNCTION  LANES  ERROR  FAILURE
 
-   LANES is 1 for a scalar function and 0 for an array function. ERROR is in units in the
-   last place, of finite results. FAILURE is empty if the error is at most BOUND and the
-   special values are the C library's. It is "is missing" if the library lacks the symbol,
-   and "was not run" if the processor lacks instructions.
+   LANES is 1 for a scalar function and 0 for an array function. ERROR is the largest error
+   of finite results, in units in the last place. FAILURE is empty if the error is at most
+   BOUND, and NaN, infinities and signed zeros are equal to the exact results. It is "is
+   missing" if the library lacks the symbol, and "was not run" if the processor lacks
+   instructions.
 
    Arguments are special values, subnormals, random bits, numbers near the ends of the
    results' range, near the zeros of trigonometric functions, near 1, and of ordinary
-   size. The lanes of a vector have arguments of one kind, of two, or of all. The exact
-   results are those of the long double functions, whose error is 2^-10 ulp of a double. */
+   size. The lanes of a vector have arguments of one kind, of two, or of all. The long
+   double functions compute the exact results; their error is 2^-10 units in the last place
+   of a double. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <float.h>
@@ -55,8 +57,8 @@ static const struct function functions[] = {FUNCTIONS(UNARY, BINARY){NULL, NULL,
 #undef UNARY
 #undef BINARY
 
-/* The arguments and results of a function in the current type, float if single. The
-   doubles have the same values as the floats. */
+/* The arguments and results of a function in the current type, float if single is set. In
+   this case xd and yd have the same values as xf and yf. */
 struct sample {
     int single;
     float xf[COUNT], yf[COUNT], zf[COUNT];
@@ -139,7 +141,7 @@ static double argument(int kind)
     case ORDINARY:
         value = uniform(-30, 30);
     }
-    /* No signalling NaN, which the conversion to long double makes quiet. */
+    /* Return no signalling NaN: the conversion to long double makes it quiet. */
     if (isnan(value))
         return NAN;
     return s->single ? (float)value : value;
@@ -229,7 +231,7 @@ static void judge_all(const struct function *function)
         judge(function, s->single ? (double)s->zf[i] : s->zd[i], s->exact[i], s->xd[i], s->yd[i]);
 }
 
-/* Loops over vectors in the registers of the instructions. */
+/* Define a loop that calls a vector variant with vectors of an instruction set. */
 #define LOOP(lanes, letter, type, instructions)                                             \
     typedef type vector_##letter##lanes __attribute__((vector_size(lanes * sizeof(type)))); \
     __attribute__((target(instructions))) static void loop_##letter##lanes(                 \

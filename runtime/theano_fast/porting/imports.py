@@ -24,7 +24,7 @@ from theano_fast.porting.replacements import find_replacement
 
 # Check each name that a program imports from these packages or from Python's standard library.
 EXAMINED = ("theano", "numpy", "scipy", "sklearn")
-# By imported name: the name under which pip installs the package.
+# Maps an imported name to the name under which pip installs the package.
 PROVIDED_BY = {"PIL": "pillow", "cv2": "opencv-python", "skimage": "scikit-image"}
 PROVIDED_BY |= {"sklearn": "scikit-learn", "yaml": "pyyaml"}
 # The timeout of the process that imports names, in seconds.

@@ -1,13 +1,13 @@
 """Map names that libraries removed to their replacements.
 
-An entry also applies to the submodules and attributes of its name. Names that
-THEANO_FAST_OLD_NAMES restores are in old_names.py. If the import of a name already raises an error
-with the replacement, the table omits the name. Most names in theano.sandbox.cuda do so.
+An entry also applies to the submodules and attributes of its name. The table omits two kinds of
+names: names that THEANO_FAST_OLD_NAMES restores, which are in old_names.py, and names whose import
+or call raises an error with the replacement, such as most names in theano.sandbox.cuda.
 """
 
 from collections.abc import Mapping
 
-# By removed name: the text to write instead. Words in capitals are placeholders.
+# Maps a removed name to the text to write instead. Words in capitals are placeholders.
 REPLACEMENTS: Mapping[str, str] = {
     "joblib.MemmapingPool": "joblib.pool.MemmappingPool",
     "joblib.pool.MemmapingPool": "joblib.pool.MemmappingPool",

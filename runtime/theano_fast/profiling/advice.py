@@ -13,7 +13,7 @@ from typing import Any
 
 from theano_fast import profiles, report, stack, verify
 
-# By class of op: how to compute the operation in C instead of Python.
+# Maps the class of an op to the advice how to compute the operation in C instead of Python.
 ALTERNATIVES = {
     "AdvancedIncSubtensor": "a single vector of integers as index, without a mask, runs in C",
     "AdvancedSubtensor": "a single vector of integers as index, without a mask, runs in C",

@@ -27,7 +27,7 @@ GROUP = struct.Struct("24sQQ")
 # Report this number of first calls separately, because they compile kernels and allocate memory.
 FIRST = 2
 
-# By the name of a group of driver_calls.cpp: (calls, nanoseconds).
+# Maps the name of a group of driver_calls.cpp to (calls, nanoseconds).
 Counts = dict[str, tuple[int, int]]
 
 
@@ -87,11 +87,12 @@ def _parse(memory: Any) -> Counts:
 
 
 class Counter:
-    """Counter of the driver's calls in the calls of functions, by the name of their profile."""
+    """Counter of the driver's calls in each call of a function. A function has a profile's name."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        # By name: the counts of each of the first calls, then the sum of all later calls.
+        # Maps the name of a profile to a list: the counts of each of the FIRST first calls, then
+        # the sums of the counts of all later calls.
         self.counts: dict[str, list[Counts]] = {}
         self.calls: dict[str, int] = {}
 
@@ -131,9 +132,10 @@ class Counter:
             }
 
     def to_json(self) -> dict[str, Any]:
-        """Return, by name, the driver's calls and microseconds per call of a function.
+        """Return a map from a profile's name to the driver's calls and microseconds per call.
 
-        ``first`` has the values of each first call, ``later`` the mean of all later calls.
+        ``first`` has the values of each of the FIRST first calls, ``later`` the mean of all later
+        calls.
         """
         return {name: self._describe(name) for name in self.calls}
 

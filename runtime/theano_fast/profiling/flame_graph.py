@@ -12,7 +12,7 @@ from theano_fast import profiles
 
 @dataclass(frozen=True)
 class Frame:
-    """The seconds of an operation and its parts.
+    """An operation, its time in seconds, and its parts (``children``).
 
     ``kind`` selects the colour: C, Py, scan, compile or "". ``details`` are lines of text.
     """

@@ -68,7 +68,12 @@ def find_nearest_line(node: Any) -> str:
 
 
 def format_line(trace: Any) -> str:
-    """Return "FILE:LINE: CODE" of the innermost call outside of packages in a variable's trace."""
+    """Return the program line that created a variable, as "FILE:LINE: CODE"; "" if it is unknown.
+
+    Args:
+        trace: the stacks of calls in the variable's ``tag.trace``. The program line is the
+            innermost call that is not in site-packages.
+    """
     for stack in trace or ():
         for file, line, _, code in reversed(stack):
             if "site-packages" not in Path(file).parts:

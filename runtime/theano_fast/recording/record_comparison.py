@@ -9,7 +9,7 @@ from typing import Any
 
 from theano_fast.recording.recorder import FORMAT
 
-# By dtype: the allowed difference of two values, as a fraction of the largest value of their array.
+# Maps a dtype to the allowed difference of two values, as a fraction of the array's largest value.
 # Within a few training steps, another order of summation or another libm causes differences of this
 # size. Integers and booleans must be equal.
 TOLERANCES = {

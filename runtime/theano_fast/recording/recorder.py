@@ -211,7 +211,12 @@ def compile_nodes(function: Any) -> tuple[Any, list[str]]:
 
 
 def format_line(trace: Any) -> str:
-    """Return " (FILE:LINE)" of the innermost call outside of packages in a variable's trace."""
+    """Return the program line that created a variable, as " (FILE:LINE)"; "" if it is unknown.
+
+    Args:
+        trace: the stacks of calls in the variable's ``tag.trace``. The program line is the
+            innermost call that is not in site-packages.
+    """
     for stack in trace:
         for file, line, *_ in reversed(stack):
             if "site-packages" not in file:

@@ -1,3 +1,5 @@
+"""Test the parser of ELF files: required libraries, versions, search paths, and truncated files."""
+
 from __future__ import annotations
 
 import re

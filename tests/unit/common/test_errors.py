@@ -1,3 +1,5 @@
+"""Test that each kind of error has its own exit code, and that a message ends with its hint."""
+
 from __future__ import annotations
 
 from builder.common import errors

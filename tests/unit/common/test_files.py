@@ -1,3 +1,5 @@
+"""Test the locks of directories, and the atomic replacement of files."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test which lines of a failed build's log the excerpt contains."""
+
 from __future__ import annotations
 
 import pytest

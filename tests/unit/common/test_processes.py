@@ -1,3 +1,5 @@
+"""Test the errors, exit statuses, CPU times and priorities of subprocesses."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Test the progress of a command: the live line, the levels quiet and verbose, and formats."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""Test the generated page of error messages: placeholders, groups and remedies."""
+
 from __future__ import annotations
 
 import ast

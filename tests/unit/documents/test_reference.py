@@ -1,3 +1,5 @@
+"""Test that the generated pages list all tasks, flags and commands."""
+
 from __future__ import annotations
 
 import argparse

@@ -1,3 +1,5 @@
+"""Test the links and the table of contents of the documentation site."""
+
 from __future__ import annotations
 
 from pathlib import Path

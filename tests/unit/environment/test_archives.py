@@ -1,3 +1,5 @@
+"""Test the list of an environment's symlinks, and that its tar archive is reproducible."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Test lock files, the specs of a stack, and the installation of environments."""
+
 from __future__ import annotations
 
 import json

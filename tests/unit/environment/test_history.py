@@ -1,3 +1,5 @@
+"""Test that a package file whose hash differs between committed lock files is reported."""
+
 from __future__ import annotations
 
 from builder.environment import history

@@ -1,3 +1,5 @@
+"""Test the archives that `./invoke pack` writes: placeholders, bytes and verification."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Test the software bill of materials of four packages of the openblas stack."""
+
 from __future__ import annotations
 
 import json

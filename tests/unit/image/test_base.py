@@ -1,3 +1,5 @@
+"""Test the check of a base image's glibc, and the name of the default base image."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the two archives of a Docker build context; a fake solver installs the packages."""
+
 from __future__ import annotations
 
 import json

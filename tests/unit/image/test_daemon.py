@@ -1,3 +1,5 @@
+"""Test the translation of Docker's messages into the builder's errors."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the labels of images, and that the Dockerfile fits the builder's constants."""
+
 from __future__ import annotations
 
 import re

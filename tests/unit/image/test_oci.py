@@ -1,3 +1,5 @@
+"""Test the conversion of Docker's archives to reproducible OCI archives."""
+
 from __future__ import annotations
 
 import hashlib

@@ -1,3 +1,5 @@
+"""Test the definition file of a SIF file, and failed builds with Apptainer."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,3 +1,5 @@
+"""Test the SVG chart of stacked bars: names, lengths, colours and bounds."""
+
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET

@@ -1,3 +1,5 @@
+"""Test which environments `./invoke bench` measures, and the variables of their programs."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the benchmark of 2017: its runs, losses, table and chart; the runs are fake."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Test the measured times of calls: the shortest of all rounds, the table and the means."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Test the measurement of compile times: order of runs, losses, rows and tables; runs are fake."""
+
 from __future__ import annotations
 
 import json

@@ -1,3 +1,5 @@
+"""Test that the tables in the documents equal the measurements in bench/results."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the provenance of a measurement: package builds, and a checkout without git."""
+
 from __future__ import annotations
 
 import json

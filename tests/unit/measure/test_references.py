@@ -1,3 +1,5 @@
+"""Test the installation of reference environments, and the pins of their packages."""
+
 from __future__ import annotations
 
 import re

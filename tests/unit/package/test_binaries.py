@@ -1,3 +1,5 @@
+"""Test which requirements of binaries a package must not have, and its dependency on glibc."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the contents of a bundle, and that unpacking it writes only below its directory."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""Test that canonical packages have the same bytes, digests and requirements."""
+
 from __future__ import annotations
 
 import hashlib

@@ -1,3 +1,5 @@
+"""Test that packages are added to a channel and replaced; the index is fake."""
+
 from __future__ import annotations
 
 import asyncio

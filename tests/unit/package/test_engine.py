@@ -1,3 +1,5 @@
+"""Test the command of conda-build, the engine's environment variables, and requests."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test which changes change the cache keys of recipes, and the search for cache entries."""
+
 from __future__ import annotations
 
 import json

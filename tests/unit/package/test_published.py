@@ -1,3 +1,5 @@
+"""Test the index files of a channel that `./invoke publish` writes."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""Test the comparison of two builds, and which recipes `./invoke rebuild` selects."""
+
 from __future__ import annotations
 
 import tarfile

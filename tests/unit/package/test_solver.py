@@ -1,3 +1,5 @@
+"""Test the results and errors of the solver's subprocess, which is fake."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the announced cost of a build, and the lines of its steps."""
+
 from __future__ import annotations
 
 import time

@@ -1,3 +1,5 @@
+"""Test that unknown Debian releases and ordinary users are refused."""
+
 from __future__ import annotations
 
 import os

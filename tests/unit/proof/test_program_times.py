@@ -21,9 +21,9 @@ KERAS_PACKAGES = {*program_times.PROGRAM_PACKAGES["keras"], "Keras-2.3.1.dist-in
 
 @pytest.fixture
 def outcome(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Replace pytest's run by the outcome of one test; return the outcome, which may be changed.
+    """Make each pytest run report this outcome of one test; a test may change the outcome.
 
-    The environment openblas+keras exists.
+    Also create the environment openblas+keras with empty packages.
     """
     monkeypatch.setattr(paths, "BENCHES", tmp_path / "bench")
     monkeypatch.setattr(program_times.linked_packages, "link_packages", lambda *_: None)

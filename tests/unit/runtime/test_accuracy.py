@@ -1,3 +1,5 @@
+"""Test the error bounds of matrix products, and the operands in all memory layouts."""
+
 import pytest
 
 np = pytest.importorskip("numpy", reason="the builder's Python has no NumPy")

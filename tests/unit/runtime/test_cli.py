@@ -1,3 +1,5 @@
+"""Test the command `theano-fast`: its options, reports and exit codes."""
+
 import pytest
 
 pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")

@@ -1,3 +1,5 @@
+"""Test the completion scripts of bash, zsh and fish for a small command line."""
+
 import argparse
 
 import pytest

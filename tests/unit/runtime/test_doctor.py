@@ -1,3 +1,5 @@
+"""Test the findings of the doctor: flags, names, virtual environments and failed probes."""
+
 import re
 
 import pytest
@@ -17,7 +19,7 @@ STACK_FLAGS = {
     "linker": "cvm",
     "openmp": "False",
 }
-# What a probe of a Theano without problems reports; see doctor.Bench.probe.
+# The output of a probe without problems; see doctor.Bench.probe.
 SOUND = {
     "blas": [{"library": "libopenblas.so", "threads": 2, "version": "OpenBLAS 0.3.29"}],
     "cache": {
@@ -40,7 +42,10 @@ HOST = {"cpus": 4, "cpus_usable": 2, "thread_variables": {"OMP_NUM_THREADS": "2"
 
 @pytest.fixture
 def examined(monkeypatch):
-    """Return a function that diagnoses a user's flags; ``broken`` flags prevent Theano's start."""
+    """Return a function that diagnoses a user's flags with fake probes.
+
+    In the probes, Theano does not start with a flag in ``broken``.
+    """
 
     def examine(users, broken=(), measure=False):
         def fake_probe(self, flags):

@@ -1,3 +1,5 @@
+"""Test the facts of hosts and environments: CPU, threads, versions, CVEs and AMD's functions."""
+
 from theano_fast import facts
 
 CPUINFO = "processor\t: 0\nmodel name\t: A CPU: of 2.5 GHz\nflags\t: fma\n"

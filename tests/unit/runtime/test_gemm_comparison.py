@@ -1,3 +1,5 @@
+"""Test the comparison of stacks by their rates of matrix products; measurements are fake."""
+
 from subprocess import CompletedProcess
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the samples, exact results and errors with which amdlibm is checked."""
+
 import re
 from pathlib import Path
 

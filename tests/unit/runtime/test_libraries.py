@@ -1,3 +1,5 @@
+"""Test the list of loaded libraries, and the search for BLAS and OpenMP libraries."""
+
 import shutil
 import sys
 from pathlib import Path

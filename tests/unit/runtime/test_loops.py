@@ -1,3 +1,5 @@
+"""Test that the check ``loops`` reads vector widths from the messages of g++."""
+
 import pytest
 
 loops = pytest.importorskip("theano_fast.checks.loops")

@@ -266,7 +266,7 @@ def test_the_error_of_a_wrong_argument_names_its_value(arguments, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"0.forward.R_h": None}, "parts are missing: 0.forward.R_h"),
+        ({"0.forward.R_h": None}, "parts of this layer are missing: 0.forward.R_h"),
         ({"1.forward.R_h": np.zeros(2)}, "parts are not of this layer: 1.forward.R_h"),
         (
             {"0.forward.W_h": np.zeros((3, 2))},

@@ -1,3 +1,5 @@
+"""Test the parser of Theano's textual profiles, with real files and with errors."""
+
 import re
 from pathlib import Path
 

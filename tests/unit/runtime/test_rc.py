@@ -1,3 +1,5 @@
+"""Test the presets of theanorc files, and the translation of old flags."""
+
 import pytest
 from theano_fast import rc
 

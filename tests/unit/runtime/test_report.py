@@ -1,3 +1,5 @@
+"""Test the text and JSON reports of checks."""
+
 import json
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the origins and precedence of Theano's flags in files, programs and THEANO_FLAGS."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the parser of an environment's stack file, and the search for sibling environments."""
+
 import pytest
 
 pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")

@@ -1,3 +1,5 @@
+"""Test the default number of threads: variables, available CPUs and the quota of a cgroup."""
+
 import ast
 import os
 from pathlib import Path

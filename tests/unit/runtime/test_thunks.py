@@ -1,14 +1,16 @@
+"""Test the list of a function's thunks, and of scans that loop in Python; functions are fake."""
+
 from types import SimpleNamespace
 
 from theano_fast import thunks
 
 
 class Dot22:
-    """Stand for Theano's op of this name."""
+    """Fake of Theano's op of this name."""
 
 
 class Scan:
-    """Stand for Theano's Scan; ``fn`` is its inner function."""
+    """Fake of Theano's Scan; ``fn`` is its inner function."""
 
     def __init__(self, fn):
         self.fn = fn
@@ -17,7 +19,7 @@ class Scan:
         return "forall_inplace,cpu,ntm}"
 
     def execute(self):
-        """Stand for the method that runs the loop in Python."""
+        """Do nothing. Scan's method of this name runs the loop in Python."""
 
 
 def make_function(*pairs):

@@ -1,3 +1,5 @@
+"""Test that unpack writes the prefix into an environment's files, also after an interrupt."""
+
 from __future__ import annotations
 
 import importlib.util

@@ -1,3 +1,5 @@
+"""Test the selection of checks, the environment variables of their processes, and the verdict."""
+
 import os
 from pathlib import Path
 

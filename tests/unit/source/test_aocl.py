@@ -1,3 +1,5 @@
+"""Test which of AMD's release archives are accepted; the archives are fake."""
+
 from __future__ import annotations
 
 import io

@@ -1,3 +1,5 @@
+"""Test the search for Debian's files: package lists, mirrors, addresses and suites."""
+
 from __future__ import annotations
 
 import lzma

@@ -1,3 +1,5 @@
+"""Test that failed downloads are retried or resumed; the server is fake."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator

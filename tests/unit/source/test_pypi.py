@@ -1,3 +1,5 @@
+"""Test the project name that is parsed from the name of a wheel or sdist."""
+
 from __future__ import annotations
 
 import pytest

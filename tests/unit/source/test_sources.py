@@ -1,3 +1,5 @@
+"""Test the verification of sources, the order of their origins, and errors."""
+
 from __future__ import annotations
 
 import hashlib

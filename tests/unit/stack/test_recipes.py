@@ -1,3 +1,5 @@
+"""Test the rendering of recipes, the search for providers, and rules for all recipes."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""Test stacks.toml: its validation, and stacks with programs or AMD's release."""
+
 from __future__ import annotations
 
 from pathlib import Path

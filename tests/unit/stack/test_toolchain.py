@@ -1,3 +1,5 @@
+"""Test the variant keys of the compilers, and the check of the host's glibc."""
+
 from __future__ import annotations
 
 import os

@@ -1,3 +1,5 @@
+"""Test the estimated costs, downloads and disk space of builds."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,3 +1,5 @@
+"""Test the order of builds, and the estimated duration on several CPUs."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the critical path of a build, and the text chart of its times."""
+
 from __future__ import annotations
 
 from builder import report

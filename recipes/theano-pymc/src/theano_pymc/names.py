@@ -111,7 +111,7 @@ def add_to_graphs():
 
 
 class ValidatingScratchpad(scratchpad):
-    """Tag of a variable that converts a test value to the variable's type.
+    """The attribute ``tag`` of a variable: it converts an assigned test value to the variable's type.
 
     PyMC3 reads test values back and expects arrays.
     """

@@ -1,3 +1,5 @@
+"""Test the search for names that a program imports and the environment lacks."""
+
 import pytest
 
 pytest.importorskip("tomllib", reason="tomllib needs Python 3.11")

@@ -1,3 +1,5 @@
+"""Test the conversion of Python 2 programs, its backups and its errors."""
+
 import os
 import stat
 

@@ -1,3 +1,5 @@
+"""Test which lines of a ported program must be checked by hand."""
+
 import ast
 
 import pytest

@@ -6,7 +6,7 @@ import pytest
 from theano_fast import profiles
 
 FILES = Path(__file__).parents[1] / "data"
-# The environments of the profiles, named after their libraries.
+# The names of the profiled environments, which consist of the names of their libraries.
 STACKS = ("openblas-numpy", "mkl", "mkl-amdlibm")
 
 

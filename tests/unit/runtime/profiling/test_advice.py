@@ -1,3 +1,5 @@
+"""Test the suggestions for a profiled program, and the trials that measure remedies."""
+
 from pathlib import Path
 from subprocess import TimeoutExpired
 from types import SimpleNamespace as Made

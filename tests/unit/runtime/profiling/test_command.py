@@ -1,3 +1,5 @@
+"""Test `theano-fast profile`: reports, comparisons, pages and errors."""
+
 import json
 import re
 import signal

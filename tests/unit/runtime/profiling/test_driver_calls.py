@@ -1,3 +1,5 @@
+"""Test the counts of NVIDIA's driver calls; the driver is fake."""
+
 import importlib
 import json
 import sys

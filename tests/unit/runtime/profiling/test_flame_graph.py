@@ -1,3 +1,5 @@
+"""Test the frames of flame graphs, and their conversion to speedscope's format."""
+
 from dataclasses import replace
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test the source lines of nodes, which come from the traces of their variables."""
+
 import sys
 from types import SimpleNamespace as Made
 

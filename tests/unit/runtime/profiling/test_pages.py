@@ -1,3 +1,5 @@
+"""Test the HTML pages of profiles and comparisons: numbers, escapes and colours."""
+
 import json
 import re
 from html.parser import HTMLParser

@@ -1,3 +1,5 @@
+"""Test the comparison of profiles by phase and class of op, with files of 2017."""
+
 from pathlib import Path
 
 import pytest

@@ -1,3 +1,5 @@
+"""Test `theano-fast record`: exit codes, JSON, errors, and the program's arguments."""
+
 import json
 from pathlib import Path
 from types import SimpleNamespace

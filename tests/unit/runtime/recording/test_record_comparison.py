@@ -1,3 +1,5 @@
+"""Test which values of two records differ, and the description of the first difference."""
+
 import copy
 import json
 import math

@@ -1,3 +1,5 @@
+"""Test the line of a recorded node, and that the recorder's import hook ignores other packages."""
+
 from theano_fast.recording import recorder
 
 
