@@ -25,6 +25,11 @@ from builder.stack import stacks
 # The largest relative difference between the float64 losses of one model in two frameworks. A
 # different order of summation stays below it; a different model does not.
 TOLERANCE = 1e-6
+# Variables that make a library use the kernels for an older processor, so that products are slower.
+KERNEL_VARIABLES = (
+    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"),
+    *("MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES"),
+)
 
 
 def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -99,7 +104,10 @@ def make_environ(environment: str, home: Path) -> dict[str, str]:
         environment: a stack or a reference.
         home: the program's home directory.
     """
-    environ = {**clean_environ(), "HOME": str(home)}
+    environ = {
+        name: value for name, value in clean_environ().items() if name not in KERNEL_VARIABLES
+    }
+    environ["HOME"] = str(home)
     if environment not in references.INTERPRETERS and not stacks.load(environment).has_python_2:
         environ["THEANO_FLAGS"] = "on_opt_error=raise"
     return environ

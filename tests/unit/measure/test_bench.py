@@ -48,11 +48,13 @@ def test_a_measured_program_gets_a_new_home_and_not_the_users_flags(
 ) -> None:
     monkeypatch.setattr(paths, "BENCHES", tmp_path)
     monkeypatch.setenv("THEANO_FLAGS", "optimizer=None")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     home = bench.make_home("stock", "mlp")
     assert home.is_dir()
     variables = bench.make_environ("stock", home)
     assert variables["HOME"] == str(home)
     assert "THEANO_FLAGS" not in variables
+    assert "OPENBLAS_CORETYPE" not in variables
     assert "PATH" in variables
 
 
