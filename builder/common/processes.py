@@ -21,6 +21,11 @@ FOREIGN_VARIABLES = (
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
 )
+# Environment variables with which OpenBLAS, MKL or NumPy use kernels for another processor.
+KERNEL_VARIABLES = (
+    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"),
+    *("MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES"),
+)
 # Number of output lines in the message of a failed command.
 TAIL_LINES = 20
 # Seconds between SIGINT and SIGKILL for a logged command when this process is interrupted.
@@ -37,6 +42,14 @@ def count_cpus() -> int:
 def clean_environ() -> dict[str, str]:
     """Return this process's environment variables without FOREIGN_VARIABLES."""
     return {key: value for key, value in os.environ.items() if key not in FOREIGN_VARIABLES}
+
+
+def select_own_kernels(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return environment variables without KERNEL_VARIABLES.
+
+    Libraries then use the kernels for the processor on which they run.
+    """
+    return {name: value for name, value in environ.items() if name not in KERNEL_VARIABLES}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 from builder import report
 from builder.common import paths
-from builder.common.processes import clean_environ, count_cpus, run
+from builder.common.processes import clean_environ, count_cpus, run, select_own_kernels
 from builder.environment import envs
 from builder.measure import provenance, references
 from builder.options import Options
@@ -25,11 +25,6 @@ from builder.stack import stacks
 # The largest relative difference between the float64 losses of one model in two frameworks. A
 # different order of summation stays below it; a different model does not.
 TOLERANCE = 1e-6
-# Variables that make a library use the kernels for an older processor, so that products are slower.
-KERNEL_VARIABLES = (
-    *("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"),
-    *("MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES"),
-)
 
 
 def prepare_environments(stack_names: Sequence[str], peers: Sequence[str]) -> list[str]:
@@ -104,10 +99,7 @@ def make_environ(environment: str, home: Path) -> dict[str, str]:
         environment: a stack or a reference.
         home: the program's home directory.
     """
-    environ = {
-        name: value for name, value in clean_environ().items() if name not in KERNEL_VARIABLES
-    }
-    environ["HOME"] = str(home)
+    environ = {**select_own_kernels(clean_environ()), "HOME": str(home)}
     if environment not in references.INTERPRETERS and not stacks.load(environment).has_python_2:
         environ["THEANO_FLAGS"] = "on_opt_error=raise"
     return environ

@@ -147,7 +147,9 @@ def verify(name: str, models: Sequence[str], arguments: Sequence[str]) -> None:
                 *WITHOUT,
                 *arguments,
             ]
-            status = processes.run_on_terminal(call, env=processes.clean_environ())
+            status = processes.run_on_terminal(
+                call, env=processes.select_own_kernels(processes.clean_environ())
+            )
         seconds = f"{time.monotonic() - started:.0f}"
         if status != 0:
             failures.append(model)
@@ -175,7 +177,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run a command on an emulated processor: MODEL COMMAND...; return its exit status."""
     model, *command = arguments
     # .ci/processor sets PYTHONPATH for this module. The command must not inherit the variable.
-    environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environ = processes.select_own_kernels(os.environ)
+    environ.pop("PYTHONPATH", None)
     try:
         with emulate(model) as prefix:
             return processes.run_on_terminal([*prefix, *command], env=environ)

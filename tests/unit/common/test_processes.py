@@ -63,3 +63,8 @@ def test_a_permission_error_of_setpriority_is_ignored(monkeypatch: pytest.Monkey
     monkeypatch.setattr(os, "getpriority", lambda *_: 12)
     processes.lower_priority(999_999_999, 10)
     assert calls == [(os.PRIO_PGRP, 999_999_999, 19)]
+
+
+def test_variables_that_select_the_kernels_of_another_processor_are_removed() -> None:
+    environ = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "2"}
+    assert processes.select_own_kernels(environ) == {"OPENBLAS_NUM_THREADS": "2"}
