@@ -143,7 +143,7 @@ def make_growth() -> Lines:
             "MB: JAX",
         ]
     ]
-    measured = load("compile-xeon-2500")["rows"] | load("scale")["rows"]
+    measured = load("compile")["rows"] | load("scale")["rows"]
     for graph in GROWTH:
         rows = measured[graph]
         cells = [
@@ -164,6 +164,7 @@ def make_memory() -> Lines:
         ("compile-xeon-2500", "lstm"),
         ("compile", "lstm"),
         ("compile", "ntm"),
+        ("compile-xeon-2100", "ntm"),
         ("compile-epyc", "ntm"),
     ):
         for day, rows in _group_by_day(load(file)["rows"][graph], "empty", environments).items():
@@ -184,9 +185,10 @@ def make_summary() -> Lines:
         ("compile", "ntm", "empty"),
         ("compile", "ntm", "warm"),
         ("compile", "lstm", "empty"),
-        ("compile-xeon-2500", "lstm", "empty"),
         ("scale", "lstm12", "empty"),
         ("scale", "mlp200", "empty"),
+        ("compile-xeon-2100", "ntm", "empty"),
+        ("compile-xeon-2500", "lstm", "empty"),
         ("compile-epyc", "ntm", "empty"),
     )
     for file, graph, cache in measurements:
@@ -253,11 +255,11 @@ TABLES: dict[str, Callable[[], Lines]] = {
     "first-calls-of-stock-xeon": lambda: make_first_calls(
         "compile-xeon-2500", ("stock", "openblas")
     ),
-    "first-calls-epyc": lambda: make_first_calls("compile-epyc", ("openblas", "jax")),
+    "first-calls-xeon": lambda: make_first_calls("compile-xeon-2100", ("openblas", "jax")),
     "first-calls-of-stock-epyc": lambda: make_first_calls("compile-epyc", ("stock", "pytensor")),
     "calls": lambda: make_calls("compile", ("openblas", "jax")),
     "calls-of-stock-xeon": lambda: make_calls("compile-xeon-2500", ("stock", "openblas")),
-    "calls-epyc": lambda: make_calls("compile-epyc", ("openblas", "jax")),
+    "calls-xeon": lambda: make_calls("compile-xeon-2100", ("openblas", "jax")),
     "growth": make_growth,
     "memory": make_memory,
     "speed-ups": make_speed_ups,
