@@ -54,12 +54,12 @@ results = []
 values = []
 for shape in shapes:
     x = np.asarray(random.uniform(-3, 3, shape), dtype)
-    y_shape = [1 if one else n for n, one in zip(shape, pattern)]
+    y_shape = [1 if is_broadcast else n for n, is_broadcast in zip(shape, pattern)]
     y = np.asarray(random.uniform(-3, 3, y_shape), dtype)
     values += [[x, y]]
     if x.ndim == 2:
-        steps = [1 if one else 2 for one in pattern]
-        values += [[x[::2, ::2], y[:: steps[0], :: steps[1]]]]
+        row_step, column_step = (1 if is_broadcast else 2 for is_broadcast in pattern)
+        values += [[x[::2, ::2], y[::row_step, ::column_step]]]
         values += [[np.asfortranarray(x), y], [x[::-1], y]]
 
 def compute():

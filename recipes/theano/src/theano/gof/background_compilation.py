@@ -40,7 +40,7 @@ NICE = 5
 
 
 def compile_lock() -> threading.RLock:
-    """Return the lock that a thread holds while it compiles. It is another one after a fork."""
+    """Return the lock that a thread holds while it compiles. A forked process has a new lock."""
     # Theano imports theano.compile after this module.
     from theano.compile import threads  # noqa: PLC0415
 
@@ -55,11 +55,13 @@ class Request:
         module: the DynamicModule.
         arguments: compile_str's arguments for the module.
         install: a function that puts the compiled module into use.
+        is_started: whether the module is in the pool.
     """
 
     module: ModuleParts
     arguments: Arguments
     install: Callable[[ModuleType], None]
+    is_started: bool = False
 
     def get_src_code(self) -> str:
         """Return the source of the module."""
@@ -80,14 +82,12 @@ class BackgroundCompiler:
     Attributes:
         requests: maps the key of a module to its request, until the module is installed.
         pool: the runs of g++, or None.
-        keys: the keys of the modules that the pool compiles.
         timer: the timer of the next attempt to start, or None.
     """
 
     def __init__(self) -> None:
         self.requests: dict[Any, Request] = {}
         self.pool: CompilationPool | None = None
-        self.keys: list[Any] = []
         self.timer: threading.Timer | None = None
         self._file: int | None = None
 
@@ -98,7 +98,8 @@ class BackgroundCompiler:
     def start(self) -> None:
         """Start to compile the requested modules, unless another process compiles."""
         with compile_lock():
-            if self.timer or len(self.requests) == len(self.keys):
+            new = {key: value for key, value in self.requests.items() if not value.is_started}
+            if self.timer or not new:
                 return
             if not self.pool:
                 if not self._acquire():
@@ -110,19 +111,18 @@ class BackgroundCompiler:
                 self.pool.__enter__()
                 threading.Thread(target=self._wait, args=[self.pool]).start()
             cache = cmodule.get_module_cache(config.compiledir)
-            keys = [key for key in self.requests if key not in self.keys]
-            self.keys += keys
+            for request in new.values():
+                request.is_started = True
             try:
                 self.pool.compile(
-                    (self.requests[key].module, self.requests[key].arguments)
-                    for key in keys
+                    (request.module, request.arguments)
+                    for key, request in new.items()
                     if key not in cache.entry_from_key
                 )
             except OSError as error:
                 # No directory has space for the sources. The functions work without the modules.
                 _logger.warning("Modules are not compiled in the background: %s", error)
-                for key in keys:
-                    self.keys.remove(key)
+                for key in new:
                     del self.requests[key]
 
     def _retry(self) -> None:
@@ -136,9 +136,6 @@ class BackgroundCompiler:
 
     def _wait(self, pool: CompilationPool) -> None:
         """Wait for the runs of g++ in a pool; install the modules of each run when it has ended."""
-        # Wait until `start` has filled the pool.
-        with compile_lock():
-            pass
         while self.pool is pool:
             pool.wait_for_run()
             with compile_lock():
@@ -164,18 +161,18 @@ class BackgroundCompiler:
         if self.pool is not pool:
             return
         cache = cmodule.get_module_cache(config.compiledir)
-        for key in [*self.keys]:
-            run = compilations.get(self.requests[key].module.code_hash)
+        started = [(key, value) for key, value in self.requests.items() if value.is_started]
+        for key, request in started:
+            run = compilations.get(request.module.code_hash)
             if run and not run.future.done():
                 continue
-            self.keys.remove(key)
-            request = self.requests.pop(key)
+            del self.requests[key]
             try:
                 request.install(cache.module_from_key(key=key, lnk=request))
             except Exception as error:
                 # The function computes the same results without the module, but slower.
                 _logger.warning("A module could not be compiled in the background: %s", error)
-        if not self.keys:
+        if not any(request.is_started for request in self.requests.values()):
             pool.close()
             self.pool = None
             self._release()
@@ -204,7 +201,7 @@ class BackgroundCompiler:
     def forget(self) -> None:
         """Reset the state in a forked process, which has no other threads."""
         self._release()
-        self.requests, self.pool, self.keys, self.timer = {}, None, [], None
+        self.requests, self.pool, self.timer = {}, None, None
 
 
 compiler = BackgroundCompiler()

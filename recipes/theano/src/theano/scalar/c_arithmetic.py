@@ -7,6 +7,26 @@ zero. No code computes the negative of an integer: the least integer of a type h
 from __future__ import annotations
 
 
+def handle_special_divisors(y: str, by_zero: str, by_minus_one: str, otherwise: str) -> str:
+    """Return C code that runs one of three pieces of C code, by the value of an integer divisor.
+
+    Args:
+        y: the C name of the divisor, of a signed or an unsigned type.
+        by_zero: runs if the divisor is 0.
+        by_minus_one: runs if the divisor is -1; C does not divide the least integer by -1.
+        otherwise: runs for all other divisors.
+    """
+    return f"""
+        if ({y} == 0) {{
+            {by_zero};
+        }} else if ({y} < 0 && {y} + 1 == 0) {{
+            {by_minus_one};
+        }} else {{
+            {otherwise};
+        }}
+    """
+
+
 def divide_integers(x: str, y: str, z: str, by_zero: str) -> str:
     """Return C code that computes the floor of the quotient of two integers.
 
@@ -16,16 +36,12 @@ def divide_integers(x: str, y: str, z: str, by_zero: str) -> str:
         z: the C name of the result.
         by_zero: C code that runs if the divisor is 0.
     """
-    return f"""
-        if ({y} == 0) {{
-            {by_zero};
-        }} else if ({y} < 0 && {y} + 1 == 0) {{
-            {z} = 0 - {x};
-        }} else {{
-            {z} = ({x} / {y}) - (
-                THEANO_MACRO_MOD({x}, {y}) != 0 && ({x} < 0) != ({y} < 0));
-        }}
-    """
+    return handle_special_divisors(
+        y,
+        by_zero,
+        f"{z} = 0 - {x}",
+        f"{z} = ({x} / {y}) - (THEANO_MACRO_MOD({x}, {y}) != 0 && ({x} < 0) != ({y} < 0))",
+    )
 
 
 def find_remainder(x: str, y: str, z: str, by_zero: str) -> str:
@@ -37,17 +53,13 @@ def find_remainder(x: str, y: str, z: str, by_zero: str) -> str:
         z: the C name of the result.
         by_zero: C code that runs if the divisor is 0.
     """
-    rest = f"THEANO_MACRO_MOD({x}, {y})"
-    return f"""
-        if ({y} == 0) {{
-            {by_zero};
-        }} else if ({y} < 0 && {y} + 1 == 0) {{
-            {z} = 0;
-        }} else {{
-            {z} = {rest} + (
-                {rest} != 0 && ({x} < 0) != ({y} < 0) ? {y} : 0);
-        }}
-    """
+    remainder = f"THEANO_MACRO_MOD({x}, {y})"
+    return handle_special_divisors(
+        y,
+        by_zero,
+        f"{z} = 0",
+        f"{z} = {remainder} + ({remainder} != 0 && ({x} < 0) != ({y} < 0) ? {y} : 0)",
+    )
 
 
 def divide_floats(x: str, y: str, z: str, dtype: str) -> str:
@@ -66,12 +78,12 @@ def divide_floats(x: str, y: str, z: str, dtype: str) -> str:
         if ({y} == 0) {{
             {z} = {x} / {y};
         }} else {{
-            {ctype} rest = fmod{suffix}({x}, {y});
-            {ctype} quotient = ({x} - rest) / {y};
-            if (rest != 0 && ({y} < 0) != (rest < 0))
+            {ctype} remainder = fmod{suffix}({x}, {y});
+            {ctype} quotient = ({x} - remainder) / {y};
+            if (remainder != 0 && ({y} < 0) != (remainder < 0))
                 quotient -= 1;
-            rest = floor{suffix}(quotient);
-            {z} = rest + (quotient - rest > 0.5);
+            {ctype} floored = floor{suffix}(quotient);
+            {z} = floored + (quotient - floored > 0.5);
         }}
     """
 
@@ -90,12 +102,12 @@ def raise_integer(x: str, y: str, z: str, power_type: str) -> str:
     return f"""
         {{
             npy_uint64 base = {x}, power = 1;
-            {power_type} left = {y};
-            if (left < 0) {{
+            {power_type} exponent = {y};
+            if (exponent < 0) {{
                 {z} = pow({x}, {y});
             }} else {{
-                for (; left != 0; left >>= 1, base *= base) {{
-                    if (left & 1) power *= base;
+                for (; exponent != 0; exponent >>= 1, base *= base) {{
+                    if (exponent & 1) power *= base;
                 }}
                 {z} = power;
             }}

@@ -75,19 +75,16 @@ def find_loops(op: Any, dtypes: tuple[str, ...], flags: tuple[str, ...]) -> tupl
     node = elemwise.Elemwise(op).make_node(*vectors)
     linker = node.op.c_linker(node, [])
     loops = linker.loops()
-    library = shipped_loops.load_library()
     if not loops or not loops.are_self_contained():
         raise Unavailable
-    name = "loops" + shipped_loops.hash_functions(linker, loops)
-    if not hasattr(library, name):
+    address = shipped_loops.find_function("loops" + shipped_loops.hash_functions(linker, loops))
+    if not address:
         raise Unavailable
-    address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-    assert address
     return address, node.outputs[0].dtype
 
 
 class Chain:
-    """The steps that compute a Composite. A value is an array or a temporary array.
+    """The steps that compute an Elemwise. A value is an array or a temporary array.
 
     Attributes:
         flags: g++'s flags.
@@ -148,7 +145,7 @@ class Chain:
             dtype: the dtype that the common dtype must be.
 
         Raises:
-            Unavailable: the common dtype is another one, or the operands have none.
+            Unavailable: the operands have no common dtype, or their common dtype is not `dtype`.
         """
         dtypes = {self.dtypes[operand] for operand in operands}
         if len(dtypes) == 1:
@@ -223,7 +220,7 @@ def make_code(node: Apply, overwritten: Sequence[int], flags: tuple[str, ...]) -
         flags: g++'s flags.
 
     Raises:
-        Unavailable: no shipped loops compute one of its scalar ops, or it contains a constant.
+        Unavailable: the loops of a scalar op are not shipped, or the scalar op contains a constant.
     """
     op = node.op.scalar_op
     if isinstance(op, scalar.Composite):

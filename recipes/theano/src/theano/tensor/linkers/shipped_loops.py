@@ -38,28 +38,31 @@ def hash_functions(linker: LoopsLinker, loops: Loops) -> str:
     return shipped.hash_module(code, linker.flags(), linker.libraries())
 
 
+def find_function(name: str) -> int:
+    """Return the address of a function in the library; return 0 if the library lacks it."""
+    function = getattr(load_library(), name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function else 0
+
+
 def find_key(linker: LoopsLinker) -> Any:
     """Return the key of a linker's module in linker_parts.shipped_modules.
 
     Add the module to shipped_modules if needed. Return None if the loops are not shipped.
     """
     (node,) = linker.node_order
-    library = load_library()
-    if library is None or isinstance(node.op.scalar_op, Composite):
+    if load_library() is None or isinstance(node.op.scalar_op, Composite):
         return None
     loops = linker.loops()
     if loops is None or not loops.are_self_contained():
         return None
     name = hash_functions(linker, loops)
-    if not hasattr(library, f"loops{name}"):
+    if not find_function(f"loops{name}"):
         return None
-
-    def address(function: str) -> int:
-        return ctypes.cast(getattr(library, function + name), ctypes.c_void_p).value or 0
-
     key = name, loops.description
     if key not in linker_parts.shipped_modules:
-        linker_parts.shipped_modules[key] = loops.description.make_module(name, address)
+        linker_parts.shipped_modules[key] = loops.description.make_module(
+            name, lambda function: find_function(function + name)
+        )
     return key
 
 

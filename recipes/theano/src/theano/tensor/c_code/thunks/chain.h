@@ -1,8 +1,8 @@
 #ifndef THEANO_THUNKS_CHAIN_H
 #define THEANO_THUNKS_CHAIN_H
 
-/* Chains compute an Elemwise of a Composite by the shipped loops of its scalar ops, one
- * op after another, until the Elemwise's own loops are compiled
+/* Chains compute an Elemwise by the shipped loops of its scalar ops, one op after
+ * another, until the Elemwise's own loops are compiled
  * (theano/tensor/linkers/chains.py). */
 
 #include <algorithm>
