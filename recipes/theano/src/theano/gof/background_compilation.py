@@ -166,12 +166,12 @@ class BackgroundCompiler:
             run = compilations.get(request.module.code_hash)
             if run and not run.future.done():
                 continue
-            del self.requests[key]
             try:
                 request.install(cache.module_from_key(key=key, lnk=request))
             except Exception as error:
                 # The function computes the same results without the module, but slower.
                 _logger.warning("A module could not be compiled in the background: %s", error)
+            del self.requests[key]
         if not any(request.is_started for request in self.requests.values()):
             pool.close()
             self.pool = None
