@@ -36,6 +36,7 @@ def compile_step(graph: str) -> tuple[Step, dict[str, float]]:
         compiled = theano.function(inputs, output, updates=updates, profile=profiles[-1])
         # The profile has the times of the compilation. Remove it, because it would slow down calls.
         compiled.profile = None
+        compiled.fn.time_thunks = False
         return compiled
 
     step = tiny(function) if graph == "tiny" else compile_training(graph, function)

@@ -49,7 +49,7 @@ def emulator_folder(tmp_path_factory):
             compiler = "gcc" if source.endswith(".c") else "g++"
             options = ["-c", "-fPIC", "-O1", f"-D{part}"]
             subprocess.run([compiler, *options, HERE / source], cwd=folder, check=True)
-        # Of two functions with one name, the linker takes the first: the emulator's function.
+        # If two functions have the same name, the linker takes the first: the emulator's function.
         objects = [f"{Path(source).stem}.o" for source in sources]
         link = f"-Wl,-soname,{soname},--version-script,versions,-z,muldefs"
         static = ["-static-libstdc++", "-static-libgcc"]
@@ -106,7 +106,7 @@ def run_python(folder, arguments, flags, home, variables):
         env={
             **clean,
             "HOME": str(home),
-            "PYTHONPATH": f"{HERE}:{RUNTIME}:{BENCH}",
+            "PYTHONPATH": f"{HERE}:{RUNTIME}:{BENCH}:{os.environ.get('PYTHONPATH', '')}",
             "THEANO_FLAGS": f"base_compiledir={folder},gcc.cxxflags=-O0,{flags}",
             "LD_PRELOAD": ":".join(str(folder / soname) for soname in STUBS.values()),
             **variables,

@@ -109,6 +109,9 @@ template <class... A> void call(void (*kernel)(A...)) {
   call_with(kernel, std::index_sequence_for<A...>());
 }
 
+// Return the sizes of a kernel's arguments, in bytes.
+template <class... A> std::vector<size_t> sizes(void (*)(A...)) { return {sizeof(A)...}; }
+
 // The function that runs the kernel for one CUDA thread.
 static void (*body)(void);
 

@@ -25,10 +25,11 @@ static int setting(const char *name, int otherwise) {
 
 NOTHING(cuCtxPopCurrent_v2) NOTHING(cuCtxPushCurrent_v2) NOTHING(cuDevicePrimaryCtxRelease)
 NOTHING(cuDevicePrimaryCtxSetFlags) NOTHING(cuEventDestroy_v2) NOTHING(cuEventRecord)
-NOTHING(cuEventSynchronize) NOTHING(cuGetErrorName) NOTHING(cuIpcCloseMemHandle)
+NOTHING(cuEventSynchronize) NOTHING(cuGetErrorName) NOTHING(cuGraphDestroy)
+NOTHING(cuGraphExecDestroy) NOTHING(cuGraphLaunch) NOTHING(cuIpcCloseMemHandle)
 NOTHING(cuIpcGetMemHandle) NOTHING(cuIpcOpenMemHandle) NOTHING(cuLaunchKernel)
 NOTHING(cuLinkAddData) NOTHING(cuLinkDestroy) NOTHING(cuMemcpyPeerAsync) NOTHING(cuModuleUnload)
-NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
+NOTHING(cuStreamBeginCapture_v2) NOTHING(cuStreamDestroy_v2) NOTHING(cuStreamSynchronize) NOTHING(cuStreamWaitEvent)
 
 /* Environment variables configure the device. $CAPABILITY: the compute capability times
    10 (default 90). $DRIVER_VERSION (default 13000). $DRIVER_ERROR: the result of cuInit
@@ -78,6 +79,14 @@ int cuModuleLoadData(void **module, const void *image) { return handle(module); 
 int cuModuleLoadDataEx(void **module, const void *image) { return handle(module); }
 int cuModuleGetFunction(void **function, void *module, const char *name) {
   return handle(function);
+}
+
+/* The stub does not record the work that a stream captures: a graph has one kernel. */
+int cuStreamEndCapture(void *stream, void **graph) { return handle(graph); }
+int cuGraphGetNodes(void *graph, void **nodes, size_t *count) { return *count = 1, 0; }
+int cuGraphNodeGetType(void *node, int *type) { return *type = 0, 0; }
+int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long flags) {
+  return handle(executable);
 }
 
 int cuLinkComplete(void *link, void **image, size_t *size) {

@@ -36,7 +36,7 @@ NEED_LIBRARIES = {
     "GpuMagmaSVD",
 }
 
-# This project's op. It does not fuse operations in float16: each keeps its own kernel.
+# This project's op. It does not fuse float16 operations: each operation has its own kernel.
 FUSED = {"GpuFusedLoops"}
 # Ops that refuse float64 and float16, in stock Theano too.
 FLOAT32_ONLY = {"GPUAChoiceFromUniform", "GpuCumOp"}

@@ -31,10 +31,12 @@ CASES = {
 y = T.dot(x, w)
 show(theano.function([x], [y.mean(), T.zeros((y.shape[0] + 1, 2)) + 1]), draw(3, 4))
 """,
-    # BLAS needs a scalar factor on the host, but the device computes this factor. The function
-    # copies the factor, because a multiplication outside of BLAS may round differently.
-    "factor": """
-show(theano.function([x, v], [v.sum() * v + T.dot(x, T.exp(v))]), draw(4, 4), draw(4))
+    # BLAS reads a scalar factor on the host, but the device computes these factors.
+    "factors": """
+factor, y = v.sum(), T.exp(v)
+out = [factor * T.dot(x, y), factor * T.dot(x, y) - 3 * v, factor * T.dot(x, w) + x,
+       x + factor * T.outer(v, y), T.dot(x, y) + factor * v, 2 * T.dot(x, w) - factor * x]
+show(theano.function([x, v], out), draw(4, 4), draw(4))
 """,
     # The rows to take are an input of the function, or a constant.
     "rows": """
@@ -51,7 +53,7 @@ show(theano.function([x], [h[-1], T.grad(h[-1].sum(), w)]), draw(6, 4))
 }
 # The number of copies to the host in each function. The scan's gradient is not copied, because the
 # shared variable w is on the device.
-COPIES = {"shapes": 1, "factor": 2, "rows": 3, "scan": 1}
+COPIES = {"shapes": 1, "factors": 6, "rows": 3, "scan": 1}
 # Take and increment rows at positions out of range; print the errors.
 BEYOND = """
 for value in ([0, 3], [-4]):
@@ -72,8 +74,8 @@ def compute(emulate, program, flags=""):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_only_results_and_factors_are_copied(emulate, case):
-    """A function has the copies of COPIES, its scans have none, and results equal the CPU's."""
+def test_only_results_are_copied(emulate, case):
+    """COPIES has a function's number of copies; its scans copy nothing. Results equal the CPU's."""
     copies, *on_device = compute(emulate, CASES[case])
     assert copies == str([COPIES[case], *([0] * copies.count(","))])
     _, *on_cpu = compute(emulate, CASES[case], flags=CPU)

@@ -19,8 +19,7 @@ from builder.common.processes import clean_environ
 
 PROGRAM = Path(__file__).with_name("instructions_program.py")
 TABLE = tomllib.loads(Path(__file__).with_name("instructions.toml").read_text())
-TOLERANCE, COMPILE_TOLERANCE = 0.02, 0.06
-WARM_UP = "import theano; theano.function([], theano.tensor.exp(theano.shared(1.0)))()"
+TOLERANCE = 0.02
 
 
 @pytest.mark.thorough
@@ -54,18 +53,16 @@ def test_costs(prefix: Path, tmp_path: Path, graph: str) -> None:
         return done.stdout
 
     costs = json.loads(run(*python, str(PROGRAM), graph, "counts"))
-    # The first process under Cachegrind executes more instructions: it stores the properties of the
-    # processor that Cachegrind emulates.
-    run(*cachegrind, "-c", WARM_UP)
-    for cached in tmp_path.glob("*/optimized_graphs/*"):
-        cached.unlink()
-    counted = json.loads(run(*cachegrind, str(PROGRAM), graph, "instructions"))
+    # The first process under Cachegrind executes up to 5 % more instructions. For example, it
+    # stores the properties of the processor that Cachegrind emulates. Count the second process.
+    for _ in range(2):
+        for cached in tmp_path.glob("*/optimized_graphs/*"):
+            cached.unlink()
+        counted = json.loads(run(*cachegrind, str(PROGRAM), graph, "instructions"))
     instructions = {
         name: int((tmp_path / str(process)).read_text().split("summary: ")[1])
         for name, process in counted["phases"].items()
     }
     costs["call_instructions"] = (instructions["called"] - instructions["warm"]) / counted["calls"]
-    expected = dict(TABLE[graph])
-    compiled = pytest.approx(expected.pop("compile_instructions"), rel=COMPILE_TOLERANCE)
-    assert costs == pytest.approx(expected, rel=TOLERANCE)
-    assert instructions["compiled"] - instructions["built"] == compiled
+    costs["compile_instructions"] = instructions["compiled"] - instructions["built"]
+    assert costs == pytest.approx(TABLE[graph], rel=TOLERANCE)

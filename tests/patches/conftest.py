@@ -115,7 +115,7 @@ def same_as_unoptimized():
     """Return a function that checks that optimization does not change an output."""
 
     def check(output, inputs, tolerances):
-        """Compare the output's type, shape and elements with those of unoptimized Python code.
+        """Compare the output's type, shape and elements with unoptimized Python code's result.
 
         Args:
             output: the variable to compute.

@@ -1,8 +1,8 @@
 """This Theano has the public names, signatures and base classes of stock Theano.
 
-references/stock-api.txt records stock Theano's names. conformance/public_api.py wrote that record,
-and these tests run it to record this Theano's names. references/api-differences.toml has a reason
-for each difference.
+references/stock-api.txt records stock Theano's names. conformance/public_api.py wrote this record.
+The tests run the same program to record this Theano's names. references/api-differences.toml has a
+reason for each difference.
 """
 
 import fnmatch

@@ -16,8 +16,8 @@ import theano
 
 SOURCES = Path(__file__).parents[2] / "recipes" / "theano" / "src" / "theano"
 THUNKS = SOURCES / "tensor" / "c_code"
-# Maps a file name extension to the compiler and its flags. The flags for headers are those of
-# modules, because modules include the headers at run time.
+# Maps a file name extension to the compiler and its flags. Headers have the flags of modules,
+# because modules include the headers at run time.
 COMPILERS = {
     ".c": ("gcc", "-x", "c", "-std=c11"),
     ".cpp": ("g++", "-x", "c++", "-std=gnu++14"),

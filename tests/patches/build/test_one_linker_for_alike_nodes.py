@@ -88,6 +88,28 @@ def test_nodes_with_equal_ops_use_their_own_parameters():
     assert theano.function([x], outputs, mode=mode)(5.0) == [10.0, 15.0, 10.0]
 
 
+def test_precompiled_thunks_need_no_parameters(monkeypatch):
+    """The thunk of a DimShuffle does not read the node's params, so they are computed once."""
+    computed = []
+    get_params = tt.DimShuffle.get_params
+    monkeypatch.setattr(
+        tt.DimShuffle,
+        "get_params",
+        lambda self, node: computed.append(self) or get_params(self, node),
+    )
+    counts = []
+    for n in (3, 9):
+        computed.clear()
+        inputs = [tt.dmatrix() for _ in range(n)]
+        function = theano.function(inputs, [tt.exp(variable).T for variable in inputs])
+        assert any(isinstance(node.op, tt.DimShuffle) for node in function.maker.fgraph.apply_nodes)
+        counts.append(len(computed))
+        values = [np.arange(6.0).reshape(2, 3) + number for number in range(n)]
+        for result, value in zip(function(*values), values, strict=True):
+            np.testing.assert_allclose(result, np.exp(value).T)
+    assert counts[0] == counts[1]
+
+
 def test_different_nodes_have_their_own_modules(keyed_nodes):
     x, y, z = tt.dvector(), tt.dvector(), tt.fvector()
     outputs = [x * y, x * x, x * z, z * z, x + y, x * 2, x * 3, 2 * x, y * 3]

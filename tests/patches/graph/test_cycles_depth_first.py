@@ -59,7 +59,7 @@ def make_random_graph(random, count, least, op):
         random: the random number generator.
         count: the number of the graph's inputs.
         least: the smallest number of inputs of a node; the largest is two.
-        op: returns the op of the next node.
+        op: a function that returns the op of the next node.
     """
     inputs = [tensor.dvector() for _ in range(count)]
     variables = list(inputs)
@@ -214,7 +214,7 @@ def test_a_change_that_destroys_nothing_keeps_the_record(monkeypatch):
 
 
 def can_be_sorted(fgraph):
-    """Return whether a graph can be sorted with its orderings, from a new DestroyTracker."""
+    """Return whether a graph can be sorted with the orderings of a new DestroyTracker."""
     handler = fgraph.destroy_handler
     tracker, handler.destroy_tracker = handler.destroy_tracker, DestroyTracker(handler)
     try:

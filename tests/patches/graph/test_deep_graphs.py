@@ -71,3 +71,33 @@ def test_a_trace_has_the_programs_line(layers):
     x, _, hidden = layers
     slope = theano.grad(hidden.sum(), x)
     assert any(frame[0] == __file__ for frame in slope.tag.trace[-1])
+
+
+class List(list):
+    """A list that counts its searches."""
+
+    searches = 0
+
+    def __contains__(self, item):
+        List.searches += 1
+        return super().__contains__(item)
+
+
+@pytest.mark.parametrize("linker", ["cvm", "vm"])
+def test_linkers_rarely_search_the_outputs(monkeypatch, linker):
+    """The linker searches the list of outputs once per variable, or never."""
+    make_all = theano.gof.vm.VM_Linker.make_all
+
+    def count(self, *args, **kwargs):
+        self.fgraph.outputs = List(self.fgraph.outputs)
+        List.searches = 0
+        return make_all(self, *args, **kwargs)
+
+    monkeypatch.setattr(theano.gof.vm.VM_Linker, "make_all", count)
+    x = tensor.dmatrix()
+    outputs = [tensor.exp(x) * i + tensor.exp(x) for i in range(2, 12)]
+    function = theano.function([x], outputs, mode=theano.Mode(linker, "merge"))
+    n_variables = len(function.maker.fgraph.variables)
+    assert List.searches <= (0 if linker == "cvm" else n_variables)
+    expected = [np.exp(np.eye(2)) * (i + 1) for i in range(2, 12)]
+    np.testing.assert_allclose(function(np.eye(2)), expected)

@@ -78,7 +78,7 @@ def extremes(dtype):
 
 
 DTYPES = ("int8", "uint8", "int32", "int64", "uint64", "float32", "float64")
-# Pairs of dtypes of which the second can hold all values of the first.
+# Pairs of dtypes; the second dtype can hold all values of the first.
 WIDER = [
     (one, other) for one in (*DTYPES, "float16") for other in DTYPES if np.can_cast(one, other)
 ]

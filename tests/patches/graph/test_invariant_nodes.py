@@ -7,6 +7,7 @@ such nodes again: for example, it transposes the weights for BLAS and computes t
 import numpy as np
 import theano
 from theano import tensor
+from theano.gof.memory_use import MemoryUse
 from theano.scan_module import replay
 from theano.scan_module.scan_op import Scan
 
@@ -42,7 +43,7 @@ def compile_scan(step, **arguments):
 
 def find_invariant_nodes(scan):
     """Return the nodes that only the first step of a Scan computes."""
-    return replay.find_invariant_nodes(scan, replay.MemoryUse(scan))
+    return replay.find_invariant_nodes(scan, MemoryUse(scan.fn.fn.nodes))
 
 
 def test_an_invariant_node_runs_once_per_call():
@@ -142,7 +143,7 @@ class Halves(theano.Op):
 
 
 def test_a_node_with_one_invariant_output_is_not_invariant():
-    """Each step computes a node of which one output is not invariant.
+    """Each step computes a node if one of its outputs is not invariant.
 
     This output is an output of the step, or it is overwritten. The other output is only read.
     """

@@ -1,7 +1,7 @@
-"""graph/push-out-in-one-pass.patch joins a Scan's products of one factor with several weights.
+"""graph/push-out-in-one-pass.patch joins products of one value with several weights in a Scan.
 
-The products become one product with joined weights. Without the patch, each product is a call of
-BLAS. If states are small, most of the time is the overhead of these calls.
+The products become one product with the joined weights. Without the patch, each product is a call
+of BLAS. If states are small, most of the time is the overhead of these calls.
 """
 
 import numpy as np
@@ -97,13 +97,12 @@ def test_products_of_states_and_of_gradients_are_joined(first, shape, dtype):
 @pytest.mark.parametrize(
     ("new_state", "dots"),
     [
-        # The same weights occur twice: the joined product has two parts, one of which is read
-        # twice.
+        # The weights `a` occur twice. Two nodes read their part of the joined product.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(h, a)) + tt.exp(tt.dot(h, b)), 1),
         # The state is the first factor of one product and the second factor of the other product.
         (lambda h, a, b: tt.sin(tt.dot(h, a)) + tt.cos(tt.dot(b, h)), 2),
         (lambda h, a, b: tt.dot(h, a) + tt.dot(b, tt.sin(h)), 2),
-        # The sum of two products is one more term.
+        # A sum contains products and other terms. Its products are joined.
         (lambda h, a, b: tt.sin(tt.dot(h, a) + 1 + tt.dot(h, b)) * tt.dot(tt.exp(-h), b), 2),
         (lambda h, a, b: tt.sin(2 + (tt.dot(h, a) + (tt.dot(tt.sin(h), b) + h))), 1),
         # A bias is added to one product.

@@ -191,8 +191,8 @@ def test_the_simplest_formula_is_equal(seed):
         (tt.minimum(1, N) + tt.minimum(1, N - tt.minimum(1, N)), tt.minimum(2, N)),
         (N - tt.maximum(N - 3, 0), tt.minimum(N, 3)),
         (M + (N - M), N),
-        # Each expression depends on one length. Its values for the shortest lengths are not on the
-        # line of the other values.
+        # Each of the next two expressions is a linear function of one length, except for the
+        # shortest lengths.
         (tt.switch(tt.lt(N - 1, 0), N + N, N - 1), tt.maximum(N - 1, 0)),
         (tt.maximum(N - 2, -N) + tt.eq(N, 0), tt.switch(tt.lt(N, 1), 1, tt.maximum(N, 1) - 2)),
         (tt.switch(tt.lt(N, 0), N, 4) + 1, 5),

@@ -4,6 +4,7 @@ Without the patch, the flag cache_optimizations is off by default, and its cache
 """
 
 import fcntl
+import io
 import json
 import os
 import pickle
@@ -14,9 +15,13 @@ import time
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from theano import scalar
+from theano import tensor as tt
 from theano.gof import graph_cache, lock_files
-from theano.gof.graph_cache import claims
+from theano.gof.graph_cache import claims, pickling
+from theano.gof.graph_cache.describing import Describer
 
 # Defines tell(function, *values), which prints a line of JSON: the number of optimizations since
 # the last line, the optimized graph, and the results for the values.
@@ -57,9 +62,9 @@ tell(train, np.ones((4, 3)))
 
 @pytest.fixture
 def tell(run_python, tmp_path):
-    """Return a function that runs a program that calls tell().
+    """Return a function that runs code after PREPARE, which defines ``tell`` for the code.
 
-    It returns the parsed lines of the output, and the number of cached graphs.
+    The function returns the parsed lines of the output, and the number of cached graphs.
     """
 
     def tell(code, *, flags="cxx=", **environ):
@@ -630,3 +635,69 @@ def test_a_long_wait_is_reported_once(wait, caplog):
     for _ in range(2):
         wait(1, 0.1)
     assert [record.getMessage() for record in caplog.records] == [WAITING]
+
+
+def test_equal_types_are_described_once(monkeypatch):
+    described = []
+    describe = Describer.describe_object
+    monkeypatch.setattr(
+        Describer,
+        "describe_object",
+        lambda self, value: described.append(value) or describe(self, value),
+    )
+    describer = Describer()
+
+    def describe_types():
+        """Describe types that differ, and return their descriptions."""
+        types = [
+            tt.TensorType("float64", (False, True)),
+            tt.TensorType("float64", (True, False)),
+            tt.TensorType("float32", (False, True)),
+            tt.TensorType("float64", (False, True), name="named"),
+        ]
+        extended = tt.TensorType("float64", (False, True))
+        extended.attribute = [1]
+        return [describer.describe(type_) for type_ in [*types, extended]]
+
+    first = describe_types()
+    assert len(set(first)) == len(first)
+    types = [value for value in described if isinstance(value, tt.TensorType)]
+    assert len(types) == len(first)
+    # The attribute of the last type has no hash, so the type is described again.
+    assert describe_types() == first
+    types = [value for value in described if isinstance(value, tt.TensorType)]
+    assert len(types) == len(first) + 1
+    # Another Describer gives the same descriptions.
+    describer = Describer()
+    assert describe_types() == first
+
+
+def test_items_of_lists_are_distinguished():
+    """The items of a list are described by their classes, nesting and values."""
+    values = [
+        *([1, 2], (1, 2), [1.0, 2.0], [True, 2], ["1", "2"], [12], ["1, 2"], [[1], 2], [[1, 2]]),
+        *([None, 2], [1, 2, None], [b"1", 2], [np.float64(1), 2], [1, np.int8(2)], [{1: 2}], []),
+    ]
+    descriptions = [Describer().describe(value) for value in values]
+    assert len(set(descriptions)) == len(values)
+    assert descriptions == [Describer().describe(value) for value in values]
+
+
+def test_a_name_that_looks_encoded_is_not_pickled():
+    x = tt.dvector()
+    x.name = (0, "x")
+    pickler = pickling.Pickler(io.BytesIO(), Describer())
+    with pytest.raises(pickle.PicklingError, match="is a tuple"):
+        pickler.split_variable(x)
+
+
+def test_only_the_unpickler_restores_ops_with_inner_graphs():
+    x = scalar.float64("x")
+    op = scalar.Composite([x], [x + x * 2])
+    stream = io.BytesIO()
+    pickling.Pickler(stream, Describer()).dump(op)
+    restored = pickling.Unpickler(io.BytesIO(stream.getvalue()), Describer()).load()
+    assert restored == op
+    assert restored is not op
+    with pytest.raises(pickle.UnpicklingError, match="only Unpickler"):
+        pickle.loads(stream.getvalue())

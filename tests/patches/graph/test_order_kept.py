@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import theano
 from theano import tensor as tt
-from theano.gof import FunctionGraph, graph, opt
+from theano.gof import FunctionGraph, cutils_ext, graph, opt
+from theano.gof.fg import MissingInputError
 
 
 @pytest.fixture
@@ -180,3 +181,93 @@ def test_a_constant_has_no_owner():
     assert constant.owner is None
     with pytest.raises(ValueError, match="owner"):
         constant.owner = tt.exp(tt.dvector()).owner
+
+
+def sort_slowly(inputs, outputs):
+    """Return the order that the recursive definition of cutils_ext.sort_nodes gives."""
+    order = []
+
+    def visit(node):
+        if node in order or node.outputs[0] in inputs:
+            return
+        # The last input is visited first.
+        for variable in reversed(node.inputs):
+            if variable.owner and variable not in inputs:
+                visit(variable.owner)
+        order.append(node)
+
+    for variable in outputs:
+        if variable.owner:
+            visit(variable.owner)
+    return order
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_c_code_sorts_as_the_recursive_definition(seed):
+    random = np.random.RandomState(seed)
+    variables = [tt.scalar() for _ in range(3)] + [tt.constant(2.0)]
+    for _ in range(60):
+        operands = [variables[i] for i in random.randint(0, len(variables), random.randint(1, 4))]
+        variables.append(tt.add(*operands))
+    outputs = [variables[i] for i in random.randint(0, len(variables), 5)]
+    # Some inputs are computed by nodes, where the sort stops.
+    inputs = {*variables[:3], *(variables[i] for i in random.randint(4, len(variables), seed % 3))}
+    assert cutils_ext.sort_nodes(inputs, outputs) == sort_slowly(inputs, outputs)
+
+
+def test_a_sort_of_wrong_objects_raises_an_error():
+    x = tt.scalar()
+    with pytest.raises(TypeError):
+        cutils_ext.sort_nodes([x], [x + 1])
+    with pytest.raises(AttributeError, match="owner"):
+        cutils_ext.sort_nodes({x}, [x + 1, 1])
+
+
+def test_a_client_is_removed_without_comparing_nodes():
+    class Incomparable:
+        __hash__ = None
+
+        def __eq__(self, other):
+            raise AssertionError("compared")
+
+    nodes = [Incomparable() for _ in range(3)]
+    clients = [(nodes[0], 0), (nodes[1], 0), ("output", 1), (nodes[1], 300), (nodes[2], 0)]
+    cutils_ext.remove_client(clients, (nodes[1], int("300")))
+    assert [(id(node), i) for node, i in clients] == [
+        (id(node), i) for node, i in [(nodes[0], 0), (nodes[1], 0), ("output", 1), (nodes[2], 0)]
+    ]
+    numbers = [("a", 1), ("output", 0), ("output", 0)]
+    # Another string with the same characters is equal.
+    cutils_ext.remove_client(numbers, ("".join(["out", "put"]), 0))
+    assert numbers == [("a", 1), ("output", 0)]
+    with pytest.raises(ValueError, match="not in list"):
+        cutils_ext.remove_client(numbers, ("a", 2))
+    with pytest.raises(TypeError):
+        cutils_ext.remove_client(numbers, "ab")
+
+
+def test_the_list_of_inputs_is_not_searched_for_each_node():
+    """Nodes that read an input add no searches of the list of inputs."""
+
+    class List(list):
+        searches = 0
+
+        def __contains__(self, item):
+            List.searches += 1
+            return super().__contains__(item)
+
+    x = tt.vector("x")
+    counts = []
+    for n in (2, 20):
+        fgraph = FunctionGraph([x], [tt.exp(x)])
+        fgraph.inputs = List(fgraph.inputs)
+        List.searches = 0
+        for _ in range(n):
+            fgraph.change_input("output", 0, tt.exp(fgraph.inputs[0]))
+        counts.append(List.searches)
+    assert counts[0] == counts[1]
+    y = tt.vector("y")
+    with pytest.raises(MissingInputError, match="Undeclared input"):
+        fgraph.change_input("output", 0, y)
+    with pytest.raises(MissingInputError, match="was not provided"):
+        fgraph.change_input("output", 0, y + x)

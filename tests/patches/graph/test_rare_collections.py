@@ -6,6 +6,7 @@ Without the patch, Python walks all objects of a compilation hundreds of times.
 import gc
 import threading
 import weakref
+from pathlib import Path
 
 import pytest
 import theano
@@ -49,6 +50,43 @@ def test_the_threshold_is_higher_while_compiling(threshold):
 def test_the_threshold_is_restored_after_an_error(threshold):
     with pytest.raises(ZeroDivisionError):
         compile_with(Probe(ZeroDivisionError()))
+    assert gc.get_threshold() == threshold
+
+
+class Recorder(theano.Op):
+    """An op that records the collector's threshold when its gradient is made."""
+
+    __props__ = ()
+
+    def make_node(self, x):
+        return theano.Apply(self, [x], [x.type()])
+
+    def grad(self, inputs, slopes):
+        self.threshold = gc.get_threshold()
+        return slopes
+
+
+def test_the_threshold_is_higher_while_gradients_are_made(threshold):
+    op, x = Recorder(), tensor.dscalar()
+    slope = theano.grad(op(2 * x), x)
+    assert op.threshold[0] == rare_collections.threshold
+    assert gc.get_threshold() == threshold
+    # The trace has the line of this program, and no function that sets the threshold.
+    names = [Path(frame[0]).name for frame in slope.tag.trace[-1]]
+    assert Path(__file__).name in names
+    assert not {"contextlib.py", "garbage.py"} & {*names}
+
+
+def test_the_threshold_is_higher_while_the_graph_is_copied(threshold, monkeypatch):
+    thresholds = []
+    clone = theano.gof.Apply.clone_with_new_inputs
+    monkeypatch.setattr(
+        theano.gof.Apply,
+        "clone_with_new_inputs",
+        lambda *args, **kwargs: thresholds.append(gc.get_threshold()) or clone(*args, **kwargs),
+    )
+    compile_with(Probe())
+    assert {first for first, *_ in thresholds} == {rare_collections.threshold}
     assert gc.get_threshold() == threshold
 
 

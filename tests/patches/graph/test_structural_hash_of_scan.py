@@ -94,7 +94,7 @@ def test_equal_graphs_have_equal_hashes():
 
 
 def make_random_expressions(random):
-    """Return expressions, of which some are equal computations."""
+    """Return expressions; some of them are equal computations."""
     x, y = tt.dvectors("x", "y")
     expressions = [x, y, tt.constant(1.0), tt.constant(1.0), x[1], x[1], x.dimshuffle("x", 0)[0]]
     for _ in range(30):

@@ -98,7 +98,7 @@ def test_scans_with_equal_conditions_are_merged():
 
 
 def test_merged_scans_do_not_depend_on_each_other(run_python):
-    """Four scans, of which two pairs could be merged, have right results.
+    """Four scans have right results, although two pairs of them could be merged.
 
     The test uses a process with a time limit, because sorting a wrong graph may never end.
     """

@@ -82,7 +82,7 @@ def scalars(x):
 
 
 def moving_index(x):
-    """Return states of which each step reads and writes rows that depend on the step."""
+    """Return states; each step reads and writes rows of the state that depend on the step."""
 
     def step(i, h):
         return tensor.set_subtensor(h[i % 3], h[(i + 1) % 3] * x[i] + h[i % 3])

@@ -13,7 +13,7 @@ import theano
 from theano import scalar
 from theano import tensor as tt
 from theano.gof.fg import MissingInputError
-from theano.tensor.opt import MAX_COMPOSITE_DEPTH
+from theano.tensor.elemwise_fusion import MAX_COMPOSITE_DEPTH
 
 
 def apply_chain(x, n):

@@ -60,7 +60,7 @@ def train(make, mode, calls=3):
     """Train one parameter; return the function, and the values of all updated variables.
 
     Args:
-        make: returns the updates for a parameter and its gradient.
+        make: a function that returns the updates for a parameter and its gradient.
         mode: the mode of the function.
         calls: the number of training steps.
     """
@@ -186,7 +186,7 @@ def test_updates_of_different_types_are_stored_in_their_own_types():
 
 
 def test_a_computation_with_many_repeated_operations_is_not_fused():
-    """Twelve steps of Newton's method, each of which reads the previous step three times."""
+    """The graph has twelve steps of Newton's method; each reads the last step three times."""
     a, b = make_shared(0), make_shared(1)
     root = a
     for _ in range(12):

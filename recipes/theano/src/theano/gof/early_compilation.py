@@ -67,12 +67,16 @@ def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
 
 
 def shares_params(linker: CLinker, node: Apply) -> bool:
-    """Return whether a linker can serve a node: the node has no params, or the linker has them.
+    """Return whether a linker can serve a node.
+
+    This is true if the linker uses no params, the node has none, or the linker has the node's.
 
     Args:
         linker: the linker of another node with the same module_signature.
         node: the node.
     """
+    if not linker.uses_params():
+        return True
     params = node.run_params()
     return params is graph.NoParams or params in linker.node_params
 

@@ -1,6 +1,7 @@
 """Base class of CLinker: compiler arguments, missing modules and shipped modules.
 
-`linker_types` is the registry of the linkers for classes of ops.
+`linker_types` is the registry of the linkers for classes of ops. `vm_wrappers` is the registry of
+wrappers of virtual machines.
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ from theano.gof.compilation import Arguments, ModuleParts
 
 # Maps a class of op to the linker class for its nodes. The default is CLinker.
 linker_types: dict[type, type] = {}
+# Functions that take a virtual machine and its linker, and return the virtual machine to use.
+vm_wrappers: list[Callable[[Any, Any], Any]] = []
 # Maps the key of a module to the shipped module, or to None if no module is shipped.
 shipped_modules: dict[Any, ModuleType | None] = {}
+
+
+def wrap_vm(vm: Any, linker: Any) -> Any:
+    """Return the virtual machine to use instead of the virtual machine that a linker made."""
+    for wrap in vm_wrappers:
+        vm = wrap(vm, linker)
+    return vm
 
 
 def computed_once(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -58,6 +68,10 @@ class LinkerParts:
     header_dirs: Callable[[], list[str]]
     lib_dirs: Callable[[], list[str]]
     libraries: Callable[[], list[str]]
+
+    def uses_params(self) -> bool:
+        """Return whether the thunks of this linker read the params of the node."""
+        return True
 
     def compile_arguments(self) -> Arguments:
         """Return the keyword arguments of the compiler's compile_str, except `location`."""

@@ -15,11 +15,14 @@ from theano.compile.ops import Shape_i
 from theano.gof import opt
 from theano.gof.graph import Constant
 from theano.gpuarray.basic_ops import (
+    GpuAllocEmpty,
     GpuContiguous,
     GpuFromHost,
     GpuJoin,
     HostFromGpu,
+    as_gpuarray_variable,
 )
+from theano.gpuarray.blas import GpuGemm, GpuGemv, GpuGer
 from theano.gpuarray.elemwise import GpuDimShuffle, GpuElemwise
 from theano.gpuarray.opt import (
     _scan_type_infer,
@@ -40,8 +43,7 @@ if TYPE_CHECKING:
 
 # The largest number of elements of a constant that is copied to the host.
 MAX_CONSTANT = 4096
-# Scalar ops that have the same results for integers on the host and on the device, also if they
-# overflow.
+# Scalar ops that compute the same integers on the host and on the device, even if they overflow.
 EXACT = (
     *(scalar.Add, scalar.Sub, scalar.Mul, scalar.Neg, scalar.Abs, scalar.Sgn),
     *(scalar.Maximum, scalar.Minimum, scalar.Clip, scalar.Switch, scalar.Cast, scalar.Identity),
@@ -71,7 +73,7 @@ def is_integer(variable: Variable) -> bool:
 def local_integers_on_host(node: Apply) -> list[Variable] | None:
     """Compute an integer vector or scalar on the host if it depends only on values on the host.
 
-    Theano moved the arithmetic of shapes and indices to the device, because an array on the device
+    Theano moves the arithmetic of shapes and indices to the device if an array on the device
     depends on it.
     """
     out = node.outputs[0]
@@ -80,7 +82,7 @@ def local_integers_on_host(node: Apply) -> list[Variable] | None:
 
 
 def compute_on_host(variable: Variable, computed: dict[Variable, Any]) -> Any:
-    """Return a variable on the host that has the same integers as a variable on the device.
+    """Return a variable on the host whose integers equal the integers of a variable on the device.
 
     Return None if the host cannot compute the integers, or if its results could differ from the
     device's.
@@ -153,7 +155,7 @@ def make_host_op(op: Any) -> Any:
 
 
 def local_check_on_host(node: Apply) -> list[Variable] | None:
-    """Check indices on the host if they are there, instead of reading the device's error flag."""
+    """Check indices on the host if it can compute them; do not read the device's error flag."""
     checked: Any
     if type(node.op) is GpuTakeRows:
         checked = GpuTakeCheckedRows()
@@ -171,10 +173,57 @@ def local_check_on_host(node: Apply) -> list[Variable] | None:
     return [checked(*node.inputs, tensor.cast(on_host, "int64"))]
 
 
-class IntegersToScans(opt.Optimizer):
-    """Pass integer vectors and scalars to scans on the host if the host can compute them.
+def local_factors_on_device(node: Apply) -> list[Variable] | None:
+    """Separate matrix products from their factors if the device computes a factor.
 
-    The steps of the scan may need the integers on the host, as shapes or bounds of slices.
+    cuBLAS reads the factors of products and summands from the host's memory. GpuElemwise multiplies
+    by them on the device. The results are rounded as in the graph that the user wrote, before
+    Theano moved the factors into the product.
+    """
+    out = node.outputs[0]
+    if node.op.inplace or out.dtype == "float16":
+        return None
+    factors = [node.inputs[1], *node.inputs[4:]]
+    transfers = [owner_of(factor, HostFromGpu) for factor in factors]
+    if not any(transfers):
+        return None
+    values = [
+        transfer.inputs[0] if transfer else factor
+        for transfer, factor in zip(transfers, factors, strict=True)
+    ]
+    one = np.asarray(1, out.dtype)
+    if isinstance(node.op, GpuGer):
+        matrix, _, x, y = node.inputs
+        return [node.op(matrix, one, multiply(values[0], x), y)]
+    summand, _, first, second, _ = node.inputs
+    shape = [Shape_i(axis)(summand) for axis in range(out.ndim)]
+    memory = GpuAllocEmpty(out.dtype, out.type.context_name)(*shape)
+    product = node.op(memory, one, first, second, one * 0)
+    total = add(multiply(values[0], product), multiply(values[1], summand))
+    return [total] if total.type == out.type else None
+
+
+def multiply(factor: Variable, array: Variable) -> Variable | None:
+    """Return a scalar times an array on the device; None if the scalar is the constant 0."""
+    if isinstance(factor, Constant) and factor.data in (0, 1):
+        return array if factor.data else None
+    factor = as_gpuarray_variable(factor, array.type.context_name)
+    factor = GpuDimShuffle((), ("x",) * array.ndim)(factor)
+    product: Variable = GpuElemwise(scalar.mul)(factor, array)
+    return product
+
+
+def add(x: Variable | None, y: Variable | None) -> Any:
+    """Return the sum of two arrays on the device. An argument None means 0."""
+    if x is None or y is None:
+        return y if x is None else x
+    return GpuElemwise(scalar.add)(x, y)
+
+
+class IntegersToScans(opt.Optimizer):
+    """Replace integer non-sequences of scans by variables on the host, if it can compute them.
+
+    The steps of a scan may need the integers on the host, as shapes or as bounds of slices.
     """
 
     def add_requirements(self, fgraph: Any) -> None:
@@ -192,11 +241,11 @@ class IntegersToScans(opt.Optimizer):
         """Replace a scan by a scan whose integer inputs are on the host."""
         inner, outputs = gpu_reconstruct_graph(node.op.inputs, node.op.outputs)
         outer = list(node.inputs)
-        last_states = 1 + node.op.n_seqs + node.op.n_outs + node.op.n_shared_outs
+        n_before = 1 + node.op.n_seqs + node.op.n_outs + node.op.n_shared_outs
         replaced = {}
-        # The inputs that are the same in each step are the last inner and outer inputs. Count from
-        # the end.
-        for i in range(last_states + node.op.n_nit_sot - len(outer), 0):
+        # The last inner inputs and the last outer inputs are the non-sequences, in the same order.
+        # So a negative index selects an inner input and its outer input.
+        for i in range(n_before + node.op.n_nit_sot - len(outer), 0):
             variable = inner[i]
             if not isinstance(variable.type, GpuArrayType) or not is_integer(variable):
                 continue
@@ -224,11 +273,12 @@ REWRITES = (
     (local_shape_of_transfer, [Shape_i]),
     (local_integers_on_host, [HostFromGpu]),
     (local_check_on_host, [GpuTakeRows, GpuAdvancedIncSubtensor1_dev20]),
+    (local_factors_on_device, [GpuGemv, GpuGemm, GpuGer]),
 )
 
 theano.compile.optdb.register(
-    # Run it after the transfers to the device, at position 48.5, and before the fusion of loops, at
-    # position 49.
+    # Its position, 48.9, is between the transfers to the device (48.5) and Theano's fusion of
+    # elementwise operations (49).
     "gpua_host_round_trips",
     theano.gof.EquilibriumOptimizer(
         [

@@ -75,6 +75,12 @@ add(
     IntParam(0, is_natural),
 )
 add(
+    "gpuarray.graph_memory",
+    "MiB of device memory that CUDA graphs may reserve. -1: a quarter of the device's memory. 0:"
+    " functions use no CUDA graphs.",
+    IntParam(-1),
+)
+add(
     "malloc.keep",
     "MB of freed memory that the process keeps for the next function call (with glibc). 0: freed"
     " memory returns to the system as glibc decides. Environment variables that tune malloc"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theano.scalar.basic import ScalarOp, get_scalar_type
+from theano.scalar.basic import Composite, ScalarOp, get_scalar_type
 
 
 def output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
@@ -19,5 +19,7 @@ def output_dtypes(op: ScalarOp, dtypes: Sequence[str]) -> list[str]:
         outputs = op.output_types(types)
         if len(outputs) == op.nout:
             return [output_type.dtype for output_type in outputs]
+    if isinstance(op, Composite) and op.inputs_type == tuple(types):
+        return [output_type.dtype for output_type in op.outputs_type]
     node = op.make_node(*[input_type.make_variable() for input_type in types])
     return [output.type.dtype for output in node.outputs]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from theano.compile.ops import Shape_i
 from theano.gof import Constant
+from theano.gof.memory_use import MemoryUse
 from theano.tensor import AllocEmpty, TensorType
 
 if TYPE_CHECKING:
@@ -14,43 +14,10 @@ if TYPE_CHECKING:
     from theano.scan_module.scan_op import Scan
 
 
-class MemoryUse:
-    """The memory that the nodes of a Scan's compiled inner function use.
-
-    Attributes:
-        roots: maps an output of a node to its roots: the variables whose memory it may share. A
-            variable that shares no memory is its own root.
-        users: maps a root to the nodes that use its memory.
-        written: the roots whose memory nodes change in-place.
-        cleared: the variables whose storages the virtual machine clears before a call.
-    """
-
-    def __init__(self, scan: Scan) -> None:
-        fn = scan.fn.fn
-        self.roots: dict[Variable, set[Variable]] = {}
-        self.users: dict[Variable, set[Apply]] = defaultdict(set)
-        self.written: set[Variable] = set()
-        storages = {id(storage) for storage in fn.pre_call_clear}
-        self.cleared = {var for var, storage in fn.storage_map.items() if id(storage) in storages}
-        for node in fn.nodes:
-            self._add(node)
-
-    def find_roots(self, var: Variable) -> set[Variable]:
-        """Return the roots of a variable."""
-        return self.roots.get(var, {var})
-
-    def _add(self, node: Apply) -> None:
-        """Record the memory of a node; call this in topological order."""
-        views = getattr(node.op, "view_map", {})
-        destroyed = getattr(node.op, "destroy_map", {})
-        for i, output in enumerate(node.outputs):
-            shared = [node.inputs[j] for j in views.get(i, []) + destroyed.get(i, [])]
-            self.roots[output] = set().union(*map(self.find_roots, shared)) or {output}
-        for inputs in destroyed.values():
-            self.written.update(*(self.find_roots(node.inputs[i]) for i in inputs))
-        for var in node.inputs + node.outputs:
-            for root in self.find_roots(var):
-                self.users[root].add(node)
+def find_cleared(fn: Any) -> set[Variable]:
+    """Return the variables whose storages a virtual machine clears before a call."""
+    storages = {id(storage) for storage in fn.pre_call_clear}
+    return {var for var, storage in fn.storage_map.items() if id(storage) in storages}
 
 
 def find_invariant_nodes(
@@ -74,7 +41,7 @@ def find_invariant_nodes(
         is returned even if other nodes change its memory, because its content is undefined.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
-    replaced = memory.cleared.union(fgraph.outputs)
+    replaced = find_cleared(fn).union(fgraph.outputs)
     excluded: set[Apply] = set()
     while True:
         invariant = set(scan.inner_non_seqs(fgraph.inputs))
@@ -111,7 +78,7 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
         describe_variable and describe_node below show the elements of a description.
     """
     fn, fgraph = scan.fn.fn, scan.fn.maker.fgraph
-    memory = MemoryUse(scan)
+    memory, cleared = MemoryUse(fn.nodes), find_cleared(fn)
     invariant = find_invariant_nodes(scan, memory)
     fixed = find_invariant_nodes(scan, memory, same_dimensions=True)
     constant = {var for node in invariant for var in node.outputs}
@@ -120,7 +87,7 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
     # The variables whose objects change in each step: Scan replaces random states, and the virtual
     # machine clears variables.
     replaced = {
-        *memory.cleared,
+        *cleared,
         *scan.inner_shared(fgraph.inputs),
         *scan.inner_shared_outs(fgraph.outputs),
     }

@@ -27,6 +27,8 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
     Returns:
         The function, or None if scan_steps is not compiled, as in a source tree.
     """
+    # An outer function replays the GPU nodes of all steps, so the inner function does not.
+    scan.fn.fn = getattr(scan.fn.fn, "plain", scan.fn.fn)
     try:
         from .scan_steps import run  # noqa: PLC0415 (not in a source tree)
     except ImportError:

@@ -17,6 +17,7 @@ from theano.compile.function_module import Supervisor
 from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import InconsistencyError
 from theano.gof.graph import Constant, io_toposort
+from theano.tensor.reused_ops import remember, reuse_ops
 
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
@@ -140,6 +141,7 @@ class Waiting:
         )
 
 
+@reuse_ops
 def work_in_place(op_type: Any, fgraph: FunctionGraph) -> dict[str, Any]:
     """Make Elemwise nodes overwrite their inputs, by a greedy search.
 
@@ -286,6 +288,16 @@ class Changes:
 
     def _make_inplace(self, node: Apply, pattern: Mapping[int, int]) -> Apply:
         """Return a copy of a node with another inplace_pattern."""
+        key = (
+            *("in-place", id(node.op), self.op_type, tuple(pattern.items())),
+            *(output.dtype for output in node.outputs),
+        )
+        op = remember(key, [node.op], lambda: self._make_inplace_op(node, pattern))
+        new: Apply = op(*node.inputs, return_list=True)[0].owner
+        return new
+
+    def _make_inplace_op(self, node: Apply, pattern: Mapping[int, int]) -> Any:
+        """Return a copy of a node's op with another inplace_pattern."""
         scalar_op = node.op.scalar_op
         if hasattr(scalar_op, "make_new_inplace"):
             make, defaults = scalar_op.make_new_inplace, [out.dtype for out in node.outputs]
@@ -294,9 +306,7 @@ class Changes:
         preference = scalar.transfer_type(
             *(pattern.get(k, default) for k, default in enumerate(defaults))
         )
-        new_outputs = self.op_type(make(preference), pattern)(*node.inputs, return_list=True)
-        new: Apply = new_outputs[0].owner
-        return new
+        return self.op_type(make(preference), pattern)
 
     def _substitute(self, node: Apply, new: Apply) -> None:
         """Replace the outputs of a node by the outputs of a new node."""

@@ -107,6 +107,9 @@ class KnownOrder(gof.Optimizer):
         integers = order.Order()
         for node in fgraph.toposort():
             out = node.outputs[0]
+            # Nearly all nodes compute arrays with dimensions, and find_equal returns None for them.
+            if getattr(out.type, "broadcastable", ()):
+                continue
             equal = integers.find_equal(out)
             if equal is not None:
                 fgraph.replace_validate(out, T.cast(equal, out.dtype), reason="KnownOrder")

@@ -15,6 +15,8 @@ from theano.tensor import basic
 if TYPE_CHECKING:
     from theano.gof import Variable
 
+DISCRETE = frozenset(basic.discrete_dtypes)
+
 
 def may_wrap(variables: Iterable[Variable], out: Variable | None = None) -> bool:
     """Return whether any variable is an integer of another type than ``out``.
@@ -22,10 +24,11 @@ def may_wrap(variables: Iterable[Variable], out: Variable | None = None) -> bool
     Such an integer may have wrapped where a result of the type of ``out`` does not wrap, or the
     reverse. Without ``out``, return whether any variable is an integer.
     """
-    return any(
-        variable.dtype in basic.discrete_dtypes and (out is None or variable.dtype != out.dtype)
-        for variable in variables
-    )
+    for variable in variables:
+        dtype = variable.type.dtype
+        if dtype in DISCRETE and (out is None or dtype != out.type.dtype):
+            return True
+    return False
 
 
 def cast_all(variables: Iterable[Variable], out: Variable) -> list[Variable]:

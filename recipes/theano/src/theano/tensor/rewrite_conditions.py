@@ -2,17 +2,24 @@
 
 Most tries of local optimizers change nothing. A condition in this module is False only for nodes
 that the optimizer leaves unchanged. Evaluating it takes less time than a try.
+
+The functions are loops, because any() and all() of a generator take twice as long.
 """
+
+# ruff: noqa: SIM110
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from theano import compile, gof, scalar
+from theano.compile import builders
 from theano.scalar import inverses
-from theano.tensor import basic, elemwise, opt
-from theano.tensor.nnet import nnet
+from theano.scan_module import scan_op, scan_opt
+from theano.tensor import basic, elemwise, opt, subtensor
+from theano.tensor.nnet import nnet, sigm
 
 if TYPE_CHECKING:
     from theano.gof import Apply, Variable
@@ -54,8 +61,13 @@ SCALAR_OPS: dict[Any, tuple[type, ...]] = {
 OPS: dict[Any, tuple[type, ...]] = {
     opt.local_view_op: (compile.ops.ViewOp,),
     opt.local_track_shape_i: (compile.ops.Shape_i,),
+    scan_opt.remove_constants_and_unused_inputs_scan: (scan_op.Scan,),
+    builders.inline_ofg_expansion: (builders.OpFromGraph,),
 }
 
+# Conditions use these names, because each lookup in another module takes time.
+DimShuffle = elemwise.DimShuffle
+FILLS = (scalar.Second,)
 # The scalar ops of sums and of products.
 SUMS = scalar.Add, scalar.Sub, scalar.Neg
 PRODUCTS = scalar.Mul, scalar.TrueDiv, scalar.Inv
@@ -84,7 +96,20 @@ def find_condition(lopt: Any) -> Condition | None:
         return make_pattern_condition(lopt)
     if type(lopt) is opt.Canonizer:
         return make_canonizer_condition(lopt)
+    if type(lopt) is gof.LocalOptGroup:
+        return make_group_condition(lopt)
+    if lopt in OPS:
+        ops = OPS[lopt]
+        return lambda node: isinstance(node.op, ops)
     return CONDITIONS.get(lopt)
+
+
+def make_group_condition(group: Any) -> Condition:
+    """Return the condition of a LocalOptGroup: an optimizer of the group tracks the node's op."""
+    keys = [key for key, lopts in group.track_map.items() if lopts]
+    types = {key for key in keys if isinstance(key, type)}
+    ops = [key for key in keys if not isinstance(key, type)]
+    return lambda node: None in ops or type(node.op) in types or node.op in ops
 
 
 def make_pattern_condition(lopt: Any) -> Condition | None:
@@ -94,56 +119,219 @@ def make_pattern_condition(lopt: Any) -> Condition | None:
     """
     if lopt.get_nodes is not None or not isinstance(lopt.in_pattern, (list, tuple)):
         return None
-    patterns = lopt.in_pattern[1:]
-    positions = [i for i, part in enumerate(patterns) if isinstance(part, (list, tuple))]
-    if not positions:
-        return None
     if lopt.skip_identities_fn is not None:
         return None
+    parts = find_expressions(lopt.in_pattern)
+    return (lambda node: matches(parts, node.inputs)) if parts[1] else None
 
-    def has_expressions(node: Apply) -> bool:
-        if len(node.inputs) != len(patterns):
+
+# The expressions in a pattern: the number of the pattern's inputs, and for each input that is an
+# expression its position, its op and its own expressions.
+Expressions = tuple[int, list[tuple[int, Any, Any]]]
+
+
+def find_expressions(pattern: Any) -> Expressions:
+    """Return the expressions among the inputs of a PatternSub's pattern."""
+    inputs = pattern[1:]
+    return len(inputs), [
+        (i, part[0], find_expressions(part))
+        for i, part in enumerate(inputs)
+        if isinstance(part, (list, tuple))
+    ]
+
+
+def matches(expressions: Expressions, inputs: list[Variable]) -> bool:
+    """Return whether the ops of a pattern's expressions compute the given inputs."""
+    n_inputs, parts = expressions
+    if len(inputs) != n_inputs:
+        return False
+    for i, op, inner in parts:
+        owner = inputs[i].owner
+        if owner is None or owner.op != op or not matches(inner, owner.inputs):
             return False
-        for i in positions:
-            owner = node.inputs[i].owner
-            if owner is None or owner.op != patterns[i][0]:
-                return False
-        return True
-
-    return has_expressions
+    return True
 
 
 def make_canonizer_condition(lopt: Any) -> Condition | None:
     """Return the condition of a Canonizer of sums or products, or None if it has none.
 
-    A Canonizer of sums can simplify a sum only if an input is a constant, or if a DimShuffle, an
-    addition, a subtraction or a negation computes an input. A Canonizer of products is similar.
-    SIMPLIFIERS change only fractions, so they do not need another condition.
+    A Canonizer of sums can simplify a sum only in these cases:
+
+    - An input is a constant. A constant in front that is not zero, and that has the dtype of the
+      sum, need not be moved.
+    - A DimShuffle, an addition, a subtraction or a negation computes an input.
+    - The sum is a difference of equal variables.
+
+    A Canonizer of products is similar. SIMPLIFIERS change only fractions.
     """
     if any(simplifier not in SIMPLIFIERS for _, simplifier in lopt.external_simplifiers):
         return None
     scalar_ops = tuple(type(op.scalar_op) for op in (lopt.main, lopt.inverse, lopt.reciprocal))
+    neutral = NEUTRAL.get(lopt.calculate)
+    # SIMPLIFIERS can change a fraction, so a Canonizer with them is tried on all fractions.
+    is_simple = neutral is not None and not lopt.external_simplifiers
+    simple_ops = scalar_ops if is_simple else scalar_ops[:1]
+
+    def is_moved(constant: Variable, out: Variable) -> bool:
+        """Return False only for a constant that the Canonizer leaves in front of a sum."""
+        value = lopt.get_constant(constant)
+        dtype: str = out.type.dtype
+        return (
+            value is None
+            or neutral is None
+            or not dtype.startswith("float")
+            or value.dtype != dtype
+            or bool(value == neutral)
+        )
 
     def can_be_simplified(node: Apply) -> bool:
-        return not isinstance(getattr(node.op, "scalar_op", None), scalar_ops[0]) or any(
-            isinstance(x, gof.Constant) or is_computed_by(scalar_ops, x) for x in node.inputs
+        if not isinstance(getattr(node.op, "scalar_op", None), simple_ops):
+            return True
+        first, *others = node.inputs
+        for x in others:
+            if isinstance(x, gof.Constant) or is_computed_by(scalar_ops, x):
+                return True
+        if isinstance(first, gof.Constant):
+            is_sum = isinstance(node.op.scalar_op, scalar_ops[0])
+            return not is_sum or is_moved(first, node.outputs[0])
+        return is_computed_by(scalar_ops, first) or (
+            isinstance(node.op.scalar_op, scalar_ops[1]) and first is others[0]
         )
 
     return can_be_simplified
 
 
+# The neutral element of each function that computes the constant of a sum or a product.
+NEUTRAL: dict[Any, int] = {opt.add_calculate: 0, opt.mul_calculate: 1}
 # The external simplifiers for which make_canonizer_condition is right.
 SIMPLIFIERS = opt.check_for_x_over_absX, nnet.softmax_simplifier
 
 
 def is_computed_by(scalar_ops: tuple[type, ...], x: Variable) -> bool:
     """Return whether a DimShuffle, or an Elemwise of one of the scalar ops, computes a variable."""
-    if x.owner is None:
+    owner = x.owner
+    if owner is None:
         return False
-    op = x.owner.op
-    return isinstance(op, elemwise.DimShuffle) or isinstance(
-        getattr(op, "scalar_op", None), scalar_ops
-    )
+    op = owner.op
+    return isinstance(op, DimShuffle) or isinstance(getattr(op, "scalar_op", None), scalar_ops)
+
+
+def has_scalar_op(scalar_ops: tuple[type, ...], x: Variable) -> bool:
+    """Return whether an Elemwise of one of the scalar ops computes a variable."""
+    owner = x.owner
+    return owner is not None and isinstance(getattr(owner.op, "scalar_op", None), scalar_ops)
+
+
+def has_factor(scalar_ops: tuple[type, ...], x: Variable, depth: int = 10) -> bool:
+    """Return False only if no factor of a variable is computed by one of the scalar ops.
+
+    The factors are found through products, negations and DimShuffles.
+
+    Args:
+        scalar_ops: the classes of scalar ops.
+        x: the variable.
+        depth: the number of nodes that are followed; beyond them, the result is True.
+    """
+    owner = x.owner
+    if owner is None:
+        return False
+    if depth == 0 or has_scalar_op(scalar_ops, x):
+        return True
+    if not is_computed_by((*PRODUCTS, scalar.Neg), x):
+        return False
+    for factor in owner.inputs:
+        if has_factor(scalar_ops, factor, depth - 1):
+            return True
+    return False
+
+
+def may_be_zero(x: Variable) -> bool:
+    """Return False only if basic.get_scalar_constant_value does not return zero for a variable."""
+    if isinstance(x, gof.Constant):
+        data = x.data
+        return not isinstance(data, np.ndarray) or data.size != 1 or bool(data.item() == 0)
+    return x.owner is not None and may_be_constant(x)
+
+
+def has_zero(node: Apply) -> bool:
+    """Return False only if no input of a node has the constant value zero."""
+    for x in node.inputs:
+        if may_be_zero(x):
+            return True
+    return False
+
+
+def has_only_constants(node: Apply) -> bool:
+    """Return whether all inputs of a node are constants."""
+    for x in node.inputs:
+        if not isinstance(x, gof.Constant):
+            return False
+    return True
+
+
+def has_other_dtype(node: Apply) -> bool:
+    """Return whether an input of a node has another dtype than the first output."""
+    dtype = getattr(node.outputs[0].type, "dtype", None)
+    for x in node.inputs:
+        if getattr(x.type, "dtype", None) != dtype:
+            return True
+    return False
+
+
+def is_useful(node: Apply) -> bool:
+    """Return whether a node is a sum or a product of several variables."""
+    scalar_op = getattr(node.op, "scalar_op", None)
+    return len(node.inputs) > 1 and isinstance(scalar_op, (scalar.Add, scalar.Mul))
+
+
+def make_op_condition(*ops: type) -> Condition:
+    """Return the condition that one of the ops computes an input."""
+
+    def reads_op(node: Apply) -> bool:
+        for x in node.inputs:
+            owner = x.owner
+            if owner is not None and isinstance(owner.op, ops):
+                return True
+        return False
+
+    return reads_op
+
+
+def reads_fill(node: Apply) -> bool:
+    """Return whether a fill or a DimShuffle computes an input of a node."""
+    for x in node.inputs:
+        if is_computed_by(FILLS, x):
+            return True
+    return False
+
+
+def make_first_input_condition(*scalar_ops: type) -> Condition:
+    """Return the condition that an Elemwise of one of the scalar ops computes the first input."""
+    return lambda node: bool(node.inputs) and has_scalar_op(scalar_ops, node.inputs[0])
+
+
+def make_input_condition(*scalar_ops: type) -> Condition:
+    """Return the condition that an Elemwise of one of the scalar ops computes an input."""
+
+    def reads_scalar_op(node: Apply) -> bool:
+        for x in node.inputs:
+            if has_scalar_op(scalar_ops, x):
+                return True
+        return False
+
+    return reads_scalar_op
+
+
+def make_factor_condition(*scalar_ops: type) -> Condition:
+    """Return the condition that one of the scalar ops computes a factor of an input."""
+
+    def has_such_factor(node: Apply) -> bool:
+        for x in node.inputs:
+            if has_factor(scalar_ops, x):
+                return True
+        return False
+
+    return has_such_factor
 
 
 def may_be_constant(x: Variable, depth: int = 10) -> bool:
@@ -167,16 +355,23 @@ def may_be_constant(x: Variable, depth: int = 10) -> bool:
 
 # Maps other local optimizers to their conditions.
 CONDITIONS: dict[Any, Condition] = {
-    opt.constant_folding: lambda node: not node.inputs or isinstance(node.inputs[0], gof.Constant),
-    opt.local_elemwise_alloc: lambda node: any(
-        x.owner is not None and isinstance(x.owner.op, (basic.Alloc, elemwise.DimShuffle))
-        for x in node.inputs
+    opt.constant_folding: has_only_constants,
+    opt.local_elemwise_alloc: make_op_condition(basic.Alloc, DimShuffle),
+    opt.local_IncSubtensor_serialize: make_op_condition(
+        subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor1, subtensor.AdvancedIncSubtensor
     ),
-    opt.local_fill_sink: lambda node: any(is_computed_by((scalar.Second,), x) for x in node.inputs),
+    opt.local_fill_sink: reads_fill,
     opt.local_0_dot_x: lambda node: any(isinstance(x, gof.Constant) for x in node.inputs),
-    opt.local_mul_zero: lambda node: any(map(may_be_constant, node.inputs)),
-    opt.local_greedy_distributor: lambda node: (
-        not isinstance(getattr(node.op, "scalar_op", None), scalar.Mul)
-        or any(is_computed_by(SUMS + PRODUCTS, x) for x in node.inputs)
-    ),
+    opt.local_mul_zero: has_zero,
+    opt.local_add_specialize: has_zero,
+    opt.local_useless_elemwise: lambda node: not is_useful(node),
+    opt.local_upcast_elemwise_constant_inputs: has_other_dtype,
+    opt.local_greedy_distributor: make_factor_condition(*SUMS),
+    opt.local_abs_merge: make_input_condition(scalar.Abs),
+    opt.local_merge_switch_same_cond: make_first_input_condition(scalar.Switch),
+    opt.local_mul_switch_sink: make_input_condition(scalar.Switch),
+    opt.local_mul_to_sqr: lambda node: node.inputs[:1] == node.inputs[-1:],
+    opt.local_alloc_unary: lambda node: len(node.inputs) == 1,
+    opt.local_expm1: make_first_input_condition(scalar.Exp),
+    sigm.local_sigm_times_exp: make_factor_condition(scalar.Exp),
 }

@@ -18,6 +18,8 @@ from theano.gof.opt import Optimizer, copy_stack_trace
 from theano.gof.utils import MethodNotDefined
 from theano.scalar.composites import apply_inner_ops
 from theano.tensor.elemwise import Elemwise
+from theano.tensor.elemwise_fusion import MAX_COMPOSITE_DEPTH
+from theano.tensor.reused_ops import remember, reuse_ops
 
 if TYPE_CHECKING:
     from theano.gof import Apply, FunctionGraph, Variable
@@ -59,6 +61,7 @@ class UpdatesFusion(Optimizer):
         """Attach validation of replacements."""
         fgraph.attach_feature(toolbox.ReplaceValidate())
 
+    @reuse_ops
     def apply(self, fgraph: FunctionGraph) -> None:
         """Fuse the updates of a graph."""
         # In Python, one Elemwise with several outputs is slower than several Elemwise nodes.
@@ -150,12 +153,24 @@ def is_fusible(node: Apply) -> bool:
         or any(variable.dtype == "float16" for variable in node.inputs + node.outputs)
     ):
         return False
-    inner = op.scalar_op.make_node(*(scalar.get_scalar_type(x.dtype)() for x in node.inputs))
+    dtypes = tuple(variable.dtype for variable in node.inputs)
+    dtype = remember(
+        ("dtype", id(op.scalar_op), dtypes),
+        [op.scalar_op],
+        lambda: find_dtype(op.scalar_op, dtypes),
+    )
+    return bool(dtype == node.outputs[0].dtype)
+
+
+def find_dtype(scalar_op: Any, dtypes: Sequence[str]) -> str | None:
+    """Return the dtype of a scalar op's output for inputs of given dtypes; None without C code."""
+    inner = scalar_op.make_node(*(scalar.get_scalar_type(dtype)() for dtype in dtypes))
     try:
-        op.scalar_op.c_code(inner, "node", ["x"] * len(inner.inputs), ["z"], {"fail": "%(fail)s"})
+        scalar_op.c_code(inner, "node", ["x"] * len(dtypes), ["z"], {"fail": "%(fail)s"})
     except (MethodNotDefined, NotImplementedError):
-        return False
-    return bool(inner.outputs[0].dtype == node.outputs[0].dtype)
+        return None
+    dtype: str = inner.outputs[0].dtype
+    return dtype
 
 
 def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
@@ -168,29 +183,59 @@ def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
         Pairs of an output of the nodes and its replacement, or an empty list if the Composite would
         be too large.
     """
-    from theano.tensor.opt import MAX_COMPOSITE_DEPTH  # noqa: PLC0415 (it imports this module)
-
-    inner: dict[Variable, Any] = {}
-    inputs = []
+    # Number the variables in the order in which the nodes read them.
+    numbers: dict[Variable, int] = {}
     for node in nodes:
-        for variable in node.inputs:
-            if variable not in inner:
-                inputs.append(variable)
-                inner[variable] = scalar.get_scalar_type(variable.dtype)()
-        scalar_inputs = [inner[variable] for variable in node.inputs]
-        inner[node.outputs[0]] = apply_inline(node.op.scalar_op, scalar_inputs)
+        for variable in [*node.inputs, node.outputs[0]]:
+            numbers.setdefault(variable, len(numbers))
     group = set(nodes)
     outputs = [
         node.outputs[0]
         for node in nodes
         if any(client not in group for client, _ in node.outputs[0].clients)
     ]
-    op = UpdatesComposite([inner[x] for x in inputs], [inner[x] for x in outputs])
-    if op.depth > MAX_COMPOSITE_DEPTH or count_tree_operations(op) > LARGEST:
+    computed = {node.outputs[0] for node in nodes}
+    inputs = [variable for variable in numbers if variable not in computed]
+    scalar_ops = [node.op.scalar_op for node in nodes]
+    key = (
+        "updates",
+        tuple(
+            (
+                id(node.op.scalar_op),
+                numbers[node.outputs[0]],
+                *map(numbers.__getitem__, node.inputs),
+            )
+            for node in nodes
+        ),
+        tuple(numbers[output] for output in outputs),
+        tuple(variable.dtype for variable in inputs),
+    )
+    op = remember(key, scalar_ops, lambda: make_op(nodes, inputs, outputs))
+    if op is None:
         return []
-    fused = Elemwise(op)(*inputs, return_list=True)
+    fused = op(*inputs, return_list=True)
     copy_stack_trace(outputs, fused)
     return list(zip(outputs, fused, strict=True))
+
+
+def make_op(
+    nodes: Sequence[Apply], inputs: Sequence[Variable], outputs: Sequence[Variable]
+) -> Elemwise | None:
+    """Make the Elemwise that computes outputs of nodes from their inputs; None if it is too large.
+
+    Args:
+        nodes: the nodes, in topological order.
+        inputs: the variables that the nodes read, without the outputs of the nodes.
+        outputs: the outputs that the Elemwise has.
+    """
+    inner: dict[Variable, Any] = {x: scalar.get_scalar_type(x.dtype)() for x in inputs}
+    for node in nodes:
+        scalar_inputs = [inner[variable] for variable in node.inputs]
+        inner[node.outputs[0]] = apply_inline(node.op.scalar_op, scalar_inputs)
+    op = UpdatesComposite([inner[x] for x in inputs], [inner[x] for x in outputs])
+    if op.depth > MAX_COMPOSITE_DEPTH or count_tree_operations(op) > LARGEST:
+        return None
+    return Elemwise(op)
 
 
 def count_tree_operations(op: scalar.Composite) -> int:

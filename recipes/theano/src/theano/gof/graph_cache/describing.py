@@ -13,12 +13,13 @@ import numpy as np
 import theano
 from theano.gof import graph, opt
 from theano.gof.fg import FunctionGraph
-from theano.gof.graph_cache.tags import TAGS, Trace, get_traces
+from theano.gof.graph_cache.tags import TAGS, TAGS_SET, Trace, get_traces
 from theano.misc.frozendict import frozendict
 from theano.misc.ordered_set import OrderedSet
 
 if TYPE_CHECKING:
     from theano.gof.graph import Apply, Variable
+    from theano.gof.type import Type
 
 # Graphs with a larger constant are not cached. In bytes.
 MAX_CONSTANT = 2**24
@@ -52,10 +53,13 @@ class Describer:
         traces: the stack traces of the described variables, in the order of description. Equal
             descriptions have their variables in the same order.
         names: maps a variable's name to its number, in the order of first occurrence.
+        digests_of_types: maps the state of a TensorType to the digest of its description. Nearly
+            every variable has a separate TensorType, but few of them differ.
     """
 
     def __init__(self) -> None:
         self.digests: dict[int, tuple[str, Any]] = {}
+        self.digests_of_types: dict[tuple[Any, ...], str] = {}
         self.traces: list[list[Trace]] = []
         self.names: dict[str, int] = {}
 
@@ -65,11 +69,17 @@ class Describer:
         Raises:
             NotDescribable: the object has no reliable description.
         """
+        # The objects in `digests` are alive, so that no other object has their ids.
+        described = self.digests.get(id(value))
+        if described:
+            return described[0]
         kind = type(value)
         if kind in PLAIN:
             return repr(value)
         if kind is tuple or kind is list:
-            return f"{kind.__name__}({','.join(map(self.describe, value))})"
+            # Most items are numbers. This saves a call of this method per item.
+            describe = repr if PLAIN.issuperset(map(type, value)) else self.describe
+            return f"{kind.__name__}({','.join(map(describe, value))})"
         if kind is dict:
             items = sorted(
                 self.describe(key) + ":" + self.describe(item) for key, item in value.items()
@@ -77,9 +87,32 @@ class Describer:
             return f"{{{','.join(items)}}}"
         if kind is set or kind is frozenset:
             return f"{kind.__name__}({','.join(sorted(map(self.describe, value)))})"
-        if id(value) not in self.digests:
-            self.digests[id(value)] = digest(self.describe_object(value)), value
-        return self.digests[id(value)][0]
+        text = (
+            self.digest_type(value)
+            if kind is theano.tensor.TensorType
+            else self.digest_object(value)
+        )
+        self.digests[id(value)] = text, value
+        return text
+
+    def digest_object(self, value: Any) -> str:
+        """Return the digest of the description of an object; see describe_object."""
+        return digest(self.describe_object(value))
+
+    def digest_type(self, value: Type) -> str:
+        """Return the digest of the description of a TensorType.
+
+        Raises:
+            NotDescribable: the state of the type has no reliable description.
+        """
+        state = tuple(vars(value).items())
+        try:
+            if state not in self.digests_of_types:
+                self.digests_of_types[state] = self.digest_object(value)
+            return self.digests_of_types[state]
+        except TypeError:
+            # A program gave the type an attribute that has no hash.
+            return self.digest_object(value)
 
     def describe_object(self, value: Any) -> str:
         """Describe an object that is not of a built-in class.
@@ -138,6 +171,8 @@ class Describer:
             NotDescribable: a tag has no reliable description.
         """
         tags = value.tag.__dict__
+        if TAGS_SET.isdisjoint(tags):
+            return "[]"
         return str([(tag, self.describe(tags[tag])) for tag in TAGS if tag in tags])
 
     def number_name(self, name: Any) -> str:

@@ -18,7 +18,7 @@ from theano.gof.atomic_files import replace_file
 from theano.gof.destroyhandler import DestroyHandler
 from theano.gof.fg import FunctionGraph
 from theano.gof.graph_cache.claims import claims
-from theano.gof.graph_cache.pickling import Pickler, Unpickler, make_graph
+from theano.gof.graph_cache.pickling import Pickler, Unpickler
 from theano.gof.module_files import CHECKSUM_SIZE, make_checksum
 from theano.misc import compiledirs, trust
 
@@ -109,10 +109,14 @@ class Entry:
 
     def _make(self, pickled: bytes, inputs: Iterable[Variable]) -> FunctionGraph:
         """Make the optimized graph, with clones of the inputs, from pickled bytes."""
-        destroys, update_mapping, flat = Unpickler(io.BytesIO(pickled), self.describer).load()
+        unpickler = Unpickler(io.BytesIO(pickled), self.describer)
+        destroys, update_mapping, flat = unpickler.load()
         inputs = [variable.clone() for variable in inputs]
         fgraph = FunctionGraph(
-            inputs, make_graph(inputs, *flat), clone=False, update_mapping=update_mapping
+            inputs,
+            unpickler.make_graph(inputs, *flat),
+            clone=False,
+            update_mapping=update_mapping,
         )
         if destroys:
             fgraph.attach_feature(DestroyHandler())

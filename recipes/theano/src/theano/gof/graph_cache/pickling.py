@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
 import theano
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from theano.gof.op import Op
     from theano.gof.type import Type
 
-    # A variable: its class, Type, name and tags.
+    # A variable: its class, Type, name and tags. Pickler encodes the name and the tag "trace".
     VariableParts = tuple[type[Variable], Type, Any, dict[str, Any]]
     # A graph without its inputs: the constants with their data; for each node its Op, the numbers
     # of its inputs, its outputs and its tags; the numbers of the graph's outputs.
@@ -31,23 +30,12 @@ if TYPE_CHECKING:
     ]
 
 
-@dataclass(frozen=True)
-class Name:
-    """The name of a variable: a number in `Describer.names` and a suffix.
-
-    If x has the number 0, the name x[t] has the number 0 and the suffix "[t]".
-    """
-
-    number: int
-    suffix: str
-
-
 class Pickler(pickle.Pickler):
     """Pickle graphs of any depth as lists of nodes, including the inner graphs of Ops.
 
-    A stack trace is stored as two indices into `Describer.traces`, and a name as a number in
-    `Describer.names`. When another process unpickles the graph, its own traces and names replace
-    them.
+    A stack trace is stored as two indices into `Describer.traces`. A name is stored as a number in
+    `Describer.names` and a suffix: if x has the number 0, the name x[t] is stored as (0, "[t]").
+    When another process unpickles the graph, its own traces and names replace them.
     """
 
     def __init__(self, file: IO[bytes], describer: Describer) -> None:
@@ -58,16 +46,6 @@ class Pickler(pickle.Pickler):
             for i, traces in enumerate(describer.traces)
             for j, trace in enumerate(traces)
         }
-
-    def persistent_id(self, value: Any) -> tuple[int, int | str] | None:
-        """Return the indices of a stack trace, or the number and suffix of a Name.
-
-        For other objects, return None: pickle stores them as usual.
-        """
-        kind = type(value)
-        if kind is Name:
-            return value.number, value.suffix
-        return self.trace_indices.get(id(value)) if kind is list else None
 
     def reducer_override(self, value: Any) -> Any:
         """Return make_op and its arguments for an Op with an inner graph, otherwise NotImplemented.
@@ -89,14 +67,19 @@ class Pickler(pickle.Pickler):
         return NotImplemented
 
     def encode_name(self, name: Any) -> Any:
-        """Return a Name if a name begins with a described name; otherwise return it unchanged.
+        """Encode a name that begins with a described name; return another name unchanged.
 
         For example, x, x0 and x[t] begin with the described name x, but xy does not.
+
+        Raises:
+            pickle.PicklingError: the name looks like an encoded name.
         """
+        if type(name) is tuple:
+            raise pickle.PicklingError(f"{name} is a tuple")
         if type(name) is str:
             for end in range(len(name), 0, -1):
                 if name[:end] in self.names and not name[end : end + 1].isalpha():
-                    return Name(self.names[name[:end]], name[end:])
+                    return self.names[name[:end]], name[end:]
         return name
 
     def split_variable(self, variable: Variable) -> VariableParts:
@@ -109,7 +92,9 @@ class Pickler(pickle.Pickler):
             raise pickle.PicklingError(f"{variable} has a value")
         tag = select_tags(variable)
         traces = get_traces(variable)
-        tag["trace"] = [trace for trace in traces if id(trace) in self.trace_indices]
+        tag["trace"] = [
+            self.trace_indices[id(trace)] for trace in traces if id(trace) in self.trace_indices
+        ]
         return type(variable), variable.type, self.encode_name(variable.name), tag
 
     def flatten(
@@ -166,50 +151,64 @@ class Unpickler(pickle.Unpickler):
         self.traces = describer.traces
         self.names = list(describer.names)
 
-    def persistent_load(self, pid: tuple[int, int | str]) -> Trace | str:
-        """Return the trace or the name for an identifier of `Pickler.persistent_id`."""
-        first, second = pid
-        if isinstance(second, str):
-            return self.names[first] + second
-        traces = self.traces[first]
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class or a function; for `make_op`, return the method of this object."""
+        if (module, name) == (make_op.__module__, make_op.__name__):
+            return self.make_op
+        return super().find_class(module, name)
+
+    def find_trace(self, i: int, j: int) -> Trace:
+        """Return the trace with the given indices."""
+        traces = self.traces[i]
         # The variable of this process can have fewer traces than the pickled variable.
-        return traces[second] if second < len(traces) else []
+        return traces[j] if j < len(traces) else []
+
+    def make_variable(self, kind: Any, type_: Type, name: Any, tag: dict[str, Any]) -> Variable:
+        """Restore a variable from the parts of `Pickler.split_variable`."""
+        if type(name) is tuple:
+            number, suffix = name
+            name = self.names[number] + suffix
+        # Do not call the constructor of a constant: it reads the data, which make_graph sets later.
+        variable = kind.__new__(kind)
+        graph.Variable.__init__(variable, type_, name=name)
+        tag["trace"] = [self.find_trace(*indices) for indices in tag["trace"]]
+        variable.tag.__dict__.update(tag)
+        return variable
+
+    def make_graph(
+        self,
+        inputs: Iterable[Variable],
+        constants: Iterable[tuple[VariableParts, Any]],
+        nodes: Iterable[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
+        outputs: Iterable[int],
+    ) -> list[Variable]:
+        """Return the outputs of a graph, restored from its inputs and `Pickler.flatten`'s lists."""
+        variables = list(inputs)
+        for parts, data in constants:
+            variables.append(self.make_variable(*parts))
+            variables[-1].data = data
+        for op, input_numbers, output_parts, tag in nodes:
+            node = graph.Apply(
+                op,
+                [variables[i] for i in input_numbers],
+                [self.make_variable(*parts) for parts in output_parts],
+            )
+            node.tag.__dict__.update(tag)
+            variables.extend(node.outputs)
+        return [variables[i] for i in outputs]
+
+    def make_op(
+        self,
+        kind: type[Op],
+        inputs: Sequence[VariableParts],
+        flat: FlatGraph,
+        other_arguments: Sequence[Any],
+    ) -> Op:
+        """Restore an Op from its inner graph and the other arguments of its constructor."""
+        variables = [self.make_variable(*parts) for parts in inputs]
+        return kind(variables, self.make_graph(variables, *flat), *other_arguments)
 
 
-def make_variable(kind: Any, type_: Type, name: str | None, tag: dict[str, Any]) -> Variable:
-    """Restore a variable from the parts of `Pickler.split_variable`."""
-    # Do not call the constructor of a constant: it reads the data, which make_graph sets later.
-    variable = kind.__new__(kind)
-    graph.Variable.__init__(variable, type_, name=name)
-    variable.tag.__dict__.update(tag)
-    return variable
-
-
-def make_graph(
-    inputs: Iterable[Variable],
-    constants: Iterable[tuple[VariableParts, Any]],
-    nodes: Iterable[tuple[Op, list[int], list[VariableParts], dict[str, Any]]],
-    outputs: Iterable[int],
-) -> list[Variable]:
-    """Restore a graph from its inputs and the lists of `Pickler.flatten`; return its outputs."""
-    variables = list(inputs)
-    for parts, data in constants:
-        variables.append(make_variable(*parts))
-        variables[-1].data = data
-    for op, input_numbers, output_parts, tag in nodes:
-        node = graph.Apply(
-            op,
-            [variables[i] for i in input_numbers],
-            [make_variable(*parts) for parts in output_parts],
-        )
-        node.tag.__dict__.update(tag)
-        variables.extend(node.outputs)
-    return [variables[i] for i in outputs]
-
-
-def make_op(
-    kind: type[Op], inputs: Sequence[VariableParts], flat: FlatGraph, other_arguments: Sequence[Any]
-) -> Op:
-    """Restore an Op from its inner graph and the other arguments of its constructor."""
-    variables = [make_variable(*parts) for parts in inputs]
-    return kind(variables, make_graph(variables, *flat), *other_arguments)
+def make_op(*arguments: Any) -> Op:
+    """Stand for the method `Unpickler.make_op`, because pickle stores functions by their names."""
+    raise pickle.UnpicklingError("only Unpickler can restore an Op with an inner graph")

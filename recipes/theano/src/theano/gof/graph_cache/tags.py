@@ -19,11 +19,15 @@ TAGS = (
     "target",
     "unique_value",
 )
+TAGS_SET = frozenset(TAGS)
 
 
 def select_tags(owner: Variable | Apply) -> dict[str, Any]:
     """Return the tags in TAGS of a variable or node, by name, in the order of their creation."""
-    return {name: value for name, value in owner.tag.__dict__.items() if name in TAGS}
+    tags = owner.tag.__dict__
+    if TAGS_SET.isdisjoint(tags):
+        return {}
+    return {name: value for name, value in tags.items() if name in TAGS_SET}
 
 
 def get_traces(variable: Variable) -> list[Trace]:

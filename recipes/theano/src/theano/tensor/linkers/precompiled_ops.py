@@ -10,7 +10,7 @@ import numpy as np
 from theano.compile import ops
 from theano.gof.cc import CLinker
 from theano.gof.graph import Apply
-from theano.gof.linker_parts import linker_types
+from theano.gof.linker_parts import computed_once, linker_types
 from theano.gof.type import Type
 from theano.scalar import Scalar
 from theano.tensor import basic, elemwise, opt, subtensor, thunks_ext
@@ -125,6 +125,7 @@ CONDITIONS: dict[Any, Sequence[Callable[[Apply], bool]]] = {
 class PrecompiledLinker(CLinker):
     """Use the thunk of an op in thunks_ext.cpp instead of compiling a module."""
 
+    @computed_once
     def is_precompiled(self) -> bool:
         """Return whether the precompiled thunk serves the node.
 
@@ -144,6 +145,10 @@ class PrecompiledLinker(CLinker):
                 for condition in CONDITIONS.get(type(node.op), ())
             )
         )
+
+    def uses_params(self) -> bool:
+        """Return False if the precompiled thunk serves the node: it reads OP_DATA instead."""
+        return not self.is_precompiled()
 
     def add_missing(self, modules: dict[Any, Any]) -> None:
         """Add the node's module to `modules`, unless the precompiled thunk serves the node."""

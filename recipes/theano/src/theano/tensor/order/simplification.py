@@ -39,8 +39,9 @@ class Order(Proofs):
         op = scalar_op(x)
         if (
             op is None
+            or not is_integer(x)
             or op.nin != (3 if isinstance(op, scalar.Switch) else 2)
-            or not all(is_integer(variable) for variable in [x, *x.owner.inputs[-2:]])
+            or not all(map(is_integer, x.owner.inputs[-2:]))
         ):
             return None
         inputs = x.owner.inputs[-2:]
