@@ -1,8 +1,10 @@
-"""Install pip in a virtual environment, and show it the packages of the environment it is made in.
+"""Install pip in a virtual environment, and connect the virtual environment to its environment.
 
-``python -m venv`` calls it, except with ``--without-pip``. In a virtual environment it also lets
-Python see the environment's packages, Theano among them, as ``--system-site-packages`` does; makes
-pip keep them, by a pip.conf; and writes the command theano-fast.
+``python -m venv`` calls this module, except with ``--without-pip``. In a virtual environment,
+Python can then import the environment's packages, such as Theano. The option
+``--system-site-packages`` has the same effect. A pip.conf names the environment's constraints file,
+so pip does not replace NumPy, SciPy or Theano. The virtual environment also gets the command
+theano-fast.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ exec "${0%/*}/python" -P -m theano_fast "$@"
 
 
 def version() -> str:
-    """Return the version of the pip that is installed."""
+    """Return the version of the pip that ``bootstrap`` installs."""
     return (HERE / "pip-version").read_text().strip()
 
 
@@ -33,10 +35,10 @@ def bootstrap(
     default_pip: bool = False,
     verbosity: int = 0,
 ) -> None:
-    """Install pip and setuptools; the arguments are those of Python's ensurepip.
+    """Install pip and setuptools; accept the parameters of CPython's ``ensurepip.bootstrap``.
 
     Raises:
-        ValueError: altinstall and default_pip exclude each other.
+        ValueError: both altinstall and default_pip are true.
         subprocess.CalledProcessError: pip failed.
     """
     if altinstall and default_pip:
@@ -48,11 +50,11 @@ def bootstrap(
     arguments += ["--user"] if user else []
     arguments += ["-" + "v" * verbosity] if verbosity else []
     arguments += ["pip", "setuptools"]
-    # The user's settings are for what the user installs.
+    # Ignore the user's settings of pip: they could refer to another directory or index.
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environ["PIP_CONFIG_FILE"] = os.devnull
     if not default_pip:
-        # pip reads it, and leaves out the commands pip, or pip and pip3.
+        # With this variable, pip omits the command pip; with altinstall, also the command pip3.
         environ["ENSUREPIP_OPTIONS"] = "altinstall" if altinstall else "install"
     path = [str(wheel) for wheel in sorted(wheels.glob("*.whl"))]
     code = (
@@ -62,11 +64,16 @@ def bootstrap(
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-I", "-c", code]
     subprocess.run(command, env=environ, check=True)
     if sys.prefix != sys.base_prefix:
-        show_environment(Path(sys.prefix), Path(sys.base_prefix))
+        connect_to_environment(Path(sys.prefix), Path(sys.base_prefix))
 
 
-def show_environment(venv: Path, environment: Path) -> None:
-    """Let a virtual environment use the packages of the environment that it was made in."""
+def connect_to_environment(venv: Path, environment: Path) -> None:
+    """Write pyvenv.cfg, pip.conf and the command theano-fast of a virtual environment.
+
+    Args:
+        venv: the directory of the virtual environment.
+        environment: the prefix of the environment that has the virtual environment's Python.
+    """
     settings = venv / "pyvenv.cfg"
     settings.write_text(
         settings.read_text().replace(

@@ -1,4 +1,4 @@
-"""The command ``python -m ensurepip``, with the options of Python's."""
+"""Run the command ``python -m ensurepip``, with the options of CPython's ensurepip."""
 
 import argparse
 import subprocess
@@ -15,8 +15,8 @@ def main() -> int:
     parser.add_argument("-U", "--upgrade", action="store_true")
     parser.add_argument("--user", action="store_true")
     parser.add_argument("--root", help="install below this directory")
-    parser.add_argument("--altinstall", action="store_true", help="only the command pipX.Y")
-    parser.add_argument("--default-pip", action="store_true", help="the command pip too")
+    parser.add_argument("--altinstall", action="store_true", help="install only the command pipX.Y")
+    parser.add_argument("--default-pip", action="store_true", help="also install the command pip")
     options = parser.parse_args()
     try:
         ensurepip.bootstrap(**vars(options))

@@ -5,11 +5,11 @@ directory="$PREFIX/lib/python3.11/ensurepip"
 mkdir -p "$directory/wheels"
 cp __init__.py __main__.py "$directory"
 
-# `wheel pack` writes this time.
+# `wheel pack` writes this time into the wheels.
 export SOURCE_DATE_EPOCH=315532800
 # setuptools contains the package wheel.
 vendored=$("$PYTHON" -c 'import setuptools; print(setuptools.__path__[0])')/_vendor
-# Make a wheel of an installed package: pack NAME FILE...
+# pack NAME FILE...: make a wheel from the files of an installed package.
 pack() {
     name=$1
     shift

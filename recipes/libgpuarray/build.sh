@@ -7,14 +7,14 @@ mkdir -p "$names"
 cp -d debian/usr/lib/libgpuarray.so.3* debian/usr/lib/libgpuarray.so "$PREFIX/lib"
 cp -r debian/usr/include "$PREFIX"
 
-# Make a library that depends on a versioned library of CUDA. A program that loads it with dlopen
-# finds the functions of the versioned library through it.
+# link NAME ARGUMENT...: build the library NAME, which depends on a versioned library of CUDA. A
+# program that loads NAME with dlopen also finds the functions of the versioned library.
 link() {
     gcc -shared -fPIC -O2 -Wall -Werror -o "$names/$1" -L"$PREFIX/lib" -L. \
         -Wl,--no-as-needed,-rpath,"$PREFIX/lib" "${@:2}"
 }
 
-# The build machine needs no driver: an empty library with the driver's soname suffices to link.
+# Link with an empty library that has the driver's soname: the build machine needs no driver.
 gcc -shared -Wl,-soname,libcuda.so.1 -o libcuda.so.1 -x c /dev/null
 link libcuda.so cuda.c -l:libcuda.so.1 -ldl
 # NVRTC loads its builtins library with dlopen, but has no RPATH. Load the builtins with NVRTC.

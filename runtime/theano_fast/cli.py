@@ -135,7 +135,7 @@ def make_parser() -> argparse.ArgumentParser:
         nargs="?",
         type=Path,
         default=Path.home() / ".theanorc",
-        help="for translate: a theanorc from before Theano 1.0 (default: ~/.theanorc)",
+        help="for translate: a theanorc with old flags (default: ~/.theanorc)",
     )
     config.set_defaults(run=run_rc)
     _add_cache(commands.add_parser("cache", help="show, fill, clean or export the compile cache"))
@@ -184,7 +184,7 @@ def _add_doctor(parser: argparse.ArgumentParser) -> None:
         "program",
         nargs="?",
         type=Path,
-        help="also check this program: flags that its code sets, and imports that are missing here",
+        help="also check the flags that this program sets, and the names that it imports",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(

@@ -21,10 +21,13 @@ from theano_fast.porting import imports
 
 # The timeout of a process in seconds. step_timing.py takes the longest, 20 s in DebugMode.
 LIMIT = 60
-# Report a time only if it differs from the stack's time by this factor. Less may be noise.
+# Report a time only if it differs from the stack's time by this factor. A smaller difference may
+# be noise.
 NOTABLE = 1.15
 # Flags that only name directories. They do not change the speed of the training step.
 NOT_MEASURED = ("base_compiledir", "compiledir", "compiledir_format")
+# The variable that selects OpenBLAS's kernels. Without it, OpenBLAS selects them for the processor.
+CORE_VARIABLE = "OPENBLAS_CORETYPE"
 # Report less free space for the cache, in bytes. The modules of one large program have this size.
 LEAST_FREE = 2**28
 
@@ -96,6 +99,10 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
             error = stack_probe.get("error") or user_probe["error"]
             return {"error": error, "gone": [name.to_json() for name in missing]}
         stack_values, findings = stack_probe["flags"], []
+        if CORE_VARIABLE in os.environ:
+            problems = find_other_kernels(stack_probe, bench.probe({}, without=CORE_VARIABLE))
+        else:
+            problems = []
         base = bench.measure({}) if measure else {}
         for number, setting in enumerate(user_settings, 1):
             flag, error = setting.flag, errors.get(setting.flag, "")
@@ -121,6 +128,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
         "gone": [name.to_json() for name in missing],
         "host": host,
         "problems": [
+            *problems,
             *find_other_venv(os.environ),
             *find_problems(user_probe, host["cpus_usable"]),
         ],
@@ -137,7 +145,7 @@ class Bench:
 
     folder: Path
 
-    def probe(self, flags: Mapping[str, str] | None) -> dict[str, Any]:
+    def probe(self, flags: Mapping[str, str] | None, without: str = "") -> dict[str, Any]:
         """Return the output of probe.py.
 
         ``says`` has the lines of stderr. If Theano fails, the only key is ``error``, the last line
@@ -145,11 +153,12 @@ class Bench:
 
         Args:
             flags: the flags to add to the stack's settings; None keeps the user's settings.
+            without: an environment variable to remove.
         """
         answer = self.folder / "answer.json"
         answer.unlink(missing_ok=True)
         try:
-            done = self._run(["theano_fast.probe", str(answer)], flags)
+            done = self._run(["theano_fast.probe", str(answer)], flags, without)
         except subprocess.TimeoutExpired:
             return {"error": f"import theano did not end within {LIMIT} s"}
         lines = done.stderr.strip().splitlines()
@@ -177,9 +186,9 @@ class Bench:
         return answer
 
     def _run(
-        self, command: Sequence[str], flags: Mapping[str, str] | None
+        self, command: Sequence[str], flags: Mapping[str, str] | None, without: str = ""
     ) -> subprocess.CompletedProcess[str]:
-        environ = dict(os.environ)
+        environ = {key: value for key, value in os.environ.items() if key != without}
         if flags is not None:
             file = self.folder / "theanorc"
             file.write_text(rc.render(flags))
@@ -307,6 +316,25 @@ def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
             f"the active virtual environment {active} has another Python, {python.resolve()}:"
             f" make a virtual environment with {sys.base_prefix}/bin/python -m venv DIR"
         )
+
+
+def find_other_kernels(probed: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[str]:
+    """Return a problem if CORE_VARIABLE selects other kernels than OpenBLAS would.
+
+    Args:
+        probed: the JSON of probe.py.
+        chosen: the JSON of probe.py without the variable.
+    """
+    kernels, own_kernels = (
+        [library["kernels"] for library in answer.get("blas", ()) if "kernels" in library]
+        for answer in (probed, chosen)
+    )
+    return [
+        f"{CORE_VARIABLE} selects OpenBLAS's kernels for {selected}, which may be slower than the"
+        f" kernels for this processor, {own}: unset {CORE_VARIABLE}"
+        for selected, own in zip(kernels, own_kernels, strict=False)
+        if selected != own
+    ]
 
 
 def _count_undone(diagnosis: Mapping[str, Any]) -> int:

@@ -4,7 +4,9 @@ The source is the kernel's list, ``/proc/self/maps``, because no setting of the 
 falsify it. It names the file of each mapping, with symlinks resolved.
 """
 
+import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -34,10 +36,12 @@ MANY_FILES = frozenset({"mkl"})
 def list_mapped() -> tuple[str, ...]:
     """Return the files whose code this process maps, including the interpreter, sorted."""
     maps = Path("/proc/self/maps").read_text()
-    if files := parse(maps):
+    files = parse(maps)
+    if os.path.realpath(sys.executable) in files:
         return files
-    # On an ARM Mac, Docker runs x86-64 programs with QEMU's user mode. QEMU before 8.1 shows no
-    # mapping as executable. So select ELF files, because fonts, locales and arrays are mapped too.
+    # On an ARM Mac, Docker runs x86-64 programs with QEMU's user mode. QEMU before 8.1 shows the
+    # code of the interpreter, and of most libraries, as not executable. So select ELF files,
+    # because fonts, locales and arrays are mapped too.
     return tuple(file for file in parse(maps, permission="r") if _is_library(file))
 
 

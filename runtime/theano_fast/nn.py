@@ -48,7 +48,7 @@ class RNN:
         size: the length of this vector.
 
     Raises:
-        ValueError: an argument has none of these values, or input_mode is skip and inputs != units.
+        ValueError: an argument has another value, or input_mode is skip and inputs != units.
     """
 
     mode: str
@@ -138,7 +138,7 @@ class RNN:
         if missing := sorted(set(views) - set(parts)):
             raise ValueError(f"parts of this layer are missing: {', '.join(missing)}")
         if unknown := sorted(set(parts) - set(views)):
-            raise ValueError(f"parts are not of this layer: {', '.join(unknown)}")
+            raise ValueError(f"parts do not belong to this layer: {', '.join(unknown)}")
         for name, view in views.items():
             part = np.asarray(parts[name])
             if part.shape != view.shape:
@@ -168,7 +168,7 @@ class RNN:
             AssertionError: the compiled function got an array of another shape.
         """
         if c0 is not None and self.mode != "lstm":
-            raise ValueError(f"c0 is given, but mode {self.mode!r} has no cells: only 'lstm' has")
+            raise ValueError(f"c0 is given, but only mode 'lstm' has cells, not mode {self.mode!r}")
         x = self._convert_variable("x", x)
         x = T.opt.Assert(f"x must have {self.inputs} features")(x, T.eq(x.shape[2], self.inputs))
         shape = (self.layers * len(self._directions), x.shape[1], self.units)

@@ -59,7 +59,7 @@ class Tester:
 
 
 def _return_value(value: Any, _: object) -> Any:
-    """Return the value, whatever module the second argument is."""
+    """Return the value; ignore the second argument, a module."""
     return value
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 FAST_CXXFLAGS = "-O3 -ffast-math -ftree-loop-distribution -funroll-loops -ftracer"
 PRESETS = ("fastest", "development", "multi-gpu")
 
-# Maps a flag from before Theano 1.0 to the current flags with the same meaning; to () if there are
-# none.
+# Maps a flag from before Theano 1.0 to the current flags with the same meaning, or to () if no
+# current flag has this meaning.
 RENAMED: Mapping[str, tuple[str, ...]] = {
     "cublas.lib": (),
     "dnn.conv.algo_bwd": ("dnn.conv.algo_bwd_filter", "dnn.conv.algo_bwd_data"),

@@ -14,7 +14,7 @@ from support import Project, Result, start_daemon
 
 from builder import image_pipeline
 from builder.common import errors, paths
-from builder.common.processes import clean_environ
+from builder.common.processes import clean_environ, select_own_kernels
 from builder.environment import envs
 from builder.image import daemon
 from builder.image.images import Image
@@ -34,12 +34,13 @@ def prefix() -> Path:
 def run(tmp_path: Path) -> Callable[..., Result]:
     """Return a function that runs a command with a new home directory.
 
-    The command does not inherit the variables of ``processes.FOREIGN_VARIABLES``, such as
-    PYTHONPATH. Keyword arguments other than ``timeout`` (in seconds) add variables.
+    The command does not inherit the variables of ``processes.FOREIGN_VARIABLES`` and
+    ``processes.KERNEL_VARIABLES``, such as PYTHONPATH and OPENBLAS_CORETYPE. Keyword arguments
+    other than ``timeout`` (in seconds) add variables.
     """
 
     def start(*argv: str | Path, timeout: int = 600, **env: str) -> Result:
-        clean = clean_environ()
+        clean = select_own_kernels(clean_environ())
         home = tmp_path / "home"
         home.mkdir(exist_ok=True)
         return subprocess.run(
@@ -82,7 +83,7 @@ def docker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DockerClient]:
 
 @pytest.fixture(scope="session")
 def image(docker: DockerClient) -> Image:
-    """Build the openblas image, which includes its verification; return it."""
+    """Build and verify the openblas image; return it."""
     try:
         return image_pipeline.build_image("openblas", Options())
     except errors.HostToolMissing as error:

@@ -99,7 +99,7 @@ def run_openmp() -> list[str]:
 
 
 def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
-    """Return a failure unless the only loaded BLAS is the environment's, of the stack's family."""
+    """Return a failure unless exactly one BLAS is loaded: the environment's BLAS of ``family``."""
     if [instance.family for instance in instances] != [family]:
         names = ", ".join(f"{i.family} ({i.path})" for i in instances) or "none"
         return [f"the process must load one BLAS, {family}; it loaded {names}"]
@@ -113,7 +113,7 @@ def check_blas(instances: tuple[blas.Blas, ...], family: str) -> list[str]:
 
 
 def check_openmp(runtimes: tuple[str, ...]) -> list[str]:
-    """Return a failure unless the only loaded OpenMP run time is the environment's."""
+    """Return a failure unless exactly one OpenMP run time is loaded: the environment's."""
     if len(runtimes) != 1:
         names = ", ".join(runtimes) or "none"
         return [f"the process must load one OpenMP run time; it loaded {names}"]

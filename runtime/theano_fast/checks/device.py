@@ -60,7 +60,8 @@ def run(options: Options) -> Result:
     )
     failures, measurements = prove(context, proofs)
     return Result(
-        f"{context.devname}: gemm {measurements['gflops']:.0f} GFLOP/s in float32",
+        f"{context.devname}: gemm {measurements['gflops']:.0f} GFLOP/s in float32,"
+        f" {measurements['graphs']} CUDA graphs launched",
         tuple(failures),
         measurements={"device": context.devname, **measurements},
     )
@@ -209,12 +210,17 @@ def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]
 
 
 def check_training() -> tuple[list[str], dict[str, Any]]:
-    """Check that the training step of checks/scan.py, in float64, reaches its loss on the CPU."""
+    """Check that the training step of checks/scan.py, in float64, reaches its loss on the CPU.
+
+    Later calls launch CUDA graphs. Measure the number of these calls' graphs.
+    """
     theano.config.floatX = "float64"
     step = scan.compile_training("small", gradients=False)
+    # Functions with a profile use no CUDA graphs.
+    step.function.profile, step.function.fn.time_thunks = None, False
     losses = [float(step()[0]) for _ in range(scan.CALLS)]
     expected = scan.REFERENCE["small"]
     failures = []
     if not abs(losses[-1] - expected) <= scan.TOLERANCE * expected:
         failures.append(f"training: the loss in the last call is {losses[-1]}, not {expected}")
-    return failures, {"loss": losses[-1]}
+    return failures, {"loss": losses[-1], "graphs": getattr(step.function.fn, "n_launched", 0)}

@@ -29,7 +29,7 @@ def run(options: Options) -> Result:
     failures = [*unloadable, *(describe(file, mapped) for file in foreign)]
     system = [file for file in mapped if libraries.GLIBC.fullmatch(PurePosixPath(file).name)]
     return Result(
-        summary=f"{len(mapped)} libraries; only the {len(system)} of glibc are the host's",
+        summary=f"{len(mapped)} libraries; {len(system)} of them are the host's glibc",
         failures=tuple(failures),
         measurements={
             "extension_modules": len(modules),

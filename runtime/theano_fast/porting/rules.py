@@ -319,7 +319,7 @@ def find_reads(node: ast.AST) -> Iterator[tuple[ast.expr, int]]:
 
 
 def find_text(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a branch per function
-    """Find files whose mode, text or binary, does not fit what is read or written."""
+    """Find files whose mode (text or binary) does not fit the values that are read or written."""
     modes = {name: mode for node in nodes for name, mode in find_opened(node)}
     for node in nodes:
         if isinstance(node, ast.For) and find_mode(node.iter, modes) == "rb":

@@ -59,7 +59,10 @@ def make_parser() -> argparse.ArgumentParser:
     reading.set_defaults(run=run_read)
     comparing = commands.add_parser("compare", help="compare profiles of one program")
     comparing.add_argument(
-        "file", nargs="+", type=Path, help="two or more files; ratios are to the first"
+        "file",
+        nargs="+",
+        type=Path,
+        help="two or more files; the table has ratios to the first file",
     )
     comparing.set_defaults(run=run_compare)
     running = commands.add_parser("run", help="run a program, and write its profile")
@@ -130,7 +133,7 @@ def run_program(options: argparse.Namespace) -> int:
         # A scheduler sends SIGTERM at its time limit. Treat it as an interruption, so that the
         # measurements so far are written.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        print(f"{title}: {len(remedies) + 2} more runs for advice", file=sys.stderr)
+        print(f"{title}: {len(remedies) + 2} more runs to measure remedies", file=sys.stderr)
         trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
     texts = {
         ".html": pages.render_profiles(

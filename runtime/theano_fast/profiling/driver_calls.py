@@ -87,7 +87,10 @@ def _parse(memory: Any) -> Counts:
 
 
 class Counter:
-    """Counter of the driver's calls in each call of a function. A function has a profile's name."""
+    """Counter of the driver's calls in each call of a function.
+
+    Functions have the names of their profiles.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -101,7 +104,7 @@ class Counter:
 
         Args:
             call: Theano's method Function.__call__.
-            get_name: returns the name of a ProfileStats.
+            get_name: a function that returns the name of a ProfileStats.
         """
 
         @wraps(call)

@@ -27,7 +27,7 @@ class ComparisonError(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """One quantity of all files, in seconds; None for a profile without it.
+    """A quantity in each file, in seconds; None for a file whose profile lacks it.
 
     ``kinds`` has the type of a class of ops in each file: C, Py, C Py, or "" without the class.
     """

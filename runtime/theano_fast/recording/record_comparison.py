@@ -29,8 +29,8 @@ class RecordError(ValueError):
 class Difference:
     """A difference of two records.
 
-    ``call`` is the number of the function's call; 0 if no single call differs. ``value`` names what
-    differs, such as "output 0".
+    ``call`` is the number of the function's call; 0 if no single call differs. ``value`` names the
+    different value, such as "output 0".
     """
 
     function: str
@@ -152,7 +152,7 @@ def _is_same(function: dict[str, Any], match: dict[str, Any]) -> bool:
 
 
 def _find_end(record: dict[str, Any]) -> int:
-    """Return a position after all recorded calls of a record."""
+    """Return the position that follows the last recorded call of a record."""
     return 1 + max(
         (call["at"] for function in record["functions"] for call in function["calls"]), default=0
     )

@@ -22,10 +22,11 @@ import sys
 from typing import Any
 
 FORMAT = "theano-fast record 1"
-# Record this number of values of each array, and the means of this number of equal parts.
+# A record keeps this number of values of each array. It also divides the array into this number of
+# equal parts, and keeps the mean of each part.
 VALUES = 64
-# Record the nodes of this number of calls only, because such a call keeps all values of the graph
-# in memory.
+# A record has the nodes of only this number of calls, because a call with recorded nodes keeps all
+# values of the graph in memory.
 NODE_CALLS = 3
 MODULE = "theano.compile.function_module"
 

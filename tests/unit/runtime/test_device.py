@@ -56,7 +56,7 @@ class Context:
 
 @pytest.mark.parametrize(("allocated", "kept"), [([9, 0], 0), ([9, 0.01], 0.01), ([0, 9], 9)])
 def test_memory_that_the_second_run_keeps_is_a_leak(allocated, kept):
-    """Two runs of a proof allocate these GiB and free nothing; 9 GiB in the second run leak."""
+    """The two runs of a proof allocate these numbers of GiB, and free nothing."""
     context = Context()
     sizes = iter(allocated)
 

@@ -48,7 +48,7 @@ def examined(monkeypatch):
     """
 
     def examine(users, broken=(), measure=False):
-        def fake_probe(self, flags):
+        def fake_probe(self, flags, without=""):
             flags = users if flags is None else flags
             if wrong := [flag for flag in flags if flag in broken]:
                 return {"error": f"ValueError: {wrong[0]}"}
@@ -157,6 +157,14 @@ def test_missing_names_are_listed_with_their_replacement(examined, monkeypatch):
     assert lines[:2] == ["! sklearn.lda is missing here: a.py:3 and 1 more", "    fix: write B"]
     assert lines[2].startswith("- numpy.bool")
     assert lines[-1] == "1 to fix"
+
+
+def test_kernels_of_another_processor_are_a_problem():
+    haswell, own = ({"blas": [{"kernels": name}]} for name in ("Haswell", "SkylakeX"))
+    (problem,) = doctor.find_other_kernels(haswell, own)
+    assert "Haswell" in problem
+    assert "SkylakeX" in problem
+    assert doctor.find_other_kernels(own, own) == []
 
 
 def test_a_virtual_environment_of_another_python_is_reported(tmp_path):

@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
 from theano_fast import libraries
 
 # The format of /proc/<pid>/maps.
@@ -26,18 +27,26 @@ def test_parse_returns_files_with_executable_mappings():
     )
 
 
-def test_without_executable_mappings_elf_files_are_listed(monkeypatch, tmp_path):
+@pytest.mark.parametrize("permissions", ["r--p", "r-xp"])
+def test_elf_files_are_listed_if_the_interpreter_is_not_executable(
+    monkeypatch, tmp_path, permissions
+):
     library, fonts = tmp_path / "libopenblas.so", tmp_path / "fonts"
-    shutil.copy(sys.executable, library)
+    other = tmp_path / "libcudnn.so"
+    for copy in (library, other):
+        shutil.copy(sys.executable, copy)
     fonts.write_bytes(b"fonts")
-    lines = [f"4000000000-4000001000 r--p 00000000 08:01 1 {file}" for file in (library, fonts)]
+    lines = [
+        f"4000000000-4000001000 {permission} 00000000 08:01 1 {file}"
+        for file, permission in ((library, "r--p"), (other, permissions), (fonts, "r--p"))
+    ]
     read_text = Path.read_text
     monkeypatch.setattr(
         Path,
         "read_text",
         lambda path: "\n".join(lines) if "maps" in str(path) else read_text(path),
     )
-    assert libraries.list_mapped() == (str(library),)
+    assert libraries.list_mapped() == (str(other), str(library))
 
 
 class TestBlasInstances:

@@ -131,7 +131,7 @@ def compare(layer, time, batch, kind=None):
         np.testing.assert_allclose(value, right, rtol=0, atol=1e-13)
 
     # Complex-step derivative: the imaginary part of f(v + i h d) is h times the slope of f in the
-    # direction d. No difference is formed, so that a tiny h loses no digits.
+    # direction d. No values are subtracted, so a tiny h loses no digits.
     directions = [draw(-1, 1, value.shape) for value in (weights, *arguments)]
     tiny = 1e-100
     complex_arguments = [
@@ -267,7 +267,7 @@ def test_the_error_of_a_wrong_argument_names_its_value(arguments, message):
     ("change", "message"),
     [
         ({"0.forward.R_h": None}, "parts of this layer are missing: 0.forward.R_h"),
-        ({"1.forward.R_h": np.zeros(2)}, "parts are not of this layer: 1.forward.R_h"),
+        ({"1.forward.R_h": np.zeros(2)}, "parts do not belong to this layer: 1.forward.R_h"),
         (
             {"0.forward.W_h": np.zeros((3, 2))},
             "the part 0.forward.W_h has the shape (3, 2), not (2, 3)",
@@ -293,7 +293,7 @@ def test_join_refuses_wrong_parts_and_keeps_the_weights(change, message):
         ((T.ftensor3(), T.fvector()), "h0 has 1 dimensions of float32, not 3 of float32"),
         (
             (T.ftensor3(), None, T.ftensor3()),
-            "c0 is given, but mode 'gru' has no cells: only 'lstm' has",
+            "c0 is given, but only mode 'lstm' has cells, not mode 'gru'",
         ),
         (
             (T.ftensor3(), None, None, "cudnn"),

@@ -23,7 +23,7 @@ def imported(monkeypatch):
 
 
 def examine(folder, **files):
-    """Write modules into a folder; return the missing names of the program main.py, by name."""
+    """Write modules into a folder; map the names that main.py lacks to their descriptions."""
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     return {missing.name: missing for missing in imports.examine(folder / "main.py")}

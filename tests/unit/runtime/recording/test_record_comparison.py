@@ -47,7 +47,7 @@ def one():
 
 
 def get_outputs(tree, index, number=0):
-    """Return the outputs of a call, from its function's index and its own."""
+    """Return the outputs of call ``number`` of the function ``index``; both count from 0."""
     return tree["functions"][index]["calls"][number]["outputs"]
 
 
