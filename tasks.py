@@ -261,7 +261,10 @@ def _split_names(names: str) -> list[str]:
 
 @builder_task(
     optional=["audit"],
-    help={"audit": "print the age of the sources and newer releases; =NAME: of this stack only"},
+    help={
+        "audit": "print the age of each source, and newer releases; =NAME: only sources of this"
+        " stack"
+    },
 )
 def stacks(_: Context, audit: bool | str = False) -> None:
     """List the stacks and their states: built, verified."""
@@ -330,8 +333,8 @@ def build(_: Context, stack: str, options: Options) -> None:
     "amdlibm_archive",
     help={
         "package": "rebuild only the recipe of this package",
-        "turn": "of the recipes that take minutes to build, rebuild only one, which this number"
-        " (such as the day) selects",
+        "turn": "rebuild only one of the recipes that take minutes to build; this number (such as"
+        " the day) selects the recipe",
     },
 )
 def rebuild(_: Context, stack: str, options: Options, package: str = "", turn: int = 0) -> None:

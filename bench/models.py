@@ -39,7 +39,7 @@ VAE = {"batch": 64, "pixels": 784, "hidden": 400, "latent": 20}
 # The seed of the random streams that draw the normal variables.
 SEED = 3
 # Each of the ten operations is applied to vectors and to matrices. So the 200 functions have 20
-# different graphs, each of which is compiled ten times.
+# different graphs. Each graph is compiled ten times.
 TINY = {"functions": 200}
 TINY_OPS = ("abs", "cos", "exp", "log", "sigmoid", "sin", "softplus", "sqr", "sqrt", "tanh")
 

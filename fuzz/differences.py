@@ -22,14 +22,15 @@ class Difference:
     Args:
         kind: the kind of the difference:
             "died": the worker's process ended. "hangs": it reached the time limit.
-            "refused": only the actual compilation fails. "compiled": only the expected one fails.
+            "refused": only the actual compilation fails. "compiled": only the expected compilation
+                fails.
             "raised": only the actual call fails. "returned": only the expected call fails.
             "type", "shape", "value": an output differs.
             "changed": an input has a different value after the call.
             "overwritten": a later call changed an output.
             "shared": the final value of a shared variable differs.
             "logged": Theano logged an error.
-        situation: a key of fuzz.program.SITUATIONS, or "plain": calls of the compiled function.
+        situation: a key of fuzz.program.SITUATIONS, or "plain" for calls of the compiled function.
         call: the number of the call; -1 if no call differs.
         output: the number of the output; -1 if no output differs.
         expected: the text of the expected result.

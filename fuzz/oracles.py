@@ -65,7 +65,7 @@ class Finding:
 
     @property
     def cause(self) -> str:
-        """Return "the stack's", "stock's" or "unknown": whose error the difference is."""
+        """Return the origin of the wrong result: "the stack's", "stock's" or "unknown"."""
         if self.oracle == STOCK:
             return "the stack's"
         return {True: "stock's", False: "the stack's", None: "unknown"}[self.on_stock]

@@ -1,4 +1,4 @@
-"""Shrink a program: try simpler programs, and keep those for which a condition still holds.
+"""Shrink a program: try simpler programs, and keep a program if a condition still holds for it.
 
 In the fuzzer, the condition is that the program's results still differ from an oracle's results.
 """

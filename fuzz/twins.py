@@ -176,7 +176,8 @@ def make_elementwise(
 
     Args:
         function: the operation on NumPy arrays.
-        result: returns the type of the result; the twin converts the operands to this type.
+        result: a function of the operands that returns the type of the result. The twin converts
+            the operands to this type.
         boolean: whether the result is boolean; the twin converts the operands to their common type.
     """
 
@@ -296,9 +297,10 @@ def make_reduction(
     """Make the twin of a reduction, which reduces one or more axes.
 
     Args:
-        function: reduces the last axis of a NumPy array; its second argument is the result's type.
+        function: a function that reduces the last axis of a NumPy array. Its second argument is the
+            result's type.
             Floats are in float64 and complex numbers in complex128.
-        result: returns the type of the result for the operand's type.
+        result: a function that returns the type of the result for the operand's type.
     """
 
     def twin(x: Any, axis: Any = None, keepdims: bool = False, dtype: str | None = None) -> Array:
@@ -483,7 +485,7 @@ def argtopk(x: Array, k: int) -> Array:
 def convolution(x: Array, k: Array, **options: Any) -> Array:
     """Convolve images (batch, channels, ...) with filters (filters, channels, ...).
 
-    The keyword arguments are those of T.nnet.conv2d and T.nnet.conv3d.
+    The twin has the keyword arguments of T.nnet.conv2d and T.nnet.conv3d.
     """
     border_mode = options.get("border_mode", "valid")
     subsample = options.get("subsample", 1)
@@ -523,7 +525,7 @@ def convolution(x: Array, k: Array, **options: Any) -> Array:
 def pool_2d(x: Array, ws: Any, **options: Any) -> Array:
     """Return the maximum, the sum or the mean of each window of images (batch, channels, ...).
 
-    ``ws`` is the size of a window. The keyword arguments are those of Theano's pool_2d.
+    ``ws`` is the size of a window. The twin has the keyword arguments of Theano's pool_2d.
     """
     mode, pad = options["mode"], options.get("pad", (0, 0))
     ignore_border, steps = options["ignore_border"], options.get("stride", ws)

@@ -44,8 +44,8 @@ def find_error(lines: Sequence[str]) -> int | None:
 def summarize_failure(log: str) -> str:
     """Return the line of a log that explains the failure.
 
-    This is the first error. If there is none, it is the last line that is not a traced command.
-    Return "" for an empty log.
+    This is the first error. If the log has no error, it is the last line; lines with commands that
+    the shell traces (TRACE_PREFIX) do not count. Return "" for an empty log.
     """
     lines = _read_lines(log)
     if not lines:

@@ -153,7 +153,8 @@ def show_live_line(describe: Callable[[], str]) -> Iterator[None]:
     """Show a live line on the terminal as a context; without a terminal, show nothing.
 
     Args:
-        describe: returns the text of the line. Another thread calls it at each refresh.
+        describe: a function that returns the text of the line. Another thread calls it at each
+            refresh.
     """
     if not is_interactive() or _level is Level.QUIET:
         yield
@@ -204,7 +205,8 @@ class BuildProgress:
         """Print new log lines; without a terminal, also print the progress at intervals.
 
         Args:
-            describe: returns the line of progress, which is printed every LINE_INTERVAL seconds.
+            describe: a function that returns the line of progress. The line is printed every
+                LINE_INTERVAL seconds.
         """
         self.show_new_log_lines()
         if not is_interactive() and time.monotonic() - self._last_line_time >= LINE_INTERVAL:

@@ -44,7 +44,9 @@ def build_site(generated_pages: Mapping[str, str], manual: bool, options: Option
         CommandFailed: Sphinx found an error, such as a broken link or a page that is not indexed.
     """
     if manual and not envs.read_installed_digest(MANUAL_STACK):
-        progress.say(f"without Theano's manual: it needs ./invoke build --stack={MANUAL_STACK}")
+        progress.say(
+            f"the site has no Theano manual: build it with ./invoke build --stack={MANUAL_STACK}"
+        )
         manual = False
     python = _install_sphinx(paths.VENV / "bin" / "python", SITE / "venv", options)
     html, source = _empty_folder(SITE / "html"), _empty_folder(SITE / "source")

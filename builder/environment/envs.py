@@ -136,7 +136,7 @@ def format_explicit(lock: Lock) -> str:
     lines = [
         *_format_instructions(lock, "24.9", LOCK_NAME, f"{lock.stack}.lock"),
         f"#   conda create --name {_format_name(lock)} --file {lock.stack}.lock",
-        "# conda compares the hashes over http, but not with file://: docs/conda.md verifies them.",
+        "# With file://, conda does not verify hashes; docs/conda.md has a command for this.",
         "# platform: linux-64",
         "@EXPLICIT",
     ]
@@ -177,7 +177,7 @@ def _format_instructions(lock: Lock, conda: str, name: str, copy: str) -> list[s
     """
     return [
         f"# Written by: invoke lock {stacks.format_flags(lock.stack)}",
-        f"# Put the channel's address in, and install, with conda {conda} or newer:",
+        f"# Replace CHANNEL by the channel's URL, and install with conda {conda} or newer:",
         f"#   sed 's|CHANNEL|file:///srv/channel|' {name} > {copy}",
     ]
 

@@ -46,10 +46,10 @@ class Finding:
 
     @property
     def lasting(self) -> bool:
-        """Whether no index that has the file will delete it.
+        """Whether an index keeps the file.
 
-        Indexes of Python packages delete no files. Of Debian's suites, only
-        ``debian.STABLE_SUITES`` delete no files.
+        Indexes of Python packages keep all files. Debian's suites delete old files, except the
+        suites in ``debian.STABLE_SUITES``.
         """
         return not self.suites or not debian.STABLE_SUITES.isdisjoint(self.suites)
 

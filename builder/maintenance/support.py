@@ -105,9 +105,8 @@ def format_row(support: Support) -> list[str]:
 
 
 def format_warnings(supports: Iterable[Support], today: date) -> list[str]:
-    """Format a line on packages whose support has ended, and a line on packages whose support ends.
-
-    A line without packages is omitted.
+    """Format warnings: one names the packages whose support has ended, one names the packages whose
+    support ends within NOTICE. Omit a warning that names no package.
     """
     states = {"ended": "upstream support has ended", "ends": "upstream support ends within a year"}
     lines = []

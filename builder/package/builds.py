@@ -39,7 +39,7 @@ PACE_SECONDS = 30.0
 # Limits of the pace, because one slow recipe says little about other recipes.
 MIN_PACE, MAX_PACE = 0.2, 5.0
 # At least this share of a recipe's estimated CPU seconds counts as left while the recipe is
-# building. It matters if the recipe takes longer than estimated.
+# building. The share matters if the recipe takes longer than estimated.
 MIN_SHARE_LEFT = 1 / 50
 # If a build fails and fewer bytes are free on its file system, the error is DiskFull.
 MIN_FREE_BYTES = 1 << 24

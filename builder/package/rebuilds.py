@@ -112,7 +112,7 @@ def select_recipes(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
 
 
 def drop_expensive(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
-    """Drop all expensive recipes except the recipe whose turn it is; return the other recipes.
+    """Drop all expensive recipes except the recipe whose turn it is; return the remaining recipes.
 
     Args:
         turn: selects the recipe. Its index among the expensive recipes is ``turn`` modulo their
@@ -140,8 +140,8 @@ def rebuild(
     """Build ``recipes`` again, and compare the packages with the packages in the package cache.
 
     The second build runs later, in a copy of the checkout, with another home directory, with the
-    variables of ENVIRONMENT, and without TERM. It also changes the properties in WRAPPERS that the
-    host permits to change. Packages of other recipes come from the package cache.
+    variables of ENVIRONMENT, and without TERM. WRAPPERS change further properties of the host, if
+    the host permits it. Packages of other recipes come from the package cache.
 
     Args:
         stack: the name of the stack.
@@ -215,8 +215,8 @@ def _select_wrappers(root: Path, checkout: Path) -> list[str]:
     root.chmod(0o755)
     chain: list[str] = []
     for changed, wrapper in WRAPPERS.items():
-        # Start Python from a shell, because setpriv starts its own command with the rights that the
-        # command's child processes no longer have.
+        # Start Python from a shell. setpriv's own command keeps some rights of root; the command's
+        # child processes, such as this Python, do not have these rights.
         probe = [*chain, *wrapper, "sh", "-c", '"$@"', "sh", sys.executable, "-c"]
         probe.append("import builder.package.builds")
         if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:

@@ -29,7 +29,7 @@ class Step:
         later_seconds: the estimated duration of all later steps.
 
     Attributes:
-        describe: returns a description of the progress; called from another thread.
+        describe: a function that returns a description of the progress. Another thread calls it.
         seconds_left: the estimated seconds until the end of this step. If it is None,
             ``expected_seconds`` gives the estimate.
         result: the result, set at the end. A step without a result prints nothing.

@@ -72,7 +72,8 @@ def format_cpuinfo(cpuid: Cpuid, processors: int) -> str:
     """Format the content of /proc/cpuinfo.
 
     Args:
-        cpuid: executes CPUID for a leaf and a subleaf; returns EAX, EBX, ECX and EDX.
+        cpuid: a function that executes CPUID for a leaf and a subleaf, and returns EAX, EBX, ECX
+            and EDX.
         processors: the number of processors of the machine.
     """
     _, *vendor = cpuid(0, 0)

@@ -314,7 +314,7 @@ def _interrupt(group: int, poll: Callable[[], int | None]) -> None:
 
     Args:
         group: the id of pytest's process group.
-        poll: returns pytest's exit status, or None while it runs.
+        poll: a function that returns pytest's exit status, or None while pytest runs.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGINT)

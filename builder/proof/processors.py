@@ -60,7 +60,7 @@ WITHOUT = ("check_blas",)
 
 @contextmanager
 def emulate(model: str) -> Iterator[list[str]]:
-    """Yield a command prefix, with which a command runs on an emulated processor.
+    """Yield a command prefix that runs a command on an emulated processor.
 
     Args:
         model: a model that ``qemu-x86_64-static -cpu help`` lists. Changes of its features may

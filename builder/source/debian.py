@@ -45,14 +45,16 @@ def read_user_mirror() -> str:
 
 
 def format_sources_list(targets: str, kind: str = "deb-src") -> str:
-    """Format a sources.list with RELEASES on the user's mirror and on apt's configured mirrors.
+    """Format a sources.list: an entry for each release of RELEASES on each mirror.
+
+    The mirrors are the user's mirror and the mirrors in apt's configuration.
 
     Args:
         targets: the output of ``apt-get update --print-uris``, which names the configured mirrors.
         kind: a key of SHOW.
 
     Returns:
-        The entries, one per line; only a newline if there is no Debian mirror.
+        The entries, one per line, or only a newline if no mirror is configured.
     """
     signed = f"[signed-by={KEYRING}] " if KEYRING.exists() else ""
     # Trust the user's mirror without a signature: recipes pin the SHA-256 of each file.

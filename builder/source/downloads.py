@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 # A download fails after this number of successive attempts without new bytes. After the n-th such
-# attempt there is a pause of n seconds.
+# attempt, the download pauses for n seconds.
 TRIES = 3
 # Bytes that are read at once.
 BLOCK = 1 << 20
@@ -30,7 +30,7 @@ class Answer:
         resumed: whether the answer starts at the requested offset. If not, it starts at the
             beginning of the file.
         size: the number of bytes in the answer; None if the server does not send it.
-        blocks: yields the bytes in blocks.
+        blocks: the bytes in blocks, as an iterator.
     """
 
     resumed: bool
@@ -44,7 +44,8 @@ def write_with_retries(
     """Request a file and write it to ``destination``; if it is incomplete, request the rest.
 
     Args:
-        request: requests the file from an offset in bytes, as a context manager.
+        request: a function that requests the file from an offset in bytes, and returns a context
+            manager for the answer.
 
     Raises:
         LookupError: the server does not have the file; ``request`` raises this error.

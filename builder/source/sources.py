@@ -43,7 +43,7 @@ def verify(file: Path, source: Source, origin: Path | None = None) -> None:
     Args:
         file: the file.
         source: the source with the pinned SHA-256.
-        origin: the path of which ``file`` is a copy, for the error message.
+        origin: the path from which ``file`` was copied, for the error message.
 
     Raises:
         HashMismatch: the hashes differ; the message names the file and both hashes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzz.grammar import subtensors, types
 from fuzz.grammar.writer import Variable, Writer
 
-# Constants for the arithmetic of lengths, some of which make an int64 overflow.
+# Constants for the arithmetic of lengths. Some constants make an int64 overflow.
 HUGE = ("2**62", "2**31", "2**33", "-2**62", "2**63 - 1", "1000003", "-1", "0")
 COMPARED = ("<", ">", "<=", ">=")
 
@@ -45,8 +45,8 @@ def write_reshape(writer: Writer) -> Variable:
     ]
     text, dims = writer.choose(forms)
     if "1" in x.dims:
-        # Theano infers only for some of these forms that a length is 1, and that the dimension is
-        # broadcastable. Do not rely on the inference: give these dimensions names of their own.
+        # For only some of these forms, Theano infers that a length is 1 and that the dimension is
+        # broadcastable. Do not rely on the inference: give each dimension a unique name.
         dims = tuple(f"?{axis}{dim}" for axis, dim in enumerate(dims))
     return writer.add(text, x.dtype, dims, x, exact=True)
 

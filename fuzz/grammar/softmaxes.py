@@ -1,4 +1,4 @@
-"""Write softmax, logarithms of softmax, and cross-entropies, and their gradients."""
+"""Write softmaxes, their logarithms, cross-entropies, and gradients of cross-entropies."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _get_part_dtype(dtype: str) -> str:
 
 
 def compute_float_type(dtype: str) -> str:
-    """Return the type of a function whose values are floats, such as exp, for an operand's type."""
+    """Return the result type of a function with float results, such as exp, for an operand type."""
     if dtype in FLOATS + COMPLEX:
         return dtype
     return "float32" if count_bits(dtype) <= 16 else "float64"

@@ -68,7 +68,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
                 break
             time.sleep(0.5)
         yield enter
-        # The end of its standard input ends up.sh, and the cluster with it.
+        # Close the standard input of up.sh. Then the script and the cluster end.
         process.communicate("", timeout=60)
 
 

@@ -149,7 +149,7 @@ def test_a_killed_run_is_resumed(interpreter: Interpreter, site: Path, tmp_path:
     _wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
     runner.send_signal(signal.SIGKILL)
     runner.wait()
-    # The process that runs the tests ends with the killed runner.
+    # After the runner is killed, the process that runs the tests ends too.
     process = Path("/proc", (tmp_path / "pid").read_text())
     _wait_for(lambda: not process.exists() or "\nState:\tZ" in (process / "status").read_text())
     Run(interpreter, tmp_path, os.environ, 1).run([PART])

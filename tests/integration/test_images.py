@@ -336,7 +336,7 @@ def test_wrong_arguments_and_no_daemon(arguments: tuple[str, ...], status: int, 
 
 
 def test_a_forbidden_socket_is_reported(small_daemon: DockerClient) -> None:
-    """A user who may not open the daemon's socket reads how to get the permission."""
+    """The error explains how a user gets the permission to open the daemon's socket."""
     program = f"import os; os.environ['DOCKER_HOST'] = {str(small_daemon.client_config.host)!r}\n"
     program += "from builder.image import daemon; daemon.connect()"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]

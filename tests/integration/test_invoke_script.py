@@ -105,7 +105,7 @@ def test_a_missing_network_is_a_one_line_error_with_a_log(
 
 @pytest.mark.parametrize("has_log", [False, True])
 def test_a_checkout_of_another_user_is_a_one_line_error(checkout: Path, has_log: bool) -> None:
-    """A user who may not write to the checkout is advised to copy it."""
+    """The error advises a user who may not write to the checkout to copy it."""
     require("setpriv", root=True)
     if has_log:
         (checkout / LOG).parent.mkdir(parents=True)
@@ -174,7 +174,7 @@ def test_a_noexec_file_system_is_a_one_line_error(
 
 @pytest.mark.thorough
 def test_the_next_run_completes_a_killed_installation(checkout: Path) -> None:
-    """./invoke killed while pip runs leaves a .venv that the next run completes."""
+    """If ./invoke is killed while pip runs, the next run completes .venv."""
     process = subprocess.Popen(
         ["sh", str(checkout / "invoke"), "stacks"], start_new_session=True, stdout=subprocess.PIPE
     )

@@ -111,7 +111,7 @@ def test_an_interruption_lets_fixtures_clean_up(tested: Project, number: signal.
     [
         ((), 1),
         (("--thorough",), 10),
-        # Part N modulo 7 of the nine thorough tests: parts 0 and 1 have two tests, the others one.
+        # The nine thorough tests have 7 parts. Parts 0 and 1 have two tests, other parts have one.
         (("--turn=0",), 2),
         (("--turn=6",), 1),
         (("--turn=20423",), 1),

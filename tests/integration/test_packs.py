@@ -45,7 +45,7 @@ def archive(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def user(directory: Path) -> User:
-    """Return a function that runs a command in ``directory``; root runs it as nobody."""
+    """Return a function that runs a command in ``directory``. Root runs it as the user nobody."""
     drop = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
     def run(*argv: str | Path) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
 def run_git(tree: Path, *arguments: str) -> str:
-    """Run git in a work tree, as an author who exists on no host; return its output."""
+    """Run git in a work tree as a fictitious author; return its output."""
     author = ["-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
     command = ["git", *author, *arguments]
     return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout

@@ -61,7 +61,7 @@ IN_C = "gcc.cxxflags=-DTHEANO_LIBM -march=x86-64"
 
 @pytest.fixture(scope="module")
 def slow_theano(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Unpack Theano's source and apply all patches except those that only speed it up."""
+    """Unpack Theano's source and apply all patches except patches that only speed it up."""
     recipe = next(
         recipe
         for recipe in Build.of_stack("openblas", Options()).plan.recipes

@@ -1,6 +1,7 @@
 """Test `theano-fast verify` and the runner of nose tests on the stacks of 2017.
 
-Their Theano or Python is older than that of the other stacks. A stack that is not built is skipped.
+These stacks have an older Theano or Python than the other stacks. A stack that is not built is
+skipped.
 """
 
 from __future__ import annotations

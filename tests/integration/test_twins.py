@@ -31,7 +31,7 @@ def ask(twins: Conversation, *statements: str, **question: Any) -> list[list[Any
     """Return the value of ``v`` after the statements, for each call.
 
     In the default call, x is [100, 2] in int8 and y is [1.5, -2.5]. ``question`` overrides parts of
-    the question that the twins are asked.
+    the question.
     """
     whole_question = {
         "inputs": ["x", "y"],
@@ -141,7 +141,7 @@ def test_a_derivative_is_computed_from_differences(
 
 @pytest.mark.parametrize("text", ["sparse.csr_from_dense(x)", "x[7]", "x // 0"])
 def test_undefined_operations_have_no_value(twins: Conversation, text: str) -> None:
-    """An operation without a twin has no value; neither has an index or a division that fails."""
+    """Operations without a twin, invalid indices and failed divisions have no value."""
     assert ask(twins, f"w = {text}", "v = w + 1") == [None]
 
 

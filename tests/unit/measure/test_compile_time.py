@@ -67,7 +67,7 @@ def test_runs_alternate_and_their_medians_are_reported(
         ("mlp", "empty", "openblas"),
     ]
     row = report.read(file)["rows"]["mlp"]["openblas"]["empty"]
-    # The measurements 1, 5 and 9; `measured` makes the phase graph take so many seconds.
+    # These are measurements 1, 5 and 9. In measurement N, the phase "graph" takes N seconds.
     assert row["totals"] == [1.75, 5.75, 9.75]
     assert compile_time.compute_total_seconds(row) == 5.75
     assert row["calls"] == [0.001, 0.001, 0.001]
@@ -133,7 +133,7 @@ def test_the_picture_and_the_table_show_every_row(measured: list[tuple[str, str,
     assert len(lines) == 8
     assert all(len(line) == len(head) for line in lines)
     assert lines[0][:5] == ["mlp", "empty", "stock", "1.8", "2.0"]
-    # All rows have the lowest bound of the graph, which is the first measurement's.
+    # All rows have the lowest bound of the graph, the bound of the first measurement.
     assert [line[-2:] for line in lines[:4]] == [["1.00", "1.50"]] * 4
 
 

@@ -22,7 +22,7 @@ def test_documents_have_every_table_of_the_results() -> None:
 
 
 def test_no_row_mixes_days() -> None:
-    """In this file, stock and openblas were measured on different days: each row lacks one."""
+    """In this file, stock and openblas have different days, so each row has only one of them."""
     _, *rows = document_tables.make_first_calls("compile-epyc", ("stock", "openblas"))
     assert all(row[3:].count(document_tables.MISSING) == 1 for row in rows)
 

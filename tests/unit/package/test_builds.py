@@ -27,7 +27,8 @@ class Engine:
     """A fake engine and its processes, which end at once.
 
     Attributes:
-        outcome: writes the packages into a recipe's work directory; returns the exit code.
+        outcome: a function that writes the packages into a recipe's work directory, and returns the
+            exit code.
         built: the names of the recipes that were built, in order.
     """
 

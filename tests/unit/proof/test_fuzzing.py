@@ -377,7 +377,7 @@ def test_the_answer_of_numpy_may_contain_a_larger_tolerance() -> None:
 
 
 def make_workers(stack: Any, oracle: Any, stock: Any = None) -> Workers:
-    """Make workers from functions that answer: the stack, its unoptimized Theano, stock Theano."""
+    """Make workers from answering functions: the stack, its oracle, and stock Theano."""
     return Workers(stack, {"again": stack}, oracle, stock, stock)
 
 

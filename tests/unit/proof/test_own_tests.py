@@ -57,7 +57,7 @@ def isolate_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def pytest_does(monkeypatch: pytest.MonkeyPatch) -> Does:
-    """Return a function that sets what the next pytest processes do.
+    """Return a function that sets the behaviour of the next pytest processes.
 
     Its arguments are the events that each process writes, its exit code, its output, and the number
     of polls before its end. It returns the list of the processes' commands.
@@ -216,7 +216,7 @@ def test_a_pytest_that_ignores_sigint_is_killed(monkeypatch: pytest.MonkeyPatch)
     assert sent == [(Process.pid, signal.SIGINT), (Process.pid, signal.SIGKILL)]
 
 
-# The events of a suite of three tests, two of which have ended.
+# The events of a suite of three tests. Two of the tests have ended.
 UNDER_WAY = (
     {"collected": ["a", "b", "c"]},
     *({"started": "a"}, make_end_event("a"), {"started": "b"}, make_end_event("b", "failed")),
