@@ -106,7 +106,7 @@ def run_python(folder, arguments, flags, home, variables):
         env={
             **clean,
             "HOME": str(home),
-            "PYTHONPATH": f"{HERE}:{RUNTIME}:{BENCH}:{os.environ.get('PYTHONPATH', '')}",
+            "PYTHONPATH": f"{HERE}:{RUNTIME}:{BENCH}",
             "THEANO_FLAGS": f"base_compiledir={folder},gcc.cxxflags=-O0,{flags}",
             "LD_PRELOAD": ":".join(str(folder / soname) for soname in STUBS.values()),
             **variables,

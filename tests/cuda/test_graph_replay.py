@@ -67,10 +67,10 @@ count(f, g)
 y = T.tanh(T.dot(x, w))
 outputs = [theano.Out(as_gpuarray_variable(out, None), borrow=True) for out in (y, y.T, y[1:] + b)]
 f = theano.function([x], outputs)
-kept = [result for i in range(8) for result in f(draw(3, 4))]
-others = [theano.shared(np.full((3, 4), float(i))) for i in range(50)]
-kept += [result for i in range(3) for result in f(draw(3, 4))]
-show(kept + [other.get_value() for other in others])
+results = [result for i in range(8) for result in f(draw(3, 4))]
+new_arrays = [theano.shared(np.full((3, 4), float(i))) for i in range(50)]
+results += [result for i in range(3) for result in f(draw(3, 4))]
+show(results + [array.get_value() for array in new_arrays])
 count(f)
 """,
         [(7, 2)],
@@ -160,16 +160,16 @@ count(f, g)
     "deleted functions": (
         """
 f = theano.function([x], T.tanh(T.dot(T.exp(x), w)).sum(0), updates=[(b, b + x.sum())])
-others = []
+new_arrays = []
 for i in range(5):
     g = theano.function([x], [T.tanh(T.dot(T.exp(x), w) * (i + 1)).sum(0), T.dot(x, w + i)])
     for k in range(6):
         show(f(draw(3, 4)))
         show(g(draw(3, 4)))
     del g
-    others += [theano.shared(draw(3, 4)) for k in range(9)]
+    new_arrays += [theano.shared(draw(3, 4)) for k in range(9)]
     show(f(draw(3, 4)))
-show([other.get_value() for other in others] + [b.get_value()])
+show([array.get_value() for array in new_arrays] + [b.get_value()])
 count(f)
 """,
         [(31, 2)],

@@ -111,6 +111,26 @@ def start_python(base_environ):
 
 
 @pytest.fixture
+def record_calls(monkeypatch):
+    """Return a function that replaces a method by one that records the objects it is called on.
+
+    The function returns the list of these objects.
+    """
+
+    def start(owner, name):
+        method, objects = getattr(owner, name), []
+
+        def record(self, *args, **kwargs):
+            objects.append(self)
+            return method(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, record)
+        return objects
+
+    return start
+
+
+@pytest.fixture
 def same_as_unoptimized():
     """Return a function that checks that optimization does not change an output."""
 

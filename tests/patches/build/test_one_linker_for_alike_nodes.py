@@ -33,15 +33,9 @@ def test_equal_nodes_compute_one_key(keyed_nodes):
     assert np.allclose(function(*values), np.cosh(values))
 
 
-def test_equal_nodes_have_one_linker(monkeypatch):
+def test_equal_nodes_have_one_linker(record_calls):
     """The number of linkers does not depend on the number of equal nodes."""
-    linkers = []
-    accept = CLinker.accept
-    monkeypatch.setattr(
-        CLinker,
-        "accept",
-        lambda self, *args, **kwargs: linkers.append(self) or accept(self, *args, **kwargs),
-    )
+    linkers = record_calls(CLinker, "accept")
     counts = []
     for n in (3, 9):
         linkers.clear()
@@ -88,15 +82,9 @@ def test_nodes_with_equal_ops_use_their_own_parameters():
     assert theano.function([x], outputs, mode=mode)(5.0) == [10.0, 15.0, 10.0]
 
 
-def test_precompiled_thunks_need_no_parameters(monkeypatch):
+def test_precompiled_thunks_need_no_parameters(record_calls):
     """The thunk of a DimShuffle does not read the node's params, so they are computed once."""
-    computed = []
-    get_params = tt.DimShuffle.get_params
-    monkeypatch.setattr(
-        tt.DimShuffle,
-        "get_params",
-        lambda self, node: computed.append(self) or get_params(self, node),
-    )
+    computed = record_calls(tt.DimShuffle, "get_params")
     counts = []
     for n in (3, 9):
         computed.clear()

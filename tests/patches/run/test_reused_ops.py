@@ -21,16 +21,9 @@ def uncached():
 
 
 @pytest.fixture
-def composites(monkeypatch):
+def composites(record_calls):
     """Return a list; each new Composite is appended to it."""
-    made = []
-    init = scalar.Composite.__init__
-    monkeypatch.setattr(
-        scalar.Composite,
-        "__init__",
-        lambda self, *args: made.append(self) or init(self, *args),
-    )
-    return made
+    return record_calls(scalar.Composite, "__init__")
 
 
 def list_fused(function):
