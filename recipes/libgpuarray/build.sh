@@ -18,5 +18,5 @@ link() {
 gcc -shared -Wl,-soname,libcuda.so.1 -o libcuda.so.1 -x c /dev/null
 link libcuda.so cuda.c -l:libcuda.so.1 -ldl
 # NVRTC loads its builtins library with dlopen, but has no RPATH. Load the builtins with NVRTC.
-link libnvrtc.so -x c /dev/null -x none -l:libnvrtc.so.13 -l:libnvrtc-builtins.so.13.0
+link libnvrtc.so nvrtc.c -pthread -ldl -l:libnvrtc.so.13 -l:libnvrtc-builtins.so.13.0
 link libcublas.so cublas.c -l:libcublas.so.13

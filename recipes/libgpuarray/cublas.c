@@ -1,7 +1,7 @@
-/* Adapter from libgpuarray 0.7.6 to cuBLAS since CUDA 11.
+/* Adapter from libgpuarray 0.7.6 to cuBLAS of CUDA 11 and newer.
 
-   libgpuarray multiplies float16 matrices with cublasGemmEx. It passes the type to compute in as a
-   cudaDataType; since CUDA 11 cuBLAS expects a cublasComputeType_t. This file declares the
+   libgpuarray multiplies float16 matrices with cublasGemmEx. It passes the compute type as a
+   cudaDataType. Since CUDA 11, cuBLAS expects a cublasComputeType_t. This file declares the
    enumerations as int, because NVIDIA's headers include headers that no wheel of the CUDA run time
    contains. */
 #include <stdint.h>

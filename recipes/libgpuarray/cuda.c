@@ -1,8 +1,9 @@
-/* Adapter from libgpuarray 0.7.6 to devices since compute capability 10.0 (Blackwell).
+/* Adapter from libgpuarray 0.7.6 to devices of compute capability 10.0 (Blackwell) and above.
 
-   libgpuarray keeps two digits of the capability: it compiles for "compute_10" on a device with
-   10.0, and for "compute_12" on a device with 12.0, which NVRTC refuses. This library reports 9.0
-   for such devices. NVIDIA's driver compiles the PTX of compute_90 for all later devices. */
+   libgpuarray keeps only two digits of the capability. It compiles for "compute_10" on a device
+   with 10.0, and for "compute_12" on a device with 12.0. NVRTC refuses these names. So this
+   library reports 9.0 for such devices. NVIDIA's driver compiles the PTX of compute_90 for all
+   later devices. */
 #include <dlfcn.h>
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* Replacement of NVIDIA's driver: a device whose compute capability is $CAPABILITY, as 120. */
+/* Stub of NVIDIA's driver with one device. CAPABILITY=120 sets the compute capability 12.0. */
 #include <stdlib.h>
 
 int cuDeviceGetAttribute(int *value, int attribute, int device) {

@@ -1,6 +1,6 @@
-/* CUDA's functions are found through the libraries in lib/gpuarray, a product of float16 is
-   computed in the right type, and libgpuarray reads the expected compute capability. The arguments
-   are the directory that contains libgpuarray.so.3, and the capability's two numbers. */
+/* Check that the libraries in lib/gpuarray give access to CUDA's functions, pass the correct compute
+   type of float16 products, and report the expected compute capability. The arguments are the
+   directory that contains libgpuarray.so.3, and the two numbers of the expected capability. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ typedef int get_attribute(int *, int, int);
 
 enum { CUDA_R_32F = 0, CUBLAS_COMPUTE_32F = 68 };
 
-static void *open_beside(const char *directory, const char *name) {
+static void *open_library(const char *directory, const char *name) {
   char path[4096];
   void *handle;
 
@@ -24,21 +24,21 @@ static void *open_beside(const char *directory, const char *name) {
 }
 
 int main(int argc, char **argv) {
-  void *gpuarray = open_beside(argv[1], "libgpuarray.so.3");
-  void *nvrtc = open_beside(argv[1], "gpuarray/libnvrtc.so");
-  void *cublas = open_beside(argv[1], "gpuarray/libcublas.so");
-  void *cuda = open_beside(argv[1], "gpuarray/libcuda.so");
+  void *gpuarray = open_library(argv[1], "libgpuarray.so.3");
+  void *nvrtc = open_library(argv[1], "gpuarray/libnvrtc.so");
+  void *cublas = open_library(argv[1], "gpuarray/libcublas.so");
+  void *cuda = open_library(argv[1], "gpuarray/libcuda.so");
   get_attribute *get = cuda ? dlsym(cuda, "cuDeviceGetAttribute") : NULL;
   int warp_size, major, minor;
-  int *computed_in = dlsym(RTLD_DEFAULT, "computed_in");
+  int *compute_type = dlsym(RTLD_DEFAULT, "compute_type");
   gemm_ex *gemm = cublas ? dlsym(cublas, "cublasGemmEx") : NULL;
 
-  if (!gpuarray || !nvrtc || !dlsym(nvrtc, "nvrtcCompileProgram") || !gemm || !computed_in ||
+  if (!gpuarray || !nvrtc || !dlsym(nvrtc, "nvrtcCompileProgram") || !gemm || !compute_type ||
       !get)
     return 1;
   if (gemm(0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 1, CUDA_R_32F, 99))
     return 2;
-  if (*computed_in != CUBLAS_COMPUTE_32F)
+  if (*compute_type != CUBLAS_COMPUTE_32F)
     return 3;
   if (get(&warp_size, 10, 0) || get(&major, 75, 0) || get(&minor, 76, 0))
     return 4;

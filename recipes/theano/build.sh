@@ -10,12 +10,16 @@ find theano -name '*.pyi' -delete
 
 cp "$RECIPE_DIR/conftest.py" theano/
 
-# The flags -mavx2 and -mfma are safe: Theano calls this library only on processors with AVX2 and
-# fused multiply-add.
+# theano_functions.cpp may use AVX2: Theano calls these functions only on processors with AVX2 and
+# fused multiply-add. theano_products.cpp tests the processor itself.
 mkdir -p "$PREFIX/lib"
-g++ -O3 -mavx2 -mfma -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Werror \
-    -fPIC -shared -nostdlib -Wl,-soname,libtheano_functions.so \
-    theano/gof/c_code/theano_functions.cpp -o "$PREFIX/lib/libtheano_functions.so"
+flags=(-c -fPIC -Wall -Wextra -Werror)
+sources=theano/gof/c_code
+g++ "${flags[@]}" -O3 -mavx2 -mfma -ffp-contract=off -fno-math-errno -fno-trapping-math \
+    $sources/theano_functions.cpp -o theano_functions.o
+g++ "${flags[@]}" -O2 $sources/theano_products.cpp -o theano_products.o
+g++ -shared -Wl,--as-needed,-soname,libtheano_functions.so theano_functions.o theano_products.o \
+    -o "$PREFIX/lib/libtheano_functions.so"
 
 # Install from a wheel in a directory that pip searches. If pip installed the source directory, it
 # would record the path of the build in direct_url.json.

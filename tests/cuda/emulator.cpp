@@ -222,7 +222,7 @@ static std::string translate(const Program &program) {
   return translation;
 }
 
-// Compile a program into a shared library, unless the folder has it already. The file's name is a
+// Compile a program into a shared library, unless the folder already contains it. The file's name is a
 // hash of the code. rename makes the file visible only when it is complete.
 int nvrtcCompileProgram(Program *program, int, const char **) {
   std::string code = translate(*program);

@@ -2,15 +2,16 @@
    functions of the driver and of cuBLAS that libgpuarray calls. Device memory is memory
    of the host. Kernels are compiled, but do not run.
 
-   This file is compiled three times, with -DDRIVER, -DCUBLAS and -DNVRTC, into libraries
-   with NVIDIA's sonames, which are preloaded. The NVRTC stub calls the real NVRTC, whose
-   path is in $NVRTC. It requests machine code instead of PTX, so that NVRTC also reports
-   the errors of ptxas. */
+   The tests compile this file three times, with -DDRIVER, -DCUBLAS and -DNVRTC, into
+   libraries with NVIDIA's sonames, and preload these libraries. The NVRTC stub calls the
+   real NVRTC, whose path is in $NVRTC. It requests machine code instead of PTX, so that
+   NVRTC also reports the errors of ptxas. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Define a function that does nothing and returns success. */
 #define NOTHING(name) int name(void) { return 0; }
@@ -144,12 +145,21 @@ FORWARD(nvrtcVersion) FORWARD(nvrtcCreateProgram) FORWARD(nvrtcDestroyProgram)
 FORWARD(nvrtcGetErrorString) FORWARD(nvrtcGetPTX) FORWARD(nvrtcGetPTXSize)
 FORWARD(nvrtcGetProgramLog) FORWARD(nvrtcGetProgramLogSize)
 
+static void append_line(const char *file, const char *machine, int status) {
+  FILE *log = fopen(file, "a");
+  fprintf(log, "%s %d\n", machine, status);
+  fclose(log);
+}
+
 /* Compile for sm_NN instead of compute_NN. Append a line to the file $KERNELS with the
-   architecture and the compilation's status: "sm_90 0" is a success. */
+   architecture and the compilation's status: "sm_90 0" is a success. If this is not the main thread,
+   append the line to the file $EARLY_KERNELS too, if the variable is set, and append only successes to
+   $KERNELS: the main thread compiles a kernel again if an op requests it and its early compilation
+   failed. */
 int nvrtcCompileProgram(void *program, int count, const char **options) {
   const char *new_options[16];
   char machine[32] = "";
-  FILE *log = fopen(getenv("KERNELS"), "a");
+  const int is_early = gettid() != getpid();
   long status;
 
   for (int i = 0; i < count; i++)
@@ -158,8 +168,10 @@ int nvrtcCompileProgram(void *program, int count, const char **options) {
     else
       snprintf(machine, sizeof machine, "sm_%s", options[i] + 8), new_options[i] = machine;
   status = (long)real("nvrtcCompileProgram")(program, (void *)(long)count, new_options, 0, 0, 0);
-  fprintf(log, "%s %d\n", machine, (int)status);
-  fclose(log);
+  if (!is_early || !(int)status)
+    append_line(getenv("KERNELS"), machine, (int)status);
+  if (is_early && getenv("EARLY_KERNELS"))
+    append_line(getenv("EARLY_KERNELS"), machine, (int)status);
   if ((int)status) {
     char errors[1 << 16] = "";
     nvrtcGetProgramLog(program, errors, 0, 0, 0, 0);

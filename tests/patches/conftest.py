@@ -112,12 +112,12 @@ def start_python(base_environ):
 
 @pytest.fixture
 def record_calls(monkeypatch):
-    """Return a function that replaces a method by one that records the objects it is called on.
+    """Return a function that makes a method record the objects on which it is called.
 
     The function returns the list of these objects.
     """
 
-    def start(owner, name):
+    def replace_method(owner, name):
         method, objects = getattr(owner, name), []
 
         def record(self, *args, **kwargs):
@@ -127,7 +127,7 @@ def record_calls(monkeypatch):
         monkeypatch.setattr(owner, name, record)
         return objects
 
-    return start
+    return replace_method
 
 
 @pytest.fixture

@@ -80,15 +80,15 @@ def current(tmp_path_factory):
     The cache is needed because some modules compile C code at import.
     """
     compiledir = tmp_path_factory.mktemp("compiledir")
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, ROOT / "conformance" / "public_api.py", STOCK],
         env={"PATH": "/usr/bin:/bin", "THEANO_FLAGS": f"base_compiledir={compiledir}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return parse(done.stdout)
+    assert completed.returncode == 0, completed.stderr
+    return parse(completed.stdout)
 
 
 def test_each_difference_has_a_reason(current):

@@ -25,9 +25,15 @@ COMPILERS = {
 }
 # Compile to assembly, because -fsyntax-only does not warn about unused functions.
 TO_ASSEMBLY = ("-S", "-o", "/dev/null")
-# Files that do not compile alone: a part of Theano's own lazylinker_c.c, and the sections of
-# DimShuffle's C code.
-PARTS = ("lazylinker_in_order.h", "dimshuffle_view.c")
+# Files that do not compile alone: a part of Theano's own lazylinker_c.c, the sections of
+# DimShuffle's C code, a header that needs the declarations of a BLAS, and a part of
+# theano_products.cpp.
+PARTS = (
+    "lazylinker_in_order.h",
+    "dimshuffle_view.c",
+    "theano_gemm.h",
+    "theano_products_kernel.h",
+)
 UNITS = sorted(
     file
     for file in SOURCES.rglob("*.*")
@@ -57,10 +63,10 @@ def run_compiler(suffix, code, *options):
         "-",
     ]
     english = {**os.environ, "LC_ALL": "C"}
-    done = subprocess.run(
+    completed = subprocess.run(
         command, input=code, env=english, capture_output=True, text=True, check=False
     )
-    return done.stderr, done.stdout
+    return completed.stderr, completed.stdout
 
 
 @pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)

@@ -1,4 +1,4 @@
-"""Code that test programs begin with, to record the modules that they compile."""
+"""Code at the start of test programs that records the modules that they compile."""
 
 # For each compiled module, the code appends the list of the module's ops to `compiled`.
 COMPILED = """

@@ -80,14 +80,14 @@ def compute(run_python, tmp_path):
     """Return a function that runs a program with an empty compile cache and parses its output."""
 
     def run(program, flags=""):
-        done = run_python(
+        completed = run_python(
             FUNCTIONS + textwrap.dedent(program),
             flags=f"base_compiledir={tmp_path}/compiled,cmodule.shipped={config.cmodule.shipped},"
             + flags,
         )
-        assert done.returncode == 0, done.stderr
-        assert not done.stderr
-        return json.loads(done.stdout)
+        assert completed.returncode == 0, completed.stderr
+        assert not completed.stderr
+        return json.loads(completed.stdout)
 
     return run
 
@@ -107,10 +107,10 @@ def compute(run_python, tmp_path):
 )
 def test_chains_compute_the_bits_of_compiled_loops(compute, dtype, pattern, shapes):
     program = COMPARE.format(arguments=(dtype, pattern, shapes))
-    requested, left, are_equal, compiled = compute(program)
+    requested, not_installed, are_equal, compiled = compute(program)
     assert are_equal
     assert requested == compiled >= 6
-    assert left == 0
+    assert not_installed == 0
 
 
 def test_a_thread_installs_the_modules(compute):
@@ -134,14 +134,14 @@ def test_the_next_process_uses_the_modules(compute):
 
 
 def test_a_forked_process_has_the_modules(compute):
-    left, status = compute("""
+    not_installed, status = compute("""
         make_functions("float32", [False])
         child = os.fork()
         if not child:
             os._exit(len(compiler.requests))
         print(json.dumps([len(compiler.requests), os.waitpid(child, 0)[1]]))
     """)
-    assert left == status == 0
+    assert not_installed == status == 0
 
 
 def test_one_process_compiles_at_a_time(compute, tmp_path):
@@ -176,7 +176,7 @@ def test_one_process_compiles_at_a_time(compute, tmp_path):
 
 
 def test_a_function_works_if_a_module_cannot_be_compiled(run_python, tmp_path):
-    done = run_python(
+    completed = run_python(
         FUNCTIONS
         + """
 make_request = background_compilation.Request
@@ -190,8 +190,8 @@ print(json.dumps(last([0, 1], [2, 3]).tolist()))
 """,
         flags=f"base_compiledir={tmp_path}/compiled,cmodule.shipped={config.cmodule.shipped}",
     )
-    assert json.loads(done.stdout.splitlines()[-1]) == [2, 12]
-    assert "A module could not be compiled in the background" in done.stderr
+    assert json.loads(completed.stdout.splitlines()[-1]) == [2, 12]
+    assert "A module could not be compiled in the background" in completed.stderr
 
 
 def test_the_flag_disables_background_compilation(compute):

@@ -137,6 +137,24 @@ def test_modules_of_a_batch_share_the_code_up_to_the_last_macro_that_stays_defin
     assert module.shared_prefix() == tuple(expected)
 
 
+def test_the_sources_of_kernels_are_in_the_namespace_of_their_module():
+    """Other support code is outside of the namespaces, and occurs once."""
+    modules = []
+    for number in range(2):
+        module = cmodule.DynamicModule()
+        module.add_support_code("int shared;")
+        module.add_support_code(f'static const char *kernel_unsigned = "{number} \\"quoted\\"";\n')
+        module.add_support_code("struct __struct_compiled_op_<<<<HASH_PLACEHOLDER>>>> {};")
+        module.code()
+        modules.append(module)
+    outside, first, second = cmodule.DynamicModule.merged_code(modules).split("namespace module_")
+    assert outside.count("int shared;") == 1
+    assert "kernel_unsigned" not in outside
+    for number, part in enumerate((first, second)):
+        assert f'kernel_unsigned = "{number} ' in part
+        assert f"__struct_compiled_op_{modules[number].code_hash}" in part
+
+
 def test_a_compiler_error_is_raised_and_its_source_kept(run_python, tmp_path, temporary):
     flags = f"base_compiledir={tmp_path}/compiled"
     result = run_python(BROKEN, flags=flags, TMPDIR=str(temporary))

@@ -1,6 +1,6 @@
 """build/compiled-with-the-package.patch compiles the virtual machine and Scan's loop with Theano.
 
-Without the patch, the first process that uses a new compiledir compiles them into it.
+Without the patch, the first process that uses a new compiledir compiles both into the compiledir.
 """
 
 import importlib

@@ -1,7 +1,7 @@
 """build/flags-for-the-processor.patch puts the CPU's instructions into the compiledir's name.
 
 Without the patch, machines with different CPUs and one home directory share a compiledir. Programs
-on the older CPU load modules of the newer CPU and die of SIGILL.
+on the older CPU load modules of the newer CPU, and SIGILL kills them.
 """
 
 import numpy as np

@@ -46,11 +46,11 @@ def run(run_python, compiled):
 
     def run(more="", results=RESULTS, flags=""):
         # Use a new interpreter, because a truncated library kills it.
-        done = run_python(PROGRAM.format(more=more), flags=f"compiledir={compiled},{flags}")
-        assert done.returncode == 0, done.stderr
-        count, actual = json.loads(done.stdout)
+        completed = run_python(PROGRAM.format(more=more), flags=f"compiledir={compiled},{flags}")
+        assert completed.returncode == 0, completed.stderr
+        count, actual = json.loads(completed.stdout)
         assert actual == results
-        return count, done.stderr
+        return count, completed.stderr
 
     return run
 
@@ -140,10 +140,12 @@ theano.function([x], tt.exp(x) + 1)
     content = library.read_bytes()
     library.unlink()
     library.write_bytes(content[:100])
-    done = run_python(code, flags=flags)
-    assert done.returncode == 0, done.stderr
+    completed = run_python(code, flags=flags)
+    assert completed.returncode == 0, completed.stderr
     messages = [
-        line for line in done.stderr.splitlines() if str(library) in line and "is ignored" in line
+        line
+        for line in completed.stderr.splitlines()
+        if str(library) in line and "is ignored" in line
     ]
     assert len(messages) == 1
     assert messages[0].startswith("DEBUG")
@@ -201,20 +203,20 @@ def test_a_full_disk_serves_existing_modules(run, compiled, base_environ, tmp_pa
     full = tmp_path / "full"
     full.mkdir()
     parameters = full, compiled, sys.executable, *(PROGRAM.format(more=more) for more in ("", MORE))
-    done = subprocess.run(
+    completed = subprocess.run(
         [*unshare, "sh", "-c", FULL, "sh", *parameters],
         env={**base_environ, "THEANO_FLAGS": f"compiledir={full},cmodule.shipped="},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    first, second = map(json.loads, done.stdout.splitlines())
+    assert completed.returncode == 0, completed.stderr
+    first, second = map(json.loads, completed.stdout.splitlines())
     assert first == [0, RESULTS]
     assert second[0] > 0
     assert second[1][:-1] == [*RESULTS, [2.0]]
-    assert done.stderr.count("takes no more modules") == 1
-    assert done.stderr.count("WARNING") == 1
+    assert completed.stderr.count("takes no more modules") == 1
+    assert completed.stderr.count("WARNING") == 1
 
 
 # Makes each compilation into the compiledir raise an error.
@@ -233,20 +235,20 @@ CLinker.compile_cmodule = fail
 
 def test_modules_go_elsewhere_if_the_disk_is_full_while_compiling(run_python, compiled):
     fail = FAIL.format(error="OSError(errno.EDQUOT, 'Quota exceeded')")
-    done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)[1] == RESULTS
-    assert done.stderr.count("WARNING") == 1
-    assert f"{compiled} takes no more modules" in done.stderr
+    completed = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
+    assert completed.returncode == 0, completed.stderr
+    assert json.loads(completed.stdout)[1] == RESULTS
+    assert completed.stderr.count("WARNING") == 1
+    assert f"{compiled} takes no more modules" in completed.stderr
     assert list(compiled.glob("tmp*")) == []
 
 
 def test_compiler_errors_are_raised_if_the_disk_has_space(run_python, compiled):
     fail = FAIL.format(error="RuntimeError('no such header')")
-    done = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
-    assert done.returncode == 1
-    assert "no such header" in done.stderr
-    assert "takes no more modules" not in done.stderr
+    completed = run_python(fail + PROGRAM.format(more=""), flags=f"compiledir={compiled}")
+    assert completed.returncode == 1
+    assert "no such header" in completed.stderr
+    assert "takes no more modules" not in completed.stderr
 
 
 # The number of processes to kill.

@@ -88,7 +88,7 @@ def find_undeclared(loops):
 
 @pytest.mark.parametrize("op", OPS, ids=str)
 def test_headers_declare_all_names_in_loops(op):
-    """This holds for an op alone and in a Composite, for all combinations of dtypes."""
+    """The headers suffice for an op alone and in a Composite, for all combinations of dtypes."""
     n_loops = 0
     arities = [op.nin] if op.nin > 0 else [1, 2, 3]
     for dtypes in itertools.chain(*(itertools.product(DTYPES, repeat=n) for n in arities)):
@@ -103,7 +103,7 @@ def test_headers_declare_all_names_in_loops(op):
         fused = make_loops(elemwise.Elemwise(composite), arrays)
         assert fused.headers == loops.headers
         assert not find_undeclared(fused)
-    assert bool(n_loops) == (type(op) in headers.math_dtypes())
+    assert bool(n_loops) == (type(op) in headers.list_math_dtypes())
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -121,14 +121,14 @@ def test_headers_declare_all_names_in_reductions(dtype):
 def test_the_table_has_all_other_classes_with_c_code():
     undeclared = {
         cls
-        for cls in find_subclasses(scalar.ScalarOp) - headers.math_dtypes().keys()
+        for cls in find_subclasses(scalar.ScalarOp) - headers.list_math_dtypes().keys()
         # The ops of theano.gpuarray are in the set if another test has imported it.
         if cls.__module__.startswith("theano.")
         and not cls.__module__.startswith("theano.gpuarray.")
         and cls.c_code is not scalar.ScalarOp.c_code
     }
     assert undeclared == COMPOSITES | COMPLETE
-    assert headers.math_dtypes().keys() <= {type(op) for op in OPS}
+    assert headers.list_math_dtypes().keys() <= {type(op) for op in OPS}
 
 
 class Subclass(scalar.Exp):
@@ -138,9 +138,9 @@ class Subclass(scalar.Exp):
 @pytest.mark.parametrize("op", [Subclass(scalar.same_out), scalar.round_half_to_even])
 def test_an_op_that_is_not_in_the_table_needs_a_complete_module(op):
     x = scalar.float64()
-    assert headers.PYTHON in headers.needed_headers(op, ["float64"], ["float64"])
+    assert headers.PYTHON in headers.find_headers(op, ["float64"], ["float64"])
     composite = scalar.Composite([x], [scalar.exp(op(x))])
-    assert headers.PYTHON in headers.needed_headers(composite, ["float64"], ["float64"])
+    assert headers.PYTHON in headers.find_headers(composite, ["float64"], ["float64"])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "complex64", "complex128"])

@@ -78,7 +78,7 @@ def flags(monkeypatch):
 
     def choose(features):
         """Choose flags by NumPy's names of the processor's features, separated by spaces."""
-        chosen = cpu.join_flags(cpu.processor_levels(features.split()))
+        chosen = cpu.join_flags(cpu.find_levels(features.split()))
         monkeypatch.setattr(GCC_compiler, "march_flags", chosen)
         return chosen
 
@@ -90,9 +90,9 @@ def level_names(levels):
 
 
 def run_compiler(*arguments):
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done
+    completed = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed
 
 
 def find_vectorized_widths(expression, dtype, directory):
@@ -117,7 +117,7 @@ def find_vectorized_widths(expression, dtype, directory):
 def test_flags_allow_only_instructions_that_the_processor_has(processor, flags):
     features, level = PROCESSORS[processor]
     chosen = flags(features)
-    assert ["x86-64", *level_names(cpu.processor_levels(features.split()))][-1] == level
+    assert ["x86-64", *level_names(cpu.find_levels(features.split()))][-1] == level
     macros = run_compiler(config.cxx, *chosen, "-xc++", "-dM", "-E", "/dev/null")
     defined = {words.split()[1] for words in macros.stdout.splitlines()}
     assert {MACROS[macro] for macro in defined & MACROS.keys()} <= {*features.split()}
@@ -177,12 +177,12 @@ def run(run_python):
     """Return a function that runs PROGRAM and returns g++'s flags, the compiledir and the log."""
 
     def run(flags="", hide=""):
-        done = run_python(PROGRAM, flags=flags, NPY_DISABLE_CPU_FEATURES=hide)
-        assert done.returncode == 0, done.stderr
-        arguments, started, compiledir, result = json.loads(done.stdout)
+        completed = run_python(PROGRAM, flags=flags, NPY_DISABLE_CPU_FEATURES=hide)
+        assert completed.returncode == 0, completed.stderr
+        arguments, started, compiledir, result = json.loads(completed.stdout)
         assert started == 0
         assert result == pytest.approx(0.9242343145200195, rel=1e-14)
-        return arguments, compiledir, done.stderr
+        return arguments, compiledir, completed.stderr
 
     return run
 
@@ -213,7 +213,7 @@ def test_processes_with_different_features_can_share_a_compiledir(run, tmp_path)
     for name, hide in HIDDEN.items():
         arguments, _, warnings = run(flags, hide)
         assert (arguments != all_arguments) == (name in level_names(cpu.levels))
-        assert not {*cpu.level_flags(name)} <= {*arguments}
+        assert not {*cpu.list_level_flags(name)} <= {*arguments}
         slow = name != "avx512" or "fma" not in level_names(cpu.levels)
         assert ("fused multiply-add" in warnings) == slow
     assert run(flags)[0] == all_arguments

@@ -131,7 +131,7 @@ def test_a_scan_without_c_thunks_needs_no_compiler():
 
 
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda f: pickle.loads(pickle.dumps(f))])
-def test_a_copied_function_knows_what_its_inner_function_overwrites(clone):
+def test_a_copied_function_has_right_gradients(clone):
     """A deep copy, or a loaded pickle, of the gradient of a scan computes the right gradient."""
     x, first = tt.dvector(), tt.dscalar()
     outputs, _ = theano.scan(lambda a, p: [a, p], sequences=x, outputs_info=[first, None])

@@ -68,5 +68,5 @@ def test_code_that_changed_is_compiled_again(run_python, tmp_path):
     file = tmp_path / "code.c"
     for number in (1, 2, 1, 3):
         file.write_text(CODE.format(number=number))
-        done = run_python(FROM_A_FILE.format(file=file), flags=f"base_compiledir={tmp_path}")
-        assert done.stdout.split() == [f"{number + 1}.0"], done.stderr
+        completed = run_python(FROM_A_FILE.format(file=file), flags=f"base_compiledir={tmp_path}")
+        assert completed.stdout.split() == [f"{number + 1}.0"], completed.stderr

@@ -62,8 +62,8 @@ def run(run_python, tmp_path):
     """Return a function that runs code after LISTED filled a new compile cache."""
 
     def run(code):
-        done = run_python(LISTED + code, flags=f"base_compiledir={tmp_path}/compiled")
-        assert done.returncode == 0, done.stderr
+        completed = run_python(LISTED + code, flags=f"base_compiledir={tmp_path}/compiled")
+        assert completed.returncode == 0, completed.stderr
 
     return run
 
@@ -88,7 +88,7 @@ def test_a_removed_module_is_compiled_again(run):
     )
 
 
-# Defines an op in the module __main__. A key that contains this op cannot be loaded before.
+# Defines an op in the module __main__. A key that contains the op can be loaded only afterwards.
 OF_MAIN = '''
 class Doubled(theano.Op):
     __props__ = ()

@@ -81,12 +81,12 @@ def run(run_python, directory, tmp_path):
     """Return a function that runs a program with shipped modules and returns its output."""
 
     def run(program, flags=""):
-        done = run_python(
+        completed = run_python(
             program,
             flags=f"base_compiledir={tmp_path}/compiled,cmodule.shipped={directory},{flags}",
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     return run
 
@@ -148,7 +148,7 @@ def test_shipped_loops_equal_compiled_loops(run, use, directory):
         ("", "gcc.cxxflags=-O1"),
         ("", "gcc.cxxflags=-march=x86-64"),
         ("", "cmodule.shipped="),
-        ("from theano.gof import shipped\nshipped.headers_hash = lambda: 'other'\n", ""),
+        ("from theano.gof import shipped\nshipped.hash_headers = lambda: 'other'\n", ""),
         ("from theano import scalar\nscalar.Exp.c_code = scalar.Log.c_code\n", ""),
     ],
     ids=["compiler flag", "processor", "no directory", "header", "code"],
@@ -189,7 +189,7 @@ def test_flags_that_change_modules_disable_shipped_modules(run, use, flags):
 @pytest.mark.parametrize(
     "change",
     [
-        "from theano.gof import shipped\nshipped.headers_hash = lambda: 'other'\n",
+        "from theano.gof import shipped\nshipped.hash_headers = lambda: 'other'\n",
         "import numpy\nnumpy.__version__ = '1.26.99'\n",
     ],
     ids=["header", "numpy"],
@@ -200,6 +200,8 @@ def test_other_headers_and_numpy_versions_disable_shipped_modules(run, use, chan
 
 
 def test_a_compiler_error_is_reported_and_nothing_is_written(run_python, directory):
-    done = run_python(WRITE, flags=f"cmodule.shipped={directory},gcc.cxxflags=-include/no/such")
-    assert "/no/such" in done.stderr
+    completed = run_python(
+        WRITE, flags=f"cmodule.shipped={directory},gcc.cxxflags=-include/no/such"
+    )
+    assert "/no/such" in completed.stderr
     assert list(directory.iterdir()) == []

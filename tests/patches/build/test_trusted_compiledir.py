@@ -66,7 +66,7 @@ def run(base_environ, new_base):
             **base_environ,
             "THEANO_FLAGS": f"base_compiledir={new_base},cmodule.shipped=,{flags}",
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", PROGRAM.format(number=number)],
             env=environ,
             capture_output=True,
@@ -76,10 +76,10 @@ def run(base_environ, new_base):
             preexec_fn=obey_modes,
             **options,
         )
-        assert done.returncode == 0, done.stderr
-        compiled, compiledir, result = json.loads(done.stdout)
+        assert completed.returncode == 0, completed.stderr
+        compiled, compiledir, result = json.loads(completed.stdout)
         assert result == [1.0 + number]
-        return compiled, Path(compiledir), done.stderr
+        return compiled, Path(compiledir), completed.stderr
 
     return run
 
@@ -401,9 +401,9 @@ kernels.chmod(0o777)
 assert not driver.may_keep(str(kernels))
 assert not driver.may_keep("/proc/missing")
 """
-    done = run_python(code.format(kernels=str(kernels)))
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count(f"everyone may write to {kernels}") == 1
+    completed = run_python(code.format(kernels=str(kernels)))
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stderr.count(f"everyone may write to {kernels}") == 1
 
 
 def test_a_message_is_a_warning_the_first_time(monkeypatch, caplog):

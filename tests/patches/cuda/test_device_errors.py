@@ -54,9 +54,9 @@ def check(run_python, tmp_path):
             check=True,
         )
         code = CHECK.format(device=device, nvrtc=str(library))
-        done = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        completed = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout.strip()
 
     return check_device
 
@@ -70,8 +70,8 @@ def test_a_supported_device_causes_no_error(check):
 
 @pytest.mark.skipif(ctypes.util.find_library("cuda") is not None, reason="there is a driver")
 def test_a_missing_driver_is_reported(run_python):
-    done = run_python(CHECK.format(device="cuda", nvrtc=""))
-    assert "there is no NVIDIA driver (libcuda.so.1" in done.stdout
+    completed = run_python(CHECK.format(device="cuda", nvrtc=""))
+    assert "there is no NVIDIA driver (libcuda.so.1" in completed.stdout
 
 
 def test_a_driver_that_does_not_start_is_reported(check):
@@ -94,15 +94,15 @@ def test_a_missing_nvrtc_is_reported(run_python, check, tmp_path):
     # This call compiles the stub of the driver, libcuda.so.1.
     check()
     code = CHECK.format(device="cuda0", nvrtc=str(tmp_path / "libnvrtc.so"))
-    done = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
-    assert "NVRTC cannot be loaded" in done.stdout
+    completed = run_python(code, LD_LIBRARY_PATH=str(tmp_path))
+    assert "NVRTC cannot be loaded" in completed.stdout
 
 
 @pytest.mark.skipif(find_spec("pygpu") is not None, reason="there is pygpu")
 def test_a_missing_pygpu_is_an_error_only_with_force_device(run_python):
-    done = run_python("import theano", flags="device=cuda")
-    assert done.returncode == 0
-    [line] = done.stderr.splitlines()
+    completed = run_python("import theano", flags="device=cuda")
+    assert completed.returncode == 0
+    [line] = completed.stderr.splitlines()
     assert "No GPU is used: there is no pygpu" in line
     forced = run_python("import theano", flags="device=cuda,force_device=True")
     assert forced.returncode == 1

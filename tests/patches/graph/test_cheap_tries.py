@@ -78,7 +78,7 @@ def test_the_profile_contains_the_time_of_each_optimizer():
 
 
 def test_inverse_functions_cancel(monkeypatch):
-    """A function of its inverse is removed. Only functions that have an inverse are compared."""
+    """A function and its inverse cancel. Only functions that have an inverse are compared."""
     x = tt.dvector()
     for function, inverse in ((tt.tanh, tt.arctanh), (tt.arctanh, tt.tanh), (tt.neg, tt.neg)):
         compiled = theano.function([x], inverse(function(x)), mode=theano.Mode("py", "fast_run"))
@@ -269,10 +269,10 @@ def test_optimizers_change_no_node_that_fails_their_conditions(monkeypatch, quer
     process = gof_opt.NavigatorOptimizer.process_node
 
     def process_node(self, fgraph, node, lopt=None):
-        done = process(self, fgraph, node, lopt)
-        if done:
+        is_changed = process(self, fgraph, node, lopt)
+        if is_changed:
             changed.add(lopt)
-        return done
+        return is_changed
 
     monkeypatch.setattr(gof_opt.NavigatorOptimizer, "process_node", process_node)
     mode = theano.Mode("py", theano.gof.Query(include=query))

@@ -104,7 +104,7 @@ def test_random_graphs_have_many_in_place_nodes():
 
 
 def make_in_place_graph(seed):
-    """Make a random graph, and make its nodes in-place where they may be."""
+    """Make a random graph, and make nodes in-place where the graph stays valid."""
     fgraph = make_random_graph(seed)
     work_in_place(Elemwise, fgraph)
     return fgraph

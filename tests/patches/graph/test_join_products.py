@@ -83,8 +83,8 @@ def test_products_of_states_and_of_gradients_are_joined(first, shape, dtype):
     other, without = compile_scan(
         make_step(first), state, make_weights(first, dtype), ["scanOp_join_products"]
     )
-    # Each of four joins replaces three products by one. Two joins are products of one factor, and
-    # two are sums of products, in the scan and in its gradient.
+    # Each of four joins replaces three products by one product. Two joins are products of one
+    # factor, and two are sums of products, in the scan and in its gradient.
     assert count(without, "Dot") - count(function, "Dot") >= 4 * 2
     assert count(function, "Split") >= 2
     assert count(function, "JoinAs") == 2

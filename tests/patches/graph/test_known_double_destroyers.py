@@ -12,7 +12,7 @@ from theano.gof import InconsistencyError, toolbox
 
 @pytest.fixture
 def undone(monkeypatch):
-    """Return a list; the reason of each replacement that is undone is appended to it."""
+    """Return a list to which the reason of each undone replacement is appended."""
     reasons = []
     replace = toolbox.ReplaceValidate.replace_all_validate
 

@@ -23,7 +23,7 @@ from theano.gof import graph_cache, lock_files
 from theano.gof.graph_cache import claims, pickling
 from theano.gof.graph_cache.describing import Describer
 
-# Defines tell(function, *values), which prints a line of JSON: the number of optimizations since
+# Defines report(function, *values), which prints a line of JSON: the number of optimizations since
 # the last line, the optimized graph, and the results for the values.
 PREPARE = """
 import json, re, sys
@@ -35,7 +35,7 @@ def counting(self, fgraph, *args):
     optimized.append(self)
     return apply(self, fgraph, *args)
 opt.SeqOptimizer.apply = counting
-def tell(function, *values):
+def report(function, *values):
     graph = theano.printing.debugprint(function, file="str", ids="int")
     # The order of independent nodes may differ.
     graph = re.sub(r"'[^']*'   \\d+", "", graph)
@@ -55,33 +55,33 @@ def step(row, state):
 loss = (states[-1] ** 2).sum() + theano.ifelse.ifelse(sums[-1] > 0, sums.mean(), sums.max())
 train = theano.function(
     [theano.In(x, borrow=True)], [loss, x * 2, x.T], updates=[(w, w - 0.1 * tt.grad(loss, w))])
-tell(train, np.ones((4, 3)))
-tell(train, np.ones((4, 3)))
+report(train, np.ones((4, 3)))
+report(train, np.ones((4, 3)))
 """
 
 
 @pytest.fixture
-def tell(run_python, tmp_path):
-    """Return a function that runs code after PREPARE, which defines ``tell`` for the code.
+def run_program(run_python, tmp_path):
+    """Return a function that runs code after PREPARE, which defines ``report`` for the code.
 
     The function returns the parsed lines of the output, and the number of cached graphs.
     """
 
-    def tell(code, *, flags="cxx=", **environ):
+    def run(code, *, flags="cxx=", **environ):
         flags = f"floatX=float64,compiledir={tmp_path}/compiled,{flags}"
-        done = run_python(PREPARE + code, flags=flags, **environ)
-        assert done.returncode == 0, done.stderr
+        completed = run_python(PREPARE + code, flags=flags, **environ)
+        assert completed.returncode == 0, completed.stderr
         kept = tmp_path / "compiled" / "optimized_graphs"
-        documents = [json.loads(line) for line in done.stdout.splitlines()]
+        documents = [json.loads(line) for line in completed.stdout.splitlines()]
         return documents, len(list(kept.iterdir())) if kept.exists() else 0
 
-    return tell
+    return run
 
 
-def test_another_process_finds_the_graph(tell):
-    (first, again), kept = tell(TRAINING, flags="", PYTHONHASHSEED="1")
+def test_another_process_finds_the_graph(run_program):
+    (first, again), kept = run_program(TRAINING, flags="", PYTHONHASHSEED="1")
     assert first[0] > UNCACHED
-    (other, other_again), still_kept = tell(TRAINING, flags="", PYTHONHASHSEED="2")
+    (other, other_again), still_kept = run_program(TRAINING, flags="", PYTHONHASHSEED="2")
     assert other[0] == UNCACHED
     assert other[1:] == first[1:]
     assert other_again[1:] == again[1:]
@@ -89,13 +89,13 @@ def test_another_process_finds_the_graph(tell):
     assert still_kept == kept
 
 
-def test_the_same_process_finds_the_graph(tell):
+def test_the_same_process_finds_the_graph(run_program):
     compile_twice = """
     for value in (1.0, 2.0):
         x, w = tt.dvector(), theano.shared(value)
-        tell(theano.function([x], [tt.exp(x) * w + 1]), [0.0])
+        report(theano.function([x], [tt.exp(x) * w + 1]), [0.0])
     """
-    (first, second), kept = tell(compile_twice.replace("\n    ", "\n"))
+    (first, second), kept = run_program(compile_twice.replace("\n    ", "\n"))
     assert first[0] > second[0] == 0
     assert (first[2], second[2], kept) == ([[2.0]], [[3.0]], 1)
 
@@ -104,12 +104,12 @@ NAMED = """
 for names in (("first", "second", "weights"), ("one", "other", "factors"), ("one", "one", "one")):
     x, y, w = tt.dvector(names[0]), tt.dvector(names[1]), theano.shared(np.ones(3), names[2])
     states, _ = theano.scan(lambda row, state: tt.tanh(state * w + row), tt.outer(y, y), x)
-    tell(theano.function([x, y], [states, x * y, w * w]), [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
+    report(theano.function([x, y], [states, x * y, w * w]), [0.1, 0.2, 0.3], [1.0, 2.0, 3.0])
 """
 
 
-def test_other_names_are_the_same_graph(tell):
-    (first, second, third), kept = tell(NAMED)
+def test_other_names_are_the_same_graph(run_program):
+    (first, second, third), kept = run_program(NAMED)
     assert first[0] > UNCACHED
     assert second[0] == UNCACHED
     renamed = {"first": "one", "second": "other", "weights": "factors"}
@@ -126,7 +126,7 @@ def test_other_names_are_the_same_graph(tell):
 FUNCTION = """
 x, y = tt.dvectors("x", "y")
 c = tt.constant(np.arange(3.0) + {constant})
-tell(theano.function(
+report(theano.function(
     [theano.In(x, borrow={borrow}), y], [{output}], mode={mode}), [1.0, 2.0, 3.0], [3.0, 4.0, 5.0])
 """
 USUAL = {"constant": 0, "borrow": False, "output": "x.sum() * c", "mode": None}
@@ -156,11 +156,13 @@ USUAL = {"constant": 0, "borrow": False, "output": "x.sum() * c", "mode": None}
         ({}, "openmp=True"),
     ],
 )
-def test_different_graphs_are_distinguished(tell, change, flags):
+def test_different_graphs_are_distinguished(run_program, change, flags):
     usual = "cxx=,on_unused_input=ignore,"
-    _, kept = tell(FUNCTION.format(**USUAL), flags=usual)
+    _, kept = run_program(FUNCTION.format(**USUAL), flags=usual)
     assert kept == 1
-    ((optimized, *_),), kept = tell(FUNCTION.format(**{**USUAL, **change}), flags=usual + flags)
+    ((optimized, *_),), kept = run_program(
+        FUNCTION.format(**{**USUAL, **change}), flags=usual + flags
+    )
     assert optimized > 0
     assert kept == 2
 
@@ -239,16 +241,16 @@ output = theano.printing.Print("x", global_fn=lambda op, x: None)(2 * x)
     ],
     ids=["op", "no state", "as_op", "optimizer", "tags", "feature", "logged", "large", "function"],
 )
-def test_graphs_that_are_not_cached(tell, code):
+def test_graphs_that_are_not_cached(run_program, code):
     program = (
         "x, mode = tt.dvector(), None\n"
         + code
         + """
-tell(theano.function([x], [output], mode=mode), [1.0, 2.0])
+report(theano.function([x], [output], mode=mode), [1.0, 2.0])
 """
     )
     for _ in range(2):
-        ((optimized, _, results),), kept = tell(program)
+        ((optimized, _, results),), kept = run_program(program)
         assert optimized > 0
         assert kept == 0
         assert results == [[2.0, 4.0]]
@@ -263,7 +265,7 @@ tell(theano.function([x], [output], mode=mode), [1.0, 2.0])
         "profile=True,profile_optimizer=True",
     ],
 )
-def test_flags_that_observe_optimization_disable_the_cache(tell, flags):
+def test_flags_that_observe_optimization_disable_the_cache(run_program, flags):
     program = """
 x = tt.dvector()
 x.tag.test_value = np.ones(2)
@@ -271,10 +273,10 @@ theano.printing.stdout = sys.stderr
 sys.stdout, stdout = sys.stderr, sys.stdout
 function = theano.function([x], [2 * x])
 sys.stdout = stdout
-tell(function, [1.0])
+report(function, [1.0])
 """
     for _ in range(2):
-        ((optimized, *_),), kept = tell(program, flags="cxx=," + flags)
+        ((optimized, *_),), kept = run_program(program, flags="cxx=," + flags)
         assert (optimized > 0, kept) == (True, 0)
 
 
@@ -288,12 +290,12 @@ function([1.0, 2.0], [1.0, 2.0, 3.0])
 """
     for first in ("", "\n\n"):
         program.write_text(first + code)
-        done = run_python(
+        completed = run_python(
             f"import runpy; runpy.run_path({str(program)!r})",
             flags=f"cxx=,compiledir={tmp_path}/compiled",
         )
         line = 3 + first.count("\n")
-        assert f'File "{program}", line {line}, in <module>\n    z = x + y' in done.stderr
+        assert f'File "{program}", line {line}, in <module>\n    z = x + y' in completed.stderr
     assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == 1
 
 
@@ -317,17 +319,17 @@ def add_checksum(content):
         lambda content: add_checksum(zlib.compress(b"cmissing\nthing\n.")),
     ],
 )
-def test_a_damaged_file_is_replaced(tell, tmp_path, damage):
-    (first, _), _ = tell(TRAINING)
+def test_a_damaged_file_is_replaced(run_program, tmp_path, damage):
+    (first, _), _ = run_program(TRAINING)
     for file in (tmp_path / "compiled" / "optimized_graphs").iterdir():
         file.write_bytes(damage(file.read_bytes()))
-    (second, _), _ = tell(TRAINING)
+    (second, _), _ = run_program(TRAINING)
     assert second == first
-    (third, _), _ = tell(TRAINING)
+    (third, _), _ = run_program(TRAINING)
     assert third[0] == UNCACHED
 
 
-SIMPLE = "x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])"
+SIMPLE = "x = tt.dvector(); report(theano.function([x], [2 * x]), [1.0])"
 
 
 def test_a_damaged_file_is_logged_once_at_debug_level(run_python, tmp_path):
@@ -342,56 +344,56 @@ print(theano.function([x], 2 * x)([1.0]))
     assert run_python(code, flags=flags).returncode == 0
     (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
     file.write_bytes(add_checksum(b"no zlib"))
-    done = run_python(code, flags=flags)
-    assert (done.returncode, done.stdout) == (0, "[2.]\n"), done.stderr
-    (line,) = [line for line in done.stderr.splitlines() if file.name in line]
+    completed = run_python(code, flags=flags)
+    assert (completed.returncode, completed.stdout) == (0, "[2.]\n"), completed.stderr
+    (line,) = [line for line in completed.stderr.splitlines() if file.name in line]
     assert line.startswith("DEBUG")
 
 
-def test_a_moved_compiledir_keeps_graphs(tell, tmp_path):
-    tell(SIMPLE, flags="")
+def test_a_moved_compiledir_keeps_graphs(run_program, tmp_path):
+    run_program(SIMPLE, flags="")
     (tmp_path / "compiled").rename(tmp_path / "moved")
-    ((optimized, _, results),), _ = tell(SIMPLE, flags=f"compiledir={tmp_path}/moved")
+    ((optimized, _, results),), _ = run_program(SIMPLE, flags=f"compiledir={tmp_path}/moved")
     assert (optimized, results) == (0, [[2.0]])
     assert not (tmp_path / "compiled").exists()
 
 
-def test_graphs_that_others_could_have_written_are_not_loaded(tell, tmp_path):
-    tell(SIMPLE)
+def test_graphs_that_others_could_have_written_are_not_loaded(run_program, tmp_path):
+    run_program(SIMPLE)
     (file,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
     file.chmod(0o666)
-    ((optimized, _, results),), _ = tell(SIMPLE)
+    ((optimized, _, results),), _ = run_program(SIMPLE)
     assert (optimized > 0, results) == (True, [[2.0]])
     assert file.stat().st_mode & 0o777 == 0o644
-    ((optimized, *_),), _ = tell(SIMPLE)
+    ((optimized, *_),), _ = run_program(SIMPLE)
     assert optimized == 0
 
 
-def test_an_unwritable_access_time_is_ignored(tell):
-    tell(SIMPLE)
+def test_an_unwritable_access_time_is_ignored(run_program):
+    run_program(SIMPLE)
     fail = """
 import os
 def utime(*_):
     raise PermissionError("read only")
 os.utime = utime
 """
-    ((optimized, _, results),), _ = tell(fail + SIMPLE)
+    ((optimized, _, results),), _ = run_program(fail + SIMPLE)
     assert (optimized, results) == (0, [[2.0]])
 
 
-def test_an_unwritable_cache_is_ignored(tell, tmp_path):
+def test_an_unwritable_cache_is_ignored(run_program, tmp_path):
     (tmp_path / "compiled").mkdir()
     (tmp_path / "compiled" / "optimized_graphs").symlink_to("/proc")
-    ((optimized, _, results),), _ = tell(SIMPLE)
+    ((optimized, _, results),), _ = run_program(SIMPLE)
     assert (optimized > 0, results) == (True, [[2.0]])
 
 
-def test_old_graphs_are_removed(tell, tmp_path):
-    code = "x = tt.dvector(); tell(theano.function([x], [{number} * x]), [1.0])"
-    tell(code.format(number=2), flags="")
+def test_old_graphs_are_removed(run_program, tmp_path):
+    code = "x = tt.dvector(); report(theano.function([x], [{number} * x]), [1.0])"
+    run_program(code.format(number=2), flags="")
     (old,) = (tmp_path / "compiled" / "optimized_graphs").iterdir()
     os.utime(old, (0, time.time() - 32 * 24 * 3600))
-    _, kept = tell(code.format(number=3), flags="")
+    _, kept = run_program(code.format(number=3), flags="")
     assert not old.exists()
     assert kept == 1
 
@@ -411,14 +413,14 @@ def test_the_total_size_is_bounded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("command", "remaining"), [("clear", 0), ("cleanup", 1)])
-def test_theano_cache_removes_graphs(tell, run_python, tmp_path, command, remaining):
-    tell("x = tt.dvector(); tell(theano.function([x], [2 * x]), [1.0])")
-    done = run_python(
+def test_theano_cache_removes_graphs(run_program, run_python, tmp_path, command, remaining):
+    run_program("x = tt.dvector(); report(theano.function([x], [2 * x]), [1.0])")
+    completed = run_python(
         f"import sys; sys.argv[1:] = [{command!r}]\n"
         "from theano.bin.theano_cache import main; main()",
         flags=f"compiledir={tmp_path}/compiled",
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert len(list((tmp_path / "compiled" / "optimized_graphs").iterdir())) == remaining
 
 
@@ -427,19 +429,19 @@ import os
 path = os.path.join(theano.config.compiledir, "..", "array.npy")
 np.save(path, np.full(2, {value}))
 function = theano.function([], [tt.sqr(tt.load(path, "float64", (False,)))])
-tell(function)
+report(function)
 np.save(path, np.full(2, {value} + 1))
-tell(function)
+report(function)
 """
 
 
-def test_a_file_is_read_in_each_call(tell):
+def test_a_file_is_read_in_each_call(run_program):
     """A cached graph with tensor.load reads the file in each call.
 
     If the optimizer folded the file's content, all calls would return the first content.
     """
     for value in (1.0, 5.0):
-        output, kept = tell(LOADING.format(value=value))
+        output, kept = run_program(LOADING.format(value=value))
         assert [results for *_, results in output] == [[[value**2] * 2], [[(value + 1) ** 2] * 2]]
         assert kept == 1
 
@@ -451,13 +453,13 @@ updates = {updates}
 function = theano.function(
     [theano.In(x, mutable={mutable}), y], [x + y, y * a], updates=updates, on_unused_input="ignore")
 for _ in range(2):
-    tell(function, [1.0, 2.0], [3.0, 4.0])
+    report(function, [1.0, 2.0], [3.0, 4.0])
 print(json.dumps([0, "", [a.get_value().tolist(), b.get_value().tolist()]]))
 """
 
 
 @pytest.mark.parametrize("mutable", [False, True])
-def test_updates_of_equal_variables_are_not_exchanged(tell, mutable):
+def test_updates_of_equal_variables_are_not_exchanged(run_program, mutable):
     """Two functions whose updates assign equal variables differently have their own results."""
     choices = (
         "[(a, a + x), (b, b * 2)]",
@@ -469,9 +471,9 @@ def test_updates_of_equal_variables_are_not_exchanged(tell, mutable):
     )
     for updates in choices:
         program = UPDATES.format(updates=updates, mutable=mutable)
-        uncached, _ = tell(program, flags="cxx=,cache_optimizations=False")
+        uncached, _ = run_program(program, flags="cxx=,cache_optimizations=False")
         for _ in range(2):
-            output, _ = tell(program)
+            output, _ = run_program(program)
             assert [results for *_, results in output] == [results for *_, results in uncached]
 
 
@@ -613,7 +615,7 @@ def wait(start_python, tmp_path, monkeypatch):
 
     def wait(seconds, patience):
         monkeypatch.setattr(lock_files, "PATIENCE", patience)
-        other = start_python(LOCK, str(path), str(claims.byte_offset(graph)), flags="")
+        other = start_python(LOCK, str(path), str(claims.compute_byte_offset(graph)), flags="")
         assert other.stdout.readline() == "locked\n"
         free = threading.Timer(seconds, other.kill)
         free.start()

@@ -74,7 +74,7 @@ def test_changes_invalidate_the_order(fgraph):
 
 
 def test_orderings_are_requested_each_time(fgraph):
-    """The order follows a feature whose orderings change, although the graph does not change."""
+    """If the orderings of a feature change, the order changes, although the graph does not."""
     order = fgraph.toposort()
     first, second = (output.owner for output in fgraph.outputs)
 

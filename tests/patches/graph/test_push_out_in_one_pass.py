@@ -65,7 +65,7 @@ for actual, expected in zip(
 
 
 def test_sums_of_several_sizes(run_python):
-    """Gradients are right for weights of different shapes, and for a weight of two products.
+    """Gradients are correct for weights of different shapes, and for a weight of two products.
 
     Some weights multiply the previous state. Fewer sums stay in the scan.
     """
@@ -111,7 +111,7 @@ GATES = {
 
 @pytest.mark.parametrize("gates", GATES)
 def test_gates_of_one_product(run_python, gates):
-    """Gradients are right for gates that are slices of one product.
+    """Gradients are correct for gates that are slices of one product.
 
     A gradient sums a product of two factors over the steps. One factor is already an output of the
     scan; the optimizer makes the other factor an output too.

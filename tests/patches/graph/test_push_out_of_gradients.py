@@ -1,8 +1,8 @@
 """graph/push-out-in-one-pass.patch moves computations of sequences out of a scan's gradient.
 
-Without the patch, each step of the gradient repeats parts of the recurrence, because only
-elementwise operations are moved. Some moved operations are cheap: a fused loop would compute them
-faster than it reads their results.
+Without the patch, each step of the gradient repeats parts of the recurrence, because Theano moves
+only elementwise operations. Some operations that it moves are cheap: a fused loop would compute
+them faster than it reads their results.
 """
 
 import numpy as np

@@ -101,12 +101,12 @@ def test_the_end_of_the_last_context_restores_the_threshold(threshold):
     """Contexts may be nested, and active in several threads."""
     inside, leave = threading.Event(), threading.Event()
 
-    def other():
+    def use_context():
         with rare_collections:
             inside.set()
             leave.wait(10)
 
-    thread = threading.Thread(target=other)
+    thread = threading.Thread(target=use_context)
     with rare_collections, rare_collections:
         thread.start()
         assert inside.wait(10)

@@ -15,9 +15,9 @@ def scan_two_states(until=False):
     """Return the inputs and the outputs of a scan, which may have a condition."""
     x, steps = tt.dvector("x"), tt.iscalar("steps")
 
-    def step(one, other):
-        states = [one + 1, one * other]
-        return (states, scan_utils.until(one.sum() > 40)) if until else states
+    def step(first, second):
+        states = [first + 1, first * second]
+        return (states, scan_utils.until(first.sum() > 40)) if until else states
 
     outs, _ = theano.scan(step, outputs_info=[x, x * 0 + 1], n_steps=steps)
     return x, steps, outs

@@ -1,9 +1,9 @@
 """port/blas-flags.patch searches for a BLAS without numpy.distutils, and translates old flags.
 
 numpy 1.26 has no numpy.distutils.__config__. Without the patch, the search raises AttributeError,
-so theano cannot be imported unless blas.ldflags is set. A directory name in blas.ldflags ends at a
-space, and a missing BLAS is not replaced; in both cases no matrix product compiles. The import
-fails if the flag device names a device of the old GPU back end.
+so theano cannot be imported unless blas.ldflags is set. No matrix product compiles if blas.ldflags
+contains a directory name with a space, or names a BLAS that is not installed. The import fails if
+the flag device names a device of the old GPU back end.
 """
 
 import pytest
@@ -46,7 +46,7 @@ from theano import tensor
 x = tensor.dmatrix()
 print(theano.config.blas.ldflags, theano.function([x], tensor.dot(x, x))([[2.0]]))
 """
-OWN_FLAGS = old_flags.own_blas()
+OWN_FLAGS = old_flags.find_own_blas()
 OTHER_BLAS = "openblas" if "mkl" in OWN_FLAGS else "mkl_rt"
 
 
@@ -58,10 +58,10 @@ def multiply(run_python):
     """
 
     def run(flags, **environ):
-        done = run_python(PRODUCT, flags=f"blas.ldflags={flags}", **environ)
-        used, _, product = done.stdout.rpartition(" [[")
-        assert product == "4.]]\n", done.stderr
-        return done.stderr, used
+        completed = run_python(PRODUCT, flags=f"blas.ldflags={flags}", **environ)
+        used, _, product = completed.stdout.rpartition(" [[")
+        assert product == "4.]]\n", completed.stderr
+        return completed.stderr, used
 
     return run
 
@@ -105,10 +105,12 @@ def test_flags_of_another_compiler_are_dropped_with_a_warning(run_python):
     theano.function([x], x + 1)
     print(theano.config.gcc.cxxflags)
     """
-    done = run_python(code, flags="gcc.cxxflags=-O2 -fbracket-depth=16000 -Wno-c++11-narrowing")
-    assert done.stdout == "-O2 -Wno-c++11-narrowing\n", done.stderr
-    assert done.stderr.endswith("does not know -fbracket-depth=16000: the flag is ignored\n")
-    assert len(done.stderr.splitlines()) == 1
+    completed = run_python(
+        code, flags="gcc.cxxflags=-O2 -fbracket-depth=16000 -Wno-c++11-narrowing"
+    )
+    assert completed.stdout == "-O2 -Wno-c++11-narrowing\n", completed.stderr
+    assert completed.stderr.endswith("does not know -fbracket-depth=16000: the flag is ignored\n")
+    assert len(completed.stderr.splitlines()) == 1
     assert run_python(code, flags="gcc.cxxflags=-Wno-c++11-narrowing").stderr == ""
 
 
@@ -127,11 +129,11 @@ def test_an_op_does_not_change_other_ops_flags():
     ],
 )
 def test_flags_from_before_theano_1_cause_a_warning(run_python, flags, message):
-    done = run_python("import theano", flags=flags)
-    assert done.returncode == 0, done.stderr
-    assert message in done.stderr.splitlines()[0]
-    assert "theano-fast rc translate" in done.stderr
-    assert "Traceback" not in done.stderr
+    completed = run_python("import theano", flags=flags)
+    assert completed.returncode == 0, completed.stderr
+    assert message in completed.stderr.splitlines()[0]
+    assert "theano-fast rc translate" in completed.stderr
+    assert "Traceback" not in completed.stderr
 
 
 def test_a_compilers_path_may_have_a_space(tmp_path):

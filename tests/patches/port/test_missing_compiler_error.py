@@ -75,10 +75,10 @@ case $1 in -print-file-name=*) echo "{tmp_path}/libstdc++.so" ;; *) exec "{own}"
     )
     other.chmod(0o755)
     program = "import theano; print(theano.config.cxx)"
-    done = run_python(program, flags=f"cxx={other}")
-    assert done.stdout.strip() == str(other), done.stderr
-    lines = [line for line in done.stderr.splitlines() if "libstdc++" in line]
-    assert len(lines) == message, done.stderr
+    completed = run_python(program, flags=f"cxx={other}")
+    assert completed.stdout.strip() == str(other), completed.stderr
+    lines = [line for line in completed.stderr.splitlines() if "libstdc++" in line]
+    assert len(lines) == message, completed.stderr
     assert all(f"GLIBCXX_3.4.{version}" in line and own in line for line in lines)
-    done = run_python(program)
-    assert (done.stdout.strip(), done.stderr) == (own, "")
+    completed = run_python(program)
+    assert (completed.stdout.strip(), completed.stderr) == (own, "")

@@ -22,13 +22,13 @@ def finite_differences(function, values):
     return [(right - left) / (2 * EPSILON) for right, left in pairs]
 
 
-@pytest.mark.parametrize("of", ["last", "sum"])
-def test_the_gradient_of_a_scan_with_until_equals_finite_differences(of):
+@pytest.mark.parametrize("reduction", ["last", "sum"])
+def test_the_gradient_of_a_scan_with_until_equals_finite_differences(reduction):
     x = tt.dvector()
     outputs, _ = theano.scan(
         lambda a, h: (h * 1.5 + a**2, until(h > 5)), sequences=x, outputs_info=np.float64(1)
     )
-    cost = outputs[-1] if of == "last" else outputs.sum()
+    cost = outputs[-1] if reduction == "last" else outputs.sum()
     function = theano.function([x], [cost, tt.grad(cost, x)])
     values = np.array([1.5, 2, 1.2, 2.5, 3, 4])
     np.testing.assert_allclose(function(values)[1], finite_differences(function, values), atol=1e-5)
@@ -102,7 +102,7 @@ def test_merged_scans_do_not_depend_on_each_other(run_python):
 
     The test uses a process with a time limit, because sorting a wrong graph may never end.
     """
-    done = run_python(
+    completed = run_python(
         """
         import numpy as np, signal, theano, theano.tensor as T
         signal.alarm(100)
@@ -119,7 +119,7 @@ def test_merged_scans_do_not_depend_on_each_other(run_python):
         np.testing.assert_allclose(f([1., 2.]), g([1., 2.]))
         """
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.parametrize("taps", [[0], [-1, 0], [0, 1], [-2], [2, 1]])

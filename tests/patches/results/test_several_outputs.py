@@ -1,7 +1,7 @@
 """results/several-outputs.patch: an Elemwise of several outputs computes each of them.
 
 Users make such an Elemwise from a Composite. Without the patch, rewrites use the first output for
-all outputs. An in-place Elemwise writes one output before it has read the input for the others.
+all outputs. An in-place Elemwise writes an output before it reads the inputs of other outputs.
 """
 
 import numpy as np

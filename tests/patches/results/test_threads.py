@@ -71,7 +71,7 @@ def test_an_error_releases_the_inner_function():
 
 def test_six_threads_can_compile_at_the_same_time(run_python, tmp_path):
     """The compile cache is empty at first, so all threads compile."""
-    done = run_python(
+    completed = run_python(
         """
         import sys, threading
         sys.setswitchinterval(1e-5)
@@ -101,11 +101,11 @@ def test_six_threads_can_compile_at_the_same_time(run_python, tmp_path):
         """,
         flags=f"base_compiledir={tmp_path}/c",
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_a_process_can_compile_if_it_was_forked_while_another_thread_compiled(run_python):
-    done = run_python(
+    completed = run_python(
         """
         import os, threading
         import theano
@@ -130,12 +130,12 @@ def test_a_process_can_compile_if_it_was_forked_while_another_thread_compiled(ru
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
         """
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.parametrize("kind", INNER)
 def test_two_functions_of_one_graph_can_run_in_two_threads(kind):
-    """Without optimization, the functions share one op, and so its inner function."""
+    """Without optimization, the functions share one op and thus the op's inner function."""
     mode = theano.Mode("cvm", None)
     functions = [theano.function([X], [output], mode=mode) for output in [INNER[kind]()] * 2]
     values = [np.random.RandomState(seed).rand(20, 3) for seed in range(2)]

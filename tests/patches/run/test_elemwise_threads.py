@@ -118,17 +118,17 @@ def test_a_scan_does_not_depend_on_the_number_of_threads():
     ],
 )
 def test_flags_and_variables_set_the_number_of_threads(run_python, flags, environ, new_threads):
-    """A call starts a helper for each thread but the calling thread."""
-    done = run_python(LARGE + "print(count_new_threads())", flags=flags, **environ)
-    assert (done.returncode, done.stdout) == (0, f"{new_threads}\n"), done.stderr
+    """A call starts a helper for each thread except the calling thread."""
+    completed = run_python(LARGE + "print(count_new_threads())", flags=flags, **environ)
+    assert (completed.returncode, completed.stdout) == (0, f"{new_threads}\n"), completed.stderr
 
 
 def test_the_default_is_all_cpus_of_the_process(run_python):
     # The environment's site-packages set OMP_NUM_THREADS when the interpreter starts.
     code = "print(count_new_threads() + 1, os.environ['OMP_NUM_THREADS'])"
-    done = run_python(LARGE + code)
-    assert done.returncode == 0, done.stderr
-    threads, default = done.stdout.split()
+    completed = run_python(LARGE + code)
+    assert completed.returncode == 0, completed.stderr
+    threads, default = completed.stdout.split()
     # With many CPUs, one call does not need all helpers.
     assert min(int(threads), 4) == min(int(default), 4)
 
@@ -154,8 +154,8 @@ if not (child := os.fork()):
     os._exit(0 if started == 1 and np.array_equal(f(values), expected) else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), np.array_equal(f(values), expected))
 """
-    done = run_python(LARGE + code, flags="elemwise.threads=2")
-    assert (done.returncode, done.stdout) == (0, "0 True\n"), done.stderr
+    completed = run_python(LARGE + code, flags="elemwise.threads=2")
+    assert (completed.returncode, completed.stdout) == (0, "0 True\n"), completed.stderr
 
 
 def test_helpers_handle_no_signals(run_python):
@@ -170,5 +170,5 @@ for _ in range(5):
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(bool(handlers), set(handlers) == {threading.main_thread()})
 """
-    done = run_python(LARGE + code, flags="elemwise.threads=3")
-    assert done.stdout == "True True\n", done.stderr
+    completed = run_python(LARGE + code, flags="elemwise.threads=3")
+    assert completed.stdout == "True True\n", completed.stderr

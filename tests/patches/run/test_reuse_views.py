@@ -1,7 +1,7 @@
 """run/reuse-views.patch: DimShuffle and Subtensor reuse the view object of the previous call.
 
-A view is reused only if nothing but its thunk refers to it. Without the patch, both ops make a new
-view object in each call.
+A view is reused only if no object except its thunk refers to it. Without the patch, both ops make a
+new view object in each call.
 """
 
 import gc

@@ -108,7 +108,7 @@ def test_a_large_graph_has_as_many_in_place_updates(make, monkeypatch):
 
 
 def test_an_input_is_read_before_it_is_overwritten():
-    """Three updates have right values, although each of them reads variables that others update."""
+    """Three updates have right values, although each reads variables that other updates change."""
     a, b, c = (make_shared(seed) for seed in range(3))
     updates = [(a, a * b + c), (b, b - a), (c, c / a + b * 2)]
     values = [variable.get_value() for variable in (a, b, c)]
@@ -124,7 +124,7 @@ def test_an_input_is_read_before_it_is_overwritten():
 
 
 def test_an_update_that_needs_the_sum_of_another_has_the_right_value():
-    """It cannot be computed in the same loop, because the sum needs all elements first."""
+    """This update cannot be computed in the same loop: the sum needs all elements first."""
     a, b = make_shared(0), make_shared(1)
     new = a * b + a
     updates = [(a, new), (b, b * new / new.sum())]

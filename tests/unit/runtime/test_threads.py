@@ -128,6 +128,17 @@ class TestCgroupQuota:
         assert threads.read_cgroup_quota(str(tmp_path)) is None
 
 
+def test_theanos_loops_obey_the_same_variables():
+    """Theano needs no theano_fast, and threads imports only os, so both define the variables."""
+    source = Path(__file__).parents[3] / "recipes/theano/src/theano/tensor/linkers/threads.py"
+    (names,) = (
+        node.value
+        for node in ast.parse(source.read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "VARIABLES"
+    )
+    assert ast.literal_eval(names) == threads.VARIABLES
+
+
 def test_the_module_imports_only_os():
     tree = ast.parse(Path(threads.__file__).read_text())
     imported = [node.names[0].name for node in tree.body if isinstance(node, ast.Import)]

@@ -15,7 +15,7 @@ class RareCollections(contextlib.ContextDecorator):
     the outermost context ends, the new objects move to the oldest generation without a collection.
     When more than `threshold` objects have moved, a full collection runs.
 
-    Contexts can be nested, because a Scan compiles its inner function, and several threads can use
+    Contexts can be nested, because a Scan compiles its inner function. Several threads can use
     them. The end of the outermost context restores the caller's thresholds.
 
     Attributes:

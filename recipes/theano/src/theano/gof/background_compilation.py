@@ -1,9 +1,9 @@
 """Compile modules at low priority while the program runs, and install them when g++ has finished.
 
-A linker that can compute its node in another way for some time requests the compilation of its
-module (`request`). `start` starts g++. A thread waits for g++, adds the modules to the module cache
-and installs them. It holds the lock of `theano.compile.threads`, so no function is compiled
-meanwhile. The thread also ends before the process ends, and before a fork.
+A linker requests the compilation of its module (`request`) if it can compute its node without the
+module. `start` starts g++. A thread waits for g++, adds the modules to the module cache and
+installs them. While the thread changes the cache, it holds the lock of `theano.compile.threads`, so
+no other thread compiles a function. The thread ends before the process ends, and before a fork.
 
 One process per compiledir compiles in the background, so that the tasks of a job array do not all
 compile the same modules. The other processes look for the modules in the cache from time to time.
@@ -12,8 +12,6 @@ compile the same modules. The other processes look for the modules in the cache 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import logging
 import os
 import threading
@@ -24,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from theano import config
-from theano.gof import cmodule, compilelock, module_files
+from theano.gof import cmodule, compilelock, lock_files, module_files
 from theano.gof.compilation import Arguments, CompilationPool, ModuleParts, compilations
 
 _logger = logging.getLogger("theano.gof.cmodule")
@@ -179,17 +177,12 @@ class BackgroundCompiler:
 
     def _acquire(self) -> bool:
         """Acquire the lock of the compiledir, unless another process holds it."""
-        path = Path(config.compiledir, LOCK)
         # In a read-only compiledir, or without locks, each process compiles for itself.
         with contextlib.suppress(OSError):
-            path.parent.mkdir(0o755, exist_ok=True)
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            try:
-                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in (errno.EACCES, errno.EAGAIN):
-                    self._release()
-                    return False
+            self._file = lock_files.open_lock(Path(config.compiledir, LOCK))
+            if not lock_files.try_lock(self._file):
+                self._release()
+                return False
         return True
 
     def _release(self) -> None:

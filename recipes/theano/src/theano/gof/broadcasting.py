@@ -30,7 +30,7 @@ def as_wide(fgraph: FunctionGraph, old: Variable, new: Variable) -> Variable | N
     if new.type == old.type or not isinstance(new.type, tensor.TensorType):
         return new
     pairs = zip(new.type.broadcastable, getattr(old.type, "broadcastable", ()), strict=False)
-    # The dimensions in which only the replacement must have the length 1.
+    # The dimensions that are broadcastable in the replacement but not in the variable.
     narrow = [
         dim
         for dim, (new_broadcastable, old_broadcastable) in enumerate(pairs)

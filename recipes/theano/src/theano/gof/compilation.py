@@ -21,6 +21,10 @@ _logger = logging.getLogger("theano.gof.cmodule")
 
 # The keyword arguments of GCC_compiler.compile_str for a module.
 Arguments = dict[str, Any]
+# Support code that only defines static strings: the sources of GPU kernels (GpuKernelBase).
+STRINGS = re.compile(
+    r'(?:\s*static const char \*\w+ = (?:\(char \*\)\w+|"(?:[^"\\]|\\.)*+");)++\s*', re.DOTALL
+)
 
 
 class ModuleParts:
@@ -70,7 +74,8 @@ class ModuleParts:
         """Return one source for several finalized modules.
 
         Equal headers and equal pieces of support code occur once, as in the source of one module
-        of several ops. The functions of each module are in a separate namespace.
+        of several ops. The functions of each module are in a separate namespace, and so are the
+        sources of its kernels: modules with different kernels may use the same names for them.
         """
         includes: list[str] = []
         support_code: list[str] = []
@@ -79,13 +84,25 @@ class ModuleParts:
             sio = StringIO()
             module.print_functions(sio)
             includes.extend(module.include_lines())
+            own_pieces = module.own_pieces()
+            own_code = "\n".join([*own_pieces, sio.getvalue()])
             support_code.extend(
-                code.replace(module.hash_placeholder, module.code_hash)
-                for code in module.support_code
+                piece.replace(module.hash_placeholder, module.code_hash)
+                for piece in module.support_code
+                if piece not in own_pieces
             )
-            code = sio.getvalue().replace(module.hash_placeholder, module.code_hash)
-            functions.append(f"namespace module_{number} {{\n{code}}}")
+            own_code = own_code.replace(module.hash_placeholder, module.code_hash)
+            functions.append(f"namespace module_{number} {{\n{own_code}}}")
         return "\n".join([*dict.fromkeys(includes), *dict.fromkeys(support_code), *functions])
+
+    def own_pieces(self) -> list[str]:
+        """Return the pieces of support code that merged_code puts into the module's namespace.
+
+        These are the sources of kernels and the struct that uses them.
+        """
+        strings = [piece for piece in self.support_code if STRINGS.fullmatch(piece)]
+        structs = [piece for piece in self.support_code if "__struct_compiled_op_" in piece]
+        return [*dict.fromkeys(strings), *structs] if any(strings) else []
 
     def shared_prefix(self) -> tuple[str, ...]:
         """Return the pieces of support code up to the last piece that leaves a macro defined.
@@ -188,7 +205,8 @@ class CompilationPool:
     Leaving the context cancels the runs that have not started.
 
     Attributes:
-        nice: the number that is added to the nice value of g++; more lowers its priority.
+        nice: the number that is added to the nice value of g++; a greater number lowers the
+            priority.
         jobs: the largest number of parallel runs.
         names: the names of the modules whose compilation was requested.
         runs: all runs of the pool.

@@ -131,7 +131,7 @@ class DestroyTracker:
         return self.roots
 
     def select_destroyed(self, variables: Iterable[Variable]) -> list[Variable]:
-        """Return those of the variables that a node destroys directly or through a view."""
+        """Return the variables that a node destroys directly or through a view."""
         root_of = self.refresh()[0]
         return [variable for variable in variables if variable in root_of]
 
@@ -159,13 +159,13 @@ class DestroyTracker:
         """Map each destroying node to the nodes that must run before it destroys its inputs.
 
         Args:
-            ordered: if True, collect the nodes of the whole graph anew, in OrderedSets whose order
-                depends on the graph only. If False, update the sets in `waits`, and return them.
+            ordered: if True, collect the nodes of the whole graph in new OrderedSets, whose order
+                depends only on the graph. If False, update the sets in `waits`, and return them.
 
         Raises:
             InconsistencyError: a node destroys a constant or an indestructible variable; or a node
-                destroys an input whose memory another of its inputs shares; or two nodes destroy
-                the same variable.
+                destroys an input that shares memory with another input; or two nodes destroy the
+                same variable.
         """
         root_of, views_of, destroyer_of = self.handler.refresh_droot_impact()
         if ordered:
@@ -266,7 +266,7 @@ def _list_parents(
     orderings: Mapping[Apply, Collection[Apply]],
     parents_of: dict[Apply, list[Apply]],
 ) -> list[Apply]:
-    """Return the nodes that must run before a node; the arguments are those of contains_cycle."""
+    """Return the nodes that must run before a node; see contains_cycle for the arguments."""
     parents = parents_of.get(node)
     if parents is None:
         parents = parents_of[node] = [i.owner for i in node.inputs if i.owner is not None]

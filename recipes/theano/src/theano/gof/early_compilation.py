@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import theano
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Maps a node to its linker, if compile_ahead has started to compile the linker's module.
 linkers: dict[Apply, CLinker] = {}
+# Functions that are called with the modules for which compile_ahead starts g++.
+listeners: list[Callable[[Sequence[ModuleParts]], None]] = []
 # Maps a node with an inner graph to the inner function, which is optimized but not linked yet.
 inner_functions: dict[Apply, Any] = {}
 
@@ -51,7 +53,7 @@ class UnlinkedFunction:
 
 
 def module_signature(node: Apply) -> tuple[Any, tuple[tuple[Any, int], ...]]:
-    """Return a key that is equal for nodes of one function that need the same module.
+    """Return a key: nodes of one function have equal keys if they need the same module.
 
     Returns:
         The op, and for each input its type and a number. The number is the id of a constant, or the
@@ -147,6 +149,8 @@ def compile_ahead(nodes: Sequence[Apply], storage_map: Map, compute_map: Map) ->
                 with add_node_to_errors(node):
                     add_module(node, storage_map, compute_map)
         missing = list(modules.values())[n_started:]
+        for listener in listeners:
+            listener([module for module, _ in missing])
         nodes_by_op: dict[int, Apply] = {}
         for node in nodes:
             if (

@@ -59,8 +59,38 @@ def report_wait(log: Callable[..., None], *arguments: str) -> Iterator[None]:
         timer.cancel()
 
 
+def open_lock(path: Path) -> int:
+    """Open a lock file; create it and its directory if needed. Return the file's descriptor.
+
+    Raises:
+        OSError: the file cannot be opened or created.
+    """
+    path.parent.mkdir(0o755, exist_ok=True)
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+
+def try_lock(file: int | IO[str], kind: int = fcntl.LOCK_EX, *byte_range: int) -> bool:
+    """Lock a file, or bytes of it, if no other process holds the lock; return whether it is locked.
+
+    Args:
+        file: the open file or its descriptor.
+        kind: fcntl.LOCK_SH for a shared lock, or fcntl.LOCK_EX for an exclusive lock.
+        byte_range: the number of bytes to lock and the offset of the first; by default, all bytes.
+
+    Raises:
+        OSError: the file system supports no locks.
+    """
+    try:
+        fcntl.lockf(file, kind | fcntl.LOCK_NB, *byte_range)
+    except OSError as error:
+        if error.errno not in (errno.EACCES, errno.EAGAIN):
+            raise
+        return False
+    return True
+
+
 class NoLock:
-    """Stand-in for a lock in a directory to which this process cannot write anyway."""
+    """Stand-in for a lock in a directory to which this process cannot write."""
 
     def close(self) -> None:
         """Do nothing."""
@@ -217,11 +247,11 @@ def acquire(path: str) -> IO[str] | LockFile | NoLock:
             return fall_back(path, error)
         try:
             try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                is_locked = try_lock(file)
             except OSError as error:
-                if error.errno not in (errno.EACCES, errno.EAGAIN):
-                    file.close()
-                    return fall_back(path, error)
+                file.close()
+                return fall_back(path, error)
+            if not is_locked:
                 with report_wait(log_holder, path):
                     fcntl.lockf(file, fcntl.LOCK_EX)
             if not _is_at(file, path):

@@ -36,7 +36,7 @@ A_DAY = 24 * 60 * 60
 
 # The paths of key files that could not be written, so the keys in memory are newer.
 unsaved: set[str] = set()
-# Maps the directory of a module cache to its cache_state after the last refresh.
+# Maps the directory of a module cache to the result of compute_cache_state after the last refresh.
 states: dict[str, tuple[int, ...]] = {}
 
 
@@ -227,11 +227,20 @@ def warn_uncached(directory: str, error: Exception) -> None:
     )
 
 
+def has_room(directory: str) -> bool:
+    """Return whether a directory has space for a new module.
+
+    Raises:
+        OSError: the file system cannot be examined.
+    """
+    space = os.statvfs(directory)
+    return space.f_bavail * space.f_frsize >= ROOM
+
+
 def new_directory(compiledir: str) -> str:
-    """Make a directory for a module in the compiledir, or in a private directory if it is full."""
+    """Make a directory for a module in the compiledir, or in a private directory if that fails."""
     try:
-        space = os.statvfs(compiledir)
-        if space.f_bavail * space.f_frsize < ROOM:
+        if not has_room(compiledir):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return tempfile.mkdtemp(dir=compiledir)
     except OSError as error:
@@ -268,7 +277,7 @@ def replace_full_directory(location: str, error: Exception) -> str:
     return tempfile.mkdtemp(dir=compiledirs.private())
 
 
-def cache_state(cache: ModuleCache) -> tuple[int, ...]:
+def compute_cache_state(cache: ModuleCache) -> tuple[int, ...]:
     """Return numbers that change if a refresh of a module cache could find more modules.
 
     The numbers change when a process adds a module. They also change when this process imports
@@ -286,9 +295,9 @@ def refresh(cache: ModuleCache) -> None:
     An unneeded refresh is skipped, because with thousands of modules it takes longer than the
     compilation of one module.
     """
-    if states.get(cache.dirname) != cache_state(cache):
+    if states.get(cache.dirname) != compute_cache_state(cache):
         cache.refresh(cleanup=False)
-        states[cache.dirname] = cache_state(cache)
+        states[cache.dirname] = compute_cache_state(cache)
 
 
 def publish(cache: ModuleCache, location: str) -> None:
@@ -302,9 +311,9 @@ def publish(cache: ModuleCache, location: str) -> None:
         location: the module's directory.
     """
     # The cache has the new module in memory, so the next refresh can be skipped.
-    states[cache.dirname] = cache_state(cache)
+    states[cache.dirname] = compute_cache_state(cache)
     directory = Path(location)
-    # Some file systems do not let this user change permissions. Then they stay unchanged.
+    # Some file systems do not let this user change permissions.
     with contextlib.suppress(OSError):
         for file in directory.iterdir():
             mode = file.stat().st_mode

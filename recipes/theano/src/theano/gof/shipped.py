@@ -9,8 +9,6 @@ hash of everything on which the module depends, except the processor.
 from __future__ import annotations
 
 import functools
-import importlib.machinery
-import importlib.util
 import json
 import re
 import shutil
@@ -24,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from theano import config
-from theano.gof import cmodule
+from theano.gof import cmodule, module_files
 from theano.gof.utils import hash_from_code
 from theano.misc import cpu
 from theano.misc.windows import output_subprocess_Popen
@@ -40,7 +38,7 @@ WARNINGS = re.compile(r"-w|-W(?![alp],).*")
 
 
 @functools.cache
-def headers_hash() -> str:
+def hash_headers() -> str:
     """Hash the headers in theano/gof/c_code."""
     paths = sorted((Path(__file__).parent / "c_code").glob("*.h"))
     headers: str = hash_from_code("".join(path.read_text() for path in paths))
@@ -64,7 +62,7 @@ def hash_module(code: str, flags: Iterable[str], *libraries: Iterable[str]) -> s
     """
     dependencies = [
         code,
-        headers_hash(),
+        hash_headers(),
         np.__version__,
         sysconfig.get_config_var("SOABI"),
         select_relevant_flags(tuple(flags)),
@@ -94,7 +92,11 @@ def find_level_file(suffix: str) -> Path | None:
     flags = cmodule.GCC_compiler.march_flags or ()
     for level in LEVELS:
         path = Path(config.cmodule.shipped, level + suffix)
-        if config.cmodule.shipped and set(cpu.level_flags(level)) <= {*flags} and path.exists():
+        if (
+            config.cmodule.shipped
+            and set(cpu.list_level_flags(level)) <= {*flags}
+            and path.exists()
+        ):
             return path
     return None
 
@@ -120,12 +122,7 @@ def find(module: ModuleParts, arguments: Arguments) -> ModuleType | None:
     if not path:
         return None
     # A library contains several modules. The hash of a module's code is its name in the library.
-    loader = importlib.machinery.ExtensionFileLoader(module.code_hash, path)
-    spec = importlib.util.spec_from_loader(module.code_hash, loader)
-    assert spec is not None
-    shipped_module = importlib.util.module_from_spec(spec)
-    loader.exec_module(shipped_module)
-    return shipped_module
+    return module_files.import_library(module.code_hash, path)
 
 
 def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
@@ -166,7 +163,7 @@ def write(linkers: Iterable[CLinker], level: str, directory: str) -> None:
 
 def select_level(level: str) -> None:
     """Let this process compile for a level of processors."""
-    cmodule.GCC_compiler.march_flags = cpu.level_flags(level)
+    cmodule.GCC_compiler.march_flags = cpu.list_level_flags(level)
     select_relevant_flags.cache_clear()
 
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 
 def find_condition(lopt: Any) -> Callable[[Apply], bool]:
-    """Return the condition of a local optimizer: False for a node that it leaves unchanged.
+    """Return a function that is False only for nodes that a local optimizer leaves unchanged.
 
-    If rewrite_conditions.py has no condition for the optimizer, the condition is always True.
+    If rewrite_conditions.py has no condition for the optimizer, the function always returns True.
     """
     from theano.tensor import rewrite_conditions  # noqa: PLC0415 - it imports theano.gof
 

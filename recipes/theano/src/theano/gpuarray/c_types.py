@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # Maps NumPy's name of a C type to libgpuarray's name.
 NAMES = {
@@ -24,3 +25,13 @@ NAMES = {
 def in_kernels(code: str) -> str:
     """Replace NumPy's names of types in C code by libgpuarray's: npy_int32 becomes ga_int."""
     return re.sub(r"\bnpy_\w+", lambda match: NAMES.get(match[0], match[0]), code)
+
+
+def scalar_versions(op: Any) -> list[tuple[Any, ...]]:
+    """Return the versions of the C code of a reduction's scalar ops; () for code without a version.
+
+    Args:
+        op: a GpuCAReduceCuda. Its kernels contain the C code of its scalar ops.
+    """
+    scalar_ops = [op.scalar_op, *([op.pre_scalar_op] if op.pre_scalar_op else [])]
+    return [scalar_op.c_code_cache_version() for scalar_op in scalar_ops]

@@ -1,7 +1,7 @@
 """Check of a CUDA device before its first use, by queries of NVIDIA's driver through ctypes.
 
 pygpu's errors name only the call that failed. The driver can tell the cause. ctypes needs no
-compiler.
+compiler. The queries also name the directory of a device's compiled kernels.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = 75, 76
 
 # The path from which libgpuarray loads NVRTC, the compiler of CUDA kernels.
 NVRTC = str(Path(sys.base_prefix, "lib", "gpuarray", "libnvrtc.so"))
+# The library that NVRTC links, and the file that contains the version of the loaded driver.
+NVRTC_LIBRARY = Path(sys.base_prefix, "lib", "libnvrtc.so.13")
+DRIVER_VERSION = Path("/proc/driver/nvidia/version")
 
 
 class DeviceError(RuntimeError):
@@ -35,6 +38,52 @@ def may_keep(cache_path: str) -> bool:
         return trust.may_load(path, path.stat())
     except OSError:
         return False
+
+
+def choose_kernel_cache(cache_path: str, device: str) -> dict[str, str]:
+    """Return pygpu's argument for its disk cache of kernels; empty if the cache may not be used.
+
+    pygpu's key of a kernel has the kernel's source, the driver's version of CUDA and the compute
+    capability for which NVRTC compiles. The kernel also depends on the versions of NVRTC and of the
+    driver, and on the device: Hopper and Blackwell have equal keys. So the directory's name
+    contains these.
+
+    Args:
+        cache_path: the value of the flag `gpuarray.cache_path`.
+        device: the value of the flag `device`.
+    """
+    if not cache_path or not may_keep(cache_path):
+        return {}
+    if device.startswith("cuda"):
+        cache_path = str(Path(cache_path, _describe_target(device)))
+        if not may_keep(cache_path):
+            return {}
+    return {"kernel_cache_path": cache_path}
+
+
+def _describe_target(device: str) -> str:
+    """Return a name for all that determines the machine code of a kernel, except its source.
+
+    Args:
+        device: as for check. Without a number, the name contains the capabilities of all devices.
+    """
+    cuda = ctypes.CDLL("libcuda.so.1")
+    number = re.match(r"cuda(\d+)$", device)
+    count = ctypes.c_int()
+    cuda.cuDeviceGetCount(ctypes.byref(count))
+    handle = ctypes.c_int()
+    capabilities = set()
+    for ordinal in [int(number.group(1))] if number else range(count.value):
+        cuda.cuDeviceGet(ctypes.byref(handle), ordinal)
+        capabilities.add(_query_capability(cuda, handle))
+    parts = [f"sm_{major}{minor}" for major, minor in sorted(capabilities)]
+    if NVRTC_LIBRARY.exists():
+        # The size distinguishes builds of one version of CUDA.
+        parts.append(f"nvrtc_{NVRTC_LIBRARY.stat().st_size}")
+    if DRIVER_VERSION.exists():
+        version = re.search(r"\b\d+\.[\d.]*\d\b", DRIVER_VERSION.read_text())
+        parts.append(f"driver_{version[0]}" if version else "")
+    return "-".join(parts)
 
 
 def check(device: str, nvrtc: str = NVRTC) -> None:
@@ -86,15 +135,20 @@ def _check_capability(cuda: ctypes.CDLL, device: str) -> None:
         raise DeviceError(
             f"there is no device {ordinal}: the NVIDIA driver has {count.value}, counted from 0"
         )
-    capability = (
-        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
-        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),
-    )
+    capability = _query_capability(cuda, handle)
     if capability < OLDEST:
         raise DeviceError(
             f"device {ordinal} has compute capability {_format_version(capability)}, and this CUDA"
             f" compiles for {_format_version(OLDEST)} and newer. Use a newer device"
         )
+
+
+def _query_capability(cuda: ctypes.CDLL, handle: ctypes.c_int) -> tuple[int, int]:
+    """Return the compute capability of a device."""
+    return (
+        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MAJOR),
+        _query_attribute(cuda, handle, COMPUTE_CAPABILITY_MINOR),
+    )
 
 
 def _query_attribute(cuda: ctypes.CDLL, handle: ctypes.c_int, attribute: int) -> int:

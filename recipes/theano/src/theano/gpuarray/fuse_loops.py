@@ -63,7 +63,7 @@ class InplaceFusedLoops(theano.gof.Optimizer):
         Args:
             fgraph: the graph.
             node: the node of a GpuFusedLoops.
-            old_values: maps the new value of a shared variable to the old value, which is tried
+            old_values: maps the new value of a shared variable to the old value; try this input
                 first.
         """
         pairs = sorted(
@@ -108,7 +108,7 @@ class FuseLoops(theano.gof.Optimizer):
         # kernel would wait for them.
         if any(isinstance(node.op, IfElse) for node in nodes):
             return
-        for group in list(iterate_groups(fgraph, nodes)):
+        for group in list(iterate_groups(nodes)):
             replace_group(fgraph, group)
 
 
@@ -173,12 +173,11 @@ def count_launches(node: Apply, joined: Sequence[Apply]) -> int:
     return 2 if is_increment(node) and node.inputs[0].owner in joined else 0
 
 
-def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]:
+def iterate_groups(nodes: Sequence[Apply]) -> Iterator[list[Apply]]:
     """Yield groups of nodes that one kernel can compute; each is in topological order.
 
     Args:
-        fgraph: the graph.
-        nodes: the nodes of the graph in topological order.
+        nodes: the nodes of a graph in topological order.
     """
     # By node: its level (see FuseLoops), or -1 for a node that no kernel precedes.
     levels: dict[Apply, int] = {}
@@ -218,43 +217,42 @@ def iterate_groups(fgraph: Any, nodes: Sequence[Apply]) -> Iterator[list[Apply]]
         key = levels[component[0]], component[0].outputs[0].type.context_name
         by_level.setdefault(key, []).append(component)
     for level_components in by_level.values():
-        yield from pack_components(fgraph, level_components, fusable)
+        yield from pack_components(level_components, fusable)
 
 
 def pack_components(
-    fgraph: Any, components: Sequence[list[Apply]], launches: dict[Apply, int]
+    components: Sequence[list[Apply]], launches: dict[Apply, int]
 ) -> Iterator[list[Apply]]:
     """Join components into groups whose parameters fit in a kernel; yield each group's nodes.
 
     Groups that need only one launch without fusion are omitted.
 
     Args:
-        fgraph: the graph.
         components: the components of one level and one device.
         launches: by node: its launches without fusion.
     """
     group: list[Apply] = []
     for component in components:
-        if group and (count_parameter_bytes(fgraph, group + component) > MAX_PARAMETER_BYTES):
+        if group and count_parameter_bytes(group + component) > MAX_PARAMETER_BYTES:
             if sum(launches[node] for node in group) > 1:
                 yield group
             group = []
-        if count_parameter_bytes(fgraph, component) <= MAX_PARAMETER_BYTES:
+        if count_parameter_bytes(component) <= MAX_PARAMETER_BYTES:
             group = group + component
     if sum(launches[node] for node in group) > 1:
         yield group
 
 
-def count_parameter_bytes(fgraph: Any, group: Sequence[Apply]) -> int:
+def count_parameter_bytes(group: Sequence[Apply]) -> int:
     """Estimate the size of a kernel's parameters in bytes: 8 for each parameter."""
-    inputs, outputs = find_borders(fgraph, group)
+    inputs, outputs = find_borders(group)
     arrays = [v for v in (*inputs, *outputs) if isinstance(v.type, GpuArrayType)]
     numbers = sum(2 + v.type.ndim for v in (*arrays, *outputs))
     numbers += sum(3 * len(node.inputs) for node in group if not is_elemwise(node))
     return 8 * int(numbers)
 
 
-def find_borders(fgraph: Any, group: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
+def find_borders(group: Sequence[Apply]) -> tuple[list[Variable], list[Variable]]:
     """Return the variables that a group of nodes reads, and its results that other nodes read."""
     inside = set(group)
     inputs: dict[Variable, None] = {}
@@ -300,7 +298,7 @@ def make_program(
 
 def replace_group(fgraph: Any, group: Sequence[Apply]) -> None:
     """Replace a group of nodes by a GpuFusedLoops if its kernel can be written."""
-    inputs, outputs = find_borders(fgraph, group)
+    inputs, outputs = find_borders(group)
     program, kernel_inputs = make_program(group, inputs, outputs)
     if not any(isinstance(v.type, GpuArrayType) for v in kernel_inputs):
         return

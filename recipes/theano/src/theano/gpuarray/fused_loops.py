@@ -247,7 +247,7 @@ class HostWriter:
         self._add(f"size_t {name}[{ndim + 1}] = {{{', '.join(['1'] * (ndim + 1))}}};")
 
     def _format_shape(self, reference: int) -> str:
-        """Return the C expression of a value's shape, an array."""
+        """Return a C expression for the array that contains a value's shape."""
         if reference < 0:
             return f"l{-1 - reference}"
         if self.graph.get_step(reference) is None:
@@ -260,7 +260,7 @@ class HostWriter:
         return literal.text if literal else self.inputs[reference]
 
     def _write_input(self, i: int) -> None:
-        """Write the check of an input's number of dimensions, and its strides."""
+        """Write code that checks an input's number of dimensions and reads its strides."""
         ndim = self.graph.count_dimensions(i)
         self._add(f"PyGpuArrayObject *a_i{i} = {self.inputs[i]};")
         self._add(f"if (PyGpuArray_NDIM(a_i{i}) != {ndim}) {{")

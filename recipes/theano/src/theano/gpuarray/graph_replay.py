@@ -51,6 +51,7 @@ from theano.gpuarray import (
 )
 from theano.gpuarray.cuda_graphs import CaptureError, CudaGraph, Device
 from theano.gpuarray.fused_loops import GpuFusedLoops
+from theano.gpuarray.host_round_trips import is_integer
 from theano.gpuarray.take_rows import GpuIncrementCheckedRows, GpuTakeCheckedRows
 from theano.gpuarray.type import GpuArrayType, get_context
 from theano.scan_module.scan_op import Scan
@@ -127,10 +128,9 @@ def find_device(name: Any) -> Device | None:
 
 def is_integers(variable: Variable) -> bool:
     """Return whether a variable is an integer or a vector of integers on the host."""
-    dtype = getattr(variable.type, "dtype", None)
     return (
         isinstance(variable.type, (tensor.TensorType, theano.scalar.Scalar))
-        and np.dtype(dtype).kind in "biu"
+        and is_integer(variable)
         and getattr(variable, "ndim", 0) <= 1
     )
 
@@ -169,8 +169,8 @@ class Graph:
 
     Attributes:
         graph: the CUDA graph.
-        inputs: the arrays that the graph reads: first the arrays of Segment.arrays, then the arrays
-            of Segment.copied.
+        arrays: the arrays of Segment.arrays that the graph reads.
+        copied: the arrays of Segment.copied that the graph reads.
         integers: the first part of the key: the numbers of Segment.integers and the shapes of the
             checked indices.
         results: the arrays to which the graph writes the values of Segment.results.
@@ -178,7 +178,8 @@ class Graph:
     """
 
     graph: CudaGraph
-    inputs: list[Any]
+    arrays: list[Any]
+    copied: list[Any]
     integers: tuple[Any, ...]
     results: list[Any]
     n_rows: list[int]
@@ -239,7 +240,7 @@ class Segment:
         integers += tuple(indices.shape for _, (indices,) in self.checked)
         if self.last is not None and integers == self.last.integers:
             inputs = (value for (value,) in chain(self.arrays, self.copied))
-            if all(map(operator.is_, inputs, self.last.inputs)):
+            if all(map(operator.is_, inputs, chain(self.last.arrays, self.last.copied))):
                 return None, self.last
         arrays = ((x.gpudata, x.shape, x.strides) for (x,) in self.arrays)
         copied = ((x.shape, x.strides) for (x,) in self.copied)
@@ -442,7 +443,7 @@ class ReplayVM:
             memory: the memory that all nodes of the function use.
             done: the nodes of this segment and of earlier segments.
         """
-        outputs, storages, members = self._fgraph.outputs, self.plain.storage_map, set(nodes)
+        outputs, storages = self._fgraph.outputs, self.plain.storage_map
         computed = dict.fromkeys(var for node in nodes for var in node.outputs)
         inputs = dict.fromkeys(
             var
@@ -467,7 +468,7 @@ class ReplayVM:
             if isinstance(var.type, GpuArrayType) and memory.find_roots(var) & written
         ]
         for var in inputs:
-            users = [(user, i) for user, i in var.clients if user in members]
+            users = [(user, i) for user, i in var.clients if self._segment_of.get(user) is segment]
             if isinstance(var.type, GpuArrayType):
                 roots = memory.find_roots(var)
                 is_view = any(root.owner is None for root in roots)
@@ -524,8 +525,7 @@ class ReplayVM:
             if segment.last is not None:
                 # A transfer from the host overwrites the array in the storage of its output, if
                 # the shape is the same. The graph reads this array, so no copy is needed.
-                arrays = segment.last.inputs[len(segment.arrays) :]
-                for storage, array in zip(segment.copied, arrays, strict=True):
+                for storage, array in zip(segment.copied, segment.last.copied, strict=True):
                     storage[0] = array
         for segment in self._segments:
             key, graph = segment.find_graph() if segment.on_device else (None, None)
@@ -576,9 +576,7 @@ class ReplayVM:
             if ((indices[0] < -n_rows) | (indices[0] >= n_rows)).any():
                 self._position = number
                 raise IndexError("Index out of bounds.")
-        for (value,), array in zip(
-            segment.copied, graph.inputs[len(segment.arrays) :], strict=True
-        ):
+        for (value,), array in zip(segment.copied, graph.copied, strict=True):
             if value is not array:
                 assign(array, value)
         graph.graph.launch()
@@ -631,7 +629,8 @@ class ReplayVM:
             segment.last = None
         # A graph reads results of other graphs.
         for graph in graphs:
-            graph.inputs.clear()
+            graph.arrays.clear()
+            graph.copied.clear()
         for graph in graphs:
             assert self._device is not None
             self._device.release(graph.results)
@@ -690,7 +689,8 @@ class ReplayVM:
             raise CaptureError("a result is not an array")
         return Graph(
             cuda_graph,
-            [storage[0] for storage in chain(segment.arrays, segment.copied)],
+            [storage[0] for storage in segment.arrays],
+            [storage[0] for storage in segment.copied],
             integers,
             results,
             [n_rows[number] for number, _ in segment.checked],

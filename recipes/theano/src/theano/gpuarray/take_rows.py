@@ -182,7 +182,8 @@ class GpuTakeCheckedRows(GpuTakeRows):
 class GpuIncrementCheckedRows(GpuAdvancedIncSubtensor1_dev20):
     """Increment or set rows of a matrix, after a check of equal indices on the host."""
 
-    # The base class's C code that waits for the kernel and reads its error flag; it is removed.
+    # C code of the base class that waits for the kernel and reads its error flag. This class
+    # removes it.
     READ = "err = gpudata_read(&kerr, errbuf, 0, sizeof(int));"
 
     def make_node(self, x: Variable, y: Variable, indices: Variable, on_host: Variable) -> Apply:

@@ -51,7 +51,7 @@ def choose(path: str) -> str:
         path: the configured directory. If it does not exist, it is created with the mode 0o755.
 
     Raises:
-        ValueError: the configured directory is not usable, and a private one cannot be made.
+        ValueError: the configured directory is not usable, and no private directory can be made.
     """
     # Resolve symlinks, because a module is identified by its path, and a symlink can change.
     directory = Path(path).expanduser().resolve()

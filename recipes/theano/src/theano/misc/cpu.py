@@ -13,8 +13,8 @@ import logging
 from collections.abc import Iterable
 from typing import NamedTuple
 
-# NumPy reads the instructions with CPUID, and the registers that the system saves with XGETBV. Do
-# not read /proc/cpuinfo: under QEMU's emulation, it describes the host.
+# NumPy reads the processor's instructions from CPUID, and the registers that the operating system
+# saves from XGETBV. Do not read /proc/cpuinfo: under QEMU's emulation, it describes the host.
 from numpy.core._multiarray_umath import __cpu_features__
 
 _logger = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ class Level(NamedTuple):
 
 
 # A processor that has a level has all previous levels too. The flags contain neither -march= nor
-# -mtune=, so g++ tunes for no special processor: tuned for znver1 or znver2, it does not vectorize
-# some loops.
+# -mtune=, so g++ tunes for generic x86-64: with -mtune=znver1 or -mtune=znver2, g++ does not
+# vectorize some loops.
 LEVELS = (
     Level("sse4.2", frozenset({"SSSE3", "SSE41", "POPCNT", "SSE42"}), ("-msse4.2", "-mpopcnt")),
     Level("avx", frozenset({"AVX"}), ("-mavx",)),
@@ -59,7 +59,7 @@ LEVELS = (
 NATIVE = frozenset({"-march=native", "--march=native", "-mtune=native"})
 
 
-def processor_levels(features: Iterable[str]) -> list[Level]:
+def find_levels(features: Iterable[str]) -> list[Level]:
     """Return the levels that a processor has, from NumPy's names of its features."""
     features = frozenset(features)
     return list(itertools.takewhile(lambda level: level.features <= features, LEVELS))
@@ -70,14 +70,14 @@ def join_flags(levels: Iterable[Level]) -> list[str]:
     return [flag for level in levels for flag in level.flags]
 
 
-def level_flags(name: str) -> list[str]:
+def list_level_flags(name: str) -> list[str]:
     """Return g++'s flags for the level with this name and for all previous levels."""
     names = [level.name for level in LEVELS]
     return join_flags(LEVELS[: names.index(name) + 1])
 
 
 # The levels of this processor.
-levels = processor_levels(name for name, offered in __cpu_features__.items() if offered)
+levels = find_levels(name for name, offered in __cpu_features__.items() if offered)
 
 
 def cpu_features() -> str:
@@ -95,6 +95,6 @@ def choose_flags() -> list[str]:
         _logger.warning(
             "This processor, or the virtual machine, offers no AVX2 with fused multiply-add (FMA):"
             " exp, log, log1p, pow, tanh and functions of them (sigmoid, softplus) are not"
-            " vectorized, and several times slower. Results are right."
+            " vectorized, and are several times slower. The results are correct."
         )
     return join_flags(levels)

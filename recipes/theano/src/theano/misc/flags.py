@@ -27,6 +27,12 @@ def is_natural(number: int) -> bool:
 
 
 add(
+    "blas.kernels",
+    "On processors with AVX2, compute matrix products of up to 2**27 multiplications by Theano's"
+    " kernels, which are faster than a BLAS for such products. False: the BLAS computes them.",
+    BoolParam(True),
+)
+add(
     "cmodule.background",
     "Compile fused loops in the background, at low priority. Until they are compiled, compute the"
     " same results by shipped loops.",
@@ -34,7 +40,7 @@ add(
 )
 add(
     "cmodule.jobs",
-    "The number of parallel runs of g++. 0: one for each CPU that this process may use.",
+    "The number of parallel runs of g++. 0: the number of CPUs that this process may use.",
     IntParam(0, is_natural),
 )
 add(
@@ -69,9 +75,9 @@ add(
 )
 add(
     "elemwise.threads",
-    "The number of threads that share the loops of a large Elemwise or CAReduce. 0: the least of"
-    " OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS; without them, one for each CPU"
-    " that this process may use.",
+    "The number of threads that share the loops of a large Elemwise, CAReduce or product. 0: the"
+    " least of OMP_NUM_THREADS, OPENBLAS_NUM_THREADS and MKL_NUM_THREADS; if none is set, the"
+    " number of CPUs that this process may use.",
     IntParam(0, is_natural),
 )
 add(
@@ -82,8 +88,8 @@ add(
 )
 add(
     "malloc.keep",
-    "MB of freed memory that the process keeps for the next function call (with glibc). 0: freed"
-    " memory returns to the system as glibc decides. Environment variables that tune malloc"
+    "MiB of freed memory that the process keeps for the next function call (with glibc). 0: glibc"
+    " decides when freed memory returns to the system. Environment variables that tune malloc"
     " (MALLOC_*, GLIBC_TUNABLES) take precedence.",
     IntParam(1024),
 )
@@ -95,7 +101,7 @@ add(
 )
 add(
     "scan.replay",
-    "Record the work of a scan's second step, and replay it in later steps. It computes the same as"
-    " the virtual machine, in less time.",
+    "Record the work of a scan's second step, and replay it in later steps, with the same results"
+    " and lower overhead.",
     BoolParam(True),
 )

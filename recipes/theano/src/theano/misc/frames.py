@@ -19,8 +19,8 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
     Args:
         frame: the innermost frame.
         limit: the largest number of frames; None means all.
-        skips: parts of file names. Innermost frames are omitted while is_skipped returns True for
-            their file.
+        skips: parts of the names of Theano's files, see is_skipped. The innermost frames are
+            omitted, up to the first frame of another file.
     """
     if limit == 0:
         return []
@@ -44,9 +44,14 @@ def extract(frame: FrameType | None, limit: int | None, skips: tuple[str, ...]) 
 
 @functools.cache
 def is_skipped(filename: str, skips: tuple[str, ...]) -> bool:
-    """Return whether a trace omits innermost frames of a file: its name contains one of `skips`.
+    """Return whether a file belongs to Theano, so that a trace must not end with its frames.
 
-    Files whose names contain "tests" are never omitted. Otherwise a variable that a test inside of
-    Theano creates would have an empty trace.
+    A trace ends with the line of the program that called Theano. A file whose name contains "tests"
+    is such a program. Otherwise, a variable that one of Theano's tests creates would have an empty
+    trace.
+
+    Args:
+        filename: the name of the file.
+        skips: parts of the names of Theano's files, such as "theano/tensor/".
     """
     return "tests" not in filename and any(part in filename for part in skips)

@@ -73,7 +73,7 @@ def from_theanorc(
     return "", ""
 
 
-def own_blas() -> str:
+def find_own_blas() -> str:
     """Return the link flags of the environment's BLAS, or "" if the environment sets none."""
     return from_theanorc("blas", "ldflags")[0]
 
@@ -127,7 +127,7 @@ def blas(value: str, cxx: str) -> str:
         value: the value of the flag.
         cxx: the compiler, or "" if there is none.
     """
-    own = own_blas()
+    own = find_own_blas()
     if not own or value in ("", own):
         return value
     if not any(flag.startswith("-L") for flag in shlex.split(value)):

@@ -22,7 +22,7 @@ from theano.configparser import config
 _logger = logging.getLogger("theano.misc.trust")
 
 REMEDY = (
-    "Take that right away (chmod go-w), name the user or the @group in the Theano flag "
+    "Remove the write permission of others (chmod go-w), name the user or the @group in the flag "
     "cmodule.trusted, or choose another base_compiledir"
 )
 
@@ -36,7 +36,7 @@ def warn_first(logger: logging.Logger, message: str, *arguments: object) -> None
     warned.add(message)
 
 
-def _numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
+def _find_numbers(names: list[str], find: Callable[[str], int]) -> frozenset[int]:
     """Return the numbers of users or groups; skip names that do not exist on this host.
 
     Args:
@@ -59,8 +59,8 @@ def _parse_trusted(flag: str) -> tuple[frozenset[int], frozenset[int]]:
     users = [name for name in names if name[0] != "@"]
     groups = [name[1:] for name in names if name[0] == "@"]
     return (
-        _numbers(users, lambda name: pwd.getpwnam(name).pw_uid),
-        _numbers(groups, lambda name: grp.getgrnam(name).gr_gid),
+        _find_numbers(users, lambda name: pwd.getpwnam(name).pw_uid),
+        _find_numbers(groups, lambda name: grp.getgrnam(name).gr_gid),
     )
 
 
@@ -104,7 +104,7 @@ def _find_name(number: int, find: Callable[[int], str]) -> str:
 
 
 def find_risk(path: str | Path, status: os.stat_result, closed: bool = False) -> str | None:
-    """Return the reason why an untrusted user could have written a file; None if nobody could.
+    """Return the reason why an untrusted user could have written a file, or None.
 
     Args:
         path: the path of the file or directory.

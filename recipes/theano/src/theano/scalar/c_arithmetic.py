@@ -65,7 +65,7 @@ def find_remainder(x: str, y: str, z: str, by_zero: str) -> str:
 def divide_floats(x: str, y: str, z: str, dtype: str) -> str:
     """Return C code that computes the floor of the quotient of two floats.
 
-    Like NumPy, do not compute floor(x / y): the quotient is rounded.
+    As in NumPy, the code does not compute floor(x / y): rounding x / y can change its floor.
 
     Args:
         x: the C name of the dividend.
@@ -91,13 +91,13 @@ def divide_floats(x: str, y: str, z: str, dtype: str) -> str:
 def raise_integer(x: str, y: str, z: str, power_type: str) -> str:
     """Return C code that computes an integer power of an integer; overflow wraps.
 
-    A double, which pow returns, does not have all digits of an integer.
+    pow returns a double, which has fewer digits than a 64-bit integer.
 
     Args:
         x: the C name of the base.
-        y: the C name of the power.
+        y: the C name of the exponent.
         z: the C name of the result.
-        power_type: the C type of integers of 64 bits that holds the power.
+        power_type: the 64-bit integer type in C that holds the exponent.
     """
     return f"""
         {{

@@ -29,7 +29,7 @@ def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
     type = node.outputs[0].type
     x, y = in_type(node.inputs, inputs, type)
     if type in basic.discrete_types:
-        # Compute in the integer type: nan's type does not hold all of int64.
+        # Compute in the integer type: nan is a double, which does not hold all int64 values.
         return f"{z} = {y} {sign} {x} ? {y} : {x};"
     if z in (x, y):
         # In a reduction, this form has the shortest dependency chain.
@@ -43,7 +43,7 @@ def extremum(node: Apply, inputs: Sequence[str], z: str, sign: str) -> str:
 def clip(node: Apply, inputs: Sequence[str], z: str) -> str:
     """Return C code that limits an operand to the range between two bounds.
 
-    An operand below the lower bound becomes the lower bound, also if this exceeds the upper bound.
+    An operand below the lower bound becomes the lower bound, even if it exceeds the upper bound.
 
     Args:
         node: the node of the op. Its inputs are the operand, the lower bound and the upper bound.

@@ -146,7 +146,7 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
     """
     hashes: dict[Variable, int] = {inp: hash((0, i)) for i, inp in enumerate(inputs)}
 
-    def hash_of(var: Variable) -> int:
+    def hash_variable(var: Variable) -> int:
         if var not in hashes:
             # This is a variable without owner, because the loop below hashes the outputs of nodes
             # before it reads their hashes.
@@ -158,16 +158,17 @@ def hash_computations(outputs: Iterable[Variable], inputs: Iterable[Variable] = 
         return hashes[var]
 
     for node in gof.graph.io_toposort(inputs, outputs):
-        computed = hash((node.op, tuple([hash_of(inp) for inp in node.inputs])))
+        computed = hash((node.op, tuple([hash_variable(inp) for inp in node.inputs])))
         for i, out in enumerate(node.outputs):
             hashes.setdefault(out, hash((computed, i)))
-    return [hash_of(out) for out in outputs]
+    return [hash_variable(out) for out in outputs]
 
 
 class Computations:
     """Comparison of variables by the graphs that compute them.
 
-    Most graphs differ in nodes near the variables. Only if they do not, whole graphs are hashed.
+    Most graphs differ in nodes near the variables. Whole graphs are hashed only if these nodes are
+    equal.
     """
 
     def __init__(self, variables: Sequence[Variable]) -> None:
@@ -179,7 +180,10 @@ class Computations:
         return dict(zip(self.variables, hash_computations(self.variables), strict=True))
 
     def may_be_equal(self, x: Variable, y: Variable) -> bool:
-        """Return False only if equal_computations would return False for two of the variables."""
+        """Return whether two variables may be equal.
+
+        If False, equal_computations returns False too.
+        """
         return not differ_nearby(x, y) and self.hashes[x] == self.hashes[y]
 
 

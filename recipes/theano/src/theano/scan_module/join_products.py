@@ -60,8 +60,8 @@ class Product(NamedTuple):
     first: bool
 
 
-def product_of(node: Apply, weights: Any) -> Product | None:
-    """Return the Product that a node computes, or None unless one of two factors is a weight."""
+def find_product(node: Apply, weights: Any) -> Product | None:
+    """Return the Product that a node computes, or None unless exactly one factor is a weight."""
     if not isinstance(node.op, tensor.Dot):
         return None
     lhs, rhs = node.inputs
@@ -89,8 +89,8 @@ class Steps:
         weights: maps an inner matrix that is the same in all steps to its outer variable.
         order: the nodes in topological order.
         products: maps the output of a product to the product.
-        clients: maps a variable to the nodes that read it, and to None for each output of the
-            steps that it is.
+        clients: maps a variable to the nodes that read it, and to a None for each position of the
+            variable among the outputs of the steps.
     """
 
     def __init__(self, node: Apply) -> None:
@@ -114,7 +114,7 @@ class Steps:
         self.products = {
             inner_node.outputs[0]: product
             for inner_node in self.order
-            if (product := product_of(inner_node, self.weights))
+            if (product := find_product(inner_node, self.weights))
         }
         self.clients: dict[Any, list[Any]] = defaultdict(list)
         for inner_node in self.order:
@@ -165,8 +165,8 @@ class Steps:
         Args:
             total: the sum.
             terms: all terms of the sum.
-            outs: the terms that are products to replace. In all of them, the value is the first
-                factor, or in all of them, it is the second factor.
+            outs: the terms that are products to replace. The values are the first factors of all
+                these products, or the second factors of all of them.
         """
         products = [self.products[out] for out in outs]
         first = products[0].first

@@ -32,8 +32,8 @@ def find_condition_graph(node: Apply) -> tuple[list[Variable], list[int], list[V
     """Find the variables on which a Scan's condition depends, directly or through states.
 
     Returns:
-        The inner outputs that determine the condition, of which the condition is the first; the
-        positions of the inner inputs that these outputs read; and the corresponding outer inputs.
+        The inner outputs that determine the condition, with the condition first; the positions of
+        the inner inputs that these outputs read; and the corresponding outer inputs.
     """
     outer = node.op.var_mappings["outer_inp_from_inner_inp"]
     states = node.op.var_mappings["inner_out_from_inner_inp"]
@@ -71,7 +71,7 @@ def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Ap
 
     Args:
         nodes: the nodes of a graph in topological order.
-        scans: the nodes of Scans among them.
+        scans: the nodes of the graph's Scans.
     """
     numbers = {scan: number for number, scan in enumerate(scans)}
     # Maps a node to a bit set of the Scans on which its outputs depend, including the node itself.
@@ -90,12 +90,9 @@ def find_scans_before(nodes: Sequence[Apply], scans: Sequence[Apply]) -> dict[Ap
 
 
 def independent(nodes: Iterable[Apply]) -> list[Apply]:
-    """Select nodes in order, but skip a node if it and a selected node depend on each other."""
+    """Select nodes in order; skip a node that depends on a selected node, or the reverse."""
     selected: list[Apply] = []
     for node in nodes:
-        if not any(
-            gof.graph.is_in_ancestors(node, other) or gof.graph.is_in_ancestors(other, node)
-            for other in selected
-        ):
+        if not any(are_dependent(node, other) for other in selected):
             selected.append(node)
     return selected

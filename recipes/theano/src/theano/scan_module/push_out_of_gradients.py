@@ -72,7 +72,7 @@ class Outside(NamedTuple):
 
 
 def push_out(fgraph: FunctionGraph, node: Apply) -> None:
-    """Replace a Scan by a Scan that reads the results of moved nodes, if any node is moved."""
+    """Move nodes out of a Scan; replace it by a Scan that reads the results of moved nodes."""
     scan = node.op
     outside = {
         inner: Outside(outer, varies)
@@ -135,10 +135,10 @@ def replace(
     for fill, like in shapes.items():
         copy_graph(fill.inputs[1:], copies, strict=True, share_inputs=True)
         value = copies[fill.inputs[1]]
-        sizes = lengths(value)
+        sizes = get_lengths(value)
         for d, has_length_1 in enumerate(fill.outputs[0].broadcastable):
             if value.broadcastable[d] and not has_length_1:
-                outer = length(like, d + 1)
+                outer = get_length(like, d + 1)
                 sizes[d] = safe_new(outer)
                 others[sizes[d]] = outer
         whole = value.type == fill.outputs[0].type
@@ -212,34 +212,36 @@ def find_counterpart(node: Apply, outside: Mapping[Variable, Outside]) -> Outsid
     return Outside(result, varies)
 
 
-def length(x: Any, dimension: int) -> Any:
+def get_length(x: Any, dimension: int) -> Any:
     """Return the length of a tensor along a dimension."""
     if x.broadcastable[dimension]:
         return tensor.constant(1, dtype="int64")
     return Shape_i(dimension)(x)
 
 
-def lengths(x: Any, first: int = 0) -> list[Any]:
+def get_lengths(x: Any, first: int = 0) -> list[Any]:
     """Return the lengths of a tensor's dimensions, from dimension `first` on."""
-    return [length(x, dimension) for dimension in range(first, x.ndim)]
+    return [get_length(x, dimension) for dimension in range(first, x.ndim)]
 
 
 def join_steps(x: Any) -> Any:
     """Reshape (steps, n, ...) to (steps * n, ...)."""
     if x.broadcastable[1]:
         return x.dimshuffle(0, *range(2, x.ndim))
-    return x.reshape([length(x, 0) * length(x, 1), *lengths(x, 2)], ndim=x.ndim - 1)
+    return x.reshape([get_length(x, 0) * get_length(x, 1), *get_lengths(x, 2)], ndim=x.ndim - 1)
 
 
 def split_steps(x: Any, like: Any) -> Any:
     """Undo join_steps; `like` is a tensor with the original first two dimensions."""
     if like.broadcastable[1]:
         return x.dimshuffle(0, "x", *range(1, x.ndim))
-    return x.reshape([length(like, 0), length(like, 1), *lengths(x, 1)], ndim=x.ndim + 1)
+    return x.reshape(
+        [get_length(like, 0), get_length(like, 1), *get_lengths(x, 1)], ndim=x.ndim + 1
+    )
 
 
 # Each rule computes the results of an inner node for all steps at once. Its arguments are the node
-# and the counterparts of the node's inputs. It returns None if it cannot.
+# and the counterparts of the node's inputs. It returns None if the node must stay in the Scan.
 
 
 def _elemwise(node: Apply, *inputs: Outside) -> Any:
@@ -293,8 +295,8 @@ def _of_rows(node: Apply, x: Outside) -> Any:
 def _join(node: Apply, axis: Outside, *inputs: Outside) -> Any:
     if not isinstance(axis.variable, gof.Constant):
         return None
-    steps = next(length(x.variable, 0) for x in inputs if x.varies)
-    tensors = [x if varies else tensor.alloc(x, steps, *lengths(x)) for x, varies in inputs]
+    steps = next(get_length(x.variable, 0) for x in inputs if x.varies)
+    tensors = [x if varies else tensor.alloc(x, steps, *get_lengths(x)) for x, varies in inputs]
     return tensor.join(int(axis.variable.data) % node.outputs[0].ndim + 1, *tensors)
 
 
@@ -312,13 +314,13 @@ def _reshape(node: Apply, x: Outside, shape: Outside) -> Any:
     elif shape_node and isinstance(shape_node.op, tensor.opt.MakeVector):
         sizes = shape_node.inputs
     elif shape_node and isinstance(shape_node.op, Shape):
-        sizes = lengths(shape_node.inputs[0])
+        sizes = get_lengths(shape_node.inputs[0])
     else:
         return None
     # reshape cannot compute the length that replaces -1 if there are no steps.
     if any(tensor.extract_constant(size) == -1 for size in sizes):
         return None
-    return x.variable.reshape([length(x.variable, 0), *sizes], ndim=node.op.ndim + 1)
+    return x.variable.reshape([get_length(x.variable, 0), *sizes], ndim=node.op.ndim + 1)
 
 
 def _take(node: Apply, x: Outside, indices: Outside) -> Any:
@@ -332,11 +334,11 @@ def _take(node: Apply, x: Outside, indices: Outside) -> Any:
 
 
 def _shape(node: Apply, x: Outside) -> Any:
-    return tensor.stack(lengths(x.variable, 1)) if node.inputs[0].ndim else None
+    return tensor.stack(get_lengths(x.variable, 1)) if node.inputs[0].ndim else None
 
 
 def _shape_i(node: Apply, x: Outside) -> Any:
-    return length(x.variable, node.op.i + 1)
+    return get_length(x.variable, node.op.i + 1)
 
 
 RULES: dict[type, Any] = {

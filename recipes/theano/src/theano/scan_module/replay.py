@@ -98,13 +98,13 @@ def describe(scan: Scan) -> tuple[list[tuple[object, ...]], list[tuple[object, .
         root, *other_roots = memory.find_roots(var)
         return (
             fn.storage_map[var],
-            # The number of the variable whose memory it shares; -1 if there are several.
+            # The number of the variable whose memory `var` shares, or -1 for several variables.
             -1 if other_roots else numbers[root],
-            # Whether it is a tensor that neither Scan nor the virtual machine replaces.
+            # Whether `var` is a tensor that neither Scan nor the virtual machine replaces.
             isinstance(var.type, TensorType) and var not in replaced,
-            # Whether it has the same value in all steps.
+            # Whether `var` has the same value in all steps.
             isinstance(var, Constant) or var in constant,
-            # Whether it is an input or output of the inner function that changes in each step.
+            # Whether `var` is an input or output of the inner function that changes in each step.
             var in slots,
             var in fgraph.outputs,
         )

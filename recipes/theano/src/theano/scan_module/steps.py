@@ -83,8 +83,8 @@ def compiled_steps(scan: Scan) -> Callable[..., Any] | None:
 def make_call(function: Any, seconds: list[float]) -> Callable[[], None]:
     """Return a function without arguments that computes the outputs of a step.
 
-    It calls a Scan's inner function. If the virtual machine leaves updates to its caller, it copies
-    the last outputs to the inputs that have an update.
+    The returned function calls a Scan's inner function. If the virtual machine leaves updates to
+    its caller, the returned function copies the last outputs to the inputs that have an update.
 
     Args:
         function: the inner function.

@@ -38,7 +38,7 @@ def loops(inputs: Sequence[str], out: str, operator: str, index: str, fail: str)
         out: the C name of the array of the result's data, which is contiguous.
         operator: the C operator between a sparse and a dense element, such as "*".
         index: the index into the dense operand: "i", "i, j" or "j, i".
-        fail: C code that runs after an exception was set.
+        fail: C code to run after an exception is set.
     """
     data, indices, indptr, dense = inputs
     indices_of_dense = index.split(", ")

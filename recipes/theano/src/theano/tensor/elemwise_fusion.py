@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("theano.tensor.opt")
 
-# Functions that hash, print or pickle a Composite recurse for each op of a chain,
-# and Python's limit on recursion allows some hundreds.
+# Functions that hash, print or pickle a Composite recurse for each op of a chain. Python's
+# recursion limit allows chains of a few hundred ops.
 MAX_COMPOSITE_DEPTH = 40
 
 # A scalar operand of the fused node: the number of an input of the new node, or a scalar op and the
@@ -162,7 +162,9 @@ def can_generate(scalar_op: Any, outputs: Sequence[Variable]) -> bool:
 def find_composite(
     scalar_op: Any, operands: Sequence[Operand], arrays: Sequence[Variable]
 ) -> Any | None:
-    """Return the Composite that applies a scalar op to operands; equal arguments get the same one.
+    """Return the Composite that applies a scalar op to operands.
+
+    Return the same Composite for equal arguments.
 
     Args:
         scalar_op: the scalar op.

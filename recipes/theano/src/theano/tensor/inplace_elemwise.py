@@ -54,7 +54,7 @@ class Waiting:
         orderings = self.handler.orderings(fgraph)
         for node in nodes:
             parents = {x.owner for x in node.inputs if x.owner is not None}
-            self.before.append(self._up_to(parents.union(orderings.get(node, ()))))
+            self.before.append(self._collect_before(parents.union(orderings.get(node, ()))))
         _, _, destroyers = self.handler.refresh_droot_impact()
         self.destroyers: dict[Root, int] = {
             self.root(variable): self.number[node] for variable, node in destroyers.items()
@@ -65,7 +65,7 @@ class Waiting:
             if isinstance(feature, Supervisor):
                 self.protected.update(map(self.root, feature.protected))
 
-    def _viewed(self, variable: Variable) -> Variable:
+    def _find_viewed(self, variable: Variable) -> Variable:
         """Return the variable whose memory a view shares; return other variables unchanged."""
         while variable in self.handler.view_i:
             variable = self.handler.view_i[variable]
@@ -73,10 +73,10 @@ class Waiting:
 
     def root(self, variable: Variable) -> Root:
         """Return the root of a variable; the root of a view is the root of the viewed variable."""
-        variable = self._viewed(variable)
+        variable = self._find_viewed(variable)
         return variable if variable.owner is None else (self.number[variable.owner], variable.index)
 
-    def _up_to(self, nodes: Iterable[Apply]) -> int:
+    def _collect_before(self, nodes: Iterable[Apply]) -> int:
         """Return the bit set of nodes and of all nodes that run before them."""
         bits = 0
         for node in nodes:
@@ -104,7 +104,7 @@ class Waiting:
         Returns:
             Whether the graph would stay valid. If not, nothing is recorded.
         """
-        variable = self._viewed(node.inputs[i])
+        variable = self._find_viewed(node.inputs[i])
         root, number = self.root(variable), self.number[node]
         if (
             isinstance(variable, Constant)
@@ -120,7 +120,7 @@ class Waiting:
                     readers.add(client)
                 elif position != i:
                     return False
-        bits = self._up_to(readers - {"output"})
+        bits = self._collect_before(readers - {"output"})
         if bits >> number & 1:
             return False
         self.destroyers[root] = number
@@ -201,7 +201,8 @@ class Changes:
             if (
                 type(node.op) is self.op_type
                 # The C code of a Composite with several outputs may write an output before it reads
-                # the inputs of another output. Subclasses, such as UpdatesComposite, do not.
+                # the inputs of another output. Subclasses, such as UpdatesComposite, first read all
+                # inputs.
                 and (len(node.outputs) == 1 or type(node.op.scalar_op) is not scalar.Composite)
                 and not (large and getattr(node.outputs[0].type, "ndim", -1) == 0)
             ):
@@ -231,7 +232,7 @@ class Changes:
         self.waiting.begin()
         chosen: dict[int, int] = {}
         for position in positions:
-            for i in self._candidates(node, position, chosen):
+            for i in self._list_candidates(node, position, chosen):
                 if (position, i) not in refused and self.waiting.overwrite(node, i):
                     chosen[position] = i
                     break
@@ -258,7 +259,7 @@ class Changes:
         self.waiting.number[new] = self.waiting.number[node]
         return new
 
-    def _candidates(self, node: Apply, position: int, chosen: Mapping[int, int]) -> list[int]:
+    def _list_candidates(self, node: Apply, position: int, chosen: Mapping[int, int]) -> list[int]:
         """Return the indices of the inputs that an output may overwrite, best first.
 
         The best input of an update is the variable that it updates: then the new value need not be

@@ -35,7 +35,7 @@ def type_num(dtype: str) -> str:
     return dtype.upper().replace("THEANO_COMPLEX", "NPY_COMPLEX")
 
 
-def pattern_strings(broadcast: Sequence[Pattern]) -> tuple[str, ...]:
+def format_patterns(broadcast: Sequence[Pattern]) -> tuple[str, ...]:
     """Return patterns as strings, with a 1 for each dimension that is broadcast, otherwise a 0."""
     return tuple("".join("01"[x] for x in pattern) for pattern in broadcast)
 
@@ -205,7 +205,7 @@ def make_vectorized_loops(  # noqa: PLR0913, PLR0917 (Elemwise has these parts)
         C code of the declarations, checks, allocations and loops.
     """
     n, nd = len(names), len(broadcast[0])
-    strings = ", ".join(f'"{pattern}"' for pattern in pattern_strings(broadcast))
+    strings = ", ".join(f'"{pattern}"' for pattern in format_patterns(broadcast))
     decl = f"""
         PyArrayObject *arrays[{n}];
         npy_intp dims[{nd}];

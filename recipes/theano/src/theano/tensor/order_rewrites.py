@@ -20,7 +20,7 @@ Index = Any
 def merge_neighbours(
     sl1: slice, reverse1: int, sl2: slice, reverse2: int, len1: Variable
 ) -> tuple[Variable, Variable, Variable]:
-    """Merge two slices, the first of which has step 1 or -1; return start, stop and step.
+    """Merge two slices, and return start, stop and step. The first slice has step 1 or -1.
 
     Both slices are in canonical form, with 0 <= start <= stop <= length and a positive step. In a
     merged slice with a negative step, a stop before the first element would be -1, which Python
@@ -42,7 +42,7 @@ def merge_neighbours(
         start, stop, step = stop - 1, start - 1, -step
         stop = order.Order().switch(T.and_(T.lt(stop, 0), T.gt(start, stop)), -len1 - 1, stop)
     else:
-        start, stop = order.Order().slice(start, stop)
+        start, stop = order.Order().simplify_slice(start, stop)
     integers = order.Order()
     return integers.simplest(start), integers.simplest(stop), step
 

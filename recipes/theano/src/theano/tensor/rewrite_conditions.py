@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # A function of a node.
 Condition = Callable[["Apply"], bool]
+# A function of an input of a node.
+InputTest = Callable[["Variable"], bool]
 
 # Maps a local optimizer of Elemwise nodes to the classes of scalar ops that it changes.
 SCALAR_OPS: dict[Any, tuple[type, ...]] = {
@@ -67,10 +69,10 @@ OPS: dict[Any, tuple[type, ...]] = {
 
 # Conditions use these names, because each lookup in another module takes time.
 DimShuffle = elemwise.DimShuffle
-FILLS = (scalar.Second,)
-# The scalar ops of sums and of products.
+# The scalar ops of sums.
 SUMS = scalar.Add, scalar.Sub, scalar.Neg
-PRODUCTS = scalar.Mul, scalar.TrueDiv, scalar.Inv
+# The ops and scalar ops through which has_factor finds the factors of a variable.
+MULTIPLES = DimShuffle, scalar.Mul, scalar.TrueDiv, scalar.Inv, scalar.Neg
 
 
 def find_op_condition(lopt: Any) -> Callable[[Any], bool] | None:
@@ -171,9 +173,10 @@ def make_canonizer_condition(lopt: Any) -> Condition | None:
     # SIMPLIFIERS can change a fraction, so a Canonizer with them is tried on all fractions.
     is_simple = neutral is not None and not lopt.external_simplifiers
     simple_ops = scalar_ops if is_simple else scalar_ops[:1]
+    part_ops = DimShuffle, *scalar_ops
 
     def is_moved(constant: Variable, out: Variable) -> bool:
-        """Return False only for a constant that the Canonizer leaves in front of a sum."""
+        """Return whether the Canonizer may move or remove a constant in front of a sum."""
         value = lopt.get_constant(constant)
         dtype: str = out.type.dtype
         return (
@@ -189,12 +192,12 @@ def make_canonizer_condition(lopt: Any) -> Condition | None:
             return True
         first, *others = node.inputs
         for x in others:
-            if isinstance(x, gof.Constant) or is_computed_by(scalar_ops, x):
+            if isinstance(x, gof.Constant) or is_computed_by(part_ops, x):
                 return True
         if isinstance(first, gof.Constant):
             is_sum = isinstance(node.op.scalar_op, scalar_ops[0])
             return not is_sum or is_moved(first, node.outputs[0])
-        return is_computed_by(scalar_ops, first) or (
+        return is_computed_by(part_ops, first) or (
             isinstance(node.op.scalar_op, scalar_ops[1]) and first is others[0]
         )
 
@@ -207,37 +210,31 @@ NEUTRAL: dict[Any, int] = {opt.add_calculate: 0, opt.mul_calculate: 1}
 SIMPLIFIERS = opt.check_for_x_over_absX, nnet.softmax_simplifier
 
 
-def is_computed_by(scalar_ops: tuple[type, ...], x: Variable) -> bool:
-    """Return whether a DimShuffle, or an Elemwise of one of the scalar ops, computes a variable."""
+def is_computed_by(classes: tuple[type, ...], x: Variable) -> bool:
+    """Return whether the op, or the scalar op, that computes a variable has one of the classes."""
     owner = x.owner
     if owner is None:
         return False
     op = owner.op
-    return isinstance(op, DimShuffle) or isinstance(getattr(op, "scalar_op", None), scalar_ops)
-
-
-def has_scalar_op(scalar_ops: tuple[type, ...], x: Variable) -> bool:
-    """Return whether an Elemwise of one of the scalar ops computes a variable."""
-    owner = x.owner
-    return owner is not None and isinstance(getattr(owner.op, "scalar_op", None), scalar_ops)
+    return isinstance(getattr(op, "scalar_op", op), classes)
 
 
 def has_factor(scalar_ops: tuple[type, ...], x: Variable, depth: int = 10) -> bool:
-    """Return False only if no factor of a variable is computed by one of the scalar ops.
+    """Return whether one of the scalar ops may compute a factor of a variable.
 
-    The factors are found through products, negations and DimShuffles.
+    The function searches products, quotients, negations and DimShuffles for factors.
 
     Args:
         scalar_ops: the classes of scalar ops.
         x: the variable.
-        depth: the number of nodes that are followed; beyond them, the result is True.
+        depth: the number of levels of nodes to search; if there are more levels, return True.
     """
     owner = x.owner
     if owner is None:
         return False
-    if depth == 0 or has_scalar_op(scalar_ops, x):
+    if depth == 0 or is_computed_by(scalar_ops, x):
         return True
-    if not is_computed_by((*PRODUCTS, scalar.Neg), x):
+    if not is_computed_by(MULTIPLES, x):
         return False
     for factor in owner.inputs:
         if has_factor(scalar_ops, factor, depth - 1):
@@ -246,19 +243,14 @@ def has_factor(scalar_ops: tuple[type, ...], x: Variable, depth: int = 10) -> bo
 
 
 def may_be_zero(x: Variable) -> bool:
-    """Return False only if basic.get_scalar_constant_value does not return zero for a variable."""
+    """Return whether a variable may have the constant value zero.
+
+    If False, basic.get_scalar_constant_value does not return zero.
+    """
     if isinstance(x, gof.Constant):
         data = x.data
         return not isinstance(data, np.ndarray) or data.size != 1 or bool(data.item() == 0)
     return x.owner is not None and may_be_constant(x)
-
-
-def has_zero(node: Apply) -> bool:
-    """Return False only if no input of a node has the constant value zero."""
-    for x in node.inputs:
-        if may_be_zero(x):
-            return True
-    return False
 
 
 def has_only_constants(node: Apply) -> bool:
@@ -284,62 +276,47 @@ def is_useful(node: Apply) -> bool:
     return len(node.inputs) > 1 and isinstance(scalar_op, (scalar.Add, scalar.Mul))
 
 
-def make_op_condition(*ops: type) -> Condition:
-    """Return the condition that one of the ops computes an input."""
+def make_input_condition(test: InputTest) -> Condition:
+    """Return the condition that a test is True for an input of a node."""
 
+    def has_such_input(node: Apply) -> bool:
+        for x in node.inputs:
+            if test(x):
+                return True
+        return False
+
+    return has_such_input
+
+
+def make_owner_condition(*classes: type) -> Condition:
+    """Return the condition that an op, or a scalar op, of one of the classes computes an input."""
+
+    # make_input_condition with is_computed_by would take longer: it calls a function per input.
     def reads_op(node: Apply) -> bool:
         for x in node.inputs:
             owner = x.owner
-            if owner is not None and isinstance(owner.op, ops):
-                return True
+            if owner is not None:
+                op = owner.op
+                if isinstance(getattr(op, "scalar_op", op), classes):
+                    return True
         return False
 
     return reads_op
 
 
-def reads_fill(node: Apply) -> bool:
-    """Return whether a fill or a DimShuffle computes an input of a node."""
-    for x in node.inputs:
-        if is_computed_by(FILLS, x):
-            return True
-    return False
-
-
 def make_first_input_condition(*scalar_ops: type) -> Condition:
     """Return the condition that an Elemwise of one of the scalar ops computes the first input."""
-    return lambda node: bool(node.inputs) and has_scalar_op(scalar_ops, node.inputs[0])
-
-
-def make_input_condition(*scalar_ops: type) -> Condition:
-    """Return the condition that an Elemwise of one of the scalar ops computes an input."""
-
-    def reads_scalar_op(node: Apply) -> bool:
-        for x in node.inputs:
-            if has_scalar_op(scalar_ops, x):
-                return True
-        return False
-
-    return reads_scalar_op
-
-
-def make_factor_condition(*scalar_ops: type) -> Condition:
-    """Return the condition that one of the scalar ops computes a factor of an input."""
-
-    def has_such_factor(node: Apply) -> bool:
-        for x in node.inputs:
-            if has_factor(scalar_ops, x):
-                return True
-        return False
-
-    return has_such_factor
+    return lambda node: bool(node.inputs) and is_computed_by(scalar_ops, node.inputs[0])
 
 
 def may_be_constant(x: Variable, depth: int = 10) -> bool:
-    """Return False only if basic.get_scalar_constant_value finds no constant value of a variable.
+    """Return whether a variable may have a constant value.
+
+    If False, basic.get_scalar_constant_value finds no constant value.
 
     Args:
         x: the variable.
-        depth: the number of nodes that are followed; beyond them, the result is True.
+        depth: the number of levels of nodes to search; if there are more levels, return True.
     """
     if isinstance(x, gof.Constant) or depth == 0:
         return True
@@ -356,22 +333,22 @@ def may_be_constant(x: Variable, depth: int = 10) -> bool:
 # Maps other local optimizers to their conditions.
 CONDITIONS: dict[Any, Condition] = {
     opt.constant_folding: has_only_constants,
-    opt.local_elemwise_alloc: make_op_condition(basic.Alloc, DimShuffle),
-    opt.local_IncSubtensor_serialize: make_op_condition(
+    opt.local_elemwise_alloc: make_owner_condition(basic.Alloc, DimShuffle),
+    opt.local_IncSubtensor_serialize: make_owner_condition(
         subtensor.IncSubtensor, subtensor.AdvancedIncSubtensor1, subtensor.AdvancedIncSubtensor
     ),
-    opt.local_fill_sink: reads_fill,
-    opt.local_0_dot_x: lambda node: any(isinstance(x, gof.Constant) for x in node.inputs),
-    opt.local_mul_zero: has_zero,
-    opt.local_add_specialize: has_zero,
+    opt.local_fill_sink: make_owner_condition(DimShuffle, scalar.Second),
+    opt.local_0_dot_x: make_input_condition(lambda x: isinstance(x, gof.Constant)),
+    opt.local_mul_zero: make_input_condition(may_be_zero),
+    opt.local_add_specialize: make_input_condition(may_be_zero),
     opt.local_useless_elemwise: lambda node: not is_useful(node),
     opt.local_upcast_elemwise_constant_inputs: has_other_dtype,
-    opt.local_greedy_distributor: make_factor_condition(*SUMS),
-    opt.local_abs_merge: make_input_condition(scalar.Abs),
+    opt.local_greedy_distributor: make_input_condition(lambda x: has_factor(SUMS, x)),
+    opt.local_abs_merge: make_owner_condition(scalar.Abs),
     opt.local_merge_switch_same_cond: make_first_input_condition(scalar.Switch),
-    opt.local_mul_switch_sink: make_input_condition(scalar.Switch),
+    opt.local_mul_switch_sink: make_owner_condition(scalar.Switch),
     opt.local_mul_to_sqr: lambda node: node.inputs[:1] == node.inputs[-1:],
     opt.local_alloc_unary: lambda node: len(node.inputs) == 1,
     opt.local_expm1: make_first_input_condition(scalar.Exp),
-    sigm.local_sigm_times_exp: make_factor_condition(scalar.Exp),
+    sigm.local_sigm_times_exp: make_input_condition(lambda x: has_factor((scalar.Exp,), x)),
 }

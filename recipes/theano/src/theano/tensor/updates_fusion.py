@@ -94,7 +94,7 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
             shapes.join(node)
     for node in order:
         if node in chosen:
-            groups[shapes.of(node.outputs[0])].append(node)
+            groups[shapes.find_representative(node.outputs[0])].append(node)
     # The nodes that are not chosen and depend on a chosen node.
     dependent: set[Apply] = set()
     # The shapes of the groups that read a dependent node or a node of another group. Fusing them
@@ -107,9 +107,11 @@ def find_groups(fgraph: FunctionGraph) -> list[list[Apply]]:
                 if owner in dependent or owner in chosen:
                     dependent.add(node)
             elif owner in dependent or (
-                owner in chosen and shapes.of(variable) is not shapes.of(node.outputs[0])
+                owner in chosen
+                and shapes.find_representative(variable)
+                is not shapes.find_representative(node.outputs[0])
             ):
-                excluded.add(shapes.of(node.outputs[0]))
+                excluded.add(shapes.find_representative(node.outputs[0]))
     return [nodes for shape, nodes in groups.items() if len(nodes) > 1 and shape not in excluded]
 
 
@@ -123,7 +125,7 @@ class Shapes:
         """Start with each variable in a separate set."""
         self.parent: dict[Variable, Variable] = {}
 
-    def of(self, variable: Variable) -> Variable:
+    def find_representative(self, variable: Variable) -> Variable:
         """Return the representative of a variable's set, which identifies the shape."""
         root = variable
         while root in self.parent:
@@ -137,7 +139,8 @@ class Shapes:
         output = node.outputs[0]
         for variable in node.inputs:
             if variable.broadcastable == output.broadcastable:
-                input_root, output_root = self.of(variable), self.of(output)
+                input_root = self.find_representative(variable)
+                output_root = self.find_representative(output)
                 if input_root is not output_root:
                     self.parent[input_root] = output_root
 
@@ -221,12 +224,12 @@ def fuse(nodes: Sequence[Apply]) -> list[tuple[Variable, Variable]]:
 def make_op(
     nodes: Sequence[Apply], inputs: Sequence[Variable], outputs: Sequence[Variable]
 ) -> Elemwise | None:
-    """Make the Elemwise that computes outputs of nodes from their inputs; None if it is too large.
+    """Make the Elemwise that computes outputs of nodes; return None if it is too large.
 
     Args:
         nodes: the nodes, in topological order.
         inputs: the variables that the nodes read, without the outputs of the nodes.
-        outputs: the outputs that the Elemwise has.
+        outputs: the outputs of the Elemwise.
     """
     inner: dict[Variable, Any] = {x: scalar.get_scalar_type(x.dtype)() for x in inputs}
     for node in nodes:

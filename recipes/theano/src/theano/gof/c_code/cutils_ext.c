@@ -11,22 +11,22 @@ static PyObject *return_none(PyObject *Py_UNUSED(self), PyObject *Py_UNUSED(argu
     Py_RETURN_NONE;
 }
 
-/* A growing array of objects. It owns a reference to each of them. */
+/* A growing array of owned references. */
 typedef struct {
     PyObject **objects;
-    Py_ssize_t size, room;
+    Py_ssize_t size, capacity;
 } Stack;
 
 static int push(Stack *stack, PyObject *object) {
-    if (stack->size == stack->room) {
-        Py_ssize_t room = stack->room ? 2 * stack->room : 64;
-        PyObject **objects = PyMem_Resize(stack->objects, PyObject *, room);
+    if (stack->size == stack->capacity) {
+        Py_ssize_t capacity = stack->capacity ? 2 * stack->capacity : 64;
+        PyObject **objects = PyMem_Resize(stack->objects, PyObject *, capacity);
         if (!objects) {
             PyErr_NoMemory();
             return -1;
         }
         stack->objects = objects;
-        stack->room = room;
+        stack->capacity = capacity;
     }
     stack->objects[stack->size++] = Py_NewRef(object);
     return 0;
@@ -40,30 +40,30 @@ static void drop(Stack *stack) {
  * full. The objects must live longer than the set. */
 typedef struct {
     PyObject **slots;
-    size_t size, room;
+    size_t size, capacity;
 } AddressSet;
 
 /* Return the slot of an object, or the free slot for it. */
 static PyObject **find_slot(const AddressSet *set, PyObject *object) {
     size_t i = ((size_t)object >> 4) * 0x9E3779B97F4A7C15u >> 32;
-    for (i &= set->room - 1; set->slots[i] && set->slots[i] != object;)
-        i = (i + 1) & (set->room - 1);
+    for (i &= set->capacity - 1; set->slots[i] && set->slots[i] != object;)
+        i = (i + 1) & (set->capacity - 1);
     return set->slots + i;
 }
 
 static int contains(const AddressSet *set, PyObject *object) {
-    return set->room && *find_slot(set, object);
+    return set->capacity && *find_slot(set, object);
 }
 
 static int add(AddressSet *set, PyObject *object) {
-    if (2 * set->size >= set->room) {
-        AddressSet larger = {NULL, set->size, set->room ? 4 * set->room : 64};
-        larger.slots = PyMem_Calloc(larger.room, sizeof(PyObject *));
+    if (2 * set->size >= set->capacity) {
+        AddressSet larger = {NULL, set->size, set->capacity ? 4 * set->capacity : 64};
+        larger.slots = PyMem_Calloc(larger.capacity, sizeof(PyObject *));
         if (!larger.slots) {
             PyErr_NoMemory();
             return -1;
         }
-        for (size_t i = 0; i < set->room; i++)
+        for (size_t i = 0; i < set->capacity; i++)
             if (set->slots[i])
                 *find_slot(&larger, set->slots[i]) = set->slots[i];
         PyMem_Free(set->slots);
@@ -80,7 +80,7 @@ static int add(AddressSet *set, PyObject *object) {
 static int push_missing(PyObject *variables, PyObject *inputs, const AddressSet *sorted,
                         Stack *missing, PyObject *owner_name) {
     PyObject *items =
-        PySequence_Fast(variables, "the inputs of a node are no sequence");
+        PySequence_Fast(variables, "the inputs of a node are not a sequence");
     int status = items ? 0 : -1;
     for (Py_ssize_t i = 0; status == 0 && i < PySequence_Fast_GET_SIZE(items); i++) {
         PyObject *variable = PySequence_Fast_GET_ITEM(items, i);

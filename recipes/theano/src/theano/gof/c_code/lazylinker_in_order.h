@@ -45,8 +45,8 @@ static Py_ssize_t call_thunks(CLazyLinker *self) {
 }
 
 /**
-  Compute all nodes of a function without lazy nodes in order, by its replay if it has
-  one. Return 0, or 1 with an exception set.
+  Compute all nodes of a function without lazy nodes, in order. Use the function's
+  replay if there is one. Return 0, or 1 with an exception set.
   */
 static int call_in_order(CLazyLinker *self) {
     Py_ssize_t failed;

@@ -3,8 +3,8 @@
  *
  * The code of a function computes one element without branches. From this code, g++
  * also generates SIMD variants that compute several elements. All variants give the
- * same bits, because -ffp-contract=off restricts fused multiply-add to calls of fma.
- * Errors are below 1 unit in the last place, and below 2.4 units for tanh.
+ * same bits: with -ffp-contract=off, g++ fuses a product and a sum only for calls of
+ * fma. Errors are below 1 unit in the last place, and below 2.4 units for tanh.
  * recipes/theano/functions_constants.py prints the constants. */
 
 #include <stdint.h>

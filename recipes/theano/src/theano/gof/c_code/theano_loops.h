@@ -32,8 +32,8 @@ void *PyCapsule_Import(const char *name, int no_block);
 #endif
 
 #ifndef _MATH_H
-/* Declare the functions of <math.h> that most loops call. To parse <math.h> itself
- * would take 72 of the 186 ms in which g++ compiles a small module. Each function has
+/* Declare the functions of <math.h> that most loops call. Parsing <math.h> itself would
+ * take 72 of the 186 ms in which g++ compiles a small module. Each function has
  * three overloads: for float, for double, and a template that converts all other types
  * to double. */
 #define THEANO_MATH_1(name)                                                            \
@@ -116,8 +116,8 @@ struct theano_elemwise_op {
      * an input. The loops are nested in the memory order of array number `like`: its
      * largest stride is the outermost loop. */
     int like;
-    /* For the inputs, then for the outputs: the number of the storage among those that
-     * `instantiate` takes. */
+    /* For the inputs, then for the outputs: the number of the storage among the
+     * arguments of `instantiate`. */
     const int *storages;
     /* For the inputs, then for the outputs: NumPy's type number. */
     const int *types;

@@ -12,7 +12,7 @@
 /* THEANO_FIRST: the first step, which computes all nodes. THEANO_REPEATED: a later
  * step, which skips the invariant nodes and may replay recorded operations.
  * THEANO_TIMED: a later step whose thunks are timed; it skips the invariant nodes and
- * calls the thunks of all others. */
+ * calls the thunks of all other nodes. */
 enum theano_replay_mode { THEANO_FIRST, THEANO_REPEATED, THEANO_TIMED };
 
 typedef struct theano_replay theano_replay;

@@ -71,9 +71,9 @@ THEANO_RARE void theano_dims_differ(int i, int i_dim, npy_intp i_size, int j, in
 }
 
 /* Return an array with the dimensions `dims` for an output. `old` is the output's
- * previous array or NULL. Return `old` if it has these dimensions (the usual case) or
- * if NumPy can resize it. Otherwise release it and return a new array, or NULL with an
- * exception set. `fortran` selects Fortran order, and is used only if `old` is NULL. */
+ * previous array or NULL. Return `old` if it is C-contiguous with these dimensions (the
+ * usual case) or if NumPy can resize it. Otherwise release it and return a new array,
+ * or NULL with an exception set. `fortran` selects Fortran order if `old` is NULL. */
 THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp *dims,
                                            int type_num, int fortran) {
     PyArray_Dims new_dims = {dims, nd};
@@ -94,7 +94,7 @@ THEANO_SHARED PyArrayObject *theano_output(PyArrayObject *old, int nd, npy_intp 
     return old;
 }
 
-/* Set the elements of `to` to the elements of `from`, or add these to them if `add` is
+/* Copy the elements of `from` to `to`, or add them to the elements of `to` if `add` is
  * true, in nd nested loops. Strides are in bytes. */
 template <typename T>
 static void theano_few_loops(bool add, int nd, const npy_intp *dims, char *to,
@@ -264,8 +264,8 @@ static int theano_shuffle(PyArrayObject *input, PyArrayObject **res, int referen
             return -1;
     }
 
-    /* Dimensions of length 1 get the strides of a contiguous array, as NumPy's reshape
-     * does it. */
+    /* Dimensions of length 1 get the strides of a contiguous array, as in NumPy's
+     * reshape. */
     npy_intp next = PyArray_ITEMSIZE(input);
     for (int i = nd_out - 1; i >= 0; --i) {
         const int from = order[i];
@@ -383,7 +383,7 @@ THEANO_SHARED int theano_walk_loops(int last, const npy_intp *sizes,
     }
 }
 
-/* Runs loops in the calling thread, as the parameter `walk` of theano_run_loops.
+/* An argument `walk` of theano_run_loops that runs the loops in the calling thread.
  * in_threads (thunks/threads.h) runs them in several threads. */
 struct theano_serial {
     template <typename Run>

@@ -9,7 +9,6 @@ claim never waits for another claim, so there is no deadlock.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import functools
 import logging
@@ -18,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from theano import config
-from theano.gof import lock_files
+from theano.gof import lock_files, module_files
 
 _logger = logging.getLogger("theano.gof.compilelock")
 
@@ -28,9 +27,6 @@ FILE = Path("lock_dir", "functions")
 # The values of a graph's byte. MAKING: a process is making the function, or was killed before it
 # finished. MADE: the function's graph was optimized and its modules were compiled.
 MAKING, MADE = b"\0", b"\1"
-# With less free space than this, in bytes, nothing can be cached. Then processes do not wait,
-# because waiting would gain nothing.
-ROOM = 2**23
 
 
 class Claims:
@@ -62,7 +58,7 @@ class Claims:
             if not self.depth:
                 if self.file is not None and self.path:
                     with contextlib.suppress(OSError):
-                        os.pwrite(self.file, MADE, byte_offset(self.path))
+                        os.pwrite(self.file, MADE, compute_byte_offset(self.path))
                 self.release()
 
     def claim(self, path: Path) -> None:
@@ -76,17 +72,16 @@ class Claims:
         if not self.depth or self.path:
             return
         try:
-            space = os.statvfs(config.compiledir)
-            if space.f_bavail * space.f_frsize >= ROOM:
-                file = Path(config.compiledir, FILE)
-                file.parent.mkdir(0o755, exist_ok=True)
-                self.file = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+            # On a full disk, nothing can be cached. Then processes do not wait, because waiting
+            # would gain nothing.
+            if module_files.has_room(config.compiledir):
+                self.file = lock_files.open_lock(Path(config.compiledir, FILE))
                 is_done = is_made(self.file, path) and path.exists()
                 waited = lock_byte(self.file, path, fcntl.LOCK_SH if is_done else fcntl.LOCK_EX)
                 # After a wait, do not require the cache entry: some graphs are never cached.
                 is_done = is_done or (is_made(self.file, path) and (waited or path.exists()))
                 if not is_done:
-                    os.pwrite(self.file, MAKING, byte_offset(path))
+                    os.pwrite(self.file, MAKING, compute_byte_offset(path))
                     self.path = path
         except OSError as error:
             # If the file system has no locks, each process makes the function for itself.
@@ -107,7 +102,7 @@ class Claims:
         self.depth = 0
 
 
-def byte_offset(path: Path) -> int:
+def compute_byte_offset(path: Path) -> int:
     """Return the offset of a graph's byte in the lock file.
 
     The offset is less than 2**20. If two graphs have the same byte, their processes wait for each
@@ -129,7 +124,7 @@ def is_made(file: int, path: Path) -> bool:
     Raises:
         OSError: the file cannot be read.
     """
-    return os.pread(file, 1, byte_offset(path)) == MADE
+    return os.pread(file, 1, compute_byte_offset(path)) == MADE
 
 
 @functools.cache
@@ -149,15 +144,11 @@ def lock_byte(file: int, path: Path, kind: int) -> bool:
     Raises:
         OSError: the file system supports no locks.
     """
-    try:
-        fcntl.lockf(file, kind | fcntl.LOCK_NB, 1, byte_offset(path))
-    except OSError as error:
-        if error.errno not in (errno.EACCES, errno.EAGAIN):
-            raise
-        with lock_files.report_wait(log_wait):
-            fcntl.lockf(file, kind, 1, byte_offset(path))
-        return True
-    return False
+    if lock_files.try_lock(file, kind, 1, compute_byte_offset(path)):
+        return False
+    with lock_files.report_wait(log_wait):
+        fcntl.lockf(file, kind, 1, compute_byte_offset(path))
+    return True
 
 
 claims = Claims()

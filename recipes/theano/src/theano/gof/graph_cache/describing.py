@@ -117,8 +117,8 @@ class Describer:
     def describe_object(self, value: Any) -> str:
         """Describe an object that is not of a built-in class.
 
-        The description contains the state that pickle stores. Exceptions are Ops with an inner
-        graph, which is described node by node, and state that differs between processes.
+        The description contains the state that pickle stores, except state that differs between
+        processes. If an Op has an inner graph, the graph is described node by node.
 
         Raises:
             NotDescribable: the object has no reliable description.
@@ -130,7 +130,7 @@ class Describer:
             return describe_array(value)
         if isinstance(value, (graph.Variable, graph.Apply, FunctionGraph)):
             raise NotDescribable(value)
-        if (arguments := constructor_arguments(value)) is not None:
+        if (arguments := get_constructor_arguments(value)) is not None:
             inputs, outputs, other_arguments = arguments
             parts = [describe_name(kind), self.describe_graph(inputs, outputs)]
             return ",".join([*parts, self.describe(other_arguments)])
@@ -250,7 +250,7 @@ def is_trusted(value: Any) -> bool:
     return packages[0] in TRUSTED and "tests" not in packages
 
 
-def constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
+def get_constructor_arguments(op: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
     """Return the arguments that make an equal op, if the op has an inner graph.
 
     Returns:

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 import theano
 from theano.gof import graph
 from theano.gof.fg import FunctionGraph
-from theano.gof.graph_cache.describing import constructor_arguments
+from theano.gof.graph_cache.describing import get_constructor_arguments
 from theano.gof.graph_cache.tags import Trace, get_traces, select_tags
 
 if TYPE_CHECKING:
@@ -31,11 +31,19 @@ if TYPE_CHECKING:
 
 
 class Pickler(pickle.Pickler):
-    """Pickle graphs of any depth as lists of nodes, including the inner graphs of Ops.
+    """Pickle an optimized graph as a list of its nodes.
 
-    A stack trace is stored as two indices into `Describer.traces`. A name is stored as a number in
-    `Describer.names` and a suffix: if x has the number 0, the name x[t] is stored as (0, "[t]").
-    When another process unpickles the graph, its own traces and names replace them.
+    The inner graph of an Op, such as a Scan, is pickled as a list too.
+
+    The process that unpickles the graph has the same graph before optimization, but its variables
+    can have other stack traces and names. So traces and names are not pickled. They are replaced by
+    their positions in the Describer, which has visited the graph before optimization:
+
+    - A trace is replaced by (i, j), its indices in `Describer.traces`.
+    - A name is replaced by its number in `Describer.names`, and by the text that an optimizer has
+      added to it. If the name x has the number 0, x[t] is replaced by (0, "[t]").
+
+    Unpickler finds the traces and names at these positions in the Describer of its own process.
     """
 
     def __init__(self, file: IO[bytes], describer: Describer) -> None:
@@ -55,7 +63,7 @@ class Pickler(pickle.Pickler):
         """
         if isinstance(value, (graph.Variable, graph.Apply, FunctionGraph)):
             raise pickle.PicklingError(f"{value} is not part of the graph")
-        if (arguments := constructor_arguments(value)) is not None:
+        if (arguments := get_constructor_arguments(value)) is not None:
             inputs, outputs, other_arguments = arguments
             nodes = graph.io_toposort(inputs, outputs)
             return make_op, (

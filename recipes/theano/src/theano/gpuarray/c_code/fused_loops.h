@@ -1,4 +1,4 @@
-/* Functions by which the host computes and checks the shapes of a GpuFusedLoops. A
+/* Functions that the host calls to compute and check the shapes of a GpuFusedLoops. A
  * function that can fail returns 0, or sets an exception and returns -1. Shapes and
  * strides are arrays of nd elements. */
 #ifndef THEANO_FUSED_LOOPS_H
@@ -60,7 +60,7 @@ static inline int fused_join(const size_t *left, const size_t *right, unsigned n
     return 0;
 }
 
-/* Normalize the bounds of a slice with step 1 of a dimension: afterwards,
+/* Normalize the bounds of a slice with step 1, so that
  * 0 <= *begin <= *end <= length. */
 static inline void fused_slice(ssize_t length, ssize_t *begin, ssize_t *end) {
     ssize_t *bounds[] = {begin, end};

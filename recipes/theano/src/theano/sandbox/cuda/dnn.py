@@ -81,8 +81,8 @@ def dnn_conv3d(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
 ) -> Any:
     """Convolve 3-D images with 3-D filters.
 
-    The arguments are those of dnn_conv, except that images and filters have one more dimension at
-    the end, and subsample has three strides.
+    The arguments are as for dnn_conv, but images and filters have a third spatial dimension at the
+    end, and subsample has three strides.
     """
     flip = _flips_filters(conv_mode)
     return abstract_conv.conv3d(

@@ -59,12 +59,13 @@ cuda_available = False
 cuda_enabled = False
 cuda_initialization_error_message = "Theano 1.0 has no theano.sandbox.cuda back end"
 
-# Maps a name that cannot work to its replacement. The names of ops need no entry: by default,
-# make_error suggests theano.gpuarray's op of the same name.
+# Maps a name that cannot work to its replacement. Ops need no entry: GpuOp suggests
+# theano.gpuarray's op of the same name. Other names without an entry have no replacement.
 REPLACEMENTS: Mapping[str, str] = {
     "CURAND_RandomStreams": "theano.sandbox.rng_mrg.MRG_RandomStreams",
     "CudaNdarray": "pygpu.gpuarray.GpuArray, or a NumPy array on the CPU",
     "CudaNdarrayConstant": "theano.tensor.TensorConstant",
+    "CudaNdarraySharedVariable": "theano.shared",
     "CudaNdarrayType": "theano.gpuarray.type.GpuArrayType, or theano.tensor.TensorType on the CPU",
     "CudaNdarrayVariable": "theano.tensor.TensorVariable",
     "GpuOp": "theano.gpuarray.basic_ops.GpuKernelBase, or theano.Op on the CPU",
@@ -75,8 +76,6 @@ REPLACEMENTS: Mapping[str, str] = {
     "mem_info": "theano.gpuarray.type.get_context(None).free_gmem",
     "shared_constructor": "theano.shared",
 }
-# Names without a replacement. The names local_gpu_* have no replacement either.
-WITHOUT_REPLACEMENT = frozenset(("active_device_name", "active_device_number", "device_properties"))
 
 
 class OldBackEnd(ImportError, SkipTest):
@@ -87,29 +86,24 @@ class OldBackEnd(ImportError, SkipTest):
     """
 
 
-def make_error(name: str, replacement: str = "", *, advice: str = "") -> OldBackEnd:
+def make_error(name: str, advice: str = "") -> OldBackEnd:
     """Return the error for a name of the old back end that cannot work.
 
     Args:
         name: the name, or a call such as "use('gpu0')".
-        replacement: the code to write instead; by default the op of this name.
-        advice: what to do instead, if it is not to write a replacement.
+        advice: the next step. The default names the replacement in REPLACEMENTS.
     """
-    problem = (
+    if not advice and name in REPLACEMENTS:
+        advice = f"write {REPLACEMENTS[name]}"
+    ending = f": {advice}" if advice else ". It has no replacement: remove the call."
+    return OldBackEnd(
         f"{name} belongs to theano.sandbox.cuda, the old GPU back end, which Theano 1.0 does not"
-        " have"
+        f" have{ending}"
     )
-    if name in WITHOUT_REPLACEMENT or name.startswith("local_gpu_"):
-        return OldBackEnd(f"{problem}. It has no replacement: remove the call.")
-    if not replacement:
-        replacement = (
-            f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
-        )
-    return OldBackEnd(f"{problem}: {advice or f'write {replacement}'}")
 
 
 def find_name(name: str) -> Any:
-    """Return the placeholder for a name of theano.sandbox.cuda; most raise an error when called.
+    """Return the placeholder for a name of theano.sandbox.cuda. Most placeholders raise an error.
 
     The modules of theano.sandbox.cuda import this function as their ``__getattr__``.
 
@@ -118,7 +112,7 @@ def find_name(name: str) -> Any:
         AttributeError: the old back end had no such name.
     """
     if name in TYPES:
-        raise make_error(name, f"theano.tensor.{name}")
+        raise make_error(name, f"write theano.tensor.{name}")
     if name in __all__:
         return globals()[name]
     if name.startswith("Gpu"):
@@ -142,7 +136,7 @@ def make_placeholder(name: str) -> Callable[..., Any]:
     """Return a function of this name that can be imported and raises OldBackEnd when called."""
 
     def raise_error(*arguments: Any, **options: Any) -> Any:
-        raise make_error(name, REPLACEMENTS.get(name, ""))
+        raise make_error(name)
 
     raise_error.__name__ = name
     return raise_error
@@ -162,17 +156,13 @@ shared_constructor = make_placeholder("shared_constructor")
 class CudaNdarray:
     """Placeholder for isinstance; it has no instances."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CudaNdarray", REPLACEMENTS["CudaNdarray"])
+    __init__ = make_placeholder("CudaNdarray")
 
 
 class CURAND_RandomStreams:
     """Placeholder for the generator of random numbers on the GPU; it has no instances."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CURAND_RandomStreams", REPLACEMENTS["CURAND_RandomStreams"])
+    __init__ = make_placeholder("CURAND_RandomStreams")
 
 
 class GpuOp(gof.Op):
@@ -184,7 +174,8 @@ class GpuOp(gof.Op):
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Raise OldBackEnd."""
         name = type(self).__name__
-        raise make_error(name, REPLACEMENTS.get(name, ""))
+        op = f"theano.gpuarray's {name} with the flag device=cuda, or an op of theano.tensor"
+        raise make_error(name, f"write {REPLACEMENTS.get(name, op)}")
 
 
 @cache
@@ -228,9 +219,7 @@ host_from_gpu = HostFromGpu()
 class CudaNdarrayType(tensor.TensorType):
     """Placeholder without instances: unpickling an instance of the old class makes a TensorType."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CudaNdarrayType", REPLACEMENTS["CudaNdarrayType"])
+    __init__ = make_placeholder("CudaNdarrayType")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Change this object into a float32 TensorType with the pickled broadcastable pattern."""
@@ -242,17 +231,13 @@ class CudaNdarrayType(tensor.TensorType):
 class CudaNdarrayVariable(tensor.TensorVariable):
     """Placeholder for isinstance; it has no instances."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CudaNdarrayVariable", REPLACEMENTS["CudaNdarrayVariable"])
+    __init__ = make_placeholder("CudaNdarrayVariable")
 
 
 class CudaNdarrayConstant(tensor.TensorConstant):
     """Placeholder for isinstance; it has no instances."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CudaNdarrayConstant", REPLACEMENTS["CudaNdarrayConstant"])
+    __init__ = make_placeholder("CudaNdarrayConstant")
 
 
 class CudaNdarraySharedVariable(tensor.sharedvar.TensorSharedVariable):
@@ -261,9 +246,7 @@ class CudaNdarraySharedVariable(tensor.sharedvar.TensorSharedVariable):
     Unpickling an instance of the old class makes a TensorSharedVariable.
     """
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        """Raise OldBackEnd."""
-        raise make_error("CudaNdarraySharedVariable", "theano.shared")
+    __init__ = make_placeholder("CudaNdarraySharedVariable")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Change this object into a shared variable on the CPU."""
@@ -296,7 +279,7 @@ def use(device: str, *arguments: Any, **options: Any) -> None:
     current_device = str(device).replace("gpu", "cuda", 1)
     raise make_error(
         f"use({device!r})",
-        f"theano.gpuarray.use({current_device!r}) or set the flag device={current_device};"
+        f"write theano.gpuarray.use({current_device!r}) or set the flag device={current_device};"
         " on a machine without a GPU, remove the line",
     )
 
@@ -312,7 +295,7 @@ def set_cuda_disabled() -> None:
 def handle_shared_float32(tf: bool) -> None:
     """Raise OldBackEnd if shared variables of float32 should move to the GPU."""
     if tf:
-        raise make_error("handle_shared_float32(True)", advice="set the flag device=cuda")
+        raise make_error("handle_shared_float32(True)", "set the flag device=cuda")
 
 
 def dnn_available() -> bool:
@@ -325,7 +308,7 @@ dnn_available.msg = cuda_initialization_error_message  # type: ignore[attr-defin
 
 def dnn_version() -> Any:
     """Raise OldBackEnd."""
-    raise make_error("dnn_version()", "theano.gpuarray.dnn.version()")
+    raise make_error("dnn_version()", "write theano.gpuarray.dnn.version()")
 
 
 def register_opt(*tags: str, **options: Any) -> Callable[[Any], Any]:

@@ -73,10 +73,13 @@ static PyMethodDef methods[] = {
     {"make_replay", make_replay, METH_VARARGS,
      "Return a replay for the inner function of a Scan."},
     {"forget", forget, METH_O,
-     "Discard the recording of a replay; return the numbers of replayed steps and of "
-     "thunks that they called."},
+     "Discard the recording of a replay; return the number of replayed steps, and the "
+     "number of thunks that these steps called."},
     {"set_threads", set_threads, METH_O,
      "Set the largest number of threads that run the loops of an op."},
+    {"enable_products", enable_products, METH_O,
+     "Let kernels or the BLAS compute small matrix products; return whether kernels "
+     "compute them."},
     {"set_loops", set_loops, METH_VARARGS,
      "Let an op with a chain use the compiled loops of a module."},
     {"module_of", module_of, METH_VARARGS,

@@ -32,8 +32,8 @@ ARITHMETIC = (
     *(scalar.Maximum, scalar.Minimum, scalar.Clip),
 )
 COMPARISONS = (scalar.LT, scalar.GT, scalar.LE, scalar.GE, scalar.EQ, scalar.NEQ)
-# The ops with any number of operands. An instance in a graph may choose the dtype of its result by
-# the number of an operand. Chains use these instances, which do not, for two operands.
+# The ops with any number of operands, and the instances that chains apply to two operands. An
+# instance in a graph may take the dtype of its result from the operand at a certain position.
 NARY = {scalar.Add: scalar.add, scalar.Mul: scalar.mul}
 # The ops that convert a number to a dtype.
 CONVERSIONS = {
@@ -142,7 +142,7 @@ class Chain:
 
         Args:
             operands: the numbers of the operands.
-            dtype: the dtype that the common dtype must be.
+            dtype: the required common dtype, or None for any dtype.
 
         Raises:
             Unavailable: the operands have no common dtype, or their common dtype is not `dtype`.
@@ -171,15 +171,15 @@ def encode(chain: Chain, n_arrays: int, outputs: Sequence[tuple[int, int]]) -> n
         outputs: pairs of the number of an array and of the value to write to it.
     """
     steps, copies = chain.steps, outputs
-    # The last step can write to the array itself. If there are several outputs, an output may
-    # overwrite an array that later steps read, so outputs are copied after the last step.
+    # The last step writes a single output directly to its array. With several outputs, a direct
+    # write could overwrite an array that later steps read, so copies follow the last step.
     ((array, value), *others) = outputs
     if not others and steps[-1][1][-1] == value:
         address, (*operands, _) = steps[-1]
         steps, copies = [*steps[:-1], (address, [*operands, array])], []
     last_uses = {value: i for i, (_, values) in enumerate(steps) for value in values}
     last_uses.update((value, len(steps)) for _, value in copies)
-    # A value gets the temporary array of a value with the same dtype that is not used any more.
+    # A value reuses the temporary array of a dead value with the same dtype.
     numbers = {i: i for i in range(n_arrays)}
     free: dict[str, list[int]] = {}
     dtypes = chain.dtypes[:n_arrays]

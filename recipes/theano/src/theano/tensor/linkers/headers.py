@@ -20,13 +20,13 @@ DTYPES = {"bool", *SIGNED, "uint8", "uint16", "uint32", "uint64", *FLOATS}
 
 
 @functools.cache
-def math_dtypes() -> dict[type, Collection[str]]:
+def list_math_dtypes() -> dict[type, Collection[str]]:
     """Map classes of scalar ops to the common dtypes of operands for which they need <math.h>.
 
     For other dtypes of DTYPES, theano_loops.h declares all names in the C code and the support code
     of the op. A class that is not in the table needs a complete module.
     """
-    # Theano imports these modules after this one.
+    # Theano imports these modules after this module.
     from theano.tensor import xlogx  # noqa: PLC0415
     from theano.tensor.nnet import nnet, sigm  # noqa: PLC0415
 
@@ -65,7 +65,7 @@ def get_dtypes(variables: Iterable[Variable]) -> list[str]:
     return [variable.dtype for variable in variables]
 
 
-def needed_headers(op: Any, operands: Iterable[str], variables: Iterable[str]) -> set[str]:
+def find_headers(op: Any, operands: Iterable[str], variables: Iterable[str]) -> set[str]:
     """Return the headers that the C code of a scalar op needs, besides theano_loops.h.
 
     Args:
@@ -81,9 +81,9 @@ def needed_headers(op: Any, operands: Iterable[str], variables: Iterable[str]) -
     if isinstance(op, scalar.Composite):
         headers: set[str] = set()
         for node in op.fgraph.apply_nodes:
-            headers |= needed_headers(node.op, get_dtypes(node.inputs), get_dtypes(node.outputs))
+            headers |= find_headers(node.op, get_dtypes(node.inputs), get_dtypes(node.outputs))
         return headers
-    dtypes = math_dtypes().get(type(op))
+    dtypes = list_math_dtypes().get(type(op))
     if dtypes is None:
         return {PYTHON}
     return {MATH} if dtypes and scalar.upcast(*operands) in dtypes else set()

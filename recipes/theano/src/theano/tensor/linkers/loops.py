@@ -16,7 +16,7 @@ from theano.gof.linker_parts import computed_once, is_builtin, linker_types
 from theano.tensor import elemwise, thunks_ext
 from theano.tensor import loops_cgen as cgen
 from theano.tensor.linkers import chains, shipped_loops
-from theano.tensor.linkers.headers import MATH, PYTHON, get_dtypes, needed_headers
+from theano.tensor.linkers.headers import MATH, PYTHON, find_headers, get_dtypes
 from theano.tensor.linkers.loop_modules import Loops, LoopsModule
 from theano.tensor.linkers.op_descriptions import OpDescription
 
@@ -72,7 +72,7 @@ class LoopsLinker(CLinker):
         # Use -O2 with vectorization: the other passes of -O3 take time, and improve other kinds of
         # loops only.
         flags = ["-O2" if flag == "-O3" else flag for flag in self.compile_args()]
-        # Round after each scalar op, so that a fused loop computes the bits of separate loops.
+        # Round after each scalar op, so that fused and separate loops compute the same bits.
         return [*flags, "-ftree-vectorize", "-ffp-contract=off", "-pipe", "-nodefaultlibs"]
 
     def compile_arguments(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class LoopsLinker(CLinker):
         with contextlib.suppress(utils.MethodNotDefined):
             support_code.append(op.c_support_code_apply(node, name))
         task = cgen.choose_functions(op.task_code(node, name, inames, onames, sub, fail))
-        needed = needed_headers(
+        needed = find_headers(
             scalar_op, get_dtypes(node.inputs), get_dtypes(node.inputs + node.outputs)
         )
         if PYTHON in needed:
@@ -177,10 +177,10 @@ class LoopsLinker(CLinker):
             inputs,
             node.outputs,
             loops,
-            # Follow the memory order of the last overwritten input; without one, of the last array.
+            # Follow the memory order of the last overwritten input, or else of the last array.
             like=([i for i in overwritten if i >= 0] or [len(arrays) - 1])[-1],
             overwritten=tuple(overwritten),
-            broadcast=cgen.pattern_strings(broadcast),
+            broadcast=cgen.format_patterns(broadcast),
             assumes_contiguous=not can_fail and bool(broadcast[0]),
         )
 

@@ -9,7 +9,7 @@ from theano import config, scalar
 from theano.gof.linker_parts import is_builtin, linker_types
 from theano.tensor import elemwise
 from theano.tensor import loops_cgen as cgen
-from theano.tensor.linkers.headers import PYTHON, needed_headers
+from theano.tensor.linkers.headers import PYTHON, find_headers
 from theano.tensor.linkers.loop_modules import Loops
 from theano.tensor.linkers.loops import LoopsLinker
 from theano.tensor.type import TensorType
@@ -32,16 +32,16 @@ class ReductionLinker(LoopsLinker):
             return None
         input, output = node.inputs + node.outputs
         acc_dtype = getattr(op, "acc_dtype", None) or output.dtype
-        initial_value = identity(scalar_op, input.dtype)
+        initial_value = find_identity(scalar_op, input.dtype)
         if initial_value is None:
             return None
         dtype, acc = (TensorType(name, ()).dtype_specs()[1] for name in (input.dtype, acc_dtype))
         task = op.task_code(node, "acc_i", "x_i", {"fail": "{return -1;}"})
         dtypes = (acc_dtype, input.dtype)
-        headers = needed_headers(scalar_op, dtypes, dtypes)
+        headers = find_headers(scalar_op, dtypes, dtypes)
         if PYTHON in headers:
             return None
-        number = literal(np.asarray(initial_value).astype(acc_dtype), acc)
+        number = make_literal(np.asarray(initial_value).astype(acc_dtype), acc)
         reduced = "".join("01"[i in axes] for i in range(input.ndim))
         description = self.describe_op(
             [input],
@@ -59,7 +59,7 @@ class ReductionLinker(LoopsLinker):
         return Loops(sorted(headers), [], description)
 
 
-def identity(scalar_op: Any, dtype: str) -> Any:
+def find_identity(scalar_op: Any, dtype: str) -> Any:
     """Return the initial value of a reduction over elements of a dtype, or None if unknown."""
     if hasattr(scalar_op, "identity"):
         return scalar_op.identity
@@ -74,7 +74,7 @@ def identity(scalar_op: Any, dtype: str) -> Any:
     return getattr(np.iinfo(dtype), "max" if sign > 0 else "min")
 
 
-def literal(value: np.ndarray, ctype: str) -> str:
+def make_literal(value: np.ndarray, ctype: str) -> str:
     """Return the value of a 0-d array as a C literal of the type `ctype`."""
     if value.dtype.kind != "f":
         return f"({ctype})0x{int(value) % 2**64:x}ull"

@@ -33,7 +33,16 @@ def load_library() -> ctypes.CDLL | None:
 
 
 def hash_functions(linker: LoopsLinker, loops: Loops) -> str:
-    """Return the suffix of the names of an op's functions in the library, which is a hash."""
+    """Return the hash that is appended to the names of an op's functions in the library.
+
+    The hash depends on the functions' code, on g++'s flags and on all else that shipped.hash_module
+    hashes. So the library has no function with this hash if it was compiled from other code or with
+    other flags.
+
+    Args:
+        linker: the linker of the op's node, which selects the flags and libraries.
+        loops: the loops of the op.
+    """
     code = "\n".join([*filter(None, loops.support_code), loops.description.functions("", "")])
     return shipped.hash_module(code, linker.flags(), linker.libraries())
 

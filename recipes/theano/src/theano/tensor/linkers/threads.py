@@ -1,6 +1,6 @@
-"""Choice of the number of threads that share large loops (thunks/threads.h).
+"""Choice of the number of threads that share large loops and products (thunks/threads.h).
 
-Importing this module sets the number.
+Importing this module sets the number, and chooses whether kernels compute matrix products.
 """
 
 from __future__ import annotations
@@ -26,3 +26,4 @@ def count_threads(environ: Mapping[str, str]) -> int:
 
 
 thunks_ext.set_threads(config.elemwise.threads or count_threads(os.environ))
+thunks_ext.enable_products(config.blas.kernels)

@@ -100,5 +100,5 @@ def convGrad3D(V: Any, d: Any, WShape: Any, dCdH: Any) -> Any:
 
 
 def Conv3D() -> Any:
-    """Return conv3D, which was an instance of the op class with this name."""
+    """Return conv3D, which was an instance of the op class Conv3D in Theano 0.6 to 0.9."""
     return conv3D

@@ -8,5 +8,5 @@ __all__ = ["ConvGrad3D", "convGrad3D"]
 
 
 def ConvGrad3D() -> Any:
-    """Return convGrad3D, which was an instance of the op class with this name."""
+    """Return convGrad3D, which was an instance of the op class ConvGrad3D in Theano 0.6 to 0.9."""
     return convGrad3D

@@ -8,5 +8,5 @@ __all__ = ["ConvTransp3D", "convTransp3D"]
 
 
 def ConvTransp3D() -> Any:
-    """Return convTransp3D, which was an instance of the op class with this name."""
+    """Return convTransp3D, an instance of the op class ConvTransp3D in Theano 0.6 to 0.9."""
     return convTransp3D

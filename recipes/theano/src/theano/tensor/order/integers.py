@@ -11,7 +11,7 @@ from theano import scalar
 from theano.compile.ops import Shape_i
 from theano.tensor import basic
 from theano.tensor.elemwise import DimShuffle, Elemwise
-from theano.tensor.order.linear_sums import ONE, Sum, add, times
+from theano.tensor.order.linear_sums import ONE, Sum, add, scale
 
 if TYPE_CHECKING:
     from theano.gof import Variable
@@ -37,12 +37,12 @@ def is_integer(x: Variable) -> bool:
     return x.type.ndim == 0 and x.type.dtype in RANGES
 
 
-def scalar_op(x: Variable) -> Any:
+def get_scalar_op(x: Variable) -> Any:
     """Return the scalar op of the Elemwise that computes a variable, or None."""
     return x.owner.op.scalar_op if x.owner and isinstance(x.owner.op, Elemwise) else None
 
 
-def arguments(x: Variable) -> list[Variable]:
+def get_arguments(x: Variable) -> list[Variable]:
     """Return the inputs of the node that computes a variable, if all of them are integers.
 
     Return [] if an input is not a supported integer, or if the op is neither elementwise nor in
@@ -50,7 +50,7 @@ def arguments(x: Variable) -> list[Variable]:
     """
     if (
         x.owner
-        and (scalar_op(x) or isinstance(x.owner.op, SAME))
+        and (get_scalar_op(x) or isinstance(x.owner.op, SAME))
         and all(is_integer(input) for input in x.owner.inputs)
     ):
         inputs: list[Variable] = x.owner.inputs
@@ -58,7 +58,7 @@ def arguments(x: Variable) -> list[Variable]:
     return []
 
 
-def shape(x: Variable) -> tuple[Shape_i, Variable] | None:
+def find_length(x: Variable) -> tuple[Shape_i, Variable] | None:
     """Return (Shape_i op, tensor) if a variable is the length of a tensor, otherwise None.
 
     Args:
@@ -90,7 +90,7 @@ class Integers:
         reach: the longest chain of variables that is followed. A variable at its end is a term.
         sums: maps a variable to its sum.
         variables: maps the items of a sum to the first variable with this sum.
-        terms: maps the meaning of a term (see `term`) to the term.
+        terms: maps the meaning of a term (see `make_term`) to the term.
         bounds: maps a term to its least and its greatest value.
         cases: maps a term to its cases. A case is a pair: a list of sums, called facts, and a sum,
             called value. If no fact is negative, the term equals the value.
@@ -112,32 +112,36 @@ class Integers:
         while todo:
             variable = todo[-1]
             if variable not in self.sums:
-                inputs = arguments(variable)
+                inputs = get_arguments(variable)
                 missing = [arg for arg in inputs if arg not in self.sums]
                 if missing and len(todo) < self.reach:
                     todo.extend(missing)
                     continue
-                sum = self.term(variable, variable)[0] if missing else self._sum(variable, inputs)
+                sum = (
+                    self.make_term(variable, variable)[0]
+                    if missing
+                    else self._make_sum(variable, inputs)
+                )
                 self.sums[variable] = sum
                 self.variables.setdefault(frozenset(sum.items()), variable)
             todo.pop()
         return self.sums[x]
 
-    def _sum(self, x: Variable, inputs: list[Variable]) -> Sum:
-        """Return a variable as a sum; the sums of its inputs are known."""
+    def _make_sum(self, x: Variable, inputs: list[Variable]) -> Sum:
+        """Make the sum of a variable from the sums of its inputs."""
         if isinstance(x, basic.Constant):
             return {ONE: int(x.data)}
-        op = scalar_op(x)
+        op = get_scalar_op(x)
         if not inputs:
-            return self.term(x, (x.owner and shape(x)) or x)[0]
+            return self.make_term(x, (x.owner and find_length(x)) or x)[0]
         if op is None:
             return self.sum(inputs[0])
-        result = self._computed(op, inputs)
+        result = self._combine_linearly(op, inputs)
         if result is not None and self.fits(result, x.type.dtype):
             return result
-        return self._of_cases(x, op, inputs)
+        return self._make_term_of_cases(x, op, inputs)
 
-    def _computed(self, op: Any, inputs: Sequence[Variable]) -> Sum | None:
+    def _combine_linearly(self, op: Any, inputs: Sequence[Variable]) -> Sum | None:
         """Return the sum that a linear op computes, or None for other ops."""
         if isinstance(op, (scalar.Identity, scalar.Cast)):
             return self.sum(inputs[0])
@@ -149,16 +153,16 @@ class Integers:
         if isinstance(op, scalar.Sub):
             return add(self.sum(inputs[0]), self.sum(inputs[1]), -1)
         if isinstance(op, scalar.Neg):
-            return times(self.sum(inputs[0]), -1)
+            return scale(self.sum(inputs[0]), -1)
         if isinstance(op, scalar.Mul) and len(inputs) == 2:
             sums = [self.sum(x) for x in inputs]
             for factor, multiplicand in (sums, sums[::-1]):
                 # A sum without other terms is a constant.
                 if list(factor) == [ONE]:
-                    return times(multiplicand, factor[ONE])
+                    return scale(multiplicand, factor[ONE])
         return None
 
-    def _of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
+    def _make_term_of_cases(self, x: Variable, op: Any, inputs: Sequence[Variable]) -> Sum:
         """Return an op's output as a term; record the cases of a Switch, Maximum or Minimum."""
         sums = [self.sum(input) for input in inputs]
         # The term's meaning contains dtypes, because results of an op can depend on them.
@@ -167,23 +171,23 @@ class Integers:
             for input, sum in zip(inputs, sums, strict=True)
         ]
         output_number = x.owner.outputs.index(x)
-        result, term = self.term(x, (op, output_number, x.type.dtype, *operands))
+        result, term = self.make_term(x, (op, output_number, x.type.dtype, *operands))
         if isinstance(op, scalar.Switch):
             self.cases[term] = [
-                (self.facts(inputs[0], True), sums[1]),
-                (self.facts(inputs[0], False), sums[2]),
+                (self.find_facts(inputs[0], True), sums[1]),
+                (self.find_facts(inputs[0], False), sums[2]),
             ]
         elif isinstance(op, (scalar.Maximum, scalar.Minimum)):
-            facts = self.differences(*inputs)
+            facts = self.subtract_both_ways(*inputs)
             if isinstance(op, scalar.Minimum):
                 facts.reverse()
             self.cases[term] = [([fact], sum) for fact, sum in zip(facts, sums, strict=True)]
         if term in self.cases:
-            bounds = [self._between(sum, facts) for facts, sum in self.cases[term]]
+            bounds = [self._find_bounds(sum, facts) for facts, sum in self.cases[term]]
             self.bounds[term] = (min(low for low, _ in bounds), max(high for _, high in bounds))
         return result
 
-    def _between(self, sum: Sum, facts: Sequence[Sum]) -> tuple[int, int]:
+    def _find_bounds(self, sum: Sum, facts: Sequence[Sum]) -> tuple[int, int]:
         """Return a lower and an upper bound of a sum if facts are not negative.
 
         If a fact is not negative, the sum minus the fact is at most the sum. Therefore the least
@@ -191,11 +195,11 @@ class Integers:
         """
         subtrahends = [{ONE: 0}, *facts]
         return (
-            max(self.least(add(sum, fact, -1)) for fact in subtrahends),
-            min(-self.least(add(times(sum, -1), fact, -1)) for fact in subtrahends),
+            max(self.find_lower_bound(add(sum, fact, -1)) for fact in subtrahends),
+            min(-self.find_lower_bound(add(scale(sum, -1), fact, -1)) for fact in subtrahends),
         )
 
-    def least(self, sum: Sum) -> int:
+    def find_lower_bound(self, sum: Sum) -> int:
         """Return a lower bound of a sum for all values of its terms."""
         bounds, result = self.bounds, 0
         for term, factor in sum.items():
@@ -205,9 +209,9 @@ class Integers:
     def fits(self, sum: Sum, dtype: str = "int64") -> bool:
         """Return whether a sum is in the range of a dtype for all values of its terms."""
         low, high = RANGES[dtype]
-        return self.least(sum) >= low and -self.least(times(sum, -1)) <= high
+        return self.find_lower_bound(sum) >= low and -self.find_lower_bound(scale(sum, -1)) <= high
 
-    def term(self, x: Variable, meaning: Any) -> tuple[Sum, int]:
+    def make_term(self, x: Variable, meaning: Any) -> tuple[Sum, int]:
         """Return a variable as a sum of one term, and the number of this term.
 
         Args:
@@ -219,14 +223,14 @@ class Integers:
         self.bounds.setdefault(term, LENGTHS if length else RANGES[x.type.dtype])
         return {ONE: 0, term: 1}, term
 
-    def facts(self, condition: Variable, value: bool) -> list[Sum]:
+    def find_facts(self, condition: Variable, value: bool) -> list[Sum]:
         """Return sums that are not negative if a condition has a value (True or False)."""
-        op = scalar_op(condition)
+        op = get_scalar_op(condition)
         if op is None:
             return []
         inputs = condition.owner.inputs
         if isinstance(op, scalar.AND if value else scalar.OR):
-            return [fact for operand in inputs for fact in self.facts(operand, value)]
+            return [fact for operand in inputs for fact in self.find_facts(operand, value)]
         if not all(is_integer(operand) for operand in inputs):
             return []
         if isinstance(op, COMPARISONS):
@@ -234,15 +238,15 @@ class Integers:
             strict = isinstance(op, (scalar.LT, scalar.GT))
             if isinstance(op, (scalar.GT, scalar.GE)) == value:
                 less, more = more, less
-            return [self.difference(more, less, int(strict == value))]
+            return [self.subtract(more, less, int(strict == value))]
         if isinstance(op, scalar.EQ if value else scalar.NEQ):
-            return self.differences(*inputs)
+            return self.subtract_both_ways(*inputs)
         return []
 
-    def difference(self, more: Variable, less: Variable, offset: int = 0) -> Sum:
+    def subtract(self, more: Variable, less: Variable, offset: int = 0) -> Sum:
         """Return the sum more - less - offset, which is not negative if more >= less + offset."""
         return add(add(self.sum(more), self.sum(less), -1), {ONE: -offset})
 
-    def differences(self, x: Variable, y: Variable) -> list[Sum]:
+    def subtract_both_ways(self, x: Variable, y: Variable) -> list[Sum]:
         """Return the sums x - y and y - x, which are not negative if x >= y and if x <= y."""
-        return [self.difference(x, y), self.difference(y, x)]
+        return [self.subtract(x, y), self.subtract(y, x)]

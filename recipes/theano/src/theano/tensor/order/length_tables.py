@@ -1,8 +1,8 @@
 """Tables of integers that depend on one length only.
 
-An integer that sums, comparisons and switches compute from one length is a linear function of the
-length, from some length on. A table of the integers for all shorter lengths, with the slope and
-offset of the line, describes the integer exactly. It yields the shortest formula.
+Sums, comparisons and switches of one length are linear functions of the length, for all lengths
+from a certain length on. A table of the integers for all shorter lengths, with the slope and offset
+of the line, describes such an integer exactly. The table yields the shortest formula.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from theano import scalar
 from theano.tensor import basic
-from theano.tensor.order.integers import LENGTHS, RANGES, arguments, is_integer, scalar_op, shape
+from theano.tensor.order.integers import (
+    LENGTHS,
+    RANGES,
+    find_length,
+    get_arguments,
+    get_scalar_op,
+    is_integer,
+)
 
 if TYPE_CHECKING:
     from theano.gof import Variable
@@ -33,8 +40,8 @@ ARITHMETIC: dict[Any, Callable[..., int]] = {
 }
 SAME: dict[Any, Callable[..., int]] = dict.fromkeys((scalar.Identity, scalar.Cast), operator.index)
 LOGICAL: dict[Any, Callable[..., int]] = {scalar.AND: operator.and_, scalar.OR: operator.or_}
-# The results of these functions may be linear only from the length on at which the lines of the two
-# operands cross.
+# The results of these functions may be linear only for lengths beyond the crossing of the lines of
+# the two operands.
 COMPARING: dict[Any, Callable[..., int]] = {
     scalar.Maximum: max,
     scalar.Minimum: min,
@@ -54,7 +61,7 @@ class LengthTable(NamedTuple):
         row: the integers for the lengths 0, 1, ...; the last of them is not on the line.
         slope: the slope of the line. The integer for a longer length is slope * length + offset.
         offset: the offset of the line.
-        length: the length, as integers.shape returns it, or None if the integer is constant.
+        length: the length, as integers.find_length returns it, or None if the integer is constant.
     """
 
     row: tuple[int, ...]
@@ -62,11 +69,11 @@ class LengthTable(NamedTuple):
     offset: int
     length: Any = None
 
-    def at(self, length: int) -> int:
+    def compute_value(self, length: int) -> int:
         """Return the integer for a length."""
-        return self.row[length] if length < len(self.row) else self.line(length)
+        return self.row[length] if length < len(self.row) else self.compute_line(length)
 
-    def line(self, length: int) -> int:
+    def compute_line(self, length: int) -> int:
         """Return the value of the line for a length."""
         return self.slope * length + self.offset
 
@@ -87,10 +94,12 @@ def tabulate(
         begin: a length from which on the result is linear.
         length: the length on which the arguments depend, or None.
     """
-    values = [int(function(*(table.at(n) for table in tables))) for n in range(begin + 2)]
+    values = [
+        int(function(*(table.compute_value(n) for table in tables))) for n in range(begin + 2)
+    ]
     slope = values[-1] - values[-2]
     result = LengthTable((), slope, values[-1] - slope * (begin + 1), length)
-    while begin and values[begin - 1] == result.line(begin - 1):
+    while begin and values[begin - 1] == result.compute_line(begin - 1):
         begin -= 1
     if not slope and not begin:
         length = None
@@ -104,7 +113,7 @@ class LengthTables:
 
     Attributes:
         tables: maps a variable to its table, or to None.
-        lengths: maps a length, as integers.shape returns it, to the first variable with this
+        lengths: maps a length, as integers.find_length returns it, to the first variable with this
             length.
     """
 
@@ -112,14 +121,14 @@ class LengthTables:
         self.tables: dict[Variable, LengthTable | None] = {}
         self.lengths: dict[Any, Variable] = {}
 
-    def of(self, x: Variable) -> LengthTable | None:
+    def find_table(self, x: Variable) -> LengthTable | None:
         """Return the table of an integer, or None."""
         # Do not recurse, because chains of slices can be long.
         tables, todo = self.tables, [x]
         while todo:
             variable = todo[-1]
             if variable not in tables:
-                inputs = arguments(variable)
+                inputs = get_arguments(variable)
                 missing = [arg for arg in inputs if arg not in tables]
                 if missing and len(todo) < MOST:
                     todo.extend(missing)
@@ -146,7 +155,11 @@ class LengthTables:
         if function is None or begin > LONGEST:
             return None
         result = tabulate(function, tables, begin, lengths[0] if lengths else None)
-        ends = (*result.row, result.at(len(result.row)), result.at(LENGTHS[1]))
+        ends = (
+            *result.row,
+            result.compute_value(len(result.row)),
+            result.compute_value(LENGTHS[1]),
+        )
         low, high = RANGES[x.type.dtype]
         return result if low <= min(ends) and max(ends) <= high else None
 
@@ -156,7 +169,7 @@ class LengthTables:
             return None
         if isinstance(x, basic.Constant):
             return LengthTable((), 0, int(x.data))
-        length = x.owner and shape(x)
+        length = x.owner and find_length(x)
         if not length:
             return None
         self.lengths.setdefault(length, x)
@@ -167,7 +180,7 @@ class LengthTables:
         x: Variable, inputs: Sequence[Variable], tables: Sequence[LengthTable]
     ) -> Callable[..., int] | None:
         """Return the function of integers that computes x, or None if x can have no table."""
-        kind = type(scalar_op(x) or scalar.identity)
+        kind = type(get_scalar_op(x) or scalar.identity)
         are_bools = [input.type.dtype == "bool" for input in inputs]
         if x.type.dtype not in ("int64", "bool"):
             return None
@@ -182,23 +195,24 @@ class LengthTables:
             return choose if are_bools[0] else None
         return COMPARING.get(kind) if len(inputs) == 2 else None
 
-    def formula(self, table: LengthTable) -> Variable | None:
+    def make_formula(self, table: LengthTable) -> Variable | None:
         """Return an int64 variable that computes a table; None if it needs over two comparisons."""
-        row, line = table.row, self._line(table)
+        row, line = table.row, self._make_line(table)
         if not row:
             return line
         # Try the maximum or minimum of the table's line and of the line through the first two
         # integers of the row.
         row_line = table._replace(slope=row[1] - row[0] if row[1:] else 0, offset=row[0])
         low, high = RANGES["int64"]
-        overflows = not low <= row_line.line(LENGTHS[1]) <= high
+        overflows = not low <= row_line.compute_line(LENGTHS[1]) <= high
         for op, extreme in () if overflows else ((basic.maximum, max), (basic.minimum, min)):
             # The lengths up to len(row) are tested. For longer lengths, the slopes decide which
             # line is the maximum.
             if (table.slope > row_line.slope) == (extreme is max) and all(
-                table.at(n) == extreme(table.line(n), row_line.line(n)) for n in range(len(row) + 1)
+                table.compute_value(n) == extreme(table.compute_line(n), row_line.compute_line(n))
+                for n in range(len(row) + 1)
             ):
-                return op(line, self._line(row_line))
+                return op(line, self._make_line(row_line))
         # Otherwise, return nested switches: one for each run of equal integers in the row.
         ends = [n for n in range(1, len(row) + 1) if row[n - 1 : n] != row[n : n + 1]]
         if len(ends) > 2:
@@ -208,7 +222,7 @@ class LengthTables:
             line = basic.switch(basic.lt(n, np.int64(end)), np.int64(row[end - 1]), line)
         return line
 
-    def _line(self, table: LengthTable) -> Variable:
+    def _make_line(self, table: LengthTable) -> Variable:
         """Return a variable that computes the line of a table."""
         parts = []
         if table.slope:

@@ -20,7 +20,7 @@ def add(sum: Sum, other: Sum, factor: int = 1) -> Sum:
     return result
 
 
-def times(sum: Sum, factor: int) -> Sum:
+def scale(sum: Sum, factor: int) -> Sum:
     """Return factor * sum."""
     return add({ONE: 0}, sum, factor)
 

@@ -35,11 +35,11 @@ class Proofs(Integers):
         super().__init__()
         self.remaining = self.budget
 
-    def missing(self, sum: Sum) -> int | None:
-        """Return None if a sum is never negative by its bounds, otherwise a term that can be."""
+    def find_negative_term(self, sum: Sum) -> int | None:
+        """Return None if bounds prove that a sum is not negative, else a term that can be."""
         self.remaining -= 1
-        # Compute the lower bound here instead of calling `least`: this method is called most often,
-        # and needs only one pass.
+        # Compute the lower bound here instead of calling `find_lower_bound`: this method is called
+        # most often, and needs only one pass.
         least, negative, bounds = 0, None, self.bounds
         for term, factor in sum.items():
             low = factor * bounds[term][factor < 0]
@@ -49,11 +49,11 @@ class Proofs(Integers):
         return None if least >= 0 else negative
 
     def follows(self, sum: Sum, facts: Sequence[Sum], n: int = 3) -> bool:
-        """Return whether a sum, minus at most n of the facts, is never negative by its bounds.
+        """Return whether bounds prove that a sum, minus at most n facts, is not negative.
 
         Then the sum is not negative if the facts are not negative.
         """
-        term = self.missing(sum)
+        term = self.find_negative_term(sum)
         if term is None:
             return True
         if n:
@@ -65,22 +65,22 @@ class Proofs(Integers):
         return False
 
     def holds(self, sum: Sum, facts: Sequence[Sum] = ()) -> bool:
-        """Return whether a proof is found that a sum is not negative if the facts are not."""
+        """Return whether a proof is found that a sum is not negative if no fact is negative."""
         if self.remaining < 0:
             return False
         # If the facts contradict each other, the case cannot occur, so any statement holds in it.
         if self.follows(sum, facts) or (facts and self.follows(FALSE, facts)):
             return True
-        term = self.last([sum, *facts])
+        term = self.find_newest_term([sum, *facts])
         return term is not None and all(
             self.holds(case[0], case[1:]) for case in self.split(term, [sum, *facts])
         )
 
-    def same(self, x: Variable, y: Variable, facts: Sequence[Sum] = ()) -> bool:
+    def are_equal(self, x: Variable, y: Variable, facts: Sequence[Sum] = ()) -> bool:
         """Return whether a proof is found that two integers are equal if no fact is negative."""
-        return self.holds(self.difference(x, y), facts) and self.holds(self.difference(y, x), facts)
+        return self.holds(self.subtract(x, y), facts) and self.holds(self.subtract(y, x), facts)
 
-    def last(self, sums: Iterable[Sum]) -> int | None:
+    def find_newest_term(self, sums: Iterable[Sum]) -> int | None:
         """Return the newest term in some sums that has cases, or None.
 
         The cases of a term contain only older terms.
@@ -98,7 +98,7 @@ class Proofs(Integers):
             for facts, value in self.cases[term]
         ]
 
-    def outcomes(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
+    def split_all(self, sums: Sequence[Sum], facts: Sequence[Sum] = ()) -> list[list[Sum]]:
         """Split all terms of sums that have cases, and omit cases that cannot occur.
 
         Returns:
@@ -108,7 +108,7 @@ class Proofs(Integers):
         n = len(sums)
         cases = [[*sums, *facts]]
         while self.remaining >= 0:
-            term = self.last(sum for case in cases for sum in case[:n])
+            term = self.find_newest_term(sum for case in cases for sum in case[:n])
             if term is None:
                 break
             cases = [

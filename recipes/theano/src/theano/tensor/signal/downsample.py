@@ -44,7 +44,7 @@ def max_pool_2d(  # noqa: PLR0913, PLR0917 - the signature of Theano 0.8
 
 
 def max_pool2D(*arguments: Any, **options: Any) -> Any:
-    """Call max_pool_2d; this was its name in Theano 0.5."""
+    """Call max_pool_2d under its name of Theano 0.5."""
     return max_pool_2d(*arguments, **options)
 
 

@@ -25,8 +25,8 @@ struct chained_op {
     const npy_intp *code;
 };
 
-/* Run a chain on arrays with contiguous rows. The interface is the same as of
- * theano_loops. */
+/* Run a chain on arrays with contiguous rows. The type theano_loops describes the
+ * arguments. */
 static int run_chain(const chained_op *op, char *const *data, const npy_intp *sizes,
                      const npy_intp *strides) {
     /* BLOCK: the largest number of elements that a step computes at once. MEMORY: the
@@ -70,8 +70,8 @@ static int run_chain(const chained_op *op, char *const *data, const npy_intp *si
     return 0;
 }
 
-/* Runs an op's compiled loops or its chain. The interface is the same as of
- * theano_loops. */
+/* Runs an op's compiled loops or its chain. The type theano_loops describes the
+ * arguments. */
 struct run_op {
     const theano_elemwise_op *op;
     /* The compiled loops, or NULL. Another thread can set op->loops at any time. */

@@ -44,15 +44,15 @@ static void copy_elements(int size, npy_intp n, char *to, npy_intp to_stride,
                  : copy_elements<npy_int64>)(n, to, to_stride, from, from_stride);
 }
 
-/* Runs an op's loops, which assume contiguous elements, on arrays with any strides; the
- * interface is the same as of theano_loops. From an array that is not contiguous, it
- * copies blocks of elements into contiguous memory, and runs the loops on the copies.
- * It copies the blocks of outputs back. */
+/* Runs an op's loops, which assume contiguous elements, on arrays with any strides. The
+ * type theano_loops describes the arguments. The functor copies blocks of an array that
+ * is not contiguous into contiguous memory, and runs the loops on the copies. Then it
+ * copies the blocks of outputs back. */
 struct any_strides {
     /* AT_ONCE: the largest number of elements in a block. ARRAYS: if more arrays than
      * this are copied, blocks are smaller, to limit the size of the stack. FEW: an
-     * inner loop with fewer iterations is exchanged with the outer loop if that is
-     * longer. */
+     * inner loop with fewer iterations is exchanged with the outer loop if the outer
+     * loop is longer. */
     enum { AT_ONCE = 512, ARRAYS = 16, FEW = 16 };
 
     const theano_elemwise_op *op;

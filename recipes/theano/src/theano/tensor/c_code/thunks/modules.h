@@ -1,7 +1,7 @@
 #ifndef THEANO_THUNKS_MODULES_H
 #define THEANO_THUNKS_MODULES_H
 
-/* Python modules of ops whose modules contain only loops (theano_loops.h). */
+/* Make the Python modules of ops that need only loops (theano_loops.h). */
 
 #include "elemwise.h"
 #include "reduce.h"
@@ -32,9 +32,8 @@ static PyObject *instantiate(PyObject *module, PyObject *arguments) {
 
 static PyMethodDef elemwise_methods[] = {
     {"instantiate", instantiate, METH_VARARGS,
-     "Return the C thunk of an op; the arguments are the list for the exception and "
-     "the "
-     "storages."},
+     "Return the C thunk of an op. The arguments are the list for the exception, and "
+     "the storages."},
     {NULL, NULL, 0, NULL},
 };
 

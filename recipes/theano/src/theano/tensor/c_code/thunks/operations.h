@@ -26,7 +26,7 @@ struct run_loops : operation {
     const npy_intp *sizes, *strides;
     char **data;
 
-    /* Run loops of which only the two innermost have several iterations. */
+    /* Run the loops if only the two innermost loops have several iterations. */
     static int run_two(const operation *self) {
         const run_loops &loops = *(const run_loops *)self;
         return run_op{loops.op}(loops.data, loops.sizes, loops.strides);
@@ -131,9 +131,9 @@ template <typename T> struct add_operation : operation {
     }
 };
 
-/* Sets the elements of array 0 to the elements of array 1, or adds these to them if
- * `add` is true, as theano_update_few does it. theano_order_loops has ordered the
- * loops. */
+/* Copies the elements of array 1 to array 0, or adds them to the elements of array 0 if
+ * `add` is true, as theano_update_few does. theano_order_loops has ordered the loops.
+ */
 template <typename T> struct update_elements : operation {
     bool add;
     int last;

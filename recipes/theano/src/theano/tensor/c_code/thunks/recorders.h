@@ -139,8 +139,8 @@ static bool record_reduce(recording &to, const node &of) {
     return true;
 }
 
-/* Record that the elements `part` of an array are set to a value, or that the value is
- * added to them if `add` is true. from_strides are the value's strides. */
+/* Record the assignment of a value to the elements `part` of an array, or the addition
+ * of the value to them if `add` is true. from_strides are the value's strides. */
 template <typename T>
 static bool record_elements(recording &to, const node &of, bool add, variable *array,
                             const view &part, variable *value,
@@ -164,7 +164,7 @@ static bool record_elements(recording &to, const node &of, bool add, variable *a
     return true;
 }
 
-/* Record the update of `part` of an array by a value, as theano_update_few does it. */
+/* Record the work of theano_update_few: the update of `part` of an array by a value. */
 static bool record_update(recording &to, const node &of, bool add, variable *array,
                           const view &part, variable *value) {
     npy_intp from_strides[NPY_MAXDIMS];
@@ -261,8 +261,8 @@ static bool record_joined(recording &to, const node &of, int axis) {
     return true;
 }
 
-/* Return the axis in an input of a node, or -1 if the input is not fixed. An axis of an
- * array with nd dimensions can be negative; the result counts from the first. */
+/* Return the axis in an input of a node, or -1 if the input is not fixed. A negative
+ * axis in the input counts from the end of nd dimensions. */
 static int fixed_axis(const node &of, int input, int nd) {
     if (!of.inputs[input]->is_fixed || !of.input(input))
         return -1;

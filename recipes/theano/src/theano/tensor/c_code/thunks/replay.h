@@ -3,8 +3,8 @@
 
 /* Replay of the steps of a Scan.
  *
- * All steps compute the same nodes, usually on arrays of the same dimensions. To check
- * a small node's arrays and to prepare its loops takes longer than the loops.
+ * All steps compute the same nodes, usually on arrays of the same dimensions. Checking
+ * a small node's arrays and preparing its loops take longer than the loops.
  * Therefore, the second step is recorded. After each thunk, the recorder of its op
  * (recorders.h) adds operations on addresses that do the thunk's work. From step to
  * step, the addresses of most arrays stay the same; only the elements of sequences and
@@ -97,9 +97,9 @@ class replay : public theano_replay {
         }
     }
 
-    /* Record the effects of a node on its output views, whose thunk is not called any
-     * more: update a view's address when its root moves, and put the view into its
-     * storage if Scan replaces the storage's content between steps. */
+    /* Record the effects of a node on its output views, because replayed steps do not
+     * call the node's thunk: update a view's address when its root moves, and put the
+     * view into its storage if Scan replaces the storage's content between steps. */
     void record_views(const node &of) {
         for (int i = 0; i < of.n_outputs; i++) {
             variable &output = *of.outputs[i];
@@ -245,8 +245,8 @@ class replay : public theano_replay {
 
     /* Add the variables from a list of tuples. A tuple has a storage, the number of the
      * root or -1, and four truth values: is_tensor, is_invariant, is_slot and is_output
-     * (struct variable). Return false on failure; without an exception, memory is
-     * missing. */
+     * (struct variable). Return false on failure. If no exception is set, memory has
+     * run out. */
     bool add_variables(PyObject *tuples) {
         const Py_ssize_t n = PyList_GET_SIZE(tuples);
         numbers = PyDict_New();
@@ -281,7 +281,7 @@ class replay : public theano_replay {
     }
 
     /* Set *result to a new array of the variables of n storages. Return false on
-     * failure; without an exception, memory is missing. */
+     * failure. If no exception is set, memory has run out. */
     bool find_variables(PyObject *const *storages, int n, variable ***result) const {
         *result = (variable **)PyMem_Calloc(n + 1, sizeof(variable *));
         for (int i = 0; i < n && *result; i++) {
@@ -294,8 +294,8 @@ class replay : public theano_replay {
 
     /* Add the nodes from a list of tuples. A tuple has a C thunk or None, the tuples of
      * the storages of the inputs and of the outputs, and two truth values: is_invariant
-     * and is_fixed (struct node). Return false on failure; without an exception, memory
-     * is missing. */
+     * and is_fixed (struct node). Return false on failure. If no exception is set,
+     * memory has run out. */
     bool add_nodes(PyObject *tuples) {
         const Py_ssize_t n = PyList_GET_SIZE(tuples);
         nodes = (node *)PyMem_Calloc(n + 1, sizeof(node));
@@ -400,7 +400,7 @@ static PyObject *make_replay(PyObject *, PyObject *arguments) {
 }
 
 /* forget(capsule): discard the recording of a replay, because it refers to arrays.
- * Return two numbers: of the steps that were replayed since the first step, and of the
+ * Return the number of steps that were replayed since the first step, and the number of
  * thunks that these steps called. */
 static PyObject *forget(PyObject *, PyObject *capsule) {
     replay *self = replay::from(capsule);

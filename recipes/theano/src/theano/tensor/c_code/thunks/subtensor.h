@@ -27,8 +27,8 @@ static bool read_number(const thunk *self, PyArrayObject **inputs, const npy_int
     return kind != NONE;
 }
 
-/* Limit the start or stop of a slice to a dimension's length, as PySlice_AdjustIndices
- * does it. */
+/* Limit the start or stop of a slice to a dimension's length, as in
+ * PySlice_AdjustIndices. */
 static npy_intp limit_bound(npy_intp bound, npy_intp length, npy_intp step) {
     if (bound < 0)
         bound += length;
@@ -185,7 +185,7 @@ class rows_of {
     }
 };
 
-/* The offsets, in bytes from the array's first row, of the rows that indices select. */
+/* The offsets of the rows that indices select, in bytes from the array's first row. */
 struct offsets_of {
     const rows_of &rows;
     const npy_intp stride;

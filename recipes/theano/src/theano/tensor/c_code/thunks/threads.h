@@ -1,18 +1,22 @@
 #ifndef THEANO_THUNKS_THREADS_H
 #define THEANO_THUNKS_THREADS_H
 
-/* Threads that share the loops of a large Elemwise or reduction.
+/* Threads that share the loops of a large Elemwise, reduction or matrix product.
  *
  * The calling thread divides the loops into parts, and measures the time of the first
  * part. If the remaining parts would take long, it wakes helper threads. Then each
  * thread, including the calling thread, repeatedly takes the next part and runs it. If
- * other processes occupy the helpers' CPUs, the calling thread runs all parts itself.
+ * other processes occupy the helpers' CPUs, the calling thread runs all parts itself. A
+ * helper spins for a while after its last part, so that the next loops need not wake
+ * it.
  */
 
 #include <algorithm>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
+#include "theano_products.h"
 #include "theano_tensor.h"
 
 /* Loops divided into parts, which can run in any order and at the same time. */
@@ -20,51 +24,91 @@ struct divided_loops {
     /* Runs the parts from number `part` to number end - 1. */
     void (*run)(const divided_loops *self, npy_intp part, npy_intp end);
     npy_intp n_parts;
-    /* The number of the next part to run. */
-    npy_intp next = 0;
+    /* The numbers of parts that the calling thread (in the higher half) and the helpers
+     * (in the lower half) have taken. */
+    npy_uint64 taken = 0;
 
     divided_loops(void (*run)(const divided_loops *, npy_intp, npy_intp),
                   npy_intp n_parts)
         : run(run), n_parts(n_parts) {}
 
-    /* Repeatedly take the next part and run it, until no part remains. */
-    void run_parts() {
-        npy_intp part;
-        while ((part = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED)) < n_parts)
+    /* Repeatedly take the next part and run it, until no part remains. The calling
+     * thread takes parts from the first part on, and helpers take them from the last
+     * part on. So in each step of a loop, a thread works on about the same parts, and
+     * finds their data in its cache. */
+    void run_parts(bool is_helper) {
+        const npy_uint64 one = (npy_uint64)1 << (is_helper ? 0 : 32);
+        for (;;) {
+            const npy_uint64 before = __atomic_fetch_add(&taken, one, __ATOMIC_RELAXED);
+            const npy_intp by_caller = before >> 32, by_helpers = before & 0xffffffff;
+            if (by_caller + by_helpers >= n_parts)
+                return;
+            const npy_intp part = is_helper ? n_parts - 1 - by_helpers : by_caller;
             run(this, part, part + 1);
+        }
     }
+
+    /* Run all parts, in several threads if the parts after the first would take long.
+     */
+    void run_all();
+
+  private:
+    /* One helper is used for each such period of the remaining time. To wake a sleeping
+     * helper takes the calling thread 5 to 10 us on a virtual machine. */
+    enum { SLEEPING_NANOSECONDS = 25000, SPINNING_NANOSECONDS = 5000 };
 };
 
 /* The helper threads of the process. They run the loops of one op at a time. */
 static class helper_threads {
-    /* SPINS: the pause instructions for which a thread waits for the helpers before it
-     * sleeps: about 50 us, at 40 to 140 cycles for each. STACK: the size of a helper's
-     * stack in bytes, of which any_strides uses 64 kB. */
-    enum { SPINS = 1000, STACK = 1 << 19 };
+    /* SPIN_CYCLES: the cycles of the time stamp counter for which a thread spins before
+     * it sleeps, 100 to 200 us. Waking a thread takes longer than many parts, and the
+     * steps of a scan share loops every 20 to 100 us. PAUSE_CYCLES: the cycles after
+     * which a spinning thread yields its CPU, which another thread may need. STACK: the
+     * size of a helper's stack in bytes, of which any_strides uses 64 kB. */
+    enum { SPIN_CYCLES = 400000, PAUSE_CYCLES = 1 << 17, STACK = 1 << 19 };
 
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     pthread_cond_t added = PTHREAD_COND_INITIALIZER,
                    finished = PTHREAD_COND_INITIALIZER;
-    /* The numbers of helpers that exist, that should still join the present loops, and
-     * that run parts of them. */
-    int n_started = 0, n_wanted = 0, n_running = 0;
+    /* The numbers of helpers that exist, that should still join the present loops, that
+     * run parts of them, and that spin. */
+    int n_started = 0, n_wanted = 0, n_running = 0, n_spinning = 0;
     /* The loops that the helpers run, or NULL. */
     divided_loops *loops = NULL;
 
+    /* Spin until a number is zero, or until it is not zero if `until` is true. Give up
+     * after SPIN_CYCLES. */
+    static void spin(const int *number, bool until) {
+        const npy_uint64 start = __builtin_ia32_rdtsc();
+        npy_uint64 cycles = 0;
+        while (!__atomic_load_n(number, __ATOMIC_RELAXED) == until &&
+               cycles < SPIN_CYCLES) {
+            if (cycles < PAUSE_CYCLES)
+                __builtin_ia32_pause();
+            else
+                sched_yield();
+            cycles = __builtin_ia32_rdtsc() - start;
+        }
+    }
+
     /* The main loop of a helper: wait for loops and run parts of them. */
     void help() {
-        pthread_mutex_lock(&mutex);
         for (;;) {
+            __atomic_add_fetch(&n_spinning, 1, __ATOMIC_RELAXED);
+            spin(&n_wanted, true);
+            __atomic_sub_fetch(&n_spinning, 1, __ATOMIC_RELAXED);
+            pthread_mutex_lock(&mutex);
             while (!n_wanted)
                 pthread_cond_wait(&added, &mutex);
             n_wanted--;
             __atomic_add_fetch(&n_running, 1, __ATOMIC_RELAXED);
             divided_loops *const shared = loops;
             pthread_mutex_unlock(&mutex);
-            shared->run_parts();
+            shared->run_parts(true);
             pthread_mutex_lock(&mutex);
             if (!__atomic_sub_fetch(&n_running, 1, __ATOMIC_RELAXED))
                 pthread_cond_signal(&finished);
+            pthread_mutex_unlock(&mutex);
         }
     }
 
@@ -96,12 +140,16 @@ static class helper_threads {
   public:
     int max_helpers = 0;
 
-    /* Run the parts from number shared->next on in this thread and in up to n helpers.
-     * If the helpers run loops of another thread, run all parts in this thread. Return
-     * when all parts are complete. */
+    int count_spinning() const {
+        return __atomic_load_n(&n_spinning, __ATOMIC_RELAXED);
+    }
+
+    /* Run all parts that are not taken, in this thread and in up to n helpers. If the
+     * helpers run loops of another thread, run all parts in this thread. */
     void run(divided_loops *shared, int n) {
         pthread_mutex_lock(&mutex);
-        if (!loops) {
+        const bool are_free = !loops;
+        if (are_free) {
             start_until(n);
             loops = shared;
             n_wanted = std::min(n_started, n);
@@ -109,18 +157,16 @@ static class helper_threads {
                 pthread_cond_signal(&added);
         }
         pthread_mutex_unlock(&mutex);
-        shared->run_parts();
-        /* The helpers may still run their last parts. Spin before this thread sleeps,
-         * because sleeping takes longer than most parts. */
-        for (int i = 0; i < SPINS && __atomic_load_n(&n_running, __ATOMIC_RELAXED); i++)
-            __builtin_ia32_pause();
+        shared->run_parts(false);
+        if (!are_free)
+            return;
+        /* The helpers may still run their last parts. */
+        spin(&n_running, false);
         pthread_mutex_lock(&mutex);
-        if (loops == shared) {
-            n_wanted = 0;
-            while (n_running)
-                pthread_cond_wait(&finished, &mutex);
-            loops = NULL;
-        }
+        n_wanted = 0;
+        while (n_running)
+            pthread_cond_wait(&finished, &mutex);
+        loops = NULL;
         pthread_mutex_unlock(&mutex);
     }
 
@@ -132,6 +178,30 @@ void helper_threads::forget() {
     const int max_helpers = helpers.max_helpers;
     helpers = helper_threads();
     helpers.max_helpers = max_helpers;
+}
+
+/* Return the time of the monotonic clock in nanoseconds. */
+static npy_int64 read_nanoseconds() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+void divided_loops::run_all() {
+    const npy_int64 started = read_nanoseconds();
+    run(this, 0, 1);
+    taken = (npy_uint64)1 << 32;
+    const npy_int64 part_nanoseconds = read_nanoseconds() - started;
+    const npy_int64 remaining_nanoseconds = part_nanoseconds * (n_parts - 1);
+    const npy_int64 n_spinning = std::min<npy_int64>(
+        helpers.count_spinning(), remaining_nanoseconds / SPINNING_NANOSECONDS);
+    const int n_helpers = std::min<npy_int64>(
+        helpers.max_helpers,
+        std::max(n_spinning, remaining_nanoseconds / SLEEPING_NANOSECONDS));
+    if (n_helpers)
+        helpers.run(this, n_helpers);
+    else
+        run(this, 1, n_parts);
 }
 
 /* The loops of theano_walk_loops, divided into parts along loop number d. The
@@ -166,13 +236,6 @@ template <typename Run> struct divided_walk : divided_loops {
     }
 };
 
-/* Return the time of the monotonic clock in nanoseconds. */
-static npy_int64 read_nanoseconds() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000LL + time.tv_nsec;
-}
-
 /* Return whether helpers are allowed, and loops have so many elements that several
  * threads may be faster than one thread. */
 static bool are_large(int last, const npy_intp *sizes) {
@@ -195,10 +258,7 @@ static bool are_large(int last, const npy_intp *sizes) {
 struct in_threads {
     int output;
 
-    /* HELPER_NANOSECONDS: one helper is woken for each such period of the remaining
-     * time. To wake a helper takes the calling thread 5 to 10 us on a virtual machine.
-     */
-    enum { PARTS_PER_THREAD = 8, MAX_PARTS = 128, HELPER_NANOSECONDS = 25000 };
+    enum { PARTS_PER_THREAD = 8, MAX_PARTS = 128 };
 
     template <typename Run>
     int operator()(int last, const npy_intp *sizes, const npy_intp *strides, int n,
@@ -234,19 +294,40 @@ struct in_threads {
         walk.data = data;
         walk.n_units = n_units;
         walk.unit = unit;
-        const npy_int64 started = read_nanoseconds();
-        walk.run(&walk, walk.next++, 1);
-        const npy_int64 part_nanoseconds = read_nanoseconds() - started;
-        const npy_int64 remaining_nanoseconds = part_nanoseconds * (walk.n_parts - 1);
-        const int n_helpers = std::min<npy_int64>(
-            helpers.max_helpers, remaining_nanoseconds / HELPER_NANOSECONDS);
-        if (n_helpers)
-            helpers.run(&walk, n_helpers);
-        else
-            walk.run(&walk, 1, walk.n_parts);
+        walk.run_all();
         return 0;
     }
 };
+
+/* The parts of a matrix product (theano_products.h). */
+struct product_parts : divided_loops {
+    void (*run_part)(void *work, long part);
+    void *work;
+
+    product_parts(void (*run_part)(void *, long), void *work, long n_parts)
+        : divided_loops(run_parts, n_parts), run_part(run_part), work(work) {}
+
+    static void run_parts(const divided_loops *base, npy_intp part, npy_intp end) {
+        const product_parts &self = *(const product_parts *)base;
+        for (; part < end; part++)
+            self.run_part(self.work, part);
+    }
+};
+
+/* Run the parts of a matrix product, in threads if they take long. */
+static void run_product_parts(void (*run_part)(void *, long), void *work,
+                              long n_parts) {
+    product_parts(run_part, work, n_parts).run_all();
+}
+
+/* enable_products(enabled): let kernels or the BLAS compute small matrix products.
+ * Return whether kernels compute them; not all processors have the instructions. */
+static PyObject *enable_products(PyObject *, PyObject *enabled) {
+    const int is_true = PyObject_IsTrue(enabled);
+    if (is_true == -1)
+        return NULL;
+    return PyBool_FromLong(theano_enable_products(is_true ? run_product_parts : NULL));
+}
 
 /* set_threads(n): set the largest number of threads that run the loops of an op,
  * including the calling thread. At most 1024 threads are used. */

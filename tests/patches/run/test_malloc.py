@@ -1,6 +1,6 @@
-"""run/keep-freed-memory.patch keeps freed memory for the next call.
+"""theano.misc.malloc keeps freed memory for the next call.
 
-Without the patch, glibc returns large freed arrays to the system. The system clears new pages for
+Without it, glibc returns large freed arrays to the system. The system clears new pages for
 the arrays of the next call, and each new page is a page fault.
 """
 
@@ -40,14 +40,14 @@ def count_page_faults(flags="", **environment):
     The process does not inherit the environment's settings of malloc.
     """
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**clean, "THEANO_FLAGS": f"cxx=,{flags}", **environment},
         capture_output=True,
         text=True,
         check=True,
     )
-    return float(done.stdout)
+    return float(completed.stdout)
 
 
 def test_memory_is_kept_for_the_next_call():
