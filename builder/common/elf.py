@@ -1,4 +1,4 @@
-"""Parse ELF files for x86-64: the libraries, symbols and processor that they require.
+"""Parse ELF files for x86-64: the libraries, symbols and processor level that they require.
 
 The format is in the System V ABI, chapters 4 and 5, in its supplement for x86-64, and in glibc's
 elf.h (the GNU extensions). The package theano-fast contains this module too, because environments
@@ -14,16 +14,17 @@ from typing import NamedTuple, TypeVar
 
 Part = TypeVar("Part")
 
-# 64 bits, little-endian (e_ident). At KIND_OFFSET: ET_EXEC or ET_DYN, then EM_X86_64 (Elf64_Ehdr).
+# The first bytes of a file (e_ident): the magic number, 64 bits, little-endian.
 IDENTIFICATION = b"\x7fELF\x02\x01"
+# The bytes at KIND_OFFSET (Elf64_Ehdr): the type, ET_EXEC or ET_DYN, and the machine, EM_X86_64.
 KIND_OFFSET, KINDS = 16, (b"\x02\x00\x3e\x00", b"\x03\x00\x3e\x00")
 
 PT_LOAD, PT_DYNAMIC, PT_NOTE, PT_GNU_STACK, PF_X = 1, 2, 4, 0x6474E551, 1
 DT_NULL, DT_NEEDED, DT_STRTAB, DT_SONAME, DT_RPATH, DT_TEXTREL = 0, 1, 5, 14, 15, 22
 DT_RUNPATH, DT_FLAGS, DF_TEXTREL, DT_VERNEED, DT_VERNEEDNUM = 29, 30, 4, 0x6FFFFFFE, 0x6FFFFFFF
 VER_FLG_WEAK, SHT_DYNSYM, SHT_GNU_VERSYM, SHN_UNDEF = 2, 11, 0x6FFFFFFF, 0
-# The type and owner of a property note (NT_GNU_PROPERTY_TYPE_0). The type and size of the property
-# GNU_PROPERTY_X86_ISA_1_NEEDED.
+# PROPERTY_NOTE is the type (NT_GNU_PROPERTY_TYPE_0) and the owner of a property note. ISA_NEEDED is
+# the type and the size of the property GNU_PROPERTY_X86_ISA_1_NEEDED.
 PROPERTY_NOTE, ISA_NEEDED = b"\x05\0\0\0GNU\0", b"\x02\x80\0\xc0\x04\0\0\0"
 
 
@@ -43,8 +44,10 @@ class Requirements:
         versions: the symbol versions that the libraries must define. The values are the symbols
             that need the version; they are empty if the file has no section headers. Weak versions
             are omitted.
-        isa_levels: a bit for each required level of x86-64, the baseline's first; 0 if the file
-            does not declare levels.
+        executable_stack: whether the file requires an executable stack.
+        text_relocations: whether the dynamic linker must change the file's code.
+        isa_levels: a bit mask of the required levels of x86-64. Bit 0 is the baseline. The mask is
+            0 if the file does not declare levels.
     """
 
     soname: str
@@ -118,8 +121,8 @@ def _read_requirements(image: bytes) -> Requirements:
         for index, name_offset in name_offsets.items():
             version = _read_string(image, strings + name_offset)
             versions[version] = (*versions.get(version, ()), *symbols[index])
-    # Without this header, the kernel and glibc use the architecture's default: executable.
-    stack = [part.flags for part in segments if part.kind == PT_GNU_STACK] or [PF_X]
+    # If a file has no such segment, the kernel and glibc make the stack executable.
+    stack = [segment.flags for segment in segments if segment.kind == PT_GNU_STACK] or [PF_X]
     return Requirements(
         soname="".join(names(DT_SONAME)),
         libraries=names(DT_NEEDED),
@@ -146,7 +149,7 @@ def _read_segments(image: bytes) -> list[_Segment]:
         for i in range(count)
     ]
     ends = [segments_offset + size * count, sections_offset + section_size * section_count]
-    ends += [part.offset + part.length for part in segments]
+    ends += [segment.offset + segment.length for segment in segments]
     if max(ends) > len(image):
         raise ValueError(f"it has {len(image)} of {max(ends)} bytes")
     return segments
@@ -154,18 +157,23 @@ def _read_segments(image: bytes) -> list[_Segment]:
 
 def _file_offset(address: int, segments: list[_Segment]) -> int:
     """Convert an address in memory to an offset in the file."""
-    for part in segments:
-        if part.kind == PT_LOAD and part.address <= address < part.address + part.length:
-            return address - part.address + part.offset
+    for segment in segments:
+        if (
+            segment.kind == PT_LOAD
+            and segment.address <= address < segment.address + segment.length
+        ):
+            return address - segment.address + segment.offset
     raise LookupError(f"no segment contains the address {address:#x}")
 
 
 def _read_dynamic_entries(image: bytes, segments: list[_Segment]) -> Iterator[tuple[int, int]]:
     """Read the tag and value of each entry of the dynamic section (Elf64_Dyn)."""
-    for part in segments:
-        if part.kind == PT_DYNAMIC:
-            length = part.length - part.length % 16
-            for tag, value in struct.iter_unpack("<qQ", image[part.offset : part.offset + length]):
+    for segment in segments:
+        if segment.kind == PT_DYNAMIC:
+            length = segment.length - segment.length % 16
+            for tag, value in struct.iter_unpack(
+                "<qQ", image[segment.offset : segment.offset + length]
+            ):
                 if tag == DT_NULL:
                     return
                 yield tag, value
@@ -187,7 +195,7 @@ def _read_version_needs(image: bytes, offset: int, count: int) -> Iterator[tuple
 
 
 def _read_versioned_symbols(image: bytes, indices: Mapping[int, object]) -> dict[int, list[str]]:
-    """Read the names of the dynamic symbols of each version; no names without section headers."""
+    """Read the names of each version's dynamic symbols; none if the file has no section headers."""
     names: dict[int, list[str]] = {index: [] for index in indices}
     sections = _read_sections(image)
     for _, kind, _, _, start, length, link in sections:
@@ -222,8 +230,12 @@ def _read_sections(image: bytes) -> list[tuple[int, ...]]:
 
 def _read_isa_levels(image: bytes, segments: list[_Segment]) -> int:
     """Read the required levels of x86-64 from the property note; return 0 if it has none."""
-    for part in segments:
-        note = image[part.offset : part.offset + part.length] if part.kind == PT_NOTE else b""
+    for segment in segments:
+        note = (
+            image[segment.offset : segment.offset + segment.length]
+            if segment.kind == PT_NOTE
+            else b""
+        )
         if PROPERTY_NOTE in note and ISA_NEEDED in note:
             (bits,) = struct.unpack_from("<I", note, note.index(ISA_NEEDED) + len(ISA_NEEDED))
             return int(bits)

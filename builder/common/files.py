@@ -31,8 +31,8 @@ def write_atomically(file: Path, content: bytes | str) -> None:
 def lock_directory(directory: Path, message: str, hint: str) -> Iterator[None]:
     """Hold an exclusive lock on a directory as a context; do not wait for the lock.
 
-    The lock is on the file ``<directory>.lock``, whose parent is created if needed. The directory
-    itself need not exist.
+    The lock is on the file ``<directory>.lock``. The directory itself need not exist. Create its
+    parent if needed.
 
     Raises:
         CommandFailed: another process holds the lock. The error has ``message`` and ``hint``.

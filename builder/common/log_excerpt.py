@@ -11,13 +11,13 @@ CONTEXT_LINES = 2
 MAX_LINE_LENGTH = 200
 # Error messages of compilers, linkers, CMake, ninja, make and Python. The first match in a log
 # explains the failure. Later matches do not: with make -j, other jobs continue after the failure,
-# and each calling make reports it again.
+# and each parent make reports the failure again.
 ERROR = re.compile(
     r":\d+: ((fatal|internal compiler) )?error: |^f951: |: undefined reference to "
     r"|^FAILED: |: cannot find -l|^CMake Error|: error: \S|^(Fatal |[\w.]*)Error: |^E  "
     r"|^BuildFailed: "
 )
-# The text that a shell with the option -x prints before each command.
+# A shell with the option -x (trace) prints this text before each command.
 TRACE_PREFIX = "+ "
 # The first line of the engine's report about a failed build script. The report names the script's
 # directory, but not the reason of the failure.
@@ -44,8 +44,8 @@ def find_error(lines: Sequence[str]) -> int | None:
 def summarize_failure(log: str) -> str:
     """Return the line of a log that explains the failure.
 
-    This is the first error. If the log has no error, it is the last line; lines with commands that
-    the shell traces (TRACE_PREFIX) do not count. Return "" for an empty log.
+    Return the first error. Without an error, return the last line that is not a traced command
+    (TRACE_PREFIX). Return "" for an empty log.
     """
     lines = _read_lines(log)
     if not lines:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from builder.common.errors import CommandFailed
 
-# Environment variables of the user that would change the behaviour of a built environment.
+# The user's environment variables that would change the behaviour of a built environment.
 FOREIGN_VARIABLES = (
     "THEANO_FLAGS",
     "THEANORC",
@@ -70,7 +70,7 @@ def run(
     """Run a command and capture its stdout and stderr, merged.
 
     Raises:
-        CommandFailed: the command could not be started; or ``check`` is set and its exit status is
+        CommandFailed: the command cannot be started, or ``check`` is true and the exit status is
             not 0.
     """
     command = [os.fspath(part) for part in argv]
@@ -141,7 +141,7 @@ def start(
     """Start a command in a new session and write its output to ``log``; do not wait for it.
 
     The command's stdin is a pipe to which this process writes nothing. The pipe closes when this
-    process ends for any reason. A command that reads its stdin notices this and can end too.
+    process ends for any reason, so a command that reads its stdin can end too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
@@ -177,7 +177,7 @@ def lower_priority(session: int, niceness: int) -> None:
 def measure_cpu_seconds(sessions: Iterable[int]) -> dict[int, float]:
     """Measure the CPU seconds that each session has used; return them by session ID.
 
-    The seconds include the processes that have ended, if their parents still run.
+    Include processes that have ended, if their parents still run.
     """
     ticks_per_second = os.sysconf("SC_CLK_TCK")
     seconds = dict.fromkeys(sessions, 0.0)

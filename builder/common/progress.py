@@ -114,7 +114,7 @@ def format_size(megabytes: float) -> str:
 
 
 def display_path(path: Path) -> str:
-    """Format a path for the user. Below the working directory, it is relative to this directory."""
+    """Format a path for the user; make a path below the working directory relative."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
@@ -133,7 +133,7 @@ def read_last_line(log: Path) -> str:
 
 
 def find_compiled_file(log: Path) -> str:
-    """Find the last name of a source file in the last line of a build's log; "" if it has none."""
+    """Find the last source file that the last line of a build's log names; "" if it names none."""
     names = SOURCE_FILE.findall(read_last_line(log))
     return names[-1] if names else ""
 
@@ -169,9 +169,9 @@ class BuildProgress:
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
-        # For each recipe that is being built: the value of time.monotonic() at its start, its log.
+        # The start (time.monotonic()) and the log of each build in progress, by name of the recipe.
         self._running: dict[str, tuple[float, Path]] = {}
-        # The number of bytes of each log that are already printed.
+        # The number of printed bytes of each log.
         self._shown_bytes: dict[Path, int] = {}
         self._last_line_time = time.monotonic()
 

@@ -26,10 +26,10 @@ GLIBC = frozenset(
     )
 )
 VERSION = re.compile(r"GLIBC_(\d+(\.\d+)+)")
-# The rank of versions without a number, such as GLIBC_PRIVATE: newer than every supported glibc,
-# because only one release of glibc defines them.
+# The rank of a version without a number, such as GLIBC_PRIVATE. It is above every supported glibc,
+# because each release of glibc may change the symbols with such a version.
 UNNUMBERED = (1 << 30,)
-# The number of symbols in a message.
+# The maximum number of symbols in a message.
 SYMBOL_LIMIT = 3
 
 Version = tuple[int, ...]
@@ -53,7 +53,7 @@ def find_newest_glibc(binaries: Mapping[str, Requirements]) -> GlibcNeed | None:
 
 
 def make_glibc_specs(binaries: Mapping[str, Requirements]) -> list[str]:
-    """Make the match spec on ``__glibc`` for a package; no spec if its binaries need no version."""
+    """Make the match spec on ``__glibc`` for a package; return [] if its binaries require none."""
     need = find_newest_glibc(binaries)
     return [f"__glibc >={'.'.join(map(str, need.version))},<3.0.a0"] if need else []
 
@@ -61,7 +61,7 @@ def make_glibc_specs(binaries: Mapping[str, Requirements]) -> list[str]:
 def find_violations(
     binaries: Mapping[str, Requirements], oldest_glibc: Version, libraries: Collection[str]
 ) -> Iterator[str]:
-    """Describe each requirement of a binary that a package must not have.
+    """Describe each forbidden requirement of a package's binaries.
 
     Args:
         binaries: the requirements of a package's binaries, by path in the prefix.
@@ -71,8 +71,8 @@ def find_violations(
     for file, required in binaries.items():
         for need in _list_glibc_needs(file, required):
             if need.version > oldest_glibc:
-                omitted = ["..."] if need.symbols[SYMBOL_LIMIT:] else []
-                symbols = ", ".join([*need.symbols[:SYMBOL_LIMIT], *omitted])
+                ellipsis = ["..."] if need.symbols[SYMBOL_LIMIT:] else []
+                symbols = ", ".join([*need.symbols[:SYMBOL_LIMIT], *ellipsis])
                 oldest = ".".join(map(str, oldest_glibc))
                 yield f"{file} needs {need.name} ({symbols}); packages must run on glibc {oldest}"
         for library in required.libraries:
@@ -101,7 +101,7 @@ def _parse_version(name: str) -> Version:
 
 
 def _is_below_prefix(file: str, path: str) -> bool:
-    """Return whether a file's search path begins with $ORIGIN and stays below the prefix."""
+    """Return whether a file's search path begins with $ORIGIN and does not leave the prefix."""
     origin, _, relative = path.partition("/")
     directory = posixpath.normpath(posixpath.join(posixpath.dirname(file), relative.lstrip("/")))
     return origin in ("$ORIGIN", "${ORIGIN}") and directory.split("/")[0] != ".."

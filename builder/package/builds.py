@@ -26,22 +26,22 @@ from builder.stack.recipes import Recipe
 from builder.timing import forecast, schedule
 from builder.timing.timings import Span
 
-# Niceness of the builds that are not on the critical path. At equal priority they would slow down
-# the critical path, which determines the end of all builds.
+# Niceness of the builds that are not on the critical path. At equal priority, these builds would
+# slow down the critical path, which determines the end of all builds.
 BACKGROUND_NICENESS = 10
 # Recipes that take fewer CPU seconds start first, because they hardly delay other recipes.
 SHORT_CPU_SECONDS = 5.0
 # Seconds between updates of priorities and of the estimated time left.
 UPDATE_INTERVAL = 1.0
-# The pace is the ratio of the elapsed seconds to the estimated seconds of the finished work. It
-# corrects the time left after this number of estimated seconds is done.
+# The pace is the ratio of the elapsed seconds to the estimated seconds of the finished work. Once
+# this number of estimated seconds is done, the pace corrects the time left.
 PACE_SECONDS = 30.0
 # Limits of the pace, because one slow recipe says little about other recipes.
 MIN_PACE, MAX_PACE = 0.2, 5.0
-# At least this share of a recipe's estimated CPU seconds counts as left while the recipe is
-# building. The share matters if the recipe takes longer than estimated.
+# While a recipe is building, at least this share of its estimated CPU seconds counts as left. The
+# share matters if the recipe takes longer than estimated.
 MIN_SHARE_LEFT = 1 / 50
-# If a build fails and fewer bytes are free on its file system, the error is DiskFull.
+# If a build fails with fewer bytes free on its file system, the error is DiskFull.
 MIN_FREE_BYTES = 1 << 24
 
 
@@ -216,10 +216,10 @@ class _Scheduler:
     def _start(
         self, recipe: Recipe, build_progress: progress.BuildProgress, pending: list[Recipe]
     ) -> None:
-        """Start a build, unless another process is building the recipe; then the recipe waits.
+        """Start a build; if another process is building the recipe, leave it in ``pending``.
 
         Args:
-            pending: the recipes to build. A recipe that is started or already built is removed.
+            pending: the recipes to build. A started or built recipe is removed.
         """
         work = paths.work_directory() / recipe.name
         work.mkdir(parents=True, exist_ok=True)
@@ -241,7 +241,7 @@ class _Scheduler:
             return
         process = self._start_engine(recipe, work)
         self.running[recipe.name] = _Build(recipe, process, lock, work, time.monotonic())
-        build_progress.start(recipe.name, _log_file(recipe))
+        build_progress.start(recipe.name, _get_log_path(recipe))
 
     def _start_engine(self, recipe: Recipe, work: Path) -> processes.Process:
         """Start the engine on a recipe, with an empty work directory and its own channel."""
@@ -257,8 +257,7 @@ class _Scheduler:
             for name in sorted(self.plan.collect_needs(recipe.name))
             for package in self.packages[name]
         ]
-        # The channel has exactly the recipe's dependencies, so the engine can install no other
-        # package.
+        # The channel has only the recipe's dependencies, so the engine installs no other package.
         channel.add_packages(dependencies, work / "channel")
         request = engine.Request(
             recipe=str(recipe.path),
@@ -272,7 +271,7 @@ class _Scheduler:
         return processes.start(
             [sys.executable, "-m", "builder.package.engine", work / "request.json"],
             env=engine.make_environment(paths.engine_cache()),
-            log=_log_file(recipe),
+            log=_get_log_path(recipe),
             cwd=paths.ROOT,
         )
 
@@ -304,14 +303,14 @@ class _Scheduler:
             forecast.record_measurement("recipes", build.recipe.path.name, measurement)
 
 
-def _log_file(recipe: Recipe) -> Path:
+def _get_log_path(recipe: Recipe) -> Path:
     return paths.LOGS / f"{recipe.name}.log"
 
 
 def _explain_failure(build: _Build) -> BuildFailed | DiskFull:
     """Return the error of a build that failed."""
     name = build.recipe.name
-    log = _log_file(build.recipe)
+    log = _get_log_path(build.recipe)
     text = log.read_text(encoding="utf-8", errors="replace")
     if (
         shutil.disk_usage(build.work).free < MIN_FREE_BYTES

@@ -66,7 +66,7 @@ def normalize_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 @contextmanager
 def unpack_sources(file: Path) -> Iterator[Path]:
-    """Unpack a bundle's sources; yield their directory, which is removed at the end of the block.
+    """Unpack a bundle's sources as a context; yield their temporary directory.
 
     Raises:
         SourceUnavailable: the file is not a bundle.

@@ -1,10 +1,10 @@
-"""Rewrite packages in a canonical form, so that every build of a recipe gives the same bytes.
+"""Rewrite packages in a canonical form, so that every build of a recipe produces the same bytes.
 
-The engine records its build directory as the prefix placeholder and as the channel's address, and
-lists dependencies in the order of a hash table. The placeholder also changes linkers' build IDs
-and pip's hashes. This module replaces all of these by fixed values. It also replaces the
-dependency on glibc, which the engine derives from the build's environment, by the oldest version
-that the package's binaries run on.
+In the engine's packages, the prefix placeholder and the channel's address contain the path of the
+build directory. The build IDs of binaries and pip's hashes depend on the placeholder. The
+dependencies have the order of a hash table. This module replaces these values by values that do
+not depend on the build. The engine derives the dependency on glibc from the build's environment.
+This module derives it from the package's binaries: the oldest version that they run on.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from builder.common import elf
 from builder.common.errors import BuildFailed
 from builder.package import binaries
 
-# As long as the engine's placeholder, which is as long as the longest prefix that conda supports.
+# It has the length of the engine's placeholder and of the longest prefix that conda supports.
 PLACEHOLDER = ("/theano-fast" + "_placehold" * 25)[:255].encode()
 CHANNEL = "theano-fast"
 COMPRESSION_LEVEL = 15
 
 # The note in which a linker stores the SHA-1 of its output (elf.h: Elf64_Nhdr).
 BUILD_ID = re.compile(rb"(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL)
-# The hashes in pip's RECORD. They are optional, and wrong in a package, because the engine relinks
-# the files later. paths.json has the right hashes.
+# The hashes and sizes in pip's RECORD. They are optional. They are wrong in a package, because the
+# engine relinks the files after pip. paths.json has the correct hashes.
 RECORD_HASH = re.compile(rb",sha256=[^,]+,\d+(?=\r?$)", re.MULTILINE)
 
 Member = tuple[tarfile.TarInfo, bytes]
@@ -107,7 +107,7 @@ def package_name(package: Path) -> str:
 
 
 def read_metadata(package: Path) -> dict[str, Any]:
-    """Read the METADATA_FILES of a .conda file; the keys have no ``info/``."""
+    """Read the METADATA_FILES of a .conda file; return them by name, without ``info/``."""
     with zipfile.ZipFile(package) as source:
         return {
             member.name.removeprefix("info/"): json.loads(content)
@@ -169,7 +169,7 @@ def _rewrite_json(
     requirements: Mapping[str, elf.Requirements],
     epoch: int,
 ) -> bytes:
-    """Remove values that differ between builds from a file below info/.
+    """Replace or remove the values that differ between builds in a file below info/.
 
     Args:
         digests: the new SHA-256 and size in bytes of each file of the payload, by its old SHA-256.
@@ -180,16 +180,17 @@ def _rewrite_json(
     match name:
         case "info/about.json":
             table["channels"] = [CHANNEL]
-            # Addresses of sources, which do not change the package.
+            # `extra` has addresses of sources, which do not change the package.
             table.pop("extra", None)
         case "info/index.json":
-            others = [spec for spec in table["depends"] if spec.split()[0] != "__glibc"]
-            table["depends"] = sorted(others + binaries.make_glibc_specs(requirements))
+            other_specs = [spec for spec in table["depends"] if spec.split()[0] != "__glibc"]
+            table["depends"] = sorted(other_specs + binaries.make_glibc_specs(requirements))
             # The time of the build, in milliseconds.
             table["timestamp"] = epoch * 1000
         case "info/paths.json":
             for entry in table["paths"]:
-                # A link has the digest of its target, which may be in another package.
+                # An entry of a link has the digest of the link's target. If another package
+                # contains the target, keep the digest.
                 if (rewritten := digests.get(entry.get("sha256"))) is None:
                     continue
                 entry["sha256"], size = rewritten
@@ -199,7 +200,7 @@ def _rewrite_json(
 
 
 def _check_paths(members: Iterable[Member], directory: Path, package: str) -> Iterator[Member]:
-    """Pass members through; raise BuildFailed if one contains the build directory."""
+    """Yield the members; raise BuildFailed if a member contains the path of the build directory."""
     for member, content in members:
         if str(directory).encode() in content:
             raise BuildFailed(
@@ -214,7 +215,8 @@ def _zip_entry(name: str, epoch: int) -> zipfile.ZipInfo:
 
 
 def _write_archive(stream: IO[bytes], members: Iterable[Member], epoch: int) -> None:
-    # The compressed bytes are the same for any number of threads, but not without threads.
+    # With threads, the compressed bytes do not depend on the number of threads. Without threads,
+    # they are different.
     compressor = zstandard.ZstdCompressor(COMPRESSION_LEVEL, threads=-1)
     with (
         compressor.stream_writer(stream, closefd=False) as compressed,

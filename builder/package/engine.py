@@ -1,7 +1,7 @@
 """Build one recipe, with py-rattler-build or with conda-build, and test its packages.
 
 The builder runs ``python -m builder.package.engine REQUEST`` for each recipe, because
-py-rattler-build holds the interpreter lock during a build.
+py-rattler-build holds Python's global interpreter lock (GIL) during a build.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def conda_build_command(request: Request, variants: Path) -> list[str]:
         "--no-build-id",
         "--no-include-recipe",
         "--package-format=conda",
-        # The package is not canonical yet.
+        # Never publish a package before it is canonical.
         "--no-anaconda-upload",
     ]
 
@@ -110,7 +110,7 @@ def make_environment(cache: Path) -> dict[str, str]:
 
 
 class _Log:
-    """Print each line of a build immediately: a progress callback for the engine."""
+    """Progress callback for the engine. It prints each line of a build immediately."""
 
     def on_log(self, event: object) -> None:
         print(getattr(event, "message", ""), flush=True)
@@ -121,6 +121,8 @@ class _Log:
 
 def build(request: Request) -> None:
     """Build the recipe's packages below ``request.output``, make them canonical, and test them.
+
+    conda-build tests the packages itself, before they are canonical.
 
     Raises:
         rattler_build.RattlerBuildError: the build failed.
@@ -231,7 +233,7 @@ def _test(packages: Sequence[Path], request: Request) -> None:
 
 
 def _build_and_exit(request: Request) -> None:
-    """Build, then exit without the interpreter's shutdown, which the engine's threads can crash."""
+    """Build, and end the process without Python's shutdown: the engine's threads can crash it."""
     status = 0
     try:
         build(request)
@@ -243,10 +245,10 @@ def _build_and_exit(request: Request) -> None:
 
 
 def main() -> int:
-    """Build in a child process; kill the process group if the parent process ends.
+    """Build in a child process; kill the process group if this process's parent ends.
 
-    Standard input reaches its end when the parent ends. A thread cannot wait for it, because the
-    engine holds the interpreter lock.
+    Standard input reaches its end when the parent ends. A thread of the building process could not
+    wait for this event, because the engine holds the GIL.
     """
     request = read_request(Path(sys.argv[1]))
     started = time.monotonic()

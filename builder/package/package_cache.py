@@ -15,9 +15,8 @@ from builder.package.channel import Package
 from builder.source.sources import sha256
 from builder.stack.recipes import Recipe
 
-# Files of a recipe that are no inputs of its cache key. The key contains the rendered recipe
-# instead of recipe.yaml. conformance.toml does not change the package: it lists expected failures
-# of tests.
+# Files of a recipe that its cache key omits. The key contains the rendered recipe instead of
+# recipe.yaml. conformance.toml does not change the package: it lists expected failures of tests.
 IGNORED_FILES = ("recipe.yaml", paths.CONFORMANCE.name)
 
 

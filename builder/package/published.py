@@ -27,8 +27,7 @@ def publish(packages: Iterable[Package], directory: Path) -> None:
     for subdir in SUBDIRS:
         (directory / subdir).mkdir(parents=True, exist_ok=True)
     for package in packages:
-        # Copy the file instead of linking it: changes in the cache must not change published
-        # packages.
+        # Do not link the file: changes in the cache must not change published packages.
         part = directory / package.subdir / f".{package.file.name}.part"
         shutil.copyfile(package.file, part)
         part.replace(directory / package.path)

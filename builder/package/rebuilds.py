@@ -65,7 +65,7 @@ ENVIRONMENT = {
     "CONDA_OVERRIDE_ARCHSPEC": "x86_64",
 }
 # Recipes with at least this many CPU seconds in costs.toml are expensive: ``rebuild --turn``
-# rebuilds only one of them. All other recipes together take a few minutes.
+# rebuilds only one expensive recipe. All other recipes together take a few minutes.
 EXPENSIVE_CPU_SECONDS = 60.0
 
 
@@ -112,12 +112,11 @@ def select_recipes(recipes: Sequence[Recipe], package: str) -> list[Recipe]:
 
 
 def drop_expensive(recipes: Sequence[Recipe], turn: int, missing: Iterable[Recipe]) -> list[Recipe]:
-    """Drop all expensive recipes except the recipe whose turn it is; return the remaining recipes.
+    """Drop all expensive recipes except one, which ``turn`` selects; return the remaining recipes.
 
     Args:
-        turn: selects the recipe. Its index among the expensive recipes is ``turn`` modulo their
-            number.
-        missing: the recipes that had to be built before the rebuild. If one of them is expensive,
+        turn: the index of the expensive recipe to keep, modulo the number of expensive recipes.
+        missing: the recipes that had to be built before the rebuild. If such a recipe is expensive,
             drop all expensive recipes, because this run takes long enough.
     """
     dropped = [recipe for recipe in recipes if _is_expensive(recipe)]
@@ -144,9 +143,9 @@ def rebuild(
     the host permits it. Packages of other recipes come from the package cache.
 
     Args:
+        plan: the stack's plan; all its packages are in the package cache.
         stack: the name of the stack.
         recipes: the recipes to build again.
-        plan: the stack's plan; all its packages are in the package cache.
         reports: the directory for diffoscope's reports, if diffoscope is on PATH.
         amdlibm_archive: the release archive of AOCL-LibM from which the plan was made.
 
@@ -171,7 +170,7 @@ def rebuild(
         if status != 0:
             raise BuildFailed(
                 f"the second build failed (exit status {status}); the first build succeeded",
-                "its messages are above",
+                "the messages of the second build are above",
             )
         comparisons = []
         for recipe in recipes:
@@ -182,7 +181,7 @@ def rebuild(
 
 
 def _ignore_files(directory: str, names: list[str]) -> set[str]:
-    """Return the names in a directory that are not copied: hidden files and build outputs."""
+    """Return the names that the copy of a directory omits: hidden files and build outputs."""
     hidden = {name for name in names if name == "__pycache__" or name.startswith(".")}
     return hidden | ({"build"} if Path(directory) == paths.ROOT else set())
 
@@ -205,7 +204,7 @@ def _fill_cache(plan: Plan, recipes: Iterable[Recipe], cache: Path) -> None:
 
 
 def _select_wrappers(root: Path, checkout: Path) -> list[str]:
-    """Chain the WRAPPERS that the host permits; print the names of the others.
+    """Chain the WRAPPERS that the host permits; print the names of the other wrappers.
 
     Args:
         root: the directory of the second build. Its owner becomes NOBODY if the build runs as that
@@ -222,7 +221,9 @@ def _select_wrappers(root: Path, checkout: Path) -> list[str]:
         if shutil.which(wrapper[0]) and run(probe, cwd=checkout, check=False).status == 0:
             chain += wrapper
         else:
-            progress.say(f"not changed, because this host does not permit it: {changed}")
+            progress.say(
+                f"the second build has the same {changed}: this host does not permit a change"
+            )
     if set(WRAPPERS["user"]) <= set(chain):
         for file in (root, *root.rglob("*")):
             os.chown(file, NOBODY, NOBODY, follow_symlinks=False)

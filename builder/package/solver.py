@@ -1,8 +1,8 @@
 """Index channels, solve match specs and install packages with py-rattler, in a subprocess.
 
 Other modules use :func:`call`, which runs ``python -m builder.package.solver VERB REQUEST``. After
-py-rattler's event loop has run, the interpreter can crash while it shuts down. The subprocess ends
-with ``os._exit``, which omits the shutdown.
+py-rattler's event loop has run, the interpreter can crash while it shuts down. Therefore the
+subprocess ends with ``os._exit``, which omits the shutdown.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def call(verb: str, **request: Any) -> Any:
         finished = run(
             [sys.executable, "-m", __name__, verb, file.name], cwd=paths.ROOT, check=False
         )
-    last = (finished.output.strip().splitlines() or [""])[-1]
+    last_line = (finished.output.strip().splitlines() or [""])[-1]
     if finished.status != 0:
         raise CommandFailed(
             finished.output.strip() or f"{verb}: ended with status {finished.status}"
         )
-    return json.loads(last)
+    return json.loads(last_line)
 
 
 async def _index(channel: str, every_form: bool = False) -> None:
     """Index the channel in the directory ``channel``.
 
     Args:
-        every_form: write the compressed and the sharded form of repodata.json too.
+        every_form: also write the compressed and the sharded form of repodata.json.
     """
     from rattler.index import index_fs  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ async def _install(
 
     Args:
         cache: the directory into which py-rattler unpacks packages.
-        final_prefix: the path of the environment if it is moved or mounted there later.
+        final_prefix: the path at which the environment will be used; None for ``prefix``.
     """
     from rattler import RepoDataRecord, install  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Print the constants of src/exp_log.c; needs mpmath.
+"""Compute the constants of src/exp_log.c with mpmath, and print them.
 
 powf_constants.fit computes the polynomials.
 """
@@ -8,8 +8,8 @@ from powf_constants import fit, rounded
 
 mp.prec = 200
 STEP = log(2) / 16
-# The centres of the 16 parts of the mantissas from 1 to 2. Mantissas from 1.5 on are halved. The
-# reciprocals of the parts next to 1 are 1, so that the part that begins at 1 has the greatest r.
+# The centres of the 16 parts of the mantissas from 1 to 2. Mantissas from 1.5 on are halved. The two
+# parts next to 1 have the reciprocal 1. So |r| is greatest in the part that begins at 1.
 CENTRES = [1, *((1 + (mpf(i) + 0.5) / 16) / (1 if i < 8 else 2) for i in range(1, 15)), 1]
 MAX_R = mpf(1) / 16
 

@@ -1,10 +1,10 @@
-"""Print the constants of src/powf.c; needs mpmath.
+"""Compute the constants of src/powf.c with mpmath, and print them.
 
 The first comment of src/powf.c explains the algorithm and the variables x, m, e, c, r, n and f.
 
 ``fit`` fits a polynomial by least squares at Chebyshev nodes, which nearly minimizes its greatest error.
-It rounds the coefficients to floats one after another. After each rounding, it fits the coefficients that
-are not rounded yet again.
+It rounds the coefficients to floats one after another. After each rounding, it fits the remaining
+coefficients again.
 """
 
 import struct
@@ -56,8 +56,8 @@ def main():
 def fit(function, weight, degree, max_r, digits=24):
     """Return the coefficients of a polynomial, and log2 of its greatest weighted error.
 
-    The polynomial of this degree approximates the function on [-max_r, max_r]. The weight is a function
-    that returns the factor of the error at a number. ``digits`` is the number of binary digits of the
+    The polynomial of this degree approximates the function on [-max_r, max_r]. ``weight`` returns the
+    factor by which the error at a number is multiplied. ``digits`` is the number of binary digits of the
     coefficients.
     """
     nodes = [max_r * cos(pi * (2 * i + 1) / (2 * NODES)) for i in range(NODES)]

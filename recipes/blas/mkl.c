@@ -32,10 +32,10 @@ DOT(double complex, zdotu)
 DIVIDE(float complex, cladiv)
 DIVIDE(double complex, zladiv)
 
-/* Below these numbers of multiplications, one thread is faster than several threads. To wake the other
- * threads takes 50 us, unless they wait actively, which uses up the processor. The limits were measured
- * on two cores with AVX-512: a matrix of 700 x 700 times a vector, and products of two matrices of
- * 160 x 160. */
+/* Below these numbers of multiplications, one thread is faster than several threads. Waking the other
+ * threads takes 50 us. Threads that wait actively need no waking, but occupy their processors. The
+ * limits were measured on two cores with AVX-512: a matrix of 700 x 700 times a vector, and products of
+ * two matrices of 160 x 160. */
 #define GEMV_LIMIT 5e5
 #define GEMM_LIMIT 4e6
 

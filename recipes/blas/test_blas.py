@@ -23,7 +23,7 @@ a = rng.standard_normal((300, 300))
 z = a[0] + 1j * a[1]
 
 assert numpy.allclose(numpy.linalg.inv(a) @ a, numpy.eye(300))
-# BLAS implementations differ in how Fortran functions return complex numbers.
+# BLAS implementations have different calling conventions for functions that return complex numbers.
 assert numpy.isclose(scipy.linalg.blas.zdotc(z, z), numpy.vdot(z, z))
 t, q = scipy.linalg.schur(a, output="complex")
 assert numpy.allclose(q @ t @ q.conj().T, a)

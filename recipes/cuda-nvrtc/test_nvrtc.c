@@ -1,4 +1,4 @@
-/* NVRTC compiles a kernel for each architecture named on the command line. */
+/* Check that NVRTC compiles a kernel for each architecture that an argument names. */
 #include <nvrtc.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The library and the headers have the same version, and a call without a GPU succeeds. */
+/* Check that the library and the headers have the same version, and that a call without a GPU
+   succeeds. */
 #include <cudnn.h>
 #include <stdio.h>
 

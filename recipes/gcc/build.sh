@@ -20,10 +20,10 @@ library() {
     ln -s "../../../lib$1" "$PREFIX/$gcc_lib/lib${1%.*}"
 }
 
-# Print the compiler's built-in specs (its rules for calling its parts) with two changes. First, paths
-# relative to the compiler: headers are in the sysroot, libraries in the environment and the sysroot.
-# Second, unaligned AVX loads and stores are not split. gcc 10 splits them for Sandy Bridge; gcc 11 does
-# not. With the split, additions of arrays took 1.15 to 1.6 times as long.
+# Print the compiler's built-in specs (its rules for calling its parts) with two changes. First, the
+# compiler finds headers in the sysroot, and libraries in the environment and the sysroot, by paths
+# relative to itself. Second, it does not split unaligned AVX loads and stores. gcc 10 splits them for
+# Sandy Bridge; gcc 11 does not. With the split, additions of arrays took 1.15 to 1.6 times as long.
 specs() {
     local compiler=%:getenv\(GCC_EXEC_PREFIX lib=lib/x86_64-linux-gnu sysroot avx_options
     sysroot="--sysroot=$compiler ../../x86_64-linux-gnu/sysroot)"

@@ -1,8 +1,8 @@
 """Make a library call the old versions of exp and log2, which each glibc has.
 
-``older_glibc.py FILE`` edits the file in place. The old and the new versions of these functions differ
-in how they set errno. A binary lists the versions that it needs in entries of 16 bytes (elf(5)). Bytes 0
-to 3 contain the version's hash, and bytes 8 to 11 the offset of its name.
+``older_glibc.py FILE`` edits the file in place. The old and the new versions of these functions set
+errno in different ways. A binary lists the versions that it needs in entries of 16 bytes (elf(5)).
+Bytes 0 to 3 contain the version's hash. Bytes 8 to 11 contain the offset of its name.
 """
 
 import struct
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def find_entry(image, version):
-    """Return the offset of a version's first entry."""
+    """Find the first entry of a version; return its offset."""
     value = 0
     for byte in version:
         value = (value << 4) + byte

@@ -1,4 +1,4 @@
-"""A kernel evaluates an expression, and can be interrupted."""
+"""Check that a kernel evaluates an expression, and that it can be interrupted."""
 
 from jupyter_client.manager import start_new_kernel
 

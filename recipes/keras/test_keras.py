@@ -1,4 +1,4 @@
-"""A model with one layer has NumPy's results on Theano, also after it is saved and loaded."""
+"""Check a model with one layer: it has NumPy's results, also after it is saved and loaded."""
 
 import numpy as np
 from keras import backend, layers, models

@@ -1,6 +1,6 @@
-/* Solve equations and multiply matrices in one thread, in two threads, and in two threads
-   of a forked child that share a processor. The optional argument is the name of the
-   expected kernels. */
+/* Solve equations and multiply matrices in one thread, in two threads, and in a forked child,
+   in two threads on one processor. The optional argument is the name of the expected
+   kernels. */
 #define _GNU_SOURCE
 #include <cblas.h>
 #include <math.h>
@@ -17,8 +17,8 @@ enum { N = 300 };
 void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *pivots,
             double *b, const int *ldb, int *info);
 
-/* Return the largest absolute entry of inv(A) A - I, for an A that is far from singular. */
-static double error(int threads)
+/* Return the largest absolute entry of inv(A) A - I, for a well-conditioned matrix A. */
+static double compute_error(int threads)
 {
     static double a[N * N], lu[N * N], inverse[N * N], product[N * N];
     int n = N, info, pivots[N];
@@ -40,8 +40,8 @@ static double error(int threads)
     return worst;
 }
 
-/* Return the processor time of 200 small products in seconds. */
-static double seconds(int threads)
+/* Return the processor time of 200 small matrix products, in seconds. */
+static double time_products(int threads)
 {
     static double a[N * N], product[N * N];
     clock_t start;
@@ -54,10 +54,10 @@ static double seconds(int threads)
     return (double)(clock() - start) / CLOCKS_PER_SEC;
 }
 
-/* Return whether two threads of this process on one processor compute right results, in
-   less than 10 times the processor time of one thread. If a waiting thread kept the other
-   thread from the processor until its time slice ended, they would take 50 times as long. */
-static int share_a_processor(double limit)
+/* Return whether two threads on one processor compute correct results, and use less than 10
+   times the processor time of one thread. They would use 50 times this time if a waiting
+   thread kept the processor until its time slice ends. */
+static int test_shared_processor(double limit)
 {
     cpu_set_t one;
     int cpu = sched_getcpu();
@@ -66,9 +66,9 @@ static int share_a_processor(double limit)
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     /* OpenBLAS starts new threads in a child, and they inherit this thread's affinity. */
-    if (sched_setaffinity(0, sizeof one, &one) != 0 || !(error(2) < limit))
+    if (sched_setaffinity(0, sizeof one, &one) != 0 || !(compute_error(2) < limit))
         return 0;
-    alone = seconds(1), together = seconds(2);
+    alone = time_products(1), together = time_products(2);
     printf("two threads on one processor: %.1f times the time of one\n", together / alone);
     return together < 10 * alone;
 }
@@ -76,13 +76,13 @@ static int share_a_processor(double limit)
 int main(int argc, char **argv)
 {
     const char *type = openblas_get_corename();
-    const double limit = 1e-12, alone = error(1), together = error(2);
+    const double limit = 1e-12, alone = compute_error(1), together = compute_error(2);
     int status;
 
     printf("%s: %g %g\n", type, alone, together);
     fflush(stdout);
     if (fork() == 0)
-        exit(!share_a_processor(limit));
+        exit(!test_shared_processor(limit));
     wait(&status);
     return status != 0 || !(alone < limit) || !(together < limit) ||
            (argc > 1 && strcmp(argv[1], type) != 0);

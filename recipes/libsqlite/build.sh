@@ -7,7 +7,7 @@ bash apply-fixes.sh
 # one C file, so that the host needs no tclsh.
 gcc -O1 -DHAVE_REALPATH -o jimsh jimtcl/autosetup/jimsh0.c
 
-# Only the command line shell uses zlib, and this build leaves it out.
+# Build without zlib: only the command-line shell uses it, and this build omits the shell.
 export ac_cv_prog_TCLSH_CMD="$PWD/jimsh" ac_cv_search_deflate=no
 CFLAGS="-O2" ./configure --prefix="$PREFIX" --disable-static --disable-tcl --disable-readline \
     --enable-fts4 --enable-fts5 --enable-rtree

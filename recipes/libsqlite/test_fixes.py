@@ -1,4 +1,4 @@
-"""Some of what the list `fixes` names is mended; run by the host's Python."""
+"""Test two fixes that the file `fixes` lists. The host's Python runs this test."""
 
 import ctypes
 import os
@@ -10,22 +10,23 @@ LIMIT_COLUMN, UTF8 = 2, 1
 
 
 def run(statement: str) -> str:
-    """Run SQL in a database of its own, for at most 10 columns; the error, empty if none."""
+    """Execute SQL in a new database with at most 10 columns; return the error message, or ""."""
     database, message = ctypes.c_void_p(), ctypes.c_char_p()
     assert sqlite.sqlite3_open(b":memory:", ctypes.byref(database)) == 0
     sqlite.sqlite3_limit(database, LIMIT_COLUMN, 10)
     ignore = ctypes.CFUNCTYPE(None)(lambda: None)
-    # An aggregate that is no window function.
+    # Define an aggregate function that is not a window function.
     sqlite.sqlite3_create_function(database, b"total_of", 1, UTF8, None, None, ignore, ignore)
     sqlite.sqlite3_exec(database, statement.encode(), None, None, ctypes.byref(message))
     return (message.value or b"").decode()
 
 
 if len(sys.argv) == 1:
-    # CVE-2025-6965: more terms than columns ran over a number of 16 bits.
+    # CVE-2025-6965: the number of aggregate terms could overflow a 16-bit integer.
     terms = "+".join(f"sum(a+{term})" for term in range(20))
     assert run(f"CREATE TABLE t(a); SELECT {terms} FROM t") == "more than 10 aggregate terms"
-    # A window that is defined by itself overflowed the stack: in another process.
+    # Without the fix, a window whose definition uses the window itself overflows the stack. Test this
+    # case in another process.
     subprocess.run([sys.executable, __file__, "window"], check=True)
 else:
     window = "WINDOW w AS (PARTITION BY total_of(x) OVER w)"

@@ -1,4 +1,4 @@
-"""Without an MPI library, the import of mpi4py.MPI raises ImportError."""
+"""Check that the import of mpi4py.MPI raises ImportError if there is no MPI library."""
 
 import os
 

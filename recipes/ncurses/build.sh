@@ -1,7 +1,7 @@
 #!/bin/bash
 set -euo pipefail
 
-# ncurses looks up terminals that this package does not describe on the host.
+# If this package does not describe a terminal, ncurses searches the host's directories.
 terminfo="$PREFIX/share/terminfo"
 # Tell configure that poll works: its own test fails on a machine without a terminal.
 CFLAGS="-O2" cf_cv_working_poll=yes ./configure --prefix="$PREFIX" --enable-widec --enable-overwrite \
@@ -17,5 +17,5 @@ make install.libs install.includes
 terminals=ansi,dumb,linux,vt100,vt102,vt220
 terminals+=,xterm,xterm-color,xterm-256color,alacritty,rxvt,rxvt-256color
 terminals+=,screen,screen-256color,tmux,tmux-256color
-mkdir -p "$terminfo"  # else tic falls back to the home directory
+mkdir -p "$terminfo"  # without this directory, tic writes into the home directory
 LD_LIBRARY_PATH=lib progs/tic -x -o "$terminfo" -e "$terminals" misc/terminfo.src

@@ -8,8 +8,8 @@ flags=(-O2 -fPIC -frecursive -fno-optimize-sibling-calls -fno-tree-vectorize)
 cp make.inc.example make.inc
 make=(make BUILD_DEPRECATED=Yes CFLAGS="${flags[*]}" FFLAGS="${flags[*]}" FFLAGS_NOOPT="${flags[*]} -O0")
 
-# Compile dozens of routines with each start of gfortran: with a start for each routine, the build
-# takes twice as long. Compile separately the routines that OpenBLAS implements itself, because the
+# Compile dozens of routines in each run of gfortran: with one run for each routine, the build takes
+# twice as long. Compile separately the routines that OpenBLAS implements itself, because the
 # recipe libopenblas removes them from the archive by their member names.
 openblas_routines='[cdsz](gesv|getf2|getrf|getrs|laswp|lauu2|lauum|potf2|potrf|spmv|spr|symv|syr|trti2|trtri|trtrs)'
 "${make[@]}" --dry-run lapacklib > commands

@@ -1,4 +1,4 @@
-"""numpy computes what it should."""
+"""Check results of NumPy 1.13.3, and that NumPy uses CBLAS."""
 
 import numpy
 import numpy.testing
@@ -18,5 +18,5 @@ assert numpy.allclose(numpy.vdot(z, z), (abs(z) ** 2).sum())
 assert numpy.allclose(z.dot(z), a.dot(a) - a.T.dot(a.T) + 1j * (a.dot(a.T) + a.T.dot(a)))
 assert numpy.allclose(numpy.fft.ifft(numpy.fft.fft(z)), z)
 
-# Without CBLAS, numpy.dot is a plain loop.
+# Without CBLAS, numpy.dot runs a loop of its own instead of calling BLAS.
 assert b"libcblas.so.3" in open(numpy.core.multiarray.__file__, "rb").read()

@@ -1,4 +1,4 @@
-"""Check results of numpy, and the BLAS and LAPACK that it uses."""
+"""Check numpy's results, and the names of the BLAS and LAPACK that it uses."""
 
 import pathlib
 

@@ -1,4 +1,5 @@
-/* usage: VERSION OPENSSLDIR. What Python's ssl and hashlib ask for is there, in its places. */
+/* Check the version, the directories, one fix, and the digests and ciphers that Python's ssl and
+   hashlib use. The arguments are the expected version and OPENSSLDIR. */
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -18,23 +19,24 @@ static void expect(int holds, const char *what) {
   }
 }
 
-/* Keys for a Diffie-Hellman exchange in the group p = 23, g = 2; q is 11, or said to be 7. */
-static EVP_PKEY *key(unsigned q) {
-  OSSL_PARAM_BLD *made = OSSL_PARAM_BLD_new();
+/* Make a Diffie-Hellman key in the group with p = 23 and g = 2, whose order is 11. The key contains
+   q as the order. */
+static EVP_PKEY *make_key(unsigned q) {
+  OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
   EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "DHX", NULL);
   const char *names[] = {OSSL_PKEY_PARAM_FFC_P, OSSL_PKEY_PARAM_FFC_G, OSSL_PKEY_PARAM_FFC_Q,
                          OSSL_PKEY_PARAM_PUB_KEY, OSSL_PKEY_PARAM_PRIV_KEY};
   unsigned values[] = {23, 2, q, 4, 2};
-  EVP_PKEY *found = NULL;
+  EVP_PKEY *key = NULL;
 
   for (int i = 0; i < 5; i++) {
     BIGNUM *number = BN_new();
     BN_set_word(number, values[i]);
-    OSSL_PARAM_BLD_push_BN(made, names[i], number);
+    OSSL_PARAM_BLD_push_BN(builder, names[i], number);
   }
   EVP_PKEY_fromdata_init(context);
-  EVP_PKEY_fromdata(context, &found, EVP_PKEY_KEYPAIR, OSSL_PARAM_BLD_to_param(made));
-  return found;
+  EVP_PKEY_fromdata(context, &key, EVP_PKEY_KEYPAIR, OSSL_PARAM_BLD_to_param(builder));
+  return key;
 }
 
 static int accepts(EVP_PKEY *own, EVP_PKEY *peer) {
@@ -56,11 +58,15 @@ int main(int count, char **arguments) {
 
   if (count != 3)
     return 2;
-  expect(strcmp(OpenSSL_version(OPENSSL_VERSION_STRING), arguments[1]) == 0, "another version");
-  expect(strstr(OpenSSL_version(OPENSSL_DIR), arguments[2]) != NULL, "another directory");
-  expect(strcmp(X509_get_default_cert_dir(), "/etc/ssl/certs") == 0, "not the host's authorities");
+  expect(strcmp(OpenSSL_version(OPENSSL_VERSION_STRING), arguments[1]) == 0,
+         "the version differs from the first argument");
+  expect(strstr(OpenSSL_version(OPENSSL_DIR), arguments[2]) != NULL,
+         "the directory differs from the second argument");
+  expect(strcmp(X509_get_default_cert_dir(), "/etc/ssl/certs") == 0,
+         "the default directory of certificates is not /etc/ssl/certs");
 
-  expect(OSSL_PROVIDER_load(NULL, "default") && OSSL_PROVIDER_load(NULL, "legacy"), "a provider");
+  expect(OSSL_PROVIDER_load(NULL, "default") && OSSL_PROVIDER_load(NULL, "legacy"),
+         "a provider does not load");
   for (size_t i = 0; i < sizeof digests / sizeof *digests; i++)
     expect(EVP_MD_fetch(NULL, digests[i], NULL) != NULL, digests[i]);
 
@@ -70,9 +76,9 @@ int main(int count, char **arguments) {
   for (size_t i = 0; i < sizeof ciphers / sizeof *ciphers; i++)
     expect(strstr(all, ciphers[i]) != NULL, ciphers[i]);
 
-  /* CVE-2026-42770: a peer could choose the order of the group that its key was checked in. */
-  eleven = key(11), seven = key(7);
-  expect(eleven && seven && accepts(eleven, eleven), "no exchange of keys");
-  expect(!accepts(eleven, seven), "CVE-2026-42770 is not mended");
+  /* CVE-2026-42770: OpenSSL checked a peer's key with the order that the peer's key contains. */
+  eleven = make_key(11), seven = make_key(7);
+  expect(eleven && seven && accepts(eleven, eleven), "a key with the correct order is refused");
+  expect(!accepts(eleven, seven), "CVE-2026-42770 is not fixed");
   return failures != 0;
 }

@@ -1,4 +1,4 @@
-"""pygpu reaches the driver, or says that there is none; no other library is missing."""
+"""Check that pygpu calls NVIDIA's driver, or that its error names the missing driver library."""
 
 import ctypes
 
@@ -12,6 +12,6 @@ except OSError:
     except pygpu.gpuarray.GpuArrayException as error:
         assert "libcuda.so.1" in str(error), error
     else:
-        raise AssertionError("a context without a driver") from None
+        raise AssertionError("pygpu made a context without a driver") from None
 else:
     assert pygpu.gpuarray.count_devices("cuda", 0) >= 0

@@ -1,4 +1,4 @@
-"""NUTS estimates the mean and the standard deviation of a normal sample."""
+"""Check that NUTS estimates the mean and the standard deviation of a normal sample."""
 
 import numpy as np
 import pymc3 as pm

@@ -5,7 +5,7 @@ set -euo pipefail
 SOURCE_DATE_EPOCH=$(stat -c %Y README)
 export SOURCE_DATE_EPOCH
 
-# Leave out modules that need libraries without a recipe. Use no headers and libraries of the host.
+# Omit modules that need libraries without a recipe. Use neither headers nor libraries of the host.
 unwanted="'_bsddb', '_tkinter', 'bsddb185', 'crypt', 'dbm', 'gdbm', 'nis'"
 sed -i "s/^disabled_module_list = .*/disabled_module_list = [$unwanted]/
     s/self.add_multiarch_paths()/pass/
@@ -20,8 +20,8 @@ export ac_cv_file__dev_ptmx=yes ac_cv_file__dev_ptc=no PKG_CONFIG=false
     --with-system-ffi --with-ensurepip=no \
     CC=gcc CXX=g++ CFLAGS= OPT="-DNDEBUG -fwrapv -O3 -Wall -Wstrict-prototypes" \
     CPPFLAGS="-I$PREFIX/include" LDFLAGS="-L$PREFIX/lib"
-# setup.py compiles extension modules by absolute paths. Replace the paths with this flag; variables of
-# make are not recorded.
+# setup.py passes absolute paths to the compiler. This flag replaces them in the binaries. Python does
+# not record variables on make's command line.
 make -j"$CPU_COUNT" CC="gcc -pthread -ffile-prefix-map=$SRC_DIR=/usr/src/python"
 make install
 ln -sf python2.7 "$PREFIX/bin/python"

@@ -1,4 +1,4 @@
-"""Import every extension module; only the environment and glibc may be loaded."""
+"""Import every extension module; check that the process loads only the environment and glibc."""
 
 import ctypes
 import hashlib
@@ -11,7 +11,7 @@ import sysconfig
 
 EXPECTED = set("""_ctypes _curses _elementtree _io _multiprocessing _sqlite3 _ssl bz2 cPickle mmap
     pyexpat readline zlib""".split())
-# Before 2.34, glibc named its files as ld-2.28.so.
+# Before release 2.34, glibc's files had names such as ld-2.28.so.
 GLIBC = re.compile(r"(ld|ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util|crypt|nsl))[.-]")
 
 dynload = sysconfig.get_path("platstdlib") + "/lib-dynload"
@@ -24,8 +24,8 @@ for module in modules:
 assert sys.maxunicode == 0x10FFFF
 assert hashlib.md5(b"").hexdigest() == "d41d8cd98f00b204e9800998ecf8427e"
 
-# A library without a search path of its own, as Theano compiles them, must
-# find the environment's libstdc++ by that of the interpreter.
+# The modules that Theano compiles have no search path. Such a library must find the environment's
+# libstdc++ by the interpreter's search path.
 source = b'#include <iostream>\nextern "C" void probe() { std::cout << std::flush; }\n'
 command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", "probe.so"]
 process = subprocess.Popen(command, stdin=subprocess.PIPE)
@@ -42,6 +42,6 @@ foreign = [
 assert not foreign, foreign
 
 recorded = sysconfig.get_config_vars()
-found = (recorded["CC"], recorded["CXX"])
-assert found == ("gcc -pthread", "g++"), found
+compilers = (recorded["CC"], recorded["CXX"])
+assert compilers == ("gcc -pthread", "g++"), compilers
 assert not re.search("file-prefix-map|rpath", " ".join(map(str, recorded.values())))

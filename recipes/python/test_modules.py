@@ -1,4 +1,4 @@
-"""Import every extension module; all loaded libraries must be the environment's or glibc's."""
+"""Import every extension module; check that all loaded libraries are the environment's or glibc's."""
 
 import ctypes
 import importlib
@@ -13,7 +13,7 @@ EXPECTED = {
     "_lzma", "_multiprocessing", "_posixshmem", "_sqlite3", "_ssl", "mmap", "pyexpat",
     "readline", "zlib",
 }
-# Before 2.34, glibc named its files as libc-2.28.so.
+# Before glibc 2.34, the names of its files contain its version, as in libc-2.28.so.
 GLIBC = re.compile(r"(ld|ld-linux-x86-64|lib(c|dl|m|pthread|resolv|rt|util))(-2\.\d+)?\.so")
 
 modules = {
@@ -23,8 +23,8 @@ assert EXPECTED <= modules, EXPECTED - modules
 for module in modules:
     importlib.import_module(module)
 
-# Theano compiles libraries without a search path. They must find the environment's libstdc++ through
-# the interpreter's search path.
+# Theano compiles libraries without a search path. They must find the environment's libstdc++ by the
+# interpreter's search path.
 source = '#include <iostream>\nextern "C" void probe() { std::cout << std::flush; }\n'
 subprocess.run(
     ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", "probe.so"],

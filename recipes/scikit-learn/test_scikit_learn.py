@@ -1,4 +1,4 @@
-"""KMeans finds two clusters, and loads only one OpenMP library, the environment's."""
+"""Check that KMeans finds two clusters, and loads only the environment's OpenMP library."""
 
 import sys
 from pathlib import Path

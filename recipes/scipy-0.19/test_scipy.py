@@ -1,4 +1,4 @@
-"""scipy computes what it should."""
+"""Check results of SciPy 0.19.1."""
 
 import numpy
 import scipy.linalg
@@ -14,7 +14,7 @@ a = rng.standard_normal((200, 200))
 b = rng.standard_normal(200)
 z = a[0] + 1j * a[1]
 
-# Complex results are where Fortran compilers differ.
+# Fortran compilers have different calling conventions for functions that return complex numbers.
 for dtype in "FD":
     dotu, dotc = scipy.linalg.get_blas_funcs(("dotu", "dotc"), dtype=dtype)
     assert numpy.allclose(dotu(z, z), (z * z).sum(), rtol=1e-4)

@@ -14,7 +14,7 @@ a = rng.standard_normal((200, 200))
 b = rng.standard_normal(200)
 z = a[0] + 1j * a[1]
 
-# BLAS implementations differ in how Fortran functions return complex numbers.
+# BLAS implementations return complex numbers from Fortran functions in different ways.
 for dtype in "FD":
     dotu, dotc = scipy.linalg.get_blas_funcs(("dotu", "dotc"), dtype=dtype)
     assert numpy.allclose(dotu(z, z), (z * z).sum(), rtol=1e-4)
@@ -35,8 +35,8 @@ assert numpy.allclose(
     scipy.sparse.linalg.eigsh(s + s.T, k=1)[0], numpy.linalg.eigvalsh((s + s.T).toarray())[-1]
 )
 
-# Operations on sparse matrices of all dtypes. Comparisons return booleans; long and long long share
-# functions.
+# Test operations on sparse matrices of all dtypes: compile-sparsetools-once.patch changes comparisons,
+# and uses long's functions for long long.
 for dtype in "?hlqLQdgD":
     x, y = (rng.integers(0, 3, (40, 60)).astype(dtype) for _ in "xy")
     for form in ("csr", "csc", "bsr"):

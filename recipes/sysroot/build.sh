@@ -7,7 +7,7 @@ lib=lib/x86_64-linux-gnu
 mkdir -p "$sysroot/usr/$lib" "$sysroot/$lib" "$sysroot/lib64"
 cp -r debian/usr/include "$sysroot/usr"
 
-# Start files and static functions that are linked into each program. They only call old versions of
+# The linker adds these start files and static functions to each program. They call only old versions of
 # the libraries' functions.
 cp debian/usr/$lib/{,S,g}crt1.o debian/usr/$lib/crt{i,n}.o debian/usr/$lib/libc_nonshared.a "$sysroot/usr/$lib"
 cp debian/usr/$lib/lib{c,m}.so "$sysroot/usr/$lib"

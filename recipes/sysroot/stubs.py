@@ -1,9 +1,9 @@
 """Make stub libraries of glibc, which define glibc's symbols up to a version and contain no code.
 
 ``stubs.py FLOOR TARGET LIBRARY...`` writes a stub of each library into the directory TARGET. A program
-that is linked to the stubs needs no symbol version above FLOOR. Where glibc has a newer version of a
-function (for example of exp, log and pow since 2.29), the program uses the newest version up to FLOOR,
-which later releases of glibc still contain.
+that is linked to the stubs needs no symbol version above FLOOR. If glibc has a newer version of a
+function, as of exp, log and pow since 2.29, the program uses the newest version up to FLOOR. Later
+releases of glibc still contain this version.
 """
 
 import os
@@ -52,8 +52,8 @@ def make_stub(library, floor, target):
             symbols[kind, address].append((name, version, max(int(size, 0), 1), binding))
     newest = {name: max(names, key=parse_version) for name, names in versions.items()}
     lines = ['.section .note.GNU-stack, "", @progbits']
-    # Define all symbols of one address at one place. A variable such as environ has several names. The
-    # linker copies it into a program, and all its names must refer to the copy.
+    # Define all symbols of one address at one address. A variable such as environ has several names. The
+    # linker copies the variable into a program, and all its names must refer to the copy.
     for (kind, _), aliases in sorted(symbols.items()):
         assembler_type, section = TYPES[kind]
         lines += [section, ".balign 32"]

@@ -1,4 +1,4 @@
-"""Theano builds functions in C, and they compute what numpy computes."""
+"""Check that Theano compiles functions to C, and that the functions return NumPy's results."""
 
 import os
 import sys
@@ -28,5 +28,5 @@ np.testing.assert_allclose(gradient(X, W), 2 * X.T.dot(X.dot(W)))
 
 sums, _ = theano.scan(lambda row, total: row + total, x, tensor.zeros_like(x[0]))
 np.testing.assert_allclose(theano.function([x], sums)(X), X.cumsum(axis=0))
-# The C code of Scan: no Python takes its place.
+# Check that Scan's C module can be imported. Without it, Theano would run scans in Python.
 from theano.scan_module import scan_perform_ext

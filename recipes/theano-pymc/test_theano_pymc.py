@@ -1,4 +1,4 @@
-"""Theano-PyMC's names refer to Theano's objects, and code with Theano-PyMC's signatures runs."""
+"""Check Theano-PyMC's names: they refer to Theano's objects. Run code with its signatures."""
 
 import importlib
 import pickle
@@ -67,7 +67,7 @@ assert list(walk([1], children.get, bfs=False)) == [1, 3, 4, 2]
 assert list(walk([4], children.get, return_children=True)) == [(4, None)]
 try:
     x.get_test_value()
-    raise AssertionError("a variable without a test value has one")
+    raise AssertionError("get_test_value returned a value for a variable without a test value")
 except TestValueError:
     pass
 x.tag.test_value = np.ones(2)
@@ -84,7 +84,7 @@ whole.tag.test_value = 2.0
 assert whole.tag.test_value.dtype == "int64"
 try:
     whole.tag.test_value = np.ones(2)
-    raise AssertionError("a scalar has a vector as its test value")
+    raise AssertionError("a scalar accepted a vector as its test value")
 except TypeError:
     pass
 with theano.config.change_flags(floatX="float32"):

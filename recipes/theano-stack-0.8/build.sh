@@ -11,7 +11,7 @@ esac
 
 mkdir -p "$PREFIX/etc"
 cat > "$PREFIX/etc/theanorc" <<END
-# Theano's defaults in this environment; ~/.theanorc and THEANO_FLAGS come before them.
+# Theano's defaults in this environment. ~/.theanorc and THEANO_FLAGS override them.
 [global]
 cxx = $PREFIX/bin/x86_64-conda-linux-gnu-g++
 base_compiledir = ~/.theano/${STACK//_/-}
@@ -37,9 +37,9 @@ libm = "$LIBM"
 device = "cpu"
 END
 
-# The versions that the environment's pip must not change.
+# pip must not change these versions in the environment.
 cat > "$PREFIX/etc/pip-constraints.txt" <<END
-# Theano computes in their BLAS.
+# Theano computes with the BLAS of these packages.
 numpy ==1.13.3
 scipy ==0.19.1
 theano ==$PKG_VERSION

@@ -1,4 +1,5 @@
-/* CVE-2026-34743: append to a decoded index without records. It had no memory for the new record. */
+/* Append a record to a decoded index without records. Without the fix of CVE-2026-34743, the index has
+   no memory for the record. */
 #include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
    and by exp_log.c. exp_log.c defines exp and log under libmvec's names, so that the
    linker uses them instead of libmvec's.
 
-   libmvec's error is at most 4 units in the last place. It passes special values to the
-   scalar functions of libm, and selects its variants by the processor. */
+   libmvec's error is at most 4 units in the last place. libmvec calls the scalar
+   functions of libm for special values, and selects its variants for the processor. */
 #include "amdlibm.h"
 
 #ifndef REPLACE_WITH_AMDLIBM
@@ -22,7 +22,7 @@
     AMDLIBM_VECTOR float name##f(float, float);                               \
     double amd_##name(double x, double y) { return name(x, y); }              \
     float amd_##name##f(float x, float y) { return name##f(x, y); }
-/* Bind powf and its vector variants to powf.c's, in this file too. */
+/* Use powf.c's powf and vector variants in this file too. */
 float __REDIRECT_NTH(powf, (float, float), own_powf) AMDLIBM_VECTOR;
 AMDLIBM_SCALARS(UNARY, BINARY)
 
@@ -31,8 +31,8 @@ AMDLIBM_SCALARS(UNARY, BINARY)
 #define FOR_EACH_PROCESSOR \
     __attribute__((target_clones("avx512f", "avx2", "default")))
 
-/* The pragma ivdep is right because an input array either is z or does not overlap it.
-   Without the pragma, GCC runs a scalar loop where an input array is z. */
+/* The pragma ivdep is correct because each input array is z or does not overlap z.
+   Without the pragma, GCC runs a scalar loop if an input array is z. */
 #define LOOP(value)                                                           \
     _Pragma("GCC ivdep")                                                      \
     for (ptrdiff_t i = 0; i < n; i++)                                         \

@@ -1,10 +1,10 @@
 /* Forward the scalars of amdlibm.h and their vector variants to AMD's AOCL-LibM.
 
-   AMD's library is unchanged. It is loaded with RTLD_LOCAL, so that programs linked with
-   this library cannot see its symbols: its array functions have the same names as this
-   library's, but take an int as length. If a release lacks a function, or the survey at
-   build time found wrong results, the forward jumps to the function that builds without
-   AMD's library use: glibc's, or the one in powf.c or exp_log.c. */
+   AMD's library is unchanged. bind() loads it with RTLD_LOCAL, so that programs linked
+   with this library cannot see its symbols: AMD's array functions have the same names as
+   this library's, but take an int as length. If a release lacks a function, or if the
+   survey at build time found wrong results, the forward jumps to the function that builds
+   without AMD's library use: the function of glibc, powf.c or exp_log.c. */
 #include "amdlibm.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* exp and log on vectors, for AVX-512. They take about two thirds of libmvec's time.
-   Processors without AVX-512 use libmvec's.
+   Processors without AVX-512 use libmvec's exp and log.
 
    exp: x = n (log 2) / 16 + r, and e^x = 2^(n / 16) (1 + r + r^2 P(r)). Registers contain
    the 16 powers 2^(j / 16). The instruction scalef multiplies by the integer part of
@@ -9,10 +9,10 @@
 
    log: x = 2^e m, with m in [0.75, 1.5). This interval is divided into 16 parts, each with
    a reciprocal c. r = c m - 1, and log x = e log 2 - log c + (r + r^2 Q(r)). Near 1, e and
-   log c are 0, so that no digits are cancelled. e log 2 - log c, its terms and the result
-   are rounded. Each rounding causes an error of half a unit, or of 1 unit where the result
-   is smaller than the terms. The instructions that compute e and m handle subnormal
-   arguments, 0 and infinity.
+   log c are 0, so no digits cancel. e log 2 - log c, its terms and the result are rounded.
+   Each rounding causes an error of half a unit, or of 1 unit where the result is smaller
+   than the terms. The instructions that compute e and m handle subnormal arguments, 0 and
+   infinity.
 
    The functions have libmvec's names, so that within this library the linker uses them
    instead of libmvec's. exp_log_constants.py prints the constants. */
@@ -82,8 +82,8 @@
 #define DOUBLE_Q9 0x1.7806ab623e106p-4
 /* error 2^-57.50 r */
 
-/* Arguments are limited to these absolute values. At the limits results are already infinite or
-   0, and n is still exact. */
+/* The functions limit arguments to these absolute values. At the limits, the results are already
+   infinite or 0, and n is still exact. */
 #define FLOAT_LARGEST 200
 #define DOUBLE_LARGEST 1000
 
@@ -99,7 +99,7 @@ TARGET __m512 _ZGVeN16v_expf(__m512 x)
     const __m512 roots = (__m512){FLOAT_ROOTS};
     /* The lowest bits of shifted contain n. */
     const __m512 shift = _mm512_set1_ps(0x1.8p23f);
-    /* If an operand is NaN, max and min return the second one, here x. */
+    /* If an operand is NaN, max and min return the second operand. So NaN stays NaN. */
     const __m512 least = _mm512_max_ps(_mm512_set1_ps(-FLOAT_LARGEST), x);
     const __m512 inside = _mm512_min_ps(_mm512_set1_ps(FLOAT_LARGEST), least);
     const __m512 shifted = _mm512_fmadd_ps(inside, _mm512_set1_ps(1 / FLOAT_STEP_HIGH), shift);

@@ -1,6 +1,6 @@
-/* Selection of libmvec's SSE variants by the processor. libmvec's archive needs the rest of a
-   static glibc for this selection. The variants for AVX2 and AVX-512 need no selection: only
-   code for these instruction sets calls them. */
+/* Select libmvec's SSE variants for the processor. The code for this selection in libmvec's
+   archive needs the other parts of a static glibc. The variants for AVX2 and AVX-512 need
+   no selection: only code for these instruction sets calls them. */
 #include "amdlibm.h"
 
 #define CHOOSE(vector)                                                        \

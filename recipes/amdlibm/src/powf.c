@@ -1,5 +1,5 @@
 /* powf on vectors. Processors with AVX2 or AVX-512 use the kernel in this file, because
-   libmvec's takes more than twice the time. Other processors use libmvec's.
+   libmvec's powf takes more than twice the time. Other processors use libmvec's powf.
 
    The kernel computes x^y = e^(y log x) in float only, so that a vector holds the maximal
    number of lanes. It represents log x and y log x as sums of two floats.
@@ -15,12 +15,11 @@
    The errors of P and Q are 2^-35.9 r and 2^-32.4 of the result. They have the greatest
    effect for x from 1/2 to 2 and large |y log x|: for all floats x in this range and
    y log x = 86.9, 60, -45 or -86.9, the error is at most 0.89 units in the last place.
-   For x from 0.001 to 1000 and |y| <= 100 it is at most 0.58 units. In both ranges 98 of
-   100 results are the nearest float.
+   For x from 0.001 to 1000 and |y| <= 100, the error is at most 0.58 units. In both ranges,
+   98 of 100 results are the nearest float.
 
-   A lane is passed to the scalar powf if x is not a positive normal number, or if
-   |y log x| is above LARGEST or NaN. Thus powf handles special values and subnormal
-   results. */
+   The scalar powf computes a lane if x is not a positive normal number, or if |y log x| is
+   above LARGEST or NaN. So the scalar powf handles special values and subnormal results. */
 #include <immintrin.h>
 #include <math.h>
 

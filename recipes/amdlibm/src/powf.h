@@ -1,10 +1,11 @@
 /* Define POWF, which computes powf of LANES floats with the instructions TARGET.
 
-   powf.c includes this file once for each number of lanes. Before, it defines LANES,
-   TARGET, POWF and these macros: NAME(name), a name that is unique to this inclusion;
-   MM(name), the intrinsic for vectors of this size; TABLE(values), the 8 values, repeated
-   until they fill a vector; GREATER(a, b), a mask with one bit for each lane, set where the
-   signed integer in a is above the one in b. This file undefines them at its end. */
+   powf.c includes this file once for each number of lanes. Before each inclusion, it
+   defines LANES, TARGET, POWF and these macros: NAME(name), a name that is unique to
+   this inclusion; MM(name), the intrinsic for vectors of this size; TABLE(values), the
+   8 values, repeated until they fill a vector; GREATER(a, b), a mask with one bit for
+   each lane, set where the signed integer in a is greater than the integer in b. This
+   file undefines them at its end. */
 typedef float NAME(floats) __attribute__((vector_size(4 * LANES)));
 typedef int NAME(ints) __attribute__((vector_size(4 * LANES)));
 /* Unsigned integers, because the sums below overflow. */
@@ -20,7 +21,7 @@ typedef unsigned NAME(bits) __attribute__((vector_size(4 * LANES)));
 
 /* Return z with the lanes in the mask replaced by the scalar powf's results. */
 static __attribute__((noinline, cold, target(TARGET))) FLOATS
-NAME(mend)(FLOATS x, FLOATS y, FLOATS z, unsigned lanes)
+NAME(recompute)(FLOATS x, FLOATS y, FLOATS z, unsigned lanes)
 {
     for (; lanes != 0; lanes &= lanes - 1) {
         const int lane = __builtin_ctz(lanes);
@@ -78,7 +79,7 @@ __attribute__((target(TARGET))) FLOATS POWF(FLOATS x, FLOATS y)
         GREATER((BITS)x + (BITS)ALL(INFINITY), (BITS)ALL(-0x1.fffffep126f)) |
         GREATER((BITS)exponent & 0x7fffffff, (BITS)ALL(LARGEST));
 
-    return __builtin_expect(special != 0, 0) ? NAME(mend)(x, y, z, special) : z;
+    return __builtin_expect(special != 0, 0) ? NAME(recompute)(x, y, z, special) : z;
 }
 
 #undef FLOATS

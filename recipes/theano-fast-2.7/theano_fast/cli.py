@@ -13,7 +13,8 @@ import time
 
 from theano_fast import __version__, libraries
 
-# The checks need these settings. They override the user's, which are no property of the environment.
+# The checks need these settings. They override the user's settings, because the user's settings are not
+# part of the environment.
 FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
 # (name, time limit in seconds). theano_fast.checks contains the functions.
 CHECKS = (
@@ -27,7 +28,7 @@ CHECKS = (
 )
 # The time limit of a check with --full, in seconds.
 FULL = 4 * 3600
-# A report contains this number of lines from the end of a crashed check's output.
+# The number of lines from the end of a crashed check's output that a report contains.
 LAST_LINES = 15
 FAILED, NO_STACK = 1, 3
 WARNING = "Python 2.7 has had no security fixes since 2020: do not process data from untrusted sources"

@@ -8,7 +8,7 @@ GLIBC = re.compile(
     r"(ld|ld-linux-x86-64|"
     r"lib(BrokenLocale|anl|c|crypt|dl|m|mvec|nsl|nss_\w+|pthread|resolv|rt|util))[.-]"
 )
-# By BLAS family, a pattern of the implementation's library names, without the interface libraries.
+# For each BLAS family, a pattern for the implementation's libraries. It matches no interface library.
 BLAS = {"openblas": re.compile(r"libopenblas"), "mkl": re.compile(r"libmkl_(core|rt)")}
 OPENMP = re.compile(r"lib(gomp|iomp5|omp)\b")
 
