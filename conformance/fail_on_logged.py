@@ -1,7 +1,7 @@
-"""A pytest plugin that fails a test in which Theano logs that an optimizer failed.
+"""Fail each test in which Theano logs a failed optimizer: a pytest plugin.
 
-A test that expects a failure silences the logger ``theano.gof.opt``, as some of Theano's own do.
-Programs that a test starts are not observed. It runs on CPython 3.9 too.
+A test that expects a failure silences the logger ``theano.gof.opt``, like some of Theano's tests.
+The plugin does not observe programs that a test starts. It runs on CPython 3.9 too.
 """
 
 import pytest

@@ -52,5 +52,5 @@ class LoggedFailures(logging.Handler):
 
 
 def get_optimizer_name(line: str) -> str:
-    """Return the part of a line that names the optimizer; the error's text depends on NumPy."""
+    """Return a line without the error's text, which depends on NumPy."""
     return line.partition(" raised ")[0]

@@ -2,9 +2,9 @@
 
     nose_events.py DIRECTORY FILE --events EVENTS --part FIRST:STEP
 
-runs the tests [FIRST::STEP] of FILE in DIRECTORY, in Python 2.7, and appends the events to the file
-EVENTS. nose collects the tests of a generator only when it runs them, so the list of all tests is
-the last event. The id of a test has pytest's form, such as FILE::CLASS::METHOD.
+runs the tests [FIRST::STEP] of FILE in DIRECTORY with Python 2.7, and appends the events to the
+file EVENTS. nose collects the tests of a generator only when it runs them, so the list of all tests
+is the last event. The id of a test has pytest's form, such as FILE::CLASS::METHOD.
 """
 
 import inspect
@@ -61,7 +61,7 @@ class Events(Plugin):
         self.collected.append(name)
         if number % self.step != self.first or name in self.done:
             return lambda result: None
-        self.current, self.worst, self.began = name, ("passed", ""), cpu_seconds()
+        self.current, self.worst, self.began = name, ("passed", ""), measure_cpu_seconds()
         self.write(started=name)
         return None
 
@@ -84,13 +84,13 @@ class Events(Plugin):
         return name if self.counts[name] == 1 else "%s#%d" % (name, self.counts[name])
 
     def addFailure(self, test, err):
-        self.ended("failed", err)
+        self.record_phase("failed", err)
 
     def addError(self, test, err):
-        self.ended("skipped" if err[0].__name__ in SKIPPED else "failed", err)
+        self.record_phase("skipped" if err[0].__name__ in SKIPPED else "failed", err)
 
-    def ended(self, outcome, err):
-        """Record a phase of a test, or of a class's or file's setup, that did not pass."""
+    def record_phase(self, outcome, err):
+        """Record a failed or skipped phase of a test, or of the setup of a class or file."""
         lines = traceback.format_exception_only(*err[:2])[-1].strip().splitlines()
         reason = "".join(lines[:1])[:300].decode("utf-8", "replace")
         if self.current is None:
@@ -101,7 +101,7 @@ class Events(Plugin):
     def afterTest(self, test):
         if self.current is not None:
             outcome, reason = self.worst
-            spent = round(cpu_seconds() - self.began, 2)
+            spent = round(measure_cpu_seconds() - self.began, 2)
             self.write(id=self.current, outcome=outcome, seconds=spent, reason=reason)
             self.current = None
 
@@ -109,7 +109,7 @@ class Events(Plugin):
         self.write(collected=self.collected)
 
 
-def cpu_seconds():
+def measure_cpu_seconds():
     """Return the CPU seconds of this process and of the compilers that a test started."""
     return sum(os.times()[:4])
 

@@ -1,10 +1,10 @@
 """Print the public names of all Theano modules, with signatures and base classes.
 
 ``build/envs/stock/bin/python conformance/public_api.py > references/stock-api.txt`` records the
-names of stock Theano; tests/patches/test_public_api.py compares with this record. The program runs
-on CPython 3.9 to 3.11.
+names of stock Theano. tests/patches/test_public_api.py compares a stack's names with this record.
+The program runs on CPython 3.9 to 3.11.
 
-A module's line is followed by a line for each name without a leading underscore:
+After a module's line, there is a line for each name without a leading underscore:
 
     theano.tensor.basic
      Alloc class(theano.gof.op.Op)              a class that the module defines, with its bases
@@ -12,8 +12,8 @@ A module's line is followed by a line for each name without a leading underscore
      alloc def(value, *shape)
      int_dtypes list                            the type of any other object
 
-A class or a function that another module defines has no bases or parameters. Imported modules of
-other packages are omitted.
+A class or a function that another module defines has no bases or parameters. The record omits
+imported modules of other packages.
 
 The optional argument is the file of such a record. With it, the program also looks up the names in
 the record, because a module may provide names on demand that ``dir`` does not list.
@@ -99,7 +99,7 @@ def describe(module, name, value):
         if value.__name__.partition(".")[0] == "theano" and name != "tests":
             yield f"{name} module"
     elif inspect.isclass(value):
-        # A class with a second name is described under its first name.
+        # Describe a class with a second name only under its first name.
         if (home, value.__qualname__) != (module, name):
             yield f"{name} class"
             return

@@ -1,15 +1,15 @@
 """Record the outcomes of tests as lines of JSON: a pytest plugin.
 
 The plugin runs in the interpreter whose Theano is tested, which may be a CPython 3.9. One process
-runs one test file. It writes events to a file, so that they survive a crash:
+runs one test file. The plugin writes events to a file, so that the events survive a crash:
 
     {"collected": [id, ...]}                    all tests of the file
     {"started": id}
     {"id": id, "outcome": "passed" | "failed" | "skipped", "seconds": s, "reason": text}
 
-Seconds are CPU seconds, including compilers that a test starts. The id of a file that cannot be
-imported, or that skips itself, is its path. Tests that already have an outcome in the file of
-events are not run again.
+"seconds" is CPU time, including the compilers that a test starts. The id of a file that cannot be
+imported, or that skips itself, is the file's path. The plugin does not repeat tests that already
+have an outcome in the file of events.
 """
 
 import json
@@ -43,7 +43,7 @@ def _end_with_caller():
 
 
 class Recorder:
-    """Writes each event immediately."""
+    """Recorder that writes each event immediately."""
 
     def __init__(self, events, part):
         self.events = events
@@ -60,7 +60,9 @@ class Recorder:
     def pytest_collectreport(self, report):
         """Record a file that could not be imported, or that skips itself."""
         if not report.passed:
-            self.write(id=report.nodeid, outcome=report.outcome, seconds=0, reason=_reason(report))
+            self.write(
+                id=report.nodeid, outcome=report.outcome, seconds=0, reason=_find_reason(report)
+            )
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
@@ -74,7 +76,7 @@ class Recorder:
         """Record the start of a test."""
         self.write(started=nodeid)
         self.reports = []
-        self.began = _cpu_seconds()
+        self.began = _measure_cpu_seconds()
 
     def pytest_runtest_logreport(self, report):
         """Record the end of a test's setup, call or teardown."""
@@ -86,24 +88,24 @@ class Recorder:
         self.write(
             id=nodeid,
             outcome=worst.outcome,
-            seconds=round(_cpu_seconds() - self.began, 2),
-            reason=_reason(worst),
+            seconds=round(_measure_cpu_seconds() - self.began, 2),
+            reason=_find_reason(worst),
         )
 
 
-def _cpu_seconds():
+def _measure_cpu_seconds():
     return sum(os.times()[:4])
 
 
 ORDER = ("failed", "skipped", "passed")
 
 
-def _reason(report):
+def _find_reason(report):
     """Return the reason why a test failed or was skipped, in one line."""
     if report.passed:
         return ""
     if hasattr(report, "wasxfail"):
-        return f"expected to fail, says the test {report.wasxfail}".strip()
+        return f"expected failure: {report.wasxfail}".strip()
     if isinstance(report.longrepr, tuple):
         return report.longrepr[2]
     crash = getattr(report.longrepr, "reprcrash", None)

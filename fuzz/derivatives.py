@@ -11,7 +11,7 @@ import numpy as np
 STEP = 2.0**-10
 # The largest relative error of a derivative.
 TOLERANCE = 1e-5
-# If the slope changes by more than this limit, relative to the largest slope, the point is a kink.
+# A point has a kink if ``kink`` in _compute_column is larger, relative to the largest slope or 1.
 SMOOTH = 1e-6
 
 
@@ -49,7 +49,7 @@ def _compute_column(
 
     near, far = ((evaluate(steps), evaluate(-steps)) for steps in (1, 2))
     slopes = [(right - left) / (2 * n * STEP) for n, (right, left) in enumerate((near, far), 1)]
-    # The change of the slope from the left to the right side. Without a kink at x, this change
+    # The change of the slope from the left to the right side of x. Without a kink at x, the change
     # doubles if the distance doubles.
     bends = [(a - 2 * center + b) / (n * STEP) for n, (a, b) in enumerate((near, far), 1)]
     slope = (4 * slopes[0] - slopes[1]) / 3

@@ -21,7 +21,7 @@ class Difference:
 
     Args:
         kind: the kind of the difference:
-            "died": the worker's process ended. "hangs": it reached the time limit.
+            "died": the worker's process ended. "hangs": the program reached the time limit.
             "refused": only the actual compilation fails. "compiled": only the expected compilation
                 fails.
             "raised": only the actual call fails. "returned": only the expected call fails.
@@ -48,7 +48,7 @@ class Difference:
 
     @property
     def signature(self) -> tuple[str, bool, str]:
-        """Return the properties that a smaller program's difference must share while shrinking."""
+        """Return the properties of the difference that shrinking must preserve."""
         text = self.expected if self.kind in ("returned", "compiled") else self.actual
         named = self.kind in ("returned", "compiled", "raised", "refused", "logged")
         return self.kind, self.finite, text.partition(":")[0] if named else ""
@@ -67,7 +67,7 @@ def compare(
 
     Args:
         expected: the oracle's answer, which has only a plain run.
-        actual: the stack's answer. Each of its runs is compared with the oracle's plain run.
+        actual: the stack's answer. Compare each run in it with the oracle's plain run.
         tolerance: the permitted error of floats, relative to the largest finite element or 1.
     """
     if "died" in expected or ("refused" in expected and "refused" in actual):
@@ -94,8 +94,8 @@ def compare_values(
 ) -> Difference | None:
     """Return the first difference of a plain run from the values of fuzz.twins, or None.
 
-    A value of None, which has no twin, is not compared. If ``expected`` contains a larger
-    tolerance, that tolerance applies.
+    Skip a value of None, which has no twin. If ``expected`` contains a larger tolerance, use that
+    tolerance.
     """
     tolerance = max(tolerance, expected.get("tolerance", 0.0))
     calls = actual.get("runs", {}).get("plain", {}).get("calls", [])

@@ -10,7 +10,7 @@ import numpy as np
 def encode(value: Any) -> list[Any]:
     """Return [type, shape, elements in C order] of an array.
 
-    A complex element is [real, imaginary]. The only element of another value is its text.
+    A complex element is [real, imaginary]. A value that is not an array becomes [type, [], [text]].
     """
     if not isinstance(value, (np.ndarray, np.generic)):
         return [type(value).__name__, [], [str(value)]]

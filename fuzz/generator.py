@@ -28,7 +28,7 @@ from fuzz.program import LAYOUTS, Program
 
 Write = Callable[[Writer], Variable]
 # Maps a category to the functions that write statements, and to the minimum and maximum number of
-# statements. The first function is chosen most often, except in "mixed".
+# statements. Programs use the first function most often, except in "mixed".
 CATEGORIES: dict[str, tuple[tuple[Write, ...], tuple[int, int]]] = {
     "elementwise": ((elementwise.write,), (1, 6)),
     "broadcasting": ((elementwise.write_broadcast, elementwise.write), (1, 5)),
@@ -147,16 +147,16 @@ def _replace_by_shared(program: Program, position: int) -> Program:
 
     Return the program unchanged if a dimension of the input is broadcastable.
     """
-    replaced = program.inputs[position]
-    if any(replaced.broadcastable):
+    variable = program.inputs[position]
+    if any(variable.broadcastable):
         return program
 
     def remove_position(values: tuple[Any, ...]) -> tuple[Any, ...]:
         return values[:position] + values[position + 1 :]
 
     value = program.calls[0][position]
-    name = f"given_{replaced.name}"
-    target, _, text = replaced.format_source().partition(" = ")
+    name = f"given_{variable.name}"
+    target, _, text = variable.format_source().partition(" = ")
     return replace(
         program,
         inputs=remove_position(program.inputs),
@@ -167,5 +167,5 @@ def _replace_by_shared(program: Program, position: int) -> Program:
         ),
         shared=(*program.shared, (name, replace(value, layout="C"))),
         statements=((target, text), *program.statements),
-        givens=(*program.givens, (replaced.name, name)),
+        givens=(*program.givens, (variable.name, name)),
     )

@@ -36,8 +36,8 @@ class KnownDifference:
     def matches(self, program: Program, difference: Difference, on_stock: bool | None) -> bool:
         """Return whether the row lists a program's difference.
 
-        ``on_stock`` says whether stock Theano has the difference too. None means that this is
-        unknown; then the row's ``stock`` is ignored.
+        ``on_stock`` is whether stock Theano has the difference too. None means unknown: ignore the
+        row's ``stock``.
         """
         return (
             difference.kind in self.kinds

@@ -17,7 +17,7 @@ from fuzz.program import Program, remove_unused
 Ask = Callable[[dict[str, Any]], dict[str, Any]]
 # In these situations, a different worker process runs the program.
 ELSEWHERE = ("again", "unshipped")
-# The oracles, in the order in which a program's results are compared with them.
+# The oracles, in the order of the comparisons.
 ORACLES = UNOPTIMIZED, STOCK, NUMPY = "Theano unoptimized", "stock Theano", "NumPy"
 # A program of at most this many statements is not shrunk if a row of known.toml lists its
 # difference.
@@ -109,7 +109,7 @@ def compare_with_oracles(program: Program, workers: Workers, last: str = NUMPY) 
 
 
 def copy_repeated_rows(question: dict[str, Any]) -> dict[str, Any]:
-    """Return a question in which the rows of a repeated row have their own memory.
+    """Return a question in which the rows of repeated arrays are copies with their own memory.
 
     Stock Theano computes wrong results for arrays whose rows share memory.
     """

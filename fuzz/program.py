@@ -1,4 +1,4 @@
-"""Representation of a program: expressions as text, which can be read, run and made smaller.
+"""Represent a program by the text of its expressions, which can be read, run and shrunk.
 
 For example, a program with the input x0, the statement ("v0", "T.exp(x0)") and the output v0 is the
 function theano.function([x0], [v0]).
@@ -122,7 +122,7 @@ class Program:
         shared: pairs of a shared variable's name and its initial value.
         statements: pairs of a target, such as "v0", and an expression, such as "T.exp(x0)".
         outputs: the names of the outputs.
-        updates: pairs of a shared variable and its new value; or pairs of "" and a variable, which
+        updates: pairs of a shared variable and its new value, or pairs of "" and a variable that
             contains the updates that a scan returned.
         givens: pairs of an input's name and the name of the variable that replaces it.
         calls: the arguments of each call.
@@ -147,7 +147,7 @@ class Program:
     situations: tuple[str, ...] = ()
     tolerance: float = 1e-7
 
-    def names(self) -> set[str]:
+    def list_names(self) -> set[str]:
         """Return the names that occur in expressions, outputs, updates and givens."""
         texts = [text for _, text in self.statements]
         texts += [*self.outputs, *(text for pair in self.updates for text in pair if text)]
@@ -156,7 +156,7 @@ class Program:
 
     def format_graph(self) -> str:
         """Return lines with the imports, the inputs, the shared variables and the statements."""
-        names = self.names() | {"np", "theano", "T"}
+        names = self.list_names() | {"np", "theano", "T"}
         lines = [line for name, line in IMPORTS.items() if name in names]
         lines += [variable.format_source() for variable in self.inputs]
         lines += [
@@ -208,7 +208,7 @@ class Program:
         """Return the question to fuzz.twins, as a dictionary for JSON.
 
         fuzz.twins cannot compute a program with givens. The question then has no statements, so
-        that the outputs have no values.
+        the outputs have no values.
         """
         return {
             "inputs": [variable.name for variable in self.inputs],

@@ -1,4 +1,4 @@
-"""Shrink a program: try simpler programs, and keep a program if a condition still holds for it.
+"""Shrink a program: try simpler programs, and keep a simpler program if a condition holds.
 
 In the fuzzer, the condition is that the program's results still differ from an oracle's results.
 """
@@ -107,9 +107,9 @@ def simplify_function(program: Program) -> Iterator[Program]:
         yield remove_unused(replace(program, updates=updates))
     for givens in _drop_parts(program.givens):
         yield remove_unused(replace(program, givens=givens))
-    for position, one in enumerate(program.inputs):
-        if one.borrow or one.mutable:
-            plain = Input(one.name, one.dtype, one.broadcastable)
+    for position, variable in enumerate(program.inputs):
+        if variable.borrow or variable.mutable:
+            plain = Input(variable.name, variable.dtype, variable.broadcastable)
             yield replace(
                 program, inputs=(*program.inputs[:position], plain, *program.inputs[position + 1 :])
             )

@@ -1,8 +1,8 @@
 """Compute the results of a program with NumPy: run the program's statements on arrays.
 
 Theano's names are bound to twins: functions of NumPy, or of SciPy if NumPy has no equivalent. Types
-follow the rules of fuzz.grammar.types. A scan becomes a loop. A derivative is computed by central
-differences. An operation without a twin has no value, and results computed from it have no values.
+follow the rules of fuzz.grammar.types. A scan becomes a loop. Central differences compute
+derivatives. An operation without a twin has no value, so results that depend on it have no values.
 
 Each line of standard input is a question in JSON (``fuzz.program.Program.make_evaluation``). Each
 answer is a line of JSON: {"runs": {"plain": {"calls": [{"outputs": [value or null, ...]}, ...]}}}.
@@ -129,7 +129,7 @@ class Array:
         return Array(self.array.reshape((*shape, length)))
 
     def reshape(self, shape: Any, ndim: int | None = None) -> Array:
-        """Return the array with another shape; ``ndim`` is ignored."""
+        """Return the array with another shape; ignore ``ndim``."""
         lengths = shape.array.tolist() if isinstance(shape, Array) else to_integers(shape)
         return Array(self.array.reshape(lengths))
 
@@ -298,8 +298,7 @@ def make_reduction(
 
     Args:
         function: a function that reduces the last axis of a NumPy array. Its second argument is the
-            result's type.
-            Floats are in float64 and complex numbers in complex128.
+            result's type. Floats in the array are float64, and complex numbers are complex128.
         result: a function that returns the type of the result for the operand's type.
     """
 
@@ -345,14 +344,14 @@ def _refuse_nan(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, _: function(x, axis=-1) if not np.isnan(x).any() else _refuse()
 
 
-_same: Callable[[str], str] = str
+_keep_dtype: Callable[[str], str] = str
 _sum = make_reduction(
     lambda x, dtype: _convert_if_discrete(x, dtype).sum(axis=-1), _compute_sum_dtype
 )
 _prod = make_reduction(
     lambda x, dtype: _convert_if_discrete(x, dtype).prod(axis=-1), _compute_sum_dtype
 )
-_max = make_reduction(_refuse_nan(np.max), _same)
+_max = make_reduction(_refuse_nan(np.max), _keep_dtype)
 _argmax = make_reduction(_refuse_nan(np.argmax), lambda _: "int64")
 
 
@@ -418,7 +417,7 @@ def join_arrays(values: Sequence[Any], axis: int = 0, function: Any = np.concate
 
 
 def split(x: Array, sizes: Any, count: int, axis: int) -> list[Array]:
-    """Split an array along an axis into parts of the lengths ``sizes``; ``count`` is ignored."""
+    """Split an array along an axis into parts of the lengths ``sizes``; ignore ``count``."""
     lengths = to_array(sizes).tolist()
     if min(lengths) < 0 or sum(lengths) != x.array.shape[axis]:
         raise NoTwin
@@ -443,14 +442,14 @@ def fill(x: Array, value: Any) -> Array:
 def make_product(function: Callable[..., Any]) -> Callable[..., Array]:
     """Make the twin of a product of two arrays, such as dot.
 
-    The result has the common type of the operands. Floats are multiplied in float64.
+    The result has the common type of the operands. The twin multiplies floats in float64.
     """
 
     def twin(x: Any, y: Any, **keywords: Any) -> Array:
         arrays = to_array(x), to_array(y)
         dtype = upcast(*arrays)
         if dtype in types.COMPLEX and not all(np.isfinite(array).all() for array in arrays):
-            # Algorithms differ: an infinite times a finite complex number is nan in some of them.
+            # Algorithms differ: in some, an infinite times a finite complex number is nan.
             raise NoTwin
         wide = "float64" if dtype in types.FLOATS else dtype
         return Array(function(*(array.astype(wide) for array in arrays), **keywords).astype(dtype))
@@ -756,8 +755,8 @@ T: dict[str, Any] = {
     "var": make_reduction(lambda x, _: x.var(axis=-1), _compute_mean_dtype),
     "std": make_reduction(lambda x, _: x.std(axis=-1), _compute_mean_dtype),
     "max": _max,
-    "min": make_reduction(_refuse_nan(np.min), _same),
-    "ptp": make_reduction(_refuse_nan(np.ptp), _same),
+    "min": make_reduction(_refuse_nan(np.min), _keep_dtype),
+    "ptp": make_reduction(_refuse_nan(np.ptp), _keep_dtype),
     "argmax": _argmax,
     "argmin": make_reduction(_refuse_nan(np.argmin), lambda _: "int64"),
     "any": make_reduction(lambda x, _: x.any(axis=-1), lambda _: "bool"),
@@ -808,7 +807,7 @@ for _name in ("lt", "le", "gt", "ge", "neg"):
 
 
 class Twins:
-    """A namespace in place of theano.tensor, or of a submodule if ``prefix`` is its name.
+    """A namespace in place of theano.tensor, or of theano.tensor.nnet if ``prefix`` is "nnet.".
 
     Raises:
         NoTwin: a program reads a name that has no twin.
@@ -837,7 +836,7 @@ NAMES = {
 }
 # The functions of Theano that make derivatives.
 DERIVATIVES = ("T.grad", "T.Rop", "T.Lop", "theano.gradient.jacobian", "theano.gradient.hessian")
-# Derivatives of functions of larger numbers are refused, because differences are too inexact.
+# Refuse derivatives of functions of larger numbers, because differences are too inexact.
 LARGE = 2.0**20
 
 
@@ -851,7 +850,7 @@ def compile_statement(text: str) -> python_types.CodeType:
 def parse_derivative(text: str) -> list[str]:
     """Return the texts of a derivative's function and positional arguments; otherwise return [].
 
-    For example, ["T.grad", "v0", "x0"] is returned for "T.grad(v0, x0)".
+    For example, return ["T.grad", "v0", "x0"] for "T.grad(v0, x0)".
     """
     call = ast.parse(text, mode="eval").body
     if not isinstance(call, ast.Call) or ast.unparse(call.func) not in DERIVATIVES:
@@ -928,7 +927,7 @@ def find_needed_statements(
 
 
 def find_imprecise_names(statements: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the names that are computed from a derivative.
+    """Return the names whose values depend on a derivative.
 
     Their values have larger errors than the derivative, which has an error of at most TOLERANCE.
     """
@@ -945,7 +944,7 @@ def find_imprecise_names(statements: Sequence[tuple[str, str]]) -> set[str]:
 def compute_calls(question: dict[str, Any]) -> list[list[Any]]:
     """Return the encoded outputs of each call; an output without a value is None.
 
-    The list ends after a call in which the new value of a shared variable has no value.
+    The list ends after a call in which the update of a shared variable has no value.
     """
     values = {**vars(layouts), "np": np}
     shared = {name: Array(eval(source, values)) for name, source in question["shared"]}
@@ -966,7 +965,7 @@ def compute_calls(question: dict[str, Any]) -> list[list[Any]]:
         for name, text in question["updates"]:
             value = names.get(text)
             if isinstance(value, dict):
-                # A scan returned these updates. Their keys are Arrays, so map the names to them.
+                # A scan returned these updates. Their keys are Arrays, so look up the variables.
                 new.update(
                     {key: value[variable] for key, variable in shared.items() if variable in value}
                 )

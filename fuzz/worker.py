@@ -37,7 +37,7 @@ from fuzz.encoding import encode
 LIMIT = int(os.environ.get("FUZZ_LIMIT", "60"))
 TIMERS = {signal.ITIMER_PROF: LIMIT, signal.ITIMER_REAL: 10 * LIMIT}
 EXPIRED = ("SIGPROF", "SIGALRM")
-# The number of programs after which a new child replaces the child.
+# The number of programs that a child runs before a new child replaces it.
 LIFE = 400
 # The number of runs of each thread.
 ROUNDS = 4
@@ -85,8 +85,8 @@ class Task:
 
         Args:
             function: the compiled function, or a copy.
-            failing: whether calls that fail precede each call.
-            subset: whether each output is computed by a separate call.
+            failing: whether to make failing calls before each call.
+            subset: whether to compute each output by a separate call.
         """
         calls: list[Any] = []
         successful_calls: list[tuple[Any, Any]] = []
@@ -173,7 +173,7 @@ class Task:
         return self.run(self.function.copy(share_memory=True))
 
     def swap(self) -> Any:
-        """Call a copy whose shared variables were replaced by new variables with equal values."""
+        """Call a copy in which new variables with equal values replace the shared variables."""
         swapped = {name: self.names[name] for name in self.question["shared"]}
         if not swapped:
             return None

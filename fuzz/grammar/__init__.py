@@ -1,4 +1,4 @@
-"""Functions that write random statements of a program: one module for each kind of operation.
+"""Write random statements of a program: one module for each kind of operation.
 
-A function takes a Writer, adds statements to its program, and returns a new variable.
+A function takes a Writer, adds statements to the Writer's program, and returns a new variable.
 """

@@ -1,4 +1,4 @@
-"""Write statements with ifelse: a condition selects one or two variables, and Theano is lazy."""
+"""Write statements with ifelse, which computes only the variables that a condition selects."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ FUNCTIONS = (
     *("erfcx", "tri_gamma", "i0", "i1", "j0", "j1"),
     *("inv", "nnet.sigmoid", "nnet.softplus", "nnet.hard_sigmoid", "nnet.ultra_fast_sigmoid"),
 )
-# Incomplete gamma functions, and chi2sf: functions of two arguments that are not negative.
+# Functions of two arguments that are not negative: incomplete gamma functions, and chi2sf.
 INCOMPLETE = ("gammainc", "gammaincc", "gammau", "gammal", "chi2sf")
 OF_COMPLEX = ("exp", "sqrt", "cos", "sin", "tanh", "log", "inv", "sqr", "neg")
 # Functions with jumps. Their operands must be exact: near a jump, rounding would decide the result.
@@ -167,7 +167,7 @@ def write_condition(writer: Writer) -> Variable:
 
 
 def write_switch(writer: Writer) -> Variable:
-    """Write T.switch, which selects from two variables by a comparison.
+    """Write T.switch, which selects elements of two variables by a comparison.
 
     In some cases, write only the comparison, or T.clip.
     """

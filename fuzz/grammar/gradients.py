@@ -1,4 +1,4 @@
-"""Write derivatives of vectors: grad, Rop, Lop, Jacobians and Hessians of small expressions."""
+"""Write derivatives with respect to vectors: grad, Rop, Lop, Jacobians and Hessians."""
 
 from __future__ import annotations
 

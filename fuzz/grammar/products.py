@@ -1,4 +1,4 @@
-"""Write products of matrices and vectors, of transposed and strided views, and of sums."""
+"""Write products of matrices, vectors and views of matrices, and sums with products."""
 
 from __future__ import annotations
 

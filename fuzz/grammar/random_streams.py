@@ -11,7 +11,7 @@ def write(writer: Writer) -> Variable:
     seed = writer.choose((1, 7, 1234))
     kind = writer.choose(("MRG_RandomStreams", "MRG_RandomStreams", "RandomStreams"))
     stream = writer.add_statement(f"{kind}({seed})")
-    # The tolerance becomes 0.
+    # Draws must be equal: this makes the tolerance 0.
     writer.rounding = False
     x = writer.choose_variable(("float64", "float32"), (1, 2))
     size = writer.choose(

@@ -28,10 +28,10 @@ def write(writer: Writer) -> Variable:
         name = "sum"
     if name in ("any", "all") and not x.discrete:
         name = "max" if x.exact else "sum"
-    written = [axis - x.ndim if writer.decide(30) else axis for axis in axes]
-    axis = str(written[0]) if len(axes) == 1 and writer.decide(70) else str(written)
+    signed_axes = [axis - x.ndim if writer.decide(30) else axis for axis in axes]
+    axis = str(signed_axes[0]) if len(axes) == 1 and writer.decide(70) else str(signed_axes)
     if name in ("argmax", "argmin", "ptp", "std"):
-        axis = str(written[0])
+        axis = str(signed_axes[0])
     if writer.decide(20):
         axis, axes = "None", all_axes
     keepdims = name != "ptp" and writer.decide(25)

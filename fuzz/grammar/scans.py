@@ -7,8 +7,9 @@ import re
 from fuzz.grammar import subtensors
 from fuzz.grammar.writer import Variable, Writer
 
-# Expressions of the new state: {0} is an element of the sequence, {1} the state. In the lambda of a
-# scan, they are a and p; b is an element of a second sequence, and q a second tap of the state.
+# Expressions of the new state: {0} is an element of the sequence, {1} the state. The lambda of a
+# scan calls them a and p. It calls an element of a second sequence b, and a second tap of the state
+# q.
 BODIES = (
     "{0} + {1}",
     "{0} * {1}",
@@ -37,7 +38,7 @@ def _choose_sequence(writer: Writer, dtype: str) -> Variable:
 
 
 def _write_initial(writer: Writer, dtype: str, dims: tuple[str, ...]) -> str:
-    """Return the text of a state's initial value; "" if it cannot have these dimensions."""
+    """Return the text of a state's initial value; "" if no value can have these dimensions."""
     candidates = [
         variable
         for variable in writer.variables

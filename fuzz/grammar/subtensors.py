@@ -5,7 +5,7 @@ from __future__ import annotations
 from fuzz.grammar import types
 from fuzz.grammar.writer import Variable, Writer
 
-# Constant indices. A repeated index is chosen more often. Most are in the range of short arrays.
+# Constant indices, repeated by their frequency. Most are in the range of short arrays.
 NUMBERS = (0, 0, 1, 1, 2, 3, 4, -1, -1, -2, -3, 5, 100, -100)
 
 

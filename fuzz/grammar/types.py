@@ -1,4 +1,4 @@
-"""Rules of Theano for the types of results, and the frequencies of types."""
+"""Compute the types of results by Theano's rules; define the frequencies of types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writer of a random program: it chooses variables, adds statements, and makes the calls."""
+"""Write a random program: choose variables, add statements, and make the calls."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Variable:
 
 @dataclass
 class Writer:
-    """The parts of a program that is being written, and random choices.
+    """An incomplete random program, with methods that choose and add its parts.
 
     Args:
         random: the generator of all random choices.
@@ -104,7 +104,7 @@ class Writer:
     ) -> Variable:
         """Add an input; if ``bounds`` is given, the elements are integers within the bounds.
 
-        The length of an input cannot be a computed length. Such a dimension becomes SIZES[0].
+        The length of an input cannot be a computed length: SIZES[0] replaces a computed length.
         """
         dims = tuple(dim if dim in SIZES or dim.isdigit() else SIZES[0] for dim in dims)
         variable = Variable(f"x{len(self.inputs)}", dtype, dims, dtype != "float16")
@@ -161,7 +161,8 @@ class Writer:
             return candidates[max(self.random.randrange(len(candidates)) for _ in range(2))]
         possible = [dim in SIZES or dim.isdigit() for dim in variable.dims]
         if not all(possible):
-            # An input cannot have a computed length: use only the dimensions after the last one.
+            # An input cannot have a computed length: use the dimensions after the last computed
+            # length.
             first = len(possible) - possible[::-1].index(False)
             return self.add_input(self.choose_dtype(among), variable.dims[first:])
         dims = tuple("1" if self.decide(20) else dim for dim in variable.dims)
@@ -200,7 +201,7 @@ class Writer:
     def make_value(
         self, dtype: str, shape: tuple[int, ...], bounds: tuple[int, int] | None = None
     ) -> Value:
-        """Make a random array; if ``bounds`` is given, its elements are integers within them."""
+        """Make a random array; ``bounds`` makes the elements integers within the bounds."""
         size = 1
         for length in shape:
             size *= length
@@ -235,7 +236,7 @@ class Writer:
         return {name: self.random.choices(LENGTHS, FREQUENCIES)[0] for name in SIZES}
 
     def make_call(self, sizes: dict[str, int]) -> tuple[Value, ...]:
-        """Make the arguments of a call with these lengths."""
+        """Make the arguments of a call; ``sizes`` maps each symbol of SIZES to a length."""
         return tuple(
             self.make_value(
                 variable.dtype,
@@ -249,7 +250,7 @@ class Writer:
         """Return the written program, with calls on random arguments.
 
         If ``self.outputs`` is empty, choose outputs: variables that no statement reads, and a few
-        other computed variables. If there are none, choose the variable of the greatest depth.
+        other computed variables. Without such variables, choose the deepest variable.
 
         Args:
             category: the category of the program.
@@ -281,7 +282,7 @@ class Writer:
         )
 
     def compute_tolerance(self) -> float:
-        """Return the permitted relative error of floats, by the smallest type in the program."""
+        """Return the permitted relative error of floats, for the narrowest type in the program."""
         if not self.rounding:
             return 0.0
         text = " ".join(text for _, text in self.statements)

@@ -1,6 +1,6 @@
-"""The command ``theano-fast``, which verifies, describes and tunes the environment around it.
+"""Command ``theano-fast``: verify, describe and tune the environment that contains it.
 
-Programs import the module ``nn``, layers of recurrent networks.
+Programs can import the module ``nn``, which has layers of recurrent networks.
 """
 
 __version__ = "0.1.0"

@@ -106,7 +106,7 @@ def count_threads(blas: Blas) -> int:
 def read_most_threads(blas: Blas) -> int:
     """Return the largest number of threads that the library uses; raises BlasError.
 
-    OpenBLAS's limit was chosen when it was compiled. By default, MKL uses at most one thread per
+    OpenBLAS's limit is fixed when OpenBLAS is compiled. By default, MKL uses at most one thread per
     physical core (MKL_DYNAMIC), even if a larger number is set. Without a limit, return
     sys.maxsize.
     """

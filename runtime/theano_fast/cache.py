@@ -50,8 +50,8 @@ def warm(program: Sequence[str], seconds: float | None) -> tuple[int, str]:
 
     Args:
         program: the program's file, then its arguments.
-        seconds: the timeout; after it, the program gets SIGTERM, and 10 s later SIGKILL. None
-            waits until the program ends.
+        seconds: the timeout in seconds; then the program gets SIGTERM, and 10 s later SIGKILL.
+            None waits until the program ends.
 
     Returns:
         the program's exit code (0 after a timeout), and a description of the cache.
@@ -73,8 +73,8 @@ def clean(max_size: int | None) -> str:
     """Remove the least recently used entries of the compiledir, or all entries; return a message.
 
     Args:
-        max_size: the size to keep in MB, of the entries that were used last. Entries that were
-            used within a day stay, too. None removes all entries.
+        max_size: the maximum size in MB of the entries to keep, except that all entries used
+            within a day stay. None removes all entries.
     """
     from theano import config  # noqa: PLC0415
     from theano.gof import cache_files  # noqa: PLC0415

@@ -9,6 +9,8 @@ Exit status:
 - 4: the two compared records differ
 - 130: interrupted
 - 141: the program that reads the output closed the pipe
+
+profile, record and cache warm run a program, and end with its exit status.
 """
 
 import argparse
@@ -58,7 +60,7 @@ EXAMPLES = """examples:
 
 theano-fast COMMAND --help describes a command."""
 
-# Commands with their own parser: name, help text, and the module whose make_parser makes it.
+# Commands with their own parser: name, help text, and the module with make_parser and main.
 WITH_PARSERS = (
     ("profile", "profile a program; read and compare Theano's profiles", profile_command),
     ("record", "record a program's inputs and results; compare two records", record_command),
@@ -93,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNREAD
     except KeyboardInterrupt:
-        print("theano-fast: interrupted; nothing was verified", file=sys.stderr)
+        print("theano-fast: interrupted; the command is incomplete", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -116,8 +118,8 @@ def make_parser() -> argparse.ArgumentParser:
         )
     )
     for name, text, module in WITH_PARSERS:
-        # This parser passes all words on to the module's parser. No word begins with the prefix
-        # "\0", so this parser treats no word, such as --help, as its own option.
+        # This parser must pass all words, such as --help, to the module's parser. No word begins
+        # with the prefix "\0", so this parser finds no option.
         command = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
         command.add_argument("arguments", nargs=argparse.REMAINDER)
         command.set_defaults(run=lambda _, options, main=module.main: main(options.arguments))
@@ -174,7 +176,7 @@ def _add_info(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--blas",
         action="store_true",
-        help="measure matrix products in each stack built next to this stack (30 s each)",
+        help="measure matrix products in each stack of this environment's folder (30 s per stack)",
     )
     parser.set_defaults(run=run_info)
 
@@ -236,25 +238,29 @@ def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
         parser.error(f"--json: {options.json.parent} is not a directory")
     started, this_stack, records = time.monotonic(), stack.load(), []
     node = os.environ.get("SLURMD_NODENAME", "")
-    alone = not node or os.environ.get("SLURM_NTASKS", "1") == "1"
+    is_single_task = not node or os.environ.get("SLURM_NTASKS", "1") == "1"
     with make_compiledir(options.compiledir) as compiledir:
         environment = gather_facts(verify.append_flags(f"compiledir={compiledir}"))
-        if alone:
+        if is_single_task:
             print(
                 format_title(this_stack, environment), report.format_header(), sep="\n", flush=True
             )
         for record in verify.run(checks, options.full, compiledir, options.device):
             records.append(record)
-            if alone:
+            if is_single_task:
                 print(report.format_row(record), flush=True)
     verified = verify.is_verified(records)
     summary = report.format_summary(this_stack, records, verified)
     seconds = time.monotonic() - started
     if options.json:
         tree = report.make_document(this_stack, environment, records, options.full, verified)
-        file = options.json if alone else options.json.with_stem(f"{options.json.stem}-{node}")
+        file = (
+            options.json
+            if is_single_task
+            else options.json.with_stem(f"{options.json.stem}-{node}")
+        )
         report.write(file, report.to_json(tree))
-    if not alone:
+    if not is_single_task:
         cpu = environment["host"]["cpu"]
         text = report.format_node(node, f"{cpu}, {summary} in {seconds:.0f} s", records)
         print(text, flush=True)
@@ -269,7 +275,7 @@ def run_verify(parser: argparse.ArgumentParser, options: argparse.Namespace) -> 
 
 
 def run_info(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the facts about the machine and the environment that reports contain."""
+    """Print the facts of verify's report, about the machine and the environment."""
     this_stack = stack.load()
     tree = {
         "stack": this_stack.name,
@@ -313,7 +319,7 @@ def run_completion(parser: argparse.ArgumentParser, options: argparse.Namespace)
 
 
 def run_rc(_: argparse.ArgumentParser, options: argparse.Namespace) -> int:
-    """Print the theanorc of a preset, or a translated theanorc and, on stderr, its changes."""
+    """Print a preset's theanorc, or a translated theanorc; print the changes on stderr."""
     if options.preset == "translate":
         flags, messages = rc.translate(rc.read(options.file))
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 SHELLS = ("bash", "zsh", "fish")
 # The template of the completion function in bash and zsh. Its loop finds the subcommand in the
-# words before the cursor. After every subcommand, file names are completed too.
+# words before the cursor. The scripts also complete file names after every subcommand.
 FUNCTION = """_theano_fast() {{
     local command={name} word words=
     for word in {before}; do

@@ -1,7 +1,8 @@
 """Diagnose an environment: find settings that disable parts of the stack, and measure their cost.
 
 Theano runs in other processes, so that a flag that breaks Theano does not end the diagnosis. Each
-process has the user's settings, the stack's settings, or the stack's settings and one user's flag.
+process has the user's settings, the stack's settings, or the stack's settings and one of the user's
+flags.
 """
 
 import json
@@ -28,7 +29,8 @@ NOTABLE = 1.15
 NOT_MEASURED = ("base_compiledir", "compiledir", "compiledir_format")
 # The variable that selects OpenBLAS's kernels. Without it, OpenBLAS selects them for the processor.
 CORE_VARIABLE = "OPENBLAS_CORETYPE"
-# Report less free space for the cache, in bytes. The modules of one large program have this size.
+# Report a problem if the cache's file system has fewer free bytes. The modules of one large program
+# have this size.
 LEAST_FREE = 2**28
 
 
@@ -36,18 +38,18 @@ LEAST_FREE = 2**28
 class Verdict:
     """The judgement of a setting.
 
-    ``undoes`` is whether the setting disables a part of the stack. ``effect`` describes how, or is
-    "". ``mend`` is the fix.
+    ``disables_part``: the setting disables a part of the stack. ``effect`` is the setting's
+    effect, or "". ``fix`` is the fix.
     """
 
-    undoes: bool
+    disables_part: bool
     effect: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A flag whose value is not the stack's.
+    """A flag whose value differs from the stack's value.
 
     ``stacks`` is the stack's value, "" if Theano has no such flag. ``costs`` has the times of
     step_timing.py with this flag alone: ``first`` and ``call`` in seconds, or an ``error``. It is
@@ -68,7 +70,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
     """Return the diagnosis as a JSON object.
 
     Args:
-        program: a program whose imports and flags are examined too, or None.
+        program: a program whose imports and flags to examine too, or None.
         measure: whether to time a small training step with each flag.
 
     Raises:
@@ -97,7 +99,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
             user_probe = bench.probe(working)
         if "error" in stack_probe or "error" in user_probe:
             error = stack_probe.get("error") or user_probe["error"]
-            return {"error": error, "gone": [name.to_json() for name in missing]}
+            return {"error": error, "missing": [name.to_json() for name in missing]}
         stack_values, findings = stack_probe["flags"], []
         if CORE_VARIABLE in os.environ:
             problems = find_other_kernels(stack_probe, bench.probe({}, without=CORE_VARIABLE))
@@ -117,7 +119,8 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
             if costs:
                 report.print_progress(number, len(user_settings), started, flag)
         if any(finding.costs for finding in findings):
-            # Measure the stack's settings again, because other programs can only slow a run down.
+            # Measure the stack's settings again, and keep the least times, because other programs
+            # can only slow a run down.
             second_base = bench.measure({})
             base = {key: min(base[key], second_base[key]) for key in base}
     host = facts.describe_host()
@@ -125,7 +128,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
         "base": base,
         "error": "",
         "findings": [finding.to_json() for finding in findings],
-        "gone": [name.to_json() for name in missing],
+        "missing": [name.to_json() for name in missing],
         "host": host,
         "problems": [
             *problems,
@@ -141,7 +144,7 @@ def examine(program: Path | None, measure: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Run Theano with other settings in new processes; ``folder`` is for their temporary files."""
+    """Runner of Theano with other settings in new processes; ``folder`` has temporary files."""
 
     folder: Path
 
@@ -205,7 +208,7 @@ class Bench:
 
 
 def _shorten_error(error: str) -> str:
-    """Return the message of g++ or ld in an exception's text, or the text if there is none.
+    """Return the message of g++ or ld in an exception's text; if it has none, return the text.
 
     After the message, Theano's exception prints the whole graph.
     """
@@ -225,8 +228,8 @@ def judge(setting: settings.Setting, stacks: Mapping[str, str], error: str) -> V
     _, messages = rc.translate({setting.flag: setting.value})
     if messages:
         on_cpu = stacks["device"] == "cpu" and setting.flag in DEVICE_FLAGS
-        mend = f"{remove}: this stack computes on the CPU" if on_cpu else messages[0]
-        return Verdict(True, "from before Theano 1.0" + (f": {error}" if error else ""), mend)
+        fix = f"{remove}: this stack computes on the CPU" if on_cpu else messages[0]
+        return Verdict(True, "from before Theano 1.0" + (f": {error}" if error else ""), fix)
     if error:
         return Verdict(True, f"Theano does not start: {error}", remove)
     if setting.flag not in stacks:
@@ -239,7 +242,7 @@ def _judge_ldflags(value: str) -> str:
     if not value:
         return "no BLAS is linked: NumPy computes the products"
     if "mkl_rt" in value:
-        return "MKL chooses its own OpenMP: together with GNU OpenMP it computed wrong products"
+        return "MKL chooses its own OpenMP: with two OpenMP run times, MKL computed wrong products"
     return "not the stack's BLAS"
 
 
@@ -261,7 +264,7 @@ EFFECTS: Mapping[str, Callable[[str], str]] = {
 def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
     """Return the problems of the compiler, the cache, the libraries and the device.
 
-    Some of them are caused by flags, such as ``cxx`` or ``device``.
+    A flag, such as ``cxx`` or ``device``, can cause a problem.
 
     Args:
         probed: the JSON of probe.py.
@@ -302,7 +305,7 @@ def find_problems(probed: Mapping[str, Any], usable: int) -> list[str]:
 
 def is_healthy(diagnosis: Mapping[str, Any]) -> bool:
     """Return whether nothing disables a part of the stack."""
-    return not (diagnosis["error"] or diagnosis["problems"] or _count_undone(diagnosis))
+    return not (diagnosis["error"] or diagnosis["problems"] or _count_faults(diagnosis))
 
 
 def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
@@ -318,16 +321,16 @@ def find_other_venv(environ: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def find_other_kernels(probed: Mapping[str, Any], chosen: Mapping[str, Any]) -> list[str]:
-    """Return a problem if CORE_VARIABLE selects other kernels than OpenBLAS would.
+def find_other_kernels(probed: Mapping[str, Any], without_variable: Mapping[str, Any]) -> list[str]:
+    """Return a problem if CORE_VARIABLE selects other kernels than OpenBLAS without it.
 
     Args:
         probed: the JSON of probe.py.
-        chosen: the JSON of probe.py without the variable.
+        without_variable: the JSON of probe.py without the variable.
     """
     kernels, own_kernels = (
         [library["kernels"] for library in answer.get("blas", ()) if "kernels" in library]
-        for answer in (probed, chosen)
+        for answer in (probed, without_variable)
     )
     return [
         f"{CORE_VARIABLE} selects OpenBLAS's kernels for {selected}, which may be slower than the"
@@ -337,22 +340,22 @@ def find_other_kernels(probed: Mapping[str, Any], chosen: Mapping[str, Any]) -> 
     ]
 
 
-def _count_undone(diagnosis: Mapping[str, Any]) -> int:
-    """Count the settings that disable a part of the stack and the names that stop the program."""
-    flags: int = sum(finding["verdict"]["undoes"] for finding in diagnosis["findings"])
-    return flags + sum(bool(name["required"]) for name in diagnosis["gone"])
+def _count_faults(diagnosis: Mapping[str, Any]) -> int:
+    """Count settings that disable a part of the stack, and missing names that stop the program."""
+    flags: int = sum(finding["verdict"]["disables_part"] for finding in diagnosis["findings"])
+    return flags + sum(bool(name["required"]) for name in diagnosis["missing"])
 
 
 def render(diagnosis: Mapping[str, Any]) -> str:
     """Format the diagnosis: missing names, each flag with its cost and fix, machine, verdict."""
     if diagnosis["error"]:
         return f"Theano does not start: {diagnosis['error']}"
-    lines = [line for name in diagnosis["gone"] for line in _render_name(name)]
+    lines = [line for name in diagnosis["missing"] for line in _render_name(name)]
     for finding in diagnosis["findings"]:
         lines += _render_finding(finding, diagnosis["base"])
     lines += _render_machine(diagnosis)
     lines += [f"! {problem}" for problem in diagnosis["problems"]]
-    count = _count_undone(diagnosis) + len(diagnosis["problems"])
+    count = _count_faults(diagnosis) + len(diagnosis["problems"])
     lines.append(f"{count} to fix" if count else "nothing disables a part of the stack")
     home = str(Path.home())
     return "\n".join(
@@ -370,21 +373,21 @@ def render(diagnosis: Mapping[str, Any]) -> str:
 def _render_name(name: Mapping[str, Any]) -> Iterator[str]:
     mark = "!" if name["required"] else "-"
     more = f" and {name['count'] - 1} more" if name["count"] > 1 else ""
-    yield f"{mark} {name['name']} is missing here: {name['place']}{more}"
-    yield f"    fix: {name['mend']}"
+    yield f"{mark} {name['name']} is missing here: {name['location']}{more}"
+    yield f"    fix: {name['fix']}"
 
 
 def _render_finding(finding: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[str]:
     setting, verdict = finding["setting"], finding["verdict"]
     stacks = f", the stack's is {finding['stacks']}" if finding["stacks"] else ""
-    mark = "!" if verdict["undoes"] else "-"
-    yield f"{mark} {setting['flag']}={setting['value']} in {setting['place']}{stacks}"
+    mark = "!" if verdict["disables_part"] else "-"
+    yield f"{mark} {setting['flag']}={setting['value']} in {setting['origin']}{stacks}"
     if verdict["effect"]:
         yield f"    {verdict['effect']}"
     if finding["costs"]:
         yield f"    a small training step: {_render_costs(finding['costs'], base)}"
-    if verdict["undoes"]:
-        yield f"    fix: {verdict['mend']}"
+    if verdict["disables_part"]:
+        yield f"    fix: {verdict['fix']}"
 
 
 def _render_costs(costs: Mapping[str, Any], base: Mapping[str, Any]) -> str:

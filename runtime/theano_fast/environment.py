@@ -56,7 +56,7 @@ def describe(library: blas.Blas) -> dict[str, Any]:
 
 
 def read_configuration() -> dict[str, dict[str, str]]:
-    """Return the effective value of each of OPTIONS, and where it was set."""
+    """Return the effective value and the origin of each of OPTIONS."""
     parser = theano.configparser
     # Parse THEANO_FLAGS again: when Theano reads a flag, it deletes the flag from its parsed copy.
     flags = parser.parse_config_string(os.environ.get("THEANO_FLAGS", ""), issue_warnings=False)
@@ -77,7 +77,7 @@ def get_value(config: Any, option: str) -> Any:
 
 
 def find_origin(option: str, flags: dict[str, str], files: Iterable[str]) -> str:
-    """Return where an option was set: THEANO_FLAGS, the last file that has it, or "default".
+    """Return the origin of an option: THEANO_FLAGS, the last file that sets it, or "default".
 
     In a file, an option without a section is under ``[global]``.
 

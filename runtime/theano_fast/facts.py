@@ -72,7 +72,7 @@ def parse_cves(text: str) -> set[str]:
 
 
 def read_amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
-    """Describe the functions that amdlibm takes from AMD's library, and why it rejects others.
+    """Describe AMD's functions in amdlibm, and the reasons why amdlibm rejects others.
 
     Return {} if the environment's amdlibm was built without AMD's library.
     """
@@ -82,9 +82,9 @@ def read_amdlibm(prefix: str | Path = sys.base_prefix) -> dict[str, Any]:
         return {}
     # checks/survey.c describes the columns.
     rows = [line.split("\t") for line in text.splitlines()]
-    bound = [float(error) for _, _, _, error, wrong in rows if not wrong]
+    errors = [float(error) for _, _, _, error, wrong in rows if not wrong]
     tree: dict[str, Any] = {
-        "functions": f"{len(bound)} of AMD's, within {max(bound, default=0):.2f} ulp"
+        "functions": f"{len(errors)} of AMD's, within {max(errors, default=0):.2f} ulp"
     }
     for _, function, lanes, _, wrong in rows:
         name = function + (f" of {lanes} lanes" if lanes != "1" else "")

@@ -12,13 +12,13 @@ from theano_fast import blas, threads
 # arithmetic dominates the time.
 SIZES = (64, 256, 2000)
 DTYPES = ("float32", "float64")
-# Repeat a product for this time, which is long compared with the clock's resolution.
+# Repeat a product for at least this time, which is long compared with the clock's resolution.
 LEAST_SECONDS = 0.2
 
 
 def measure() -> dict[str, Any]:
     """Return the BLAS and its GFLOP/s for each dtype and size, on 1 thread and on all threads."""
-    # Make sure that NumPy has loaded its BLAS.
+    # Make NumPy load its BLAS.
     np.dot(np.eye(2), np.eye(2))
     (library,) = blas.list_loaded()
     rates = {}

@@ -1,4 +1,4 @@
-"""Compare the speed of matrix products between the stacks that are built on this machine."""
+"""Compare the speed of matrix products in the stacks of this environment's folder."""
 
 import json
 import subprocess
@@ -18,9 +18,9 @@ class ComparisonError(Exception):
 
 
 def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
-    """Measure environments alternately; return the output of ``theano_fast.gemm`` by stack.
+    """Measure environments in turn, ROUNDS times; return ``theano_fast.gemm``'s output by stack.
 
-    Keep the best rate of all rounds, because other programs can only slow a round down.
+    Keep the best rates of all rounds, because other programs can only slow a round down.
 
     Args:
         prefixes: the prefix of each stack's environment, by the stack's name.
@@ -45,7 +45,7 @@ def compare(prefixes: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
 
 
 def render(best: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a table of GFLOP/s with a column for each stack, then name the fastest stack."""
+    """Return a table of GFLOP/s with a column for each stack, and name the fastest stack."""
     names = sorted(best)
     lines = [f"{'GFLOP/s of gemm':<24}" + "".join(f"{name:>20}" for name in names)]
     for key in best[names[0]]["rates"]:
@@ -56,7 +56,7 @@ def render(best: Mapping[str, Mapping[str, Any]]) -> str:
     lines.append(f"{'geometric mean':<24}" + "".join(f"{means[name]:>20.1f}" for name in names))
     lines += [f"{name}: {best[name]['blas']}" for name in names]
     if len(names) == 1:
-        return "\n".join([*lines, "no other stack is built next to this stack"])
+        return "\n".join([*lines, "this environment's folder contains no other stack"])
     first, second = sorted(names, key=means.__getitem__, reverse=True)[:2]
     ratio = means[first] / means[second]
     return "\n".join([*lines, f"{first} is the fastest here: {ratio:.2f} times {second}"])

@@ -1,4 +1,4 @@
-"""Import hook that calls a function with a module right after the module's code has run."""
+"""Hook into an import: call a function with the module after the module's code has run."""
 
 import importlib.machinery
 import importlib.util
@@ -9,10 +9,10 @@ from types import ModuleType
 def find_spec_and_run(
     name: str, action: Callable[[ModuleType], None]
 ) -> importlib.machinery.ModuleSpec | None:
-    """Return a module's spec. Its loader executes the module, then calls ``action(module)``.
+    """Return a module's spec, whose loader executes the module, then calls ``action(module)``.
 
     A finder of sys.meta_path calls this function in its ``find_spec``. This function searches all
-    finders again, so the finder must then return None for ``name``.
+    finders again, so the calling finder must then return None for ``name``.
 
     Args:
         name: the module's full name.

@@ -66,8 +66,8 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
     """Return an array of count values for each of the function's arguments.
 
     One third is uniform over the argument's range. One third is uniform in [-2, 2], where many
-    functions have zeros. One third has magnitudes from 1e-30 to 1e30. If the range is positive, the
-    absolute values are taken. Then all values are clipped to the range.
+    functions have zeros. One third has magnitudes from 1e-30 to 1e30. If the range is positive,
+    take the absolute values. Then clip all values to the range.
     """
     draw = np.random.RandomState(5).uniform
     arguments = []
@@ -81,7 +81,7 @@ def sample(function: Function, count: int, dtype: str) -> list[Any]:
 
 
 def list_special(function: Function, dtype: str) -> list[Any]:
-    """Return an array for each argument: all combinations of special values and a few others.
+    """Return an array for each argument: all combinations of special and a few ordinary values.
 
     The special values are zeros, infinities, NaN, subnormals and the largest numbers.
     """
@@ -103,7 +103,7 @@ def compute_exact(function: Function, arguments: Sequence[Any]) -> Any:
 def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
     """Return the C library's results of special arguments as long doubles.
 
-    ctypes converts each result to a Python float, so it is rounded to double precision.
+    ctypes converts each result to a Python float, which rounds the result to double precision.
     """
     library = ctypes.CDLL("libm.so.6")
     c_function = library[function.name + "l"]
@@ -116,8 +116,9 @@ def compute_conventional(function: Function, arguments: Sequence[Any]) -> Any:
 def compute_errors(got: Any, right: Any) -> Any:
     """Return the errors of results in ulp.
 
-    A result is special if the right or the computed result is zero, infinite or NaN. The error of a
-    special result is 0 if the result is right, otherwise infinite.
+    A result is special if the right or the computed result is infinite or NaN, or if both are zero.
+    The error of a special result is 0 if the result is right, including the sign of a zero,
+    otherwise infinite.
     """
     limits = np.finfo(got.dtype)
     with np.errstate(all="ignore"):

@@ -1,7 +1,7 @@
-"""List the shared libraries mapped into this process; classify BLAS and OpenMP run times.
+"""List the shared libraries that this process has mapped; find BLAS and OpenMP libraries.
 
 The source is the kernel's list, ``/proc/self/maps``, because no setting of the dynamic loader can
-falsify it. It names the file of each mapping, with symlinks resolved.
+falsify this list. The list names the file of each mapping, with symlinks resolved.
 """
 
 import os
@@ -40,8 +40,8 @@ def list_mapped() -> tuple[str, ...]:
     if os.path.realpath(sys.executable) in files:
         return files
     # On an ARM Mac, Docker runs x86-64 programs with QEMU's user mode. QEMU before 8.1 shows the
-    # code of the interpreter, and of most libraries, as not executable. So select ELF files,
-    # because fonts, locales and arrays are mapped too.
+    # code of the interpreter, and of most libraries, as not executable. So list the readable
+    # mappings, and select ELF files: fonts, locales and arrays are mapped too.
     return tuple(file for file in parse(maps, permission="r") if _is_library(file))
 
 
@@ -90,12 +90,12 @@ def find_openmp(files: Iterable[str]) -> tuple[str, ...]:
 
 def find_foreign(files: Iterable[str], folders: Iterable[str]) -> tuple[str, ...]:
     """Return the files that are neither glibc's nor below one of the folders, sorted."""
-    homes = tuple(str(Path(folder).resolve()) + "/" for folder in folders)
+    prefixes = tuple(str(Path(folder).resolve()) + "/" for folder in folders)
     return tuple(
         sorted(
             file
             for file in files
-            if not file.startswith(homes) and not GLIBC.fullmatch(PurePosixPath(file).name)
+            if not file.startswith(prefixes) and not GLIBC.fullmatch(PurePosixPath(file).name)
         )
     )
 

@@ -258,7 +258,7 @@ class RNN:
         return steps if isinstance(steps, list) else [steps]
 
     def _get_rows(self, name: str) -> Any:
-        """Return an array of the weights: a row of a matrix, or an element of a bias, per unit.
+        """Return an array of the weights: a matrix with a row, or a bias with an element, per unit.
 
         The units of all gates follow each other.
 
@@ -274,7 +274,7 @@ class RNN:
 def _make_block(*settings: Any) -> Any:
     """Make an RNNBlock, once for each combination of settings.
 
-    The cache keeps it alive, because graphs contain pointers into it, but no reference to it.
+    The cache keeps the block alive: graphs contain pointers into the block, but no reference to it.
     """
     return dnn.RNNBlock(*settings)
 

@@ -72,7 +72,7 @@ def list_shapes(size):
 def initial_values(size, seed):
     """Draw initial float64 values of the parameters, uniform as in Glorot and Bengio (2010).
 
-    The values are the same on each machine: NumPy does not change ``RandomState.uniform``, and it
+    The values are the same on each machine: NumPy does not change ``RandomState.uniform``, which
     calls no function of libm.
     """
     draw = np.random.RandomState(seed).uniform
@@ -98,7 +98,7 @@ def copy_task(size, seed):
 
 
 def compute_lstm(size, weights, received, cell):
-    """Return the controller's next (cell, hidden state); it is an LSTM with a forget gate.
+    """Return the next (cell, hidden state) of the controller, an LSTM with a forget gate.
 
     ``received`` are the vectors that the controller reads: the input, the read vectors, the hidden
     state and a constant 1 for the bias.
@@ -177,7 +177,7 @@ def compute_answers(size, p, inputs, profile):
 def build(size, seed=1, profile=False):
     """Build a machine in floatX. Its loss is the mean binary cross-entropy of its answers.
 
-    If ``profile`` is True, the scan and the scan of its gradient each have their own profile.
+    If ``profile`` is True, the scan and its gradient's scan have separate profiles.
     """
     parameters = OrderedDict(
         (name, theano.shared(value.astype(theano.config.floatX), name=name))

@@ -68,8 +68,8 @@ def _import_from(module: str, name: str, _: object) -> Any:
     return getattr(import_module(module), name)
 
 
-# For each dotted name of a module or class in the standard library: the module or class itself, and
-# the restored names with their values.
+# Maps the dotted name of a module or class in the standard library to the module or class, and to
+# its restored names with their values.
 STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "base64": (
         base64,
@@ -84,8 +84,8 @@ STANDARD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "threading.Thread": (threading.Thread, {"isAlive": threading.Thread.is_alive}),
     "time": (time, {"clock": time.process_time}),
 }
-# For each module of a package: the restored names, and for each name a function that takes the
-# module and returns the name's value.
+# Maps a module of a package to its restored names. Maps each restored name to a function that takes
+# the module and returns the name's value.
 PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     "numpy": {
         **{
@@ -135,12 +135,12 @@ PACKAGES: Mapping[str, Mapping[str, Callable[[Any], Any]]] = {
     },
     "theano.updates": {"Updates": lambda updates: updates.OrderedUpdates},
 }
-# Renamed modules: the current name by the old name.
+# Maps the old name of a renamed module to its current name.
 MODULES: Mapping[str, str] = {"numpy.testing.utils": "numpy.testing"}
 
 
 def is_active() -> bool:
-    """Return whether THEANO_FAST_OLD_NAMES is set, so that child processes restore the names."""
+    """Return whether THEANO_FAST_OLD_NAMES makes new processes restore the names."""
     return os.environ.get(VARIABLE, "0") not in ("", "0")
 
 
@@ -177,15 +177,15 @@ def add_lacking_names(module: ModuleType) -> None:
 
 
 class Alias(importlib.abc.Loader):
-    """Loader of a module of MODULES, as an alias of the module with the current name."""
+    """Loader that makes an old name of MODULES an alias of the module with the current name."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Replace the new, empty module in sys.modules with the module with the current name."""
+        """Replace the new, empty module in sys.modules with the current module."""
         sys.modules[module.__name__] = import_module(MODULES[module.__name__])
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Import finder: restore the names of PACKAGES when they are imported, and find MODULES."""
+    """Import finder that restores PACKAGES' names at their import, and finds MODULES."""
 
     def __init__(self) -> None:
         """Record that none of PACKAGES has been imported."""

@@ -34,7 +34,7 @@ def probe() -> dict[str, Any]:
 def _format_value(flag: Any) -> str:
     try:
         return str(flag.__get__(True, None))
-    # A default value is computed here, which may raise any exception. The user did not cause it.
+    # __get__ may compute a default value, which may raise any exception. The user did not cause it.
     except Exception as error:
         return f"({type(error).__name__}: {error})"
 
@@ -78,7 +78,7 @@ def probe_cache(folder: Path) -> dict[str, Any]:
 
 
 def find_lock_holder(lock: Path) -> str:
-    """Return the text in the lock's file if a process holds the compile lock, otherwise ""."""
+    """Return the text of the lock's file if a process holds the compile lock, otherwise ""."""
     try:
         with lock.open("r+", errors="replace") as file:
             try:
@@ -93,8 +93,10 @@ def find_lock_holder(lock: Path) -> str:
 def find_file_system(folder: Path) -> str:
     """Return the type of a folder's file system, such as ext4 or nfs4."""
     mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
-    above = [(len(words[1]), words[2]) for words in mounts if folder.is_relative_to(Path(words[1]))]
-    return max(above, default=(0, "unknown"))[1]
+    candidates = [
+        (len(words[1]), words[2]) for words in mounts if folder.is_relative_to(Path(words[1]))
+    ]
+    return max(candidates, default=(0, "unknown"))[1]
 
 
 def probe_device() -> dict[str, Any]:

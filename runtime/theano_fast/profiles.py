@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-# The classes of ops that call BLAS. Where it can, the optimizer replaces Dot with another of these
+# The classes of ops that call BLAS. If possible, the optimizer replaces Dot with another of these
 # ops.
 BLAS_OPS = frozenset(
     {"BatchedDot", "CGemv", "CGer", "Dot", "Dot22", "Dot22Scalar", "Gemm", "Gemv", "Ger"}
@@ -34,7 +34,7 @@ REMAINING = re.compile(
     rf"(?P<percent>{NUMBER})%\((?P<seconds>{NUMBER})s\) of the runtime\)\s*"
 )
 CALLS = re.compile(rf"\s*Time in (\d+) calls (?:to|of) [^:)]+?(?::|\) ) *({NUMBER})s")
-# The lines with one number, by the number's name in this module. Only the profiles of scans have
+# Maps the name of a number to the pattern of the number's line. Only the profiles of scans have
 # steps, scan_vm and scan_overhead.
 NUMBERS = {
     "vm": re.compile(rf"\s*Time in Function.fn.__call__: ({NUMBER})s"),
@@ -65,8 +65,8 @@ class Row:
     """A row of a table.
 
     ``kind`` is the type: C, Py, C Py, or "" in the table Apply. ``nodes`` is the number of Apply
-    nodes; in the table Apply, it is the node's index in the graph. ``notes`` are the lines with
-    shapes that the flag profile_memory adds to a node.
+    nodes; in the table Apply, it is the node's index in the graph. ``notes`` are lines about a
+    node: the shapes that the flag profile_memory adds, and the program's line.
     """
 
     name: str
@@ -91,9 +91,9 @@ class Table:
         """Return the table as a JSON object."""
         return {
             "rows": [asdict(row) for row in self.rows],
-            "left": self.omitted,
-            "left_percent": self.omitted_percent,
-            "left_seconds": self.omitted_seconds,
+            "omitted": self.omitted,
+            "omitted_percent": self.omitted_percent,
+            "omitted_seconds": self.omitted_seconds,
         }
 
 

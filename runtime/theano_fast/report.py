@@ -15,7 +15,7 @@ from theano_fast.checks.result import Record
 from theano_fast.stack import Stack
 
 SCHEMA_VERSION = 1
-# In characters: the largest width of lines, and the indent of a wrapped message in the table.
+# The maximum width of a line, and the indent of a wrapped message in the table, in characters.
 WIDTH = 100
 INDENT = 30
 
@@ -73,7 +73,7 @@ def format_header() -> str:
 
 
 def format_row(record: Record) -> str:
-    """Return the lines of a check in the table; the message is wrapped at WIDTH."""
+    """Return the lines of a check in the table; wrap the message at WIDTH."""
     start = f"{record.name:<12}{record.status:<10}{record.seconds:6.1f}  "
     return textwrap.fill(
         record.message,

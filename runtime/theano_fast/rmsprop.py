@@ -1,4 +1,4 @@
-"""Updates of Graves's RMSProp, centred and with momentum, which trained Neural Turing Machines.
+"""Compute updates by Graves's centred RMSProp with momentum, for Neural Turing Machines.
 
 Source of the equations and constants: A. Graves, "Generating Sequences With Recurrent Neural
 Networks" (arXiv:1308.0850, 2013), equations 38-45.
@@ -13,7 +13,7 @@ import theano.tensor as T
 def updates(parameters, gradients, rate=1e-4):
     """Return the updates of one step of gradient descent, for theano.function.
 
-    Gradients are clipped to [-10, 10], as Graves, Wayne and Danihelka do for the NTM (2014).
+    Clip gradients to [-10, 10], like Graves, Wayne and Danihelka (2014).
     ``parameters`` are shared variables; ``rate`` is the learning rate.
     """
     steps = []

@@ -6,7 +6,6 @@ If a flag is set twice, the later setting wins, as in Theano's ``configparser.py
 import ast
 import os
 import shlex
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,18 +26,13 @@ class Setting:
 
     def to_json(self) -> dict[str, str]:
         """Return the setting as a JSON object."""
-        return {"flag": self.flag, "value": self.value, "place": self.origin}
+        return {"flag": self.flag, "value": self.value, "origin": self.origin}
 
 
 def list_user_files(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """Return the user's theanorc files in the order in which Theano reads them."""
     names = environ.get("THEANORC", "~/.theanorc").split(os.pathsep)
     return tuple(Path(name).expanduser() for name in names if name)
-
-
-def stack_file(prefix: str | Path = sys.base_prefix) -> Path:
-    """Return the environment's theanorc, which Theano reads before the user's."""
-    return Path(prefix, "etc", "theanorc")
 
 
 def read_users(
@@ -52,7 +46,7 @@ def read_users(
     """
     settings = [setting for file in list_user_files(environ) for setting in _read_file(file)]
     of_program = list(_read_program(program)) if program else []
-    # If the program sets THEANO_FLAGS, Theano does not see the variable of the environment.
+    # If the program sets THEANO_FLAGS, Theano does not see the variable's earlier value.
     if not any(setting.origin.endswith(FLAGS) for setting in of_program):
         settings += _parse_flags(environ.get(FLAGS, ""), FLAGS)
     settings += of_program
@@ -95,7 +89,7 @@ def _parse_flags(text: str, origin: str) -> Iterator[Setting]:
 
 
 def _read_program(program: Path) -> Iterator[Setting]:
-    """Yield the flags whose literal values a program assigns to theano.config or os.environ."""
+    """Yield the flags that a program sets in theano.config or os.environ as literals."""
     tree, _ = sources.parse(program)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Constant):

@@ -29,7 +29,7 @@ class StackError(Exception):
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack's name, and its value on each axis; it has at least the axes of :data:`AXES`."""
+    """A stack's name, and its value on each axis; the axes include :data:`AXES`."""
 
     name: str
     axes: Mapping[str, str]

@@ -30,7 +30,7 @@ def measure() -> dict[str, float]:
         started = time.perf_counter()
         step(x)
         calls.append(time.perf_counter() - started)
-    # The least time, because other programs can only slow a call down.
+    # Report the least time, because other programs can only slow a call down.
     return {"first": first, "call": min(calls)}
 
 

@@ -5,14 +5,15 @@ starts, before any library reads its environment. Products of small matrices are
 With more threads than cores, they are many times slower. With one thread, the other cores are idle.
 
 Child processes inherit the variables, but may be bound to other CPUs. Therefore
-``THEANO_FAST_THREADS`` records the value that was set here. If a child's variables still hold this
-value, the child computes them again; any other value is the user's and stays.
+``THEANO_FAST_THREADS`` records the value that this module sets. If a child's variables still hold
+this value, the child computes them again; any other value is the user's and stays.
 """
 
 import os
 
-# Do not import typing and pathlib: each start of the interpreter imports this module, and they take
-# ten times as long as the other imports. Type checkers treat this name like typing.TYPE_CHECKING.
+# Do not import typing and pathlib: each start of the interpreter imports this module, and these two
+# imports take ten times as long as the others. Type checkers treat this name like
+# typing.TYPE_CHECKING.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableMapping
@@ -25,7 +26,7 @@ MARK = "THEANO_FAST_THREADS"
 # The number of times that a waiting thread of GNU OpenMP checks for work before it sleeps. With the
 # default of 300,000, waiting threads take a core from the working thread if another program uses a
 # core. Measured with MKL, 64 x 64 products on two cores: if both cores are idle, 41 GFLOP/s with
-# either number; if one core is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
+# both numbers; if one core is busy, 0.1 GFLOP/s with the default and 11 GFLOP/s with this number.
 SPINS = "1000"
 
 

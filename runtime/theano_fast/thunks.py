@@ -20,7 +20,7 @@ class Thunk:
 def read(function: Any) -> tuple[Thunk, ...]:
     """Return the thunks of a compiled Theano function, including its scans' steps.
 
-    A thunk in C has the attribute ``cthunk``. Theano's profiler tests it too (``gof/vm.py``).
+    A thunk in C has the attribute ``cthunk``, which Theano's profiler tests too (``gof/vm.py``).
     """
     thunks = []
     for node, thunk in zip(function.fn.nodes, function.fn.thunks, strict=True):

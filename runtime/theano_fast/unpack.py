@@ -32,10 +32,10 @@ def unpack(prefix: Path) -> str:
     placeholder, path = state["placeholder"].encode(), os.fsencode(prefix)
     before = state.get("prefix")
     if before == str(prefix):
-        return f"{prefix}: is unpacked already"
+        return f"{prefix} is unpacked already"
     if before:
         raise UnpackError(
-            f"{prefix} was unpacked at {before}: unpack the archive again in this place"
+            f"{prefix} was unpacked at {before}: unpack the archive again at this path"
         )
     if len(path) > len(placeholder):
         raise UnpackError(

@@ -14,10 +14,10 @@ from pathlib import Path
 from theano_fast.checks import CHECKS, Check
 from theano_fast.checks.result import Record
 
-# Flags that the checks need, and that override the user's flags. They do not change whether the
-# environment works.
+# The checks need these flags, which override the user's. Overriding them hides no defect of the
+# environment.
 FLAGS = "device=cpu,floatX=float64,mode=FAST_RUN,profile=False,compute_test_value=off"
-# The number of last lines of output that the record of a crashed check contains.
+# The record of a crashed check contains this number of last lines of its output.
 LAST_LINES = 15
 
 
@@ -42,7 +42,7 @@ def run(
 ) -> Iterator[Record]:
     """Run checks, and yield the record of each check when the check ends.
 
-    The checks share ``compiledir``, so that each module is compiled once.
+    The checks share ``compiledir``, so that Theano compiles each module once.
     """
     for check in checks:
         yield run_check(check, full, compiledir, device)

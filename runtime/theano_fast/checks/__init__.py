@@ -13,8 +13,8 @@ class Check:
     """A check: the name of its module, the property that it proves, and its process's settings.
 
     ``flags`` are the check's own THEANO_FLAGS, which Theano reads when it is imported. ``limit``
-    is the timeout in seconds, ``full_limit`` with --full. It only ends a process that hangs; it
-    does not test speed.
+    is the timeout in seconds, ``full_limit`` with --full. A timeout only ends a process that hangs;
+    it does not test speed.
     """
 
     name: str

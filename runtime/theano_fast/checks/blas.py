@@ -1,4 +1,4 @@
-"""Check that BLAS ops run in C with the stack's BLAS; allow only one BLAS and one OpenMP."""
+"""Check that BLAS ops run in C with the stack's BLAS; reject a second BLAS or OpenMP."""
 
 import sys
 from collections.abc import Iterator
@@ -14,8 +14,9 @@ from theano_fast import blas, libraries, thunks
 from theano_fast.checks.result import Options, Result
 
 EMPTY = (
-    "blas.ldflags is empty, so gemm runs in C through numpy and other BLAS ops run in Python; "
-    "remove it from your settings; if {prefix}/etc/theanorc was changed, make a new environment"
+    "blas.ldflags is empty, so gemm runs in C through numpy and other BLAS ops run in Python;"
+    " remove the flag from your settings; if {prefix}/etc/theanorc was changed, make a new"
+    " environment"
 )
 
 

@@ -26,14 +26,16 @@ def run(options: Options) -> Result:
     measurements: dict[str, Any] = {"size": SIZE, "calls": CALLS, "largest_ratio": LARGEST_RATIO}
     failures, summary = [], []
     for dtype in ("float64", "float32"):
-        theanos, numpys, implementation = measure_best_times(dtype)
-        ratio, gflops = theanos / numpys, 2 * SIZE**3 * CALLS / theanos / 1e9
-        summary.append(f"{dtype} {theanos:.2f} s, {gflops:.1f} GFLOP/s, {ratio:.2f} x numpy's time")
+        theano_seconds, numpy_seconds, implementation = measure_best_times(dtype)
+        ratio, gflops = theano_seconds / numpy_seconds, 2 * SIZE**3 * CALLS / theano_seconds / 1e9
+        summary.append(
+            f"{dtype} {theano_seconds:.2f} s, {gflops:.1f} GFLOP/s, {ratio:.2f} x numpy's time"
+        )
         measurements[dtype] = {
             "gflops": gflops,
             "implementation": implementation,
-            "numpy": numpys,
-            "theano": theanos,
+            "numpy": numpy_seconds,
+            "theano": theano_seconds,
         }
         if ratio > LARGEST_RATIO:
             failures.append(f"{dtype}: gemm takes {ratio:.2f} times as long as numpy.dot")
@@ -48,15 +50,18 @@ def measure_best_times(dtype: str) -> tuple[float, float, str]:
     The implementation is a text of Theano, such as "CPU (with direct Theano binding to blas)".
     """
     theano.config.floatX = dtype
-    theanos, numpys = float("inf"), float("inf")
-    for turn in range(MOST_ROUNDS):
+    theano_seconds, numpy_seconds = float("inf"), float("inf")
+    for round_number in range(MOST_ROUNDS):
         seconds, implementation = theano.misc.check_blas.execute(
             verbose=False, M=SIZE, N=SIZE, K=SIZE, iters=CALLS
         )
-        theanos, numpys = min(theanos, seconds), min(numpys, measure_numpy(dtype))
-        if turn + 1 >= FEWEST_ROUNDS and theanos <= LARGEST_RATIO * numpys:
+        theano_seconds, numpy_seconds = (
+            min(theano_seconds, seconds),
+            min(numpy_seconds, measure_numpy(dtype)),
+        )
+        if round_number + 1 >= FEWEST_ROUNDS and theano_seconds <= LARGEST_RATIO * numpy_seconds:
             break
-    return theanos, numpys, implementation
+    return theano_seconds, numpy_seconds, implementation
 
 
 def measure_numpy(dtype: str) -> float:

@@ -9,7 +9,6 @@
 extern "C" {
 #endif
 
-/* The numbers of elements that array functions and SIMD variants have computed. */
 ptrdiff_t in_arrays, in_loops;
 
 /* amdlibm's own function. The compiled module has loaded amdlibm already. */

@@ -143,21 +143,21 @@ def check_convolutions() -> tuple[list[str], dict[str, Any]]:
 
     Theano's default algorithms add up products without an FFT or Winograd transform, so Higham's
     bound holds. A gradient is a sum of products with outputs, which are sums too. So the bound
-    counts the terms of both sums. float16 numbers are added up in float32. The results are rounded
-    to float16 twice: in the outputs and in the gradients.
+    counts the terms of both sums. cuDNN adds up float16 numbers in float32, and rounds twice to
+    float16: in the outputs and in the gradients.
     """
     arrays = draw_uniform(8, 3, 17, 19), draw_uniform(5, 3, 4, 3)
     names = ("conv2d", "its gradient of the inputs", "its gradient of the weights")
 
-    def function(dtype: str, mode: Any) -> Any:
+    def compile_graph(dtype: str, mode: Any) -> Any:
         x, w = (T.TensorType(dtype, (False,) * 4)() for _ in range(2))
         y = T.nnet.conv2d(x, w, border_mode="half")
         return theano.function([x, w], [y, *T.grad((y**2).sum(), [x, w])], mode=mode)
 
-    reference = function("float64", theano.compile.get_default_mode().excluding("gpuarray"))
+    reference = compile_graph("float64", theano.compile.get_default_mode().excluding("gpuarray"))
     failures = []
     for dtype in ("float32", "float16"):
-        compiled = function(dtype, None)
+        compiled = compile_graph(dtype, None)
         kinds = {type(node.op).__name__ for node in compiled.maker.fgraph.toposort()}
         missing = {"GpuDnnConv", "GpuDnnConvGradI", "GpuDnnConvGradW"} - kinds
         failures += [f"{kind} is not used in {dtype}" for kind in sorted(missing)]
@@ -198,7 +198,7 @@ def compute_networks(dtype: str, backend: str) -> dict[str, Any]:
 
 
 def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """Check RNNBlock's networks and their gradients against theano.scan's on the CPU.
+    """Check RNNBlock's networks and their gradients against theano.scan on the CPU.
 
     Allow 1000 unit roundoffs of float32, relative to the largest expected value or 1.
     """
@@ -210,9 +210,9 @@ def check_networks(expected: dict[str, Any]) -> tuple[list[str], dict[str, Any]]
 
 
 def check_training() -> tuple[list[str], dict[str, Any]]:
-    """Check that the training step of checks/scan.py, in float64, reaches its loss on the CPU.
+    """Check that the float64 training step of checks/scan.py reaches the loss of the CPU.
 
-    Later calls launch CUDA graphs. Measure the number of these calls' graphs.
+    Later calls launch CUDA graphs; count the launches.
     """
     theano.config.floatX = "float64"
     step = scan.compile_training("small", gradients=False)

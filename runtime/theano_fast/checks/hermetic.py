@@ -69,7 +69,7 @@ def list_extension_modules() -> tuple[Path, ...]:
 
 
 def load(module: Path) -> str:
-    """Load a module's file and its libraries, without importing it; return an error or ""."""
+    """Load a module's file and its libraries without an import; return an error or ""."""
     try:
         ctypes.CDLL(str(module))
     except OSError as error:

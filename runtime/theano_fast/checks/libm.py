@@ -26,10 +26,10 @@ from theano_fast.checks.result import Options, Result
 # amdlibm is built.
 BOUND = 4
 SAMPLES = 3000
-# The occurrences of each special argument: twice the number of lanes of the widest vector.
+# The repetitions of each special argument: twice the number of lanes of the widest vector.
 REPEATS = 32
-# The lengths of tested arrays, and the offsets of their first elements. Every possible number of
-# elements remains after the last whole vector of some array.
+# The lengths of tested arrays, and the offsets of their first elements. The lengths leave every
+# possible number of elements after the last whole vector.
 LENGTHS, OFFSETS = range(36), range(3)
 DTYPES = ("float32", "float64")
 # The length of the arrays whose exponentials are counted. It is a multiple of every number of
@@ -66,7 +66,7 @@ EXPRESSIONS: Mapping[str, Callable[[Any], Any]] = {
 def run(options: Options) -> Result:
     """Count calls of amdlibm, check the errors of its functions, and time some of them.
 
-    Times are reported but not checked, because they depend on the processor.
+    Report times without a limit, because they depend on the processor.
     """
     libm = options.stack.axes["libm"]
     if libm != "amdlibm":
@@ -99,7 +99,7 @@ def run(options: Options) -> Result:
 
 
 def describe_functions() -> tuple[str, ...]:
-    """Return lines that name the functions of AMD's library; () if amdlibm does not contain it."""
+    """Return lines that name the functions of AMD's library; () if amdlibm contains none."""
     return tuple("  " + line for line in report.render_facts(facts.read_amdlibm()).splitlines())
 
 
@@ -191,8 +191,9 @@ def parse(text: str) -> list[Row]:
 def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
     """Check all functions in one fused loop of a dtype.
 
-    The loop computes contiguous arrays of 0 to 35 elements, strided arrays and scalars. Ordinary
-    and special arguments are mixed at random. DebugMode checks the special arguments again.
+    The loop computes contiguous arrays of 0 to 35 elements, strided arrays and scalars. Its
+    arguments are ordinary and special values in random order. DebugMode checks the special
+    arguments again.
 
     Returns:
         the largest error in ulp of each function, by a name such as "exp float32", and the
@@ -212,13 +213,13 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
             libm.compute_conventional(function, special),
         ]
         mixed = np.random.RandomState(3).permutation(len(right[0]) + len(right[1]))
-        # Add vectors with only special lanes: the library may compute them by other code than
+        # Add vectors with only special lanes: the library may compute them with other code than
         # vectors with one special lane.
         order = [*mixed, *np.repeat(np.arange(len(right[0]), len(mixed)), REPEATS)]
         arguments = [np.concatenate(both)[order] for both in zip(ordinary, special, strict=True)]
         exact = np.concatenate(right)[order]
         worst = 0.0
-        for way, part, compiled in list_calls(on_arrays, on_scalars, len(exact)):
+        for description, part, compiled in list_calls(on_arrays, on_scalars, len(exact)):
             # A function of one argument ignores the second argument.
             pair = [values[part] for values in (arguments[0], arguments[-1])]
             errors = np.atleast_1d(libm.compute_errors(compiled(*pair)[i], exact[part]))
@@ -228,7 +229,7 @@ def judge(dtype: str) -> tuple[dict[str, float], list[str]]:
                 values = ", ".join(f"{np.atleast_1d(value[part])[index]!s}" for value in arguments)
                 failures.append(
                     f"{function.name} {dtype}: the error is {errors[index]:.2f} ulp at ({values})"
-                    f" {way}"
+                    f" {description}"
                 )
                 break
         worst_errors[f"{function.name} {dtype}"] = float(worst)
@@ -291,13 +292,13 @@ def find_uncalled(function: Any, dtype: str) -> list[str]:
 
 
 def find_debug_failures(dtype: str) -> list[str]:
-    """List the difference between C and Python that DebugMode finds for special values."""
+    """Return the first difference between C and Python that DebugMode finds for special values."""
     from theano_fast import libm  # noqa: PLC0415 (only amdlibm's package brings mpmath)
 
     function = compile_fused(dtype, ndim=1, mode=DebugMode(check_isfinite=False))
     [values] = libm.list_special(libm.FUNCTIONS[0], dtype)
     try:
-        # The second argument is 1, because Python's power raises an error for other pairs.
+        # The second argument is 1, because Python's power raises an error for some others.
         function(values, np.ones_like(values))
     except DebugModeError as error:
         return [f"DebugMode, {dtype}: {str(error).strip().splitlines()[0]}"]

@@ -1,6 +1,6 @@
 """Check in g++'s optimization notes that elementwise loops are vectorized for this processor.
 
-Times are reported but not checked, because they also depend on the machine's load.
+The check reports times without a limit, because they also depend on the machine's load.
 """
 
 import re

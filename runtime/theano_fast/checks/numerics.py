@@ -1,8 +1,8 @@
 """Check BLAS results of Theano and SciPy against extended precision, with a proven error bound.
 
 Silently wrong results are a BLAS's worst defect: two OpenMP run times in one process caused wrong
-products (Theano's issue 6568). So each routine is checked with all dtypes, memory orders, strides
-and thread counts, also with empty operands.
+products (Theano's issue 6568). So check each routine with all dtypes, memory orders, strides and
+thread counts, also with empty operands.
 """
 
 import functools
@@ -154,7 +154,7 @@ def compute_errors(
 def choose_layouts(*ndims: int) -> Iterator[tuple[Any, ...]]:
     """Yield tuples with a layout for each operand; each operand gets each of its layouts.
 
-    From one tuple to the next, operand i moves on by 2 i + 1 layouts. The number of layouts is a
+    From one tuple to the next, operand i advances by 2 i + 1 layouts. The number of layouts is a
     power of two, so a step by an odd number reaches all layouts.
 
     Args:
@@ -171,7 +171,7 @@ def find_complex_failures() -> list[str]:
     """Return a failure for each wrong inner product of complex vectors.
 
     GNU's Fortran compiler returns complex values in registers, and Intel's through a hidden
-    argument. SciPy expects GNU's convention, so a BLAS with Intel's returns wrong values to it.
+    argument. SciPy expects GNU's convention, and gets wrong values from a BLAS with Intel's.
     """
     failures = []
     for prefix, dtype in (("c", "complex64"), ("z", "complex128")):

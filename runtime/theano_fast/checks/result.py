@@ -6,7 +6,7 @@ from typing import Any
 
 from theano_fast.stack import Stack
 
-# The largest number of failures in a message. One cause can have hundreds of failures.
+# The largest number of failures in a message. One cause can lead to hundreds of failures.
 SHOWN = 5
 
 
@@ -25,7 +25,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a check; it passed unless it has failures, or a reason why it was skipped.
+    """The result of a check. The check passed if ``failures`` and ``skipped`` are empty.
 
     ``summary`` is the check's line in the table. ``measurements`` are JSON values for the report,
     in seconds or bytes unless their names have another unit. ``details`` are lines below the

@@ -17,16 +17,16 @@ from theano_fast import libraries, ntm, profiles, rmsprop, thunks
 from theano_fast.checks.result import Options, Result
 
 # REFERENCE is the loss in the last of CALLS training calls, in float64. Another BLAS, thread count
-# or libm changes only roundings of 1e-16 each. They hardly grow, because training is short and
-# smooth: the small machine's loss is the same to the last digit in C with OpenBLAS and in Python
-# without optimization. TOLERANCE allows a libm with errors of a few ulp. A wrong gradient changes
-# the second digit of the loss.
+# or libm changes only roundings of 1e-16 each. The differences hardly grow, because training is
+# short and smooth: the small machine's loss is the same to the last digit in C with OpenBLAS and in
+# Python without optimization. TOLERANCE allows a libm with errors of a few ulp. A wrong gradient
+# changes the second digit of the loss.
 CALLS = 20
 REFERENCE = {"small": 0.6224275353404106, "full": 0.6911389082282239}
 TOLERANCE = 1e-8
 RATE = {"small": 1e-2, "full": 1e-4}
 SIZES = {"small": ntm.SMALL, "full": ntm.FULL}
-# The step h of central differences. They have two errors: h^2 times the third derivative, here
+# The step h of central differences, which have two errors: h^2 times the third derivative, here
 # 1e-10, and u / h, here 1e-11, where u is the unit roundoff of float64.
 DIFFERENCE = 1e-5
 GRADIENT_TOLERANCE = 1e-7
@@ -69,7 +69,7 @@ def compile_training(name: str, gradients: bool) -> Training:
 
     Args:
         name: the machine's size, a key of SIZES.
-        gradients: return the gradients of all parameters too, after the loss.
+        gradients: whether a call also returns the gradients of all parameters, after the loss.
     """
     machine = ntm.build(SIZES[name], profile=True)
     parameters = list(machine.parameters.values())
@@ -133,7 +133,7 @@ def parse_profiles(function: Any) -> tuple[profiles.Profile, ...]:
 def find_profile_failures(parsed: tuple[profiles.Profile, ...]) -> list[str]:
     """Return a failure for each BLAS op in Python, and for each profile without BLAS ops.
 
-    There must be three profiles: of the function, of its scan and of the gradient's scan.
+    There must be three profiles: of the function, its scan, and the scan of the gradient.
     """
     failures = [
         f"{row.name} runs as {row.kind} in {profile.title}"
@@ -161,7 +161,7 @@ def find_loop_failures(function: Any) -> list[str]:
 def find_gradient_failures(training: Training) -> list[str]:
     """Return a failure for each parameter whose gradient disagrees with central differences.
 
-    The differences are at the initial values, in a random direction of length 1 per parameter.
+    Compute each difference at the initial values, in a random direction of length 1.
     """
     values = ntm.initial_values(training.machine.size, seed=1)
     slopes = dict(zip(values, compute_loss(training, values)[1:], strict=True))

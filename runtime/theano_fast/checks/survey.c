@@ -16,9 +16,9 @@
 
    Arguments are special values, subnormals, random bits, numbers near the ends of the
    results' range, near the zeros of trigonometric functions, near 1, and of ordinary
-   size. The lanes of a vector have arguments of one kind, of two, or of all. The long
-   double functions compute the exact results; their error is 2^-10 units in the last place
-   of a double. */
+   size. The lanes of a vector have arguments of one kind, of two kinds, or of all kinds.
+   The C library's long double functions compute the exact results, with an error of 2^-10
+   units in the last place of a double. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <float.h>
@@ -57,8 +57,8 @@ static const struct function functions[] = {FUNCTIONS(UNARY, BINARY){NULL, NULL,
 #undef UNARY
 #undef BINARY
 
-/* The arguments and results of a function in the current type, float if single is set. In
-   this case xd and yd have the same values as xf and yf. */
+/* The arguments and results of a function. If `single` is set, the function's type is float,
+   and xd and yd have the values of xf and yf. */
 struct sample {
     int single;
     float xf[COUNT], yf[COUNT], zf[COUNT];
@@ -82,7 +82,7 @@ static uint64_t draw(void)
     return state ^= state << 17;
 }
 
-static double uniform(double low, double high)
+static double draw_uniform(double low, double high)
 {
     return low + (high - low) * ((draw() >> 11) * 0x1p-53);
 }
@@ -103,8 +103,8 @@ static const double ends[] = {
 
 enum { SPECIAL, SUBNORMAL, BITS, NEAR_END, TRIGONOMETRIC, NEAR_ONE, ORDINARY, KINDS };
 
-/* Draw an argument of a kind, a float's value if the type is float. */
-static double argument(int kind)
+/* Draw an argument of a kind; round it to float if the type is float. */
+static double draw_argument(int kind)
 {
     const uint64_t bits = draw();
     const int sign = bits & 1 ? 1 : -1;
@@ -129,17 +129,17 @@ static double argument(int kind)
         memcpy(&value, &bits, sizeof value);
         break;
     case NEAR_END:
-        value = CHOOSE(ends) * (1 + sign * ldexp(uniform(0, 1), -(int)(draw() % 24)));
+        value = CHOOSE(ends) * (1 + sign * ldexp(draw_uniform(0, 1), -(int)(draw() % 24)));
         break;
     case TRIGONOMETRIC:
         value = sign * (draw() >> (2 + draw() % 62)) * (double)M_PI_2l;
         break;
     case NEAR_ONE:
-        value = 1 + sign * ldexp(uniform(0, 1), -(int)(draw() % 30));
+        value = 1 + sign * ldexp(draw_uniform(0, 1), -(int)(draw() % 30));
         value = draw() % 2 ? value : -value;
         break;
     case ORDINARY:
-        value = uniform(-30, 30);
+        value = draw_uniform(-30, 30);
     }
     /* Return no signalling NaN: the conversion to long double makes it quiet. */
     if (isnan(value))
@@ -148,7 +148,7 @@ static double argument(int kind)
 }
 
 /* Fill the sample with all pairs of special values, then with vectors whose lanes are of
-   one kind, of one kind but for one lane, of two kinds, or of all kinds. */
+   one kind, of one kind except one lane, of two kinds, or of all kinds. */
 static void fill(const struct function *function)
 {
     const int number = sizeof special / sizeof *special;
@@ -166,7 +166,7 @@ static void fill(const struct function *function)
         for (int k = 0; k < 2; k++) {
             const int other = mixture == 1 ? i % LANES == odd : mixture == 2 && draw() % 2;
 
-            *values[k] = argument(mixture == 3 ? (int)(draw() % KINDS) : kinds[other]);
+            *values[k] = draw_argument(mixture == 3 ? (int)(draw() % KINDS) : kinds[other]);
         }
         if (i < number * number) {
             s->xd[i] = special[i / number];
@@ -174,7 +174,8 @@ static void fill(const struct function *function)
         } else if (function->binary == powl && i % 3 == 0) {
             /* Results over the whole range of the type and beyond. */
             s->xd[i] = fabs(s->xd[i]);
-            s->yd[i] = uniform(s->single ? -151 : -1076, s->single ? 129 : 1025) / log2(s->xd[i]);
+            s->yd[i] = draw_uniform(s->single ? -151 : -1076, s->single ? 129 : 1025) /
+                       log2(s->xd[i]);
         }
         s->xf[i] = s->xd[i];
         s->yf[i] = s->yd[i];
@@ -187,7 +188,7 @@ static void fill(const struct function *function)
     }
 }
 
-static double rounded(long double exact)
+static double round_result(long double exact)
 {
     return s->single ? (float)exact : (double)exact;
 }
@@ -195,7 +196,7 @@ static double rounded(long double exact)
 /* Compare a variant's result with the exact result for x (and y). */
 static void judge(const struct function *function, double got, long double exact, double x, double y)
 {
-    const double right = rounded(exact);
+    const double right = round_result(exact);
     const int digits = s->single ? FLT_MANT_DIG : DBL_MANT_DIG;
     const int least = s->single ? FLT_MIN_EXP : DBL_MIN_EXP;
     double error = 0;
@@ -268,7 +269,7 @@ LOOP(8, e, double, "avx512f")
 SCALAR_LOOP(loop_float, float)
 SCALAR_LOOP(loop_double, double)
 
-/* Compute consecutive arrays of every length up to LONGEST, so that they begin at any
+/* Compute consecutive arrays of every length less than LONGEST, so that they begin at any
    alignment. The element after an array must not change. */
 #define ARRAY_LOOP(name, type)                                                       \
     static void name(void *symbol, int binary, const type *x, const type *y, type *z) \
@@ -330,7 +331,7 @@ static int supports(const char *instructions)
     return 1;
 }
 
-/* Survey a variant of a function in a child process, which it may crash. */
+/* Survey a variant of a function in a child process, because the variant may crash. */
 static void survey(const struct function *function, const struct variant *variant, void *symbol)
 {
     int status;

@@ -21,9 +21,9 @@ def run(options: Options) -> Result:
         for name, value in os.environ.items()
         if name not in (*threads.USER_VARIABLES, threads.MARK)
     }
-    everything = os.sched_getaffinity(0)
+    all_cpus = os.sched_getaffinity(0)
     measured, failures = {}, []
-    for cpus in ({min(everything)}, everything):
+    for cpus in ({min(all_cpus)}, all_cpus):
         os.sched_setaffinity(0, cpus)
         expected = threads.count_available(environ)
         probed = subprocess.run(PROBE, env=environ, capture_output=True, text=True, check=False)

@@ -1,1 +1,1 @@
-"""Find the names that an old program imports and this environment lacks; port it from Python 2."""
+"""Find the names that an old program imports and this environment lacks; convert Python 2."""

@@ -1,8 +1,8 @@
 """Find the names that a program imports and this environment lacks, with their replacements.
 
-The program and its own modules are parsed, not run. Another process, ``-m
+This module parses the program and its own modules, but does not run them. Another process, ``-m
 theano_fast.porting.imports``, imports the names from Theano, NumPy, SciPy, scikit-learn and
-Python's standard library. Of other packages, only the presence is checked.
+Python's standard library. For other packages, it only checks whether they are installed.
 """
 
 import ast
@@ -55,16 +55,16 @@ class Missing:
     name: str
     location: str
     count: int
-    mend: str
+    fix: str
     required: bool
 
     def to_json(self) -> dict[str, Any]:
         """Return the name as a JSON object."""
         return {
             "name": self.name,
-            "place": self.location,
+            "location": self.location,
             "count": self.count,
-            "mend": self.mend,
+            "fix": self.fix,
             "required": self.required,
         }
 
@@ -78,7 +78,7 @@ class Program:
 
 
 def examine(file: Path) -> tuple[Missing, ...]:
-    """Return the names that a program lacks in this environment.
+    """Return the names that a program uses and this environment lacks.
 
     Raises:
         sources.SourceError: the program or one of its modules cannot be read.
@@ -92,7 +92,7 @@ def examine(file: Path) -> tuple[Missing, ...]:
 
 
 def read(file: Path) -> Program:
-    """Parse a program and its own modules that it imports, each file once."""
+    """Parse each file of a program once: the program, and its own modules that it imports."""
     program, waiting, seen = Program(), [file], set()
     roots = (file.parent, *find_package_root(file))
     while waiting:
@@ -212,7 +212,7 @@ def _list_names(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, int]]:
 
 
 def _find_optional(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the statements whose imports may fail in a try block, or may never run."""
+    """Yield the statements whose imports are optional: they may fail, or may never run."""
     kinds = (ast.Try, ast.If, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     return (node for node in ast.walk(tree) if isinstance(node, kinds))
 
@@ -246,17 +246,17 @@ def find_missing(uses: Iterable[Use]) -> tuple[Missing, ...]:
     missing = []
     for name, group in by_name.items():
         if name in errors:
-            mend = find_mend(name, errors[name], restored)
+            fix = find_fix(name, errors[name], restored)
         elif group[0].imported:
             continue
         elif name in restored and not old_names.is_active():
-            mend = "export THEANO_FAST_OLD_NAMES=1"
+            fix = "export THEANO_FAST_OLD_NAMES=1"
         elif (replacement := find_replacement(name)) and name.partition(".")[0] in imported:
-            mend = f"write {replacement}"
+            fix = f"write {replacement}"
         else:
             continue
         required = name in restored or any(use.required for use in group)
-        missing.append(Missing(name, group[0].location, len(group), mend, required))
+        missing.append(Missing(name, group[0].location, len(group), fix, required))
     return tuple(missing)
 
 
@@ -265,7 +265,7 @@ def is_examined(top: str) -> bool:
     return top in EXAMINED or top in sys.stdlib_module_names
 
 
-def find_mend(name: str, error: str, restored: Iterable[str]) -> str:
+def find_fix(name: str, error: str, restored: Iterable[str]) -> str:
     """Return the fix for a name that cannot be imported.
 
     Args:
@@ -305,7 +305,7 @@ def import_names(names: list[str]) -> dict[str, str]:
 def find_error(name: str) -> str:
     """Return the error of the import of a dotted name, "" if there is none.
 
-    Of a package that is not examined, check only the presence.
+    If the package is not examined, check only whether it is installed.
     """
     top, *attributes = name.split(".")
     try:
@@ -331,7 +331,7 @@ def _import_parts(name: str) -> str:
             continue
         try:
             module = importlib.import_module(".".join(parts[:count]))
-        # A package may raise any exception when it is imported. The program would get it too.
+        # The import of a package may raise any exception, and raises it in the program too.
         except Exception as raised:
             return str(raised).partition("\n")[0] or type(raised).__name__
     return ""

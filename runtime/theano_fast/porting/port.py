@@ -1,7 +1,7 @@
 """Implement ``theano-fast port``: convert Python 2 with lib2to3, and list lines to check by hand.
 
-A file is converted in memory, checked, and replaced atomically. The original is kept as FILE.bak.
-If FILE.bak exists, FILE is not converted again.
+The command converts a file in memory, checks the result, and replaces the file atomically. It keeps
+the original as FILE.bak. If FILE.bak exists, the command does not convert FILE again.
 """
 
 import difflib
@@ -113,7 +113,7 @@ def run(paths: Sequence[Path], dry: bool) -> Iterator[tuple[str, bool]]:
     """Port files, and yield (line to print, whether the line is an error).
 
     Args:
-        paths: files, and directories whose Python files are ported.
+        paths: the files, and the directories with Python files, to port.
         dry: write nothing, and yield the conversions as diffs.
     """
     converted = to_check = 0

@@ -1,8 +1,8 @@
 """Map names that libraries removed to their replacements.
 
-An entry also applies to the submodules and attributes of its name. The table omits two kinds of
-names: names that THEANO_FAST_OLD_NAMES restores, which are in old_names.py, and names whose import
-or call raises an error with the replacement, such as most names in theano.sandbox.cuda.
+An entry also applies to the submodules and attributes of its name. The table omits names that
+THEANO_FAST_OLD_NAMES restores (old_names.py). It also omits names whose import or call raises an
+error with the replacement, such as most names in theano.sandbox.cuda.
 """
 
 from collections.abc import Mapping

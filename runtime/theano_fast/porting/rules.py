@@ -126,16 +126,16 @@ def list_scopes(tree: ast.Module) -> Iterator[list[ast.AST]]:
     """Yield a list of nodes for the module and each function, without nodes of inner functions."""
     waiting: list[ast.AST] = [tree]
     while waiting:
-        scope, inside = waiting.pop(), []
+        scope, nodes = waiting.pop(), []
         stack = list(ast.iter_child_nodes(scope))
         while stack:
             node = stack.pop()
-            inside.append(node)
+            nodes.append(node)
             if isinstance(node, SCOPES):
                 waiting.append(node)
             else:
                 stack.extend(ast.iter_child_nodes(node))
-        yield inside
+        yield nodes
 
 
 def find_divisions(nodes: list[ast.AST]) -> Iterator[Line]:
@@ -208,7 +208,7 @@ def find_quotients(
 
 
 def is_float(value: ast.expr) -> bool:
-    """Return whether an expression certainly is a float in Python 2 too."""
+    """Return whether an expression is certainly a float, in Python 2 too."""
     for node in ast.walk(value):
         if isinstance(node, ast.Constant) and isinstance(node.value, float):
             return True
@@ -232,7 +232,7 @@ def find_integers(nodes: list[ast.AST]) -> Iterator[ast.expr]:
                 parts = (
                     (item.lower, item.upper, item.step) if isinstance(item, ast.Slice) else (item,)
                 )
-                # The keys of dictionaries are reported too, because they look like indices.
+                # Report keys of dictionaries too, because they look like indices.
                 yield from (part for part in parts if part is not None)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2]
@@ -242,7 +242,7 @@ def find_integers(nodes: list[ast.AST]) -> Iterator[ast.expr]:
                 yield from node.args[:1]
             yield from (word.value for word in node.keywords if word.arg in INTEGER_OPTIONS)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            # A list or a text is repeated an integer number of times.
+            # Python repeats a list or a text an integer number of times.
             for operand, factor in ((node.left, node.right), (node.right, node.left)):
                 if isinstance(operand, (ast.List, ast.JoinedStr)) or _is_text(operand):
                     yield factor
@@ -318,9 +318,9 @@ def find_reads(node: ast.AST) -> Iterator[tuple[ast.expr, int]]:
             yield from ((argument, 1) for argument in node.args)
 
 
-def find_text(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a branch per function
+def find_wrong_modes(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a branch per function
     """Find files whose mode (text or binary) does not fit the values that are read or written."""
-    modes = {name: mode for node in nodes for name, mode in find_opened(node)}
+    modes = {name: mode for node in nodes for name, mode in find_opened_files(node)}
     for node in nodes:
         if isinstance(node, ast.For) and find_mode(node.iter, modes) == "rb":
             yield from _find_lines_as_text(node)
@@ -356,7 +356,7 @@ def find_text(nodes: list[ast.AST]) -> Iterator[Line]:  # noqa: PLR0912 - a bran
                     yield Line(node.lineno, 'print writes text: open the file with "w", not "wb"')
 
 
-def find_opened(node: ast.AST) -> Iterator[tuple[str, str]]:
+def find_opened_files(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield (variable, mode) for each file that an assignment or a with statement opens."""
     if isinstance(node, ast.Assign) and (mode := find_mode(node.value, {})) is not None:
         yield from ((ast.unparse(target), mode) for target in node.targets)
@@ -412,11 +412,11 @@ def _is_text(value: ast.AST) -> bool:
     return isinstance(value, ast.JoinedStr)
 
 
-# The rules that need all nodes of a scope. find_lines skips the first if `/` was true division.
+# Rules that need all nodes of a scope. find_lines skips the first rule if `/` was true division.
 SCOPED: tuple[Callable[[list[ast.AST]], Iterator[Line]], ...] = (
     find_divisions,
     find_iterators,
-    find_text,
+    find_wrong_modes,
     find_views,
 )
 
@@ -438,7 +438,7 @@ def find_calls(node: ast.AST, names: dict[str, str]) -> Iterator[Line]:
                 yield Line(node.lineno, f"{module}{alias.name} was removed: write {replacement}")
     if isinstance(node, ast.Attribute) and (name := get_full_name(node, names)):
         replacement = find_replacement(name)
-        # If the module itself was removed, its import is reported instead.
+        # If the module itself was removed, the rule above reports its import instead.
         if replacement != find_replacement(name.rpartition(".")[0]):
             yield Line(node.lineno, f"{name} was removed: write {replacement}")
     if not isinstance(node, ast.Call):

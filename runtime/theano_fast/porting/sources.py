@@ -10,10 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Fixers of lib2to3 that are never used. `future` would remove `from __future__ import division`.
+# Never use these fixers of lib2to3. `future` would remove `from __future__ import division`.
 # rules.py needs this line to know that `/` was true division.
 WITHOUT = ("future",)
-# Fixers that are not used on files next to an __init__.py. `import` would change `import utils` to
+# Do not use these fixers on files next to an __init__.py. `import` would change `import utils` to
 # `from . import utils`, which fails if the file runs as a script.
 WITHOUT_IN_PACKAGES = ("import",)
 # Builtins, methods and functions of itertools that only Python 2 has. A Python 3 program uses these
@@ -60,7 +60,7 @@ class SourceError(Exception):
 
 
 def read(file: Path) -> str:
-    """Return the text of a source file with its line ends; raises SourceError."""
+    """Return the text of a source file with unchanged line ends; raises SourceError."""
     try:
         content = file.read_bytes()
         return decode(content)[0]
@@ -84,7 +84,7 @@ def decode(content: bytes) -> tuple[str, str]:
 def parse(file: Path) -> tuple[ast.Module, bool]:
     """Return a file's syntax tree, and whether the file is Python 2.
 
-    Python 2 is converted to Python 3 first; the tree has the line numbers of the file.
+    Convert Python 2 to Python 3 first; the tree has the line numbers of the file.
 
     Raises:
         SourceError: the file cannot be read or parsed.
@@ -114,10 +114,10 @@ def is_python2(text: str) -> bool:
         tree = parse_text(text)
     except SyntaxError:
         return True
-    return any(_detect_python2(tree, _find_bound(tree)))
+    return any(_detect_python2(tree, _find_bound_names(tree)))
 
 
-def _find_bound(tree: ast.Module) -> set[str]:
+def _find_bound_names(tree: ast.Module) -> set[str]:
     """Return the names that a program imports, assigns or defines."""
     bound = set()
     for node in ast.walk(tree):
@@ -133,7 +133,7 @@ def _find_bound(tree: ast.Module) -> set[str]:
 
 
 def _detect_python2(tree: ast.Module, bound: set[str]) -> Iterator[bool]:
-    """Yield, for each name, method call and import, whether only Python 2 has it.
+    """Yield True for each name, method call and import that only Python 2 has, else False.
 
     Args:
         tree: the program.

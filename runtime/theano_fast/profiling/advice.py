@@ -13,7 +13,7 @@ from typing import Any
 
 from theano_fast import profiles, report, stack, verify
 
-# Maps the class of an op to the advice how to compute the operation in C instead of Python.
+# Maps the class of an op that ran in Python to advice for running the operation in C.
 ALTERNATIVES = {
     "AdvancedIncSubtensor": "a single vector of integers as index, without a mask, runs in C",
     "AdvancedSubtensor": "a single vector of integers as index, without a mask, runs in C",
@@ -32,7 +32,7 @@ UNCHANGED = "unchanged"
 class Remedy:
     """A change to the run of a program.
 
-    ``name`` is the change, such as "floatX = float32". ``where`` is the place to write it, such as
+    ``name`` is the change, such as "floatX = float32". ``where`` is the change's place, such as
     "in theanorc, under [global]". The other fields are the THEANO_FLAGS, environment variables and
     interpreter that make the change for one run.
     """
@@ -63,7 +63,7 @@ class Trial:
             "name": self.name,
             "where": self.where,
             "factor": self.factor,
-            "told": self.reason,
+            "reason": self.reason,
         }
 
 
@@ -76,7 +76,8 @@ def find_python_ops(parsed: Sequence[profiles.Profile]) -> Iterator[str]:
             continue
         applies = profile.tables.get("Apply", profiles.Table()).rows
         for row in profile.ops:
-            # An op's text begins with the name of its class. Only Dot's text begins with "dot".
+            # An op's text begins with the name of its class. Ignore case, because Dot's text begins
+            # with "dot".
             kind = re.match(r"\w*", row.name)[0].casefold()  # type: ignore[index]
             if "Py" in row.kind and kind in alternatives:
                 nodes = [node for node in applies if node.name.startswith(f"{row.name}(")]
@@ -115,7 +116,7 @@ def list_remedies(cpus: int) -> Iterator[Remedy]:
 def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ...]:
     """Run a program unchanged, then with each remedy, then unchanged again; return the trials.
 
-    The trials are sorted by speed-up, largest first. The trial of a failed run has a reason instead
+    Sort the trials by speed-up, largest first. The trial of a failed run has a reason instead
     of a speed-up. After an interruption, or if the first unchanged run fails, no more runs start.
 
     Args:
@@ -136,7 +137,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
         elif limit is None:
             # The timeout of all later runs, in seconds.
             limit = 60 + 3 * (time.monotonic() - started)
-            stopped = reason and f"unchanged, it {reason}"
+            stopped = reason and f"unchanged, the program {reason}"
         report.print_progress(len(results), len(runs), started, remedy.name, reason)
     # The faster unchanged run is the baseline. Its ratio to the slower unchanged run shows the
     # noise.
@@ -153,7 +154,7 @@ def measure(words: Sequence[str], remedies: Sequence[Remedy]) -> tuple[Trial, ..
 
 
 def attempt(words: Sequence[str], remedy: Remedy, limit: float | None) -> tuple[float, str]:
-    """Return (the result of run, ""), or (0, the reason of the failure)."""
+    """Run a program with a remedy; return (seconds, ""), or (0, the reason of the failure)."""
     try:
         return run(words, remedy, limit), ""
     except subprocess.TimeoutExpired:

@@ -130,8 +130,8 @@ def run_program(options: argparse.Namespace) -> int:
     suggestions = list(advice.find_python_ops(parsed))
     trials: tuple[advice.Trial, ...] = ()
     if options.advise:
-        # A scheduler sends SIGTERM at its time limit. Treat it as an interruption, so that the
-        # measurements so far are written.
+        # A scheduler sends SIGTERM at its time limit. Treat SIGTERM as an interruption, so that
+        # this process writes the measurements so far.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         print(f"{title}: {len(remedies) + 2} more runs to measure remedies", file=sys.stderr)
         trials = advice.measure(tuple(map(str, (options.program, *options.arguments))), remedies)
@@ -144,8 +144,8 @@ def run_program(options: argparse.Namespace) -> int:
                 "profiles": [profile.to_json() for profile in parsed],
                 "driver": counts,
                 "advice": {
-                    "told": suggestions,
-                    "tried": [trial.to_json() for trial in trials],
+                    "suggestions": suggestions,
+                    "trials": [trial.to_json() for trial in trials],
                 },
             }
         ),
@@ -155,8 +155,8 @@ def run_program(options: argparse.Namespace) -> int:
     }
     for suffix, text in texts.items():
         report.write(out.with_name(out.name + suffix), text)
-    if texts_of_run := [*suggestions, *trials, *driver_calls.render(counts)]:
-        print(*texts_of_run, sep="\n", file=sys.stderr)
+    if messages := [*suggestions, *trials, *driver_calls.render(counts)]:
+        print(*messages, sep="\n", file=sys.stderr)
     print(f"{title} {exit_text}; see {out}.html", file=sys.stderr)
     if any(trial.reason.endswith(advice.INTERRUPTED) for trial in trials):
         return INTERRUPTED

@@ -26,7 +26,7 @@ struct Group {
     uint64_t calls, nanoseconds;
 };
 
-// The groups, and the names of their functions without the suffix of the version.
+// The groups, and the names of their functions without version suffixes.
 const struct {
     const char *group, *functions;
 } GROUPS[] = {
@@ -123,12 +123,11 @@ bool contains(const char *list, const char *name) {
     return false;
 }
 
-// Return the function that the process receives instead of a function of the driver: a
-// trampoline if a group contains its name, otherwise the function itself.
+// Return the replacement of a function of the driver: a trampoline if a group contains
+// its name, look_up for cuGetProcAddress, otherwise the function itself.
 void *replace(const char *name, void *function);
 
-// The driver's functions of the names cuGetProcAddress and cuGetProcAddress_v2, in the
-// order in which they are looked up.
+// The driver's cuGetProcAddress and cuGetProcAddress_v2, in the order of their lookups.
 Function get_proc_address[2];
 
 // Call cuGetProcAddress, and replace the function that it looks up. The fifth

@@ -89,7 +89,7 @@ def _parse(memory: Any) -> Counts:
 class Counter:
     """Counter of the driver's calls in each call of a function.
 
-    Functions have the names of their profiles.
+    The name of a function's profile identifies the function.
     """
 
     def __init__(self, file: Path) -> None:

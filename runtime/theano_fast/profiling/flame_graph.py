@@ -40,8 +40,8 @@ def to_speedscope(root: Frame) -> dict[str, Any]:
     samples: list[list[int]] = []
     weights: list[float] = []
 
-    def walk(frame: Frame, above: list[int]) -> None:
-        stack = [*above, names.setdefault(frame.name, len(names))]
+    def walk(frame: Frame, ancestors: list[int]) -> None:
+        stack = [*ancestors, names.setdefault(frame.name, len(names))]
         samples.append(stack)
         weights.append(max(0.0, frame.seconds - sum(child.seconds for child in frame.children)))
         for child in frame.children:
@@ -70,7 +70,7 @@ def group_frames(
 ) -> Frame:
     """Return a frame with these children, longest first.
 
-    Its time is ``seconds`` or the sum of the children, whichever is longer.
+    Its time is ``seconds`` or the sum of the children's times, whichever is longer.
     """
     ordered = tuple(sorted(children, key=lambda child: child.seconds, reverse=True))
     return Frame(
@@ -99,15 +99,15 @@ def build_frames(title: str, parsed: Sequence[profiles.Profile]) -> Frame:
 
 
 def _build_compile_frame(profile: profiles.Profile) -> Frame:
-    def frame(name: str, key: str, *children: Frame) -> Frame:
+    def make_frame(name: str, key: str, *children: Frame) -> Frame:
         timed = tuple(child for child in children if child.seconds)
         return Frame(name, profile.numbers.get(key, 0.0), "compile", children=timed)
 
-    return frame(
+    return make_frame(
         f"compile {profile.name}",
         "compile",
-        frame("optimizer", "optimizer", frame("validate", "validate")),
-        frame("linker", "linker", frame("import modules", "import")),
+        make_frame("optimizer", "optimizer", make_frame("validate", "validate")),
+        make_frame("linker", "linker", make_frame("import modules", "import")),
     )
 
 

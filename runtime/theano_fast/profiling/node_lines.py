@@ -1,8 +1,8 @@
 """Run a program unchanged, and write the source line that made each profiled node.
 
-``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes a JSON object to FILE: by the
-name of a profile and the index of a node, the line that called Theano. If the program does not
-import Theano, FILE is not written.
+``-m theano_fast.profiling.node_lines FILE PROGRAM ARGUMENTS`` writes a JSON object to FILE. The
+object maps the name of a profile and the index of a node to the program's line that called Theano.
+If the program does not import Theano, FILE is not written.
 
 If the environment variable driver_calls.VARIABLE is set, FILE.driver receives the counts of the
 driver's calls as JSON.
@@ -28,7 +28,7 @@ def write(file: Path) -> None:
 
 
 def count_driver_calls(file: Path) -> None:
-    """Count the driver's calls in this process, and write the counts when it ends."""
+    """Count the driver's calls in this process; write the counts when the process ends."""
     counter = driver_calls.Counter(Path(os.environ[driver_calls.VARIABLE]))
     sys.meta_path.insert(0, driver_calls.CountAtImport(counter, get_name))
     atexit.register(lambda: file.write_text(json.dumps(counter.to_json())))

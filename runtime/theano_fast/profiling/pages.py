@@ -85,7 +85,7 @@ def make_table(
     Args:
         heads: the headings of the columns, as text.
         rows: the cells of each row, as HTML.
-        texts: the indices of the columns with text, which is aligned left; others have numbers.
+        texts: the indices of the text columns, which are aligned left; others have numbers.
     """
 
     def make_row(cells: Sequence[str], tag: str) -> str:
@@ -213,7 +213,7 @@ def _render_lines(
     Args:
         lines: the compared quantities.
         names: the labels of the files.
-        common: whether the bars of all lines have one scale, or each line has its own.
+        common: whether all lines have the same scale; otherwise each line has its own scale.
     """
     longest = max((value or 0.0 for line in lines for value in line.seconds), default=0.0)
     rows = []

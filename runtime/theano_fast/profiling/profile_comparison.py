@@ -27,7 +27,7 @@ class ComparisonError(ValueError):
 
 @dataclass(frozen=True)
 class Line:
-    """A quantity in each file, in seconds; None for a file whose profile lacks it.
+    """A quantity in each file, in seconds; None for a file whose profile lacks the quantity.
 
     ``kinds`` has the type of a class of ops in each file: C, Py, C Py, or "" without the class.
     """
@@ -78,8 +78,8 @@ def _find_match(
 ) -> profiles.Profile | None:
     """Return the profile in a file that corresponds to a profile of the first file.
 
-    It has the same name. If no name is the same, it has the same index, if both files have the same
-    number of profiles.
+    This is the profile with the same name. If no profile has this name, it is the profile with the
+    same index, if both files have the same number of profiles.
 
     Args:
         first: the profile of the first file.

@@ -48,7 +48,7 @@ class Difference:
             "function": self.function,
             "call": self.call,
             "value": self.value,
-            "told": self.description,
+            "description": self.description,
         }
 
 
@@ -56,14 +56,14 @@ class Difference:
 class Function:
     """The numbers of a function's compared calls, compared values, equal values, and differences.
 
-    ``far`` is the largest difference of two values, as a multiple of their tolerance.
+    ``distance`` is the largest difference of two values, as a multiple of their tolerance.
     """
 
     name: str
     calls: int = 0
     values: int = 0
     equal: int = 0
-    far: float = 0.0
+    distance: float = 0.0
     differences: int = 0
 
 
@@ -189,15 +189,15 @@ def _compare_values(
                 result.equal += 1
                 continue
             text, distance = describe_difference(one, other)
-            result.far = max(result.far, distance)
+            result.distance = max(result.distance, distance)
             if distance > factor:
                 name = names[index] if index < len(names) else ""
-                which = key[:-1] if key == "nodes" else f"{key[:-1]} {index}"
-                yield f"{which} {name}".strip(), text
+                label = key[:-1] if key == "nodes" else f"{key[:-1]} {index}"
+                yield f"{label} {name}".strip(), text
 
 
 def describe_difference(one: dict[str, Any], other: dict[str, Any]) -> tuple[str, float]:
-    """Describe the difference of two summaries; also return it as a multiple of the tolerance."""
+    """Return the difference of two summaries as text, and as a multiple of the tolerance."""
     for key in ("dtype", "shape", "finite"):
         if one.get(key) != other.get(key):
             template = "has {} finite values, {} in the other record"
@@ -236,7 +236,7 @@ def make_table(comparison: Comparison, names: Sequence[str]) -> Iterator[str]:
     yield f"{heads}  function ({' against '.join(names)})"
     for function in comparison.functions:
         counts = f"{function.calls:7} {function.values:7} {function.equal:7}"
-        yield f"{counts} {function.far:9.2g}  {function.name}"
+        yield f"{counts} {function.distance:9.2g}  {function.name}"
     yield "same: equal bits; worst: largest difference in tolerances of " + ", ".join(
         f"{fraction:g} ({dtype})"
         for dtype, fraction in TOLERANCES.items()

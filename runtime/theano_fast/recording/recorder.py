@@ -3,9 +3,9 @@
 The command is ``python recorder.py OPTIONS PROGRAM ARGUMENTS``. OPTIONS is a JSON object:
 
 - ``file``: the record to write.
-- ``calls``: record this number of first calls of each function, and each later call whose number is
-  a power of two.
-- ``nodes``: the number of the function whose nodes are recorded too; 0 for none.
+- ``calls``: the number of first calls of each function to record. The program also records each
+  later call whose number is a power of two.
+- ``nodes``: the number of the function whose nodes to record too; 0 for none.
 
 This file runs in the program's Python, which may have stock Theano. So it must run on Python 3.7,
 and import no module of theano-fast.
@@ -22,8 +22,8 @@ import sys
 from typing import Any
 
 FORMAT = "theano-fast record 1"
-# A record keeps this number of values of each array. It also divides the array into this number of
-# equal parts, and keeps the mean of each part.
+# A record keeps this number of values of each array, and the means of this number of equal parts of
+# the array.
 VALUES = 64
 # A record has the nodes of only this number of calls, because a call with recorded nodes keeps all
 # values of the graph in memory.
@@ -32,7 +32,7 @@ MODULE = "theano.compile.function_module"
 
 
 class Recorder:
-    """Record the calls of all functions that Theano makes."""
+    """Record the calls of all functions that Theano compiles."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
@@ -42,7 +42,7 @@ class Recorder:
         self.busy = False
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """Find MODULE for the program's import of Theano, and watch it after its code has run."""
+        """Find MODULE when the program imports Theano; watch MODULE after its code has run."""
         if name != MODULE:
             return None
         sys.meta_path.remove(self)
@@ -192,7 +192,7 @@ def compile_nodes(function: Any) -> tuple[Any, list[str]]:
     variables, names, undefined = [], [], set()
     for number, node in enumerate(io_toposort([spec.variable for spec in specs], ends)):
         # Skip nodes whose output contains uninitialized memory, such as a scan's buffer, even if
-        # other elements of it have been set.
+        # some elements have been set.
         kind = type(node.op).__name__
         if kind == "AllocEmpty" or (kind == "IncSubtensor" and node.inputs[0] in undefined):
             undefined.update(node.outputs)
